@@ -1,0 +1,107 @@
+//! What one run counted.
+
+use fairlane_qdisc::Reason;
+use hdrhistogram::Histogram;
+
+/// The counts of one run, from the end of the warm-up to the end of the run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What ran it, such as `sim`.
+    pub engine: &'static str,
+    /// The scenario's seed.
+    pub seed: u64,
+    /// Which run of that seed, from 0.
+    pub run: u32,
+    /// Start of the measurement in seconds.
+    pub from_s: f64,
+    /// End of the measurement in seconds: the scenario's duration, or less when the run was interrupted.
+    pub to_s: f64,
+    /// The run was interrupted before the scenario's end.
+    pub partial: bool,
+    /// The queues of all links between nodes that carried data, in the scenario's order.
+    pub queues: Vec<QueueRun>,
+    /// All flows, in the scenario's order.
+    pub flows: Vec<FlowRun>,
+    /// What it cost to run.
+    pub cost: Cost,
+}
+
+/// One queue's counts.
+#[derive(Clone, Debug)]
+pub struct QueueRun {
+    /// The queue's name: its link's, with `/reverse` for the other direction.
+    pub name: String,
+    /// The discipline's name.
+    pub kind: &'static str,
+    /// Rate of its link in bit/s.
+    pub rate_bps: f64,
+    /// Packets in the queue, averaged over time.
+    pub mean_packets: f64,
+    /// The discipline's own average, averaged over arrivals; `None` where it keeps none or nothing arrived.
+    pub mean_avg: Option<f64>,
+    /// Time in the queue of every packet that left by the link, in nanoseconds.
+    pub delay_ns: Histogram<u64>,
+    /// Each flow's part, for the flows that came here.
+    pub flows: Vec<QueueFlowRun>,
+}
+
+/// One flow's counts at one queue, in packets unless said otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueFlowRun {
+    /// The flow's id.
+    pub flow: u32,
+    /// Offered to the queue.
+    pub arrived: u64,
+    /// Given to the link.
+    pub departed: u64,
+    /// Bytes given to the link.
+    pub departed_bytes: u64,
+    /// Marked, for any reason.
+    pub marked: u64,
+    /// Dropped, by [`Reason::index`].
+    pub dropped: [u64; Reason::COUNT],
+    /// The flow's packets in the queue, averaged over time.
+    pub mean_packets: f64,
+}
+
+/// One flow's counts from end to end, in packets unless said otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRun {
+    /// The flow's number in the scenario, from 0.
+    pub id: u32,
+    /// The flow's name, such as `ftp/0`.
+    pub name: String,
+    /// Its group's name, such as `ftp`.
+    pub group: String,
+    /// `tcp` or `udp`.
+    pub kind: &'static str,
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Data packets that reached the receiver.
+    pub delivered: u64,
+    /// Bytes of data that the receiver had not had before, counted by their size on the wire.
+    pub unique_bytes: u64,
+    /// Data packets dropped, at any queue.
+    pub dropped: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Events handled.
+    pub events: u64,
+    /// Packets handed over a link, data and acknowledgements.
+    pub packet_hops: u64,
+    /// CPU seconds; 0 where nobody looked at a clock.
+    pub cpu_s: f64,
+    /// Seconds on the wall; 0 where nobody looked at a clock.
+    pub wall_s: f64,
+    /// Largest resident memory of the process in bytes; 0 where nobody looked.
+    pub peak_rss_bytes: u64,
+}

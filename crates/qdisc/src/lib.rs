@@ -1,0 +1,66 @@
+//! Queue disciplines that keep a congested link fair without keeping track of every flow.
+//!
+//! This crate is deterministic. It reads no clock, draws no global randomness, does no I/O and allocates
+//! nothing after warm-up: the time and the seed come from the host, the packets are the host's own. So the
+//! queue that was simulated is the queue that is deployed.
+//!
+//! ```
+//! use fairlane_qdisc::{Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+//!
+//! let config = QdiscConfig::new(Kind::Choke).with("limit", "300p")?.with("min", "100p")?.with("max", "200p")?;
+//! let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(1) };
+//! let mut queue = config.build(&host)?;
+//! queue.enqueue(Time::ZERO, SimplePacket::new(7, 1000), &mut ());
+//! assert_eq!(queue.packets(), 1);
+//! # Ok::<(), fairlane_qdisc::ParameterError>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod any;
+mod config;
+mod counters;
+mod droptail;
+mod packet;
+mod seed;
+pub mod units;
+
+pub use any::AnyQdisc;
+pub use config::{Explanation, Host, Kind, Origin, ParameterError, QdiscConfig, Resolved, Value};
+pub use counters::{Count, Counters, Reason};
+pub use packet::{Fate, FlowKey, Packet, SimplePacket};
+pub use seed::{Seed, Stream};
+pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
+
+/// A queue discipline: what the link asks, whatever the algorithm.
+///
+/// The packet that the link is sending has left the queue. Every packet that enters by
+/// [`enqueue`](Self::enqueue) leaves exactly once: by [`dequeue`](Self::dequeue), or through
+/// [`Fate::dropped`] with the reason.
+pub trait Qdisc<P: Packet> {
+    /// Offers a packet at `now`. It may be dropped, and so may packets that were already queued: `fate` hears of each.
+    ///
+    /// `now` never runs backwards between calls.
+    fn enqueue(&mut self, now: Time, packet: P, fate: &mut impl Fate<P>);
+
+    /// The next packet for the link at `now`, or `None` when nothing is queued: the link is then idle.
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
+
+    /// Packets queued and alive.
+    fn packets(&self) -> usize;
+
+    /// Bytes queued and alive.
+    fn bytes(&self) -> u64;
+
+    /// What has happened so far.
+    fn counters(&self) -> &Counters;
+
+    /// The average queue that the discipline steers by, in its own unit (packets or bytes); `None` where it keeps none.
+    fn average(&self) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,94 @@
+//! Named streams of randomness, so that one use of chance never disturbs another.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng as _;
+
+/// Where randomness comes from: a number, and the names that were derived from it.
+///
+/// Streams of different names are independent, and the same name always gives the same stream. Switching a
+/// queue, or adding a flow, so changes nobody else's draws (common random numbers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed(u64);
+
+impl Seed {
+    /// The seed that `number` names.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(mix(number.wrapping_add(GOLDEN)))
+    }
+
+    /// The seed for what `name` says, such as `"queue/bottleneck"`.
+    #[must_use]
+    pub const fn named(self, name: &str) -> Self {
+        // FNV-1a over the name, started from this seed, then mixed so that close names are far apart.
+        let mut hash = self.0 ^ 0xcbf2_9ce4_8422_2325;
+        let bytes = name.as_bytes();
+        let mut i = 0;
+        while i < bytes.len() {
+            hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            i += 1;
+        }
+        Self(mix(hash))
+    }
+
+    /// The seed of the `index`-th of many alike, such as flow 7 of a group.
+    #[must_use]
+    pub const fn numbered(self, index: u64) -> Self {
+        Self(mix(self.0 ^ mix(index.wrapping_add(GOLDEN))))
+    }
+
+    /// The generator of the stream `name`.
+    #[must_use]
+    pub fn stream(self, name: &str) -> Stream {
+        let seed = self.named(name).0;
+        let state = (u128::from(mix(seed)) << 64) | u128::from(mix(seed.wrapping_add(GOLDEN)));
+        Stream(Pcg64Mcg::new(state))
+    }
+}
+
+/// One stream of random numbers: PCG XSL RR 128/64 (MCG), the same on every platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream(Pcg64Mcg);
+
+impl Stream {
+    /// The next 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in [0, 1), on multiples of 2^-53.
+    pub fn unit(&mut self) -> f64 {
+        // 2^-53 is a power of two: the product is exact.
+        (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+
+    /// Whether an event of `probability` happens: never at 0, always at 1.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Uniform in `0..bound`, without bias. `bound` 0 gives 0.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        // Lemire, "Fast random integer generation in an interval" (2019): a multiplication, and a division only
+        // when the low half falls in the short zone that would favour some values.
+        let mut product = (self.bits() >> 32) * u64::from(bound);
+        let mut low = product as u32;
+        if low < bound {
+            let threshold = bound.wrapping_neg() % bound;
+            while low < threshold {
+                product = (self.bits() >> 32) * u64::from(bound);
+                low = product as u32;
+            }
+        }
+        (product >> 32) as u32
+    }
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64 bits with full avalanche.
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,363 @@
+//! Time, size and rate, each a type of its own, written and read as tc(8) does.
+//!
+//! | type | written | means |
+//! |---|---|---|
+//! | [`Duration`] | `1s` `20ms` `5us` `80ns` | nanoseconds |
+//! | [`Rate`] | `64kbit` `1mbit` `10gbit` | bits per second, powers of 1000 |
+//! | [`Bytes`] | `1000b` `150kb` `2mb` `64kib` | bytes; `kb` is 1000 (tc reads it as 1024; write `kib` for that) |
+//! | [`Packets`] | `100p` | packets |
+//! | [`Size`] | `100p` or `150kb` | either |
+//!
+//! A bare number is an error that says what to write: a unit is never guessed.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+use core::str::FromStr;
+
+/// A text that is not a value of the unit that was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for UnitError {}
+
+/// A moment: nanoseconds since the host's own start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The host's start.
+    pub const ZERO: Self = Self(0);
+    /// Later than everything.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The moment `nanos` nanoseconds after the start.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the start.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start.
+    #[must_use]
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS
+    }
+
+    /// How long after `earlier` this is; zero when it is not after it.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration.0))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, duration: Duration) {
+        *self = *self + duration;
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(u64);
+
+impl Duration {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+
+    /// `nanos` nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// `millis` milliseconds.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// `secs` seconds, to the nearest nanosecond; negative and NaN give zero, too long gives the longest.
+    #[must_use]
+    pub fn from_secs(secs: f64) -> Self {
+        // A cast saturates and turns NaN to 0.
+        Self(libm::round(secs * NANOS) as u64)
+    }
+
+    /// In nanoseconds.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// `bits` bits per second.
+    #[must_use]
+    pub const fn from_bits_per_second(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// In bits per second.
+    #[must_use]
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long a packet of `bytes` bytes takes, to the nearest nanosecond; the longest duration at rate 0.
+    #[must_use]
+    pub const fn transmission(self, bytes: u64) -> Duration {
+        if self.0 == 0 {
+            return Duration(u64::MAX);
+        }
+        let bit_nanos = bytes as u128 * 8_000_000_000;
+        let nanos = (bit_nanos + self.0 as u128 / 2) / self.0 as u128;
+        if nanos > u64::MAX as u128 { Duration(u64::MAX) } else { Duration(nanos as u64) }
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// `bytes` bytes.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// A number of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Packets(u32);
+
+impl Packets {
+    /// `packets` packets.
+    #[must_use]
+    pub const fn new(packets: u32) -> Self {
+        Self(packets)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// A size of a queue, in packets or in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// In packets, `100p`.
+    Packets(Packets),
+    /// In bytes, `150kb`.
+    Bytes(Bytes),
+}
+
+const NANOS: f64 = 1e9;
+
+const DURATION: &[(&str, u64)] = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const RATE: &[(&str, u64)] =
+    &[("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("tbit", 1_000_000_000_000)];
+const BYTES: &[(&str, u64)] = &[
+    ("b", 1),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+];
+const PACKETS: &[(&str, u64)] = &[("p", 1)];
+
+/// Reads `text` as a number and one of `units`; decimal fractions are exact.
+fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result<u64, UnitError> {
+    let error = |why: &str| UnitError(format!("{what} cannot be \"{text}\": {why}; write for example \"{example}\""));
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || fraction.contains('.') || number.ends_with('.') {
+        return Err(error("it must start with a number that is not negative"));
+    }
+    let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit.trim()) else {
+        let names = units.iter().map(|(name, _)| name.to_string()).collect::<alloc::vec::Vec<_>>().join(", ");
+        return Err(if unit.trim().is_empty() {
+            error(&format!("a bare number has no unit, which is one of {names}"))
+        } else if unit.trim().ends_with("bps") {
+            error(
+                "tc(8) reads bps as bytes per second and others as bits; say what you mean in bit, kbit, mbit or gbit",
+            )
+        } else {
+            error(&format!("the unit \"{}\" is none of {names}", unit.trim()))
+        });
+    };
+    let digits = [whole, fraction.trim_end_matches('0')].concat();
+    let scaled = digits.parse::<u64>().ok().map(|n| u128::from(n) * u128::from(scale));
+    let scaled = scaled.ok_or_else(|| error("it has too many digits"))?;
+    let divisor = 10_u128.pow((digits.len() - whole.len()) as u32);
+    if scaled % divisor != 0 {
+        return Err(error(&format!("it is not a whole number of {}", units[0].0)));
+    }
+    u64::try_from(scaled / divisor).map_err(|_| error("that is too large"))
+}
+
+/// Writes `value` in the largest of `units` that divides it.
+fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value % scale == 0 && !name.ends_with("ib");
+    let (name, scale) = units.iter().filter(fits).max_by_key(|(_, scale)| *scale).unwrap_or(&units[0]);
+    f.pad(&format!("{}{name}", value / scale))
+}
+
+macro_rules! unit {
+    ($type:ident, $inner:ty, $table:ident, $what:literal, $example:literal) => {
+        impl FromStr for $type {
+            type Err = UnitError;
+            fn from_str(text: &str) -> Result<Self, UnitError> {
+                let value = parse(text.trim(), $what, $example, $table)?;
+                <$inner>::try_from(value).map(Self).map_err(|_| {
+                    UnitError(format!(
+                        "{} cannot be \"{text}\": that is too large; write for example \"{}\"",
+                        $what, $example
+                    ))
+                })
+            }
+        }
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write(f, u64::from(self.0), $table)
+            }
+        }
+    };
+}
+
+unit!(Duration, u64, DURATION, "a time", "20ms");
+unit!(Rate, u64, RATE, "a rate", "10mbit");
+unit!(Bytes, u64, BYTES, "a size in bytes", "1000b");
+unit!(Packets, u32, PACKETS, "a number of packets", "100p");
+
+impl FromStr for Size {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let text = text.trim();
+        if text.ends_with('p') {
+            return text.parse().map(Self::Packets);
+        }
+        if text.ends_with('b') {
+            return text.parse().map(Self::Bytes);
+        }
+        Err(UnitError(format!(
+            "a size cannot be \"{text}\": its unit says whether it counts packets or bytes; write for example \"100p\" or \"150kb\""
+        )))
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(packets) => packets.fmt(f),
+            Self::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_tc_reads_and_refuses_a_bare_number() {
+        assert_eq!("20ms".parse(), Ok(Duration::from_millis(20)));
+        assert_eq!("1.5s".parse(), Ok(Duration::from_millis(1500)));
+        assert_eq!("0.25mbit".parse(), Ok(Rate::from_bits_per_second(250_000)));
+        assert_eq!("64kib".parse(), Ok(Bytes::new(65_536)));
+        assert_eq!("0.5kib".parse(), Ok(Bytes::new(512)));
+        assert_eq!("100p".parse(), Ok(Size::Packets(Packets::new(100))));
+        assert_eq!("150kb".parse(), Ok(Size::Bytes(Bytes::new(150_000))));
+        for wrong in [
+            "100",
+            "",
+            "p",
+            "-3p",
+            "1.5p",
+            "1..5s",
+            ".5s",
+            "5.s",
+            "10mbps",
+            "99999999999999999999s",
+            "4294967296p",
+            "nan",
+        ] {
+            assert!(wrong.parse::<Size>().is_err() || wrong.ends_with("bps"), "{wrong}");
+            assert!(wrong.parse::<Duration>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn prints_what_it_reads() {
+        for text in ["20ms", "1500ms", "0ns", "1mbit", "1500kbit", "0bit", "1gbit"] {
+            let printed = text
+                .parse::<Duration>()
+                .map(|v| v.to_string())
+                .or_else(|_| text.parse::<Rate>().map(|v| v.to_string()));
+            assert_eq!(printed.as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn transmission_is_exact() {
+        assert_eq!(Rate::from_bits_per_second(1_000_000).transmission(1000), Duration::from_millis(8));
+        assert_eq!(Rate::from_bits_per_second(0).transmission(1), Duration::from_nanos(u64::MAX));
+        assert_eq!(Rate::from_bits_per_second(3).transmission(1), Duration::from_nanos(2_666_666_667));
+    }
+}

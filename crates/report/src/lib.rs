@@ -1,0 +1,2 @@
+//! Outcomes for people: terminal tables and figures.
+#![forbid(unsafe_code)]

@@ -1,0 +1,199 @@
+//! A scenario that has been checked: what an engine needs to know, and nothing of the file it came from.
+
+use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
+
+/// A network, the traffic that it carries, and how long to watch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What the scenario is called.
+    pub name: String,
+    /// How long it runs.
+    pub duration: Duration,
+    /// What is left out of every average, from the start; less than `duration`.
+    pub warmup: Duration,
+    /// Where all randomness comes from.
+    pub seed: u64,
+    /// The names of the nodes that links join.
+    pub nodes: Vec<String>,
+    /// The links between nodes; both directions of each.
+    pub links: Vec<Link>,
+    /// The traffic.
+    pub flows: Vec<FlowGroup>,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// The link's name; its queues are reported under it, the reverse one with `/reverse` appended.
+    pub name: String,
+    /// Where it begins: an index into [`Scenario::nodes`].
+    pub from: usize,
+    /// Where it ends: an index into [`Scenario::nodes`].
+    pub to: usize,
+    /// The direction from `from` to `to`.
+    pub forward: LinkSide,
+    /// The direction from `to` to `from`.
+    pub reverse: LinkSide,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSide {
+    /// Rate of transmission.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// The discipline of its queue.
+    pub queue: QdiscConfig,
+}
+
+/// How a host hangs on its node: a link of its own, the same in both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// Rate of transmission.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// The discipline of its queue, in both directions.
+    pub queue: QdiscConfig,
+}
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Index into [`Scenario::links`].
+    pub link: usize,
+    /// Against the link's direction, from its `to` to its `from`.
+    pub reverse: bool,
+}
+
+/// Flows that are alike. Each flow has a source host and a destination host of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowGroup {
+    /// The group's name; its flows are `name/0`, `name/1` …
+    pub name: String,
+    /// How many flows.
+    pub count: u32,
+    /// What they carry.
+    pub traffic: Traffic,
+    /// Size of a data packet on the wire.
+    pub packet: Bytes,
+    /// Each flow starts at a moment drawn uniformly from here to the next field.
+    pub start_from: Duration,
+    /// The end of the range of starts.
+    pub start_to: Duration,
+    /// When the flows stop sending; `None` for never.
+    pub stop: Option<Duration>,
+    /// The links from the source's node to the destination's.
+    pub path: Vec<Hop>,
+    /// The links back, for acknowledgements.
+    pub back: Vec<Hop>,
+    /// How each source hangs on the path's first node; `None`: it is the node.
+    pub source: Option<Access>,
+    /// How each destination hangs on the path's last node; `None`: it is the node.
+    pub sink: Option<Access>,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// TCP with unlimited data (FTP).
+    Tcp(Tcp),
+    /// UDP at a constant rate.
+    Udp(Udp),
+}
+
+/// UDP at a constant rate (CBR); the phase of the first packet is drawn uniformly from one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Udp {
+    /// Rate on the wire.
+    pub rate: Rate,
+    /// Each interval between packets is drawn uniformly from (1 − jitter) to (1 + jitter) times the mean; 0 to 1.
+    pub jitter: f64,
+    /// Whether its packets say that they are ECN-capable.
+    pub ecn: bool,
+}
+
+/// A TCP sender and its receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tcp {
+    /// Congestion control and loss recovery.
+    pub congestion: Congestion,
+    /// The receiver's window in packets.
+    pub window: u32,
+    /// The initial congestion window in packets.
+    pub initial_window: u32,
+    /// Size of an acknowledgement on the wire.
+    pub ack: Bytes,
+    /// Granularity of the retransmission clock (G of RFC 6298): round trips are measured and timeouts kept in whole ticks.
+    pub tick: Duration,
+    /// The smallest retransmission timeout.
+    pub min_rto: Duration,
+    /// The largest retransmission timeout, backed off or not.
+    pub max_rto: Duration,
+    /// The retransmission timeout before the first round trip has been measured.
+    pub initial_rto: Duration,
+    /// Every segment's round trip is measured, by timestamps (RFC 7323), rather than one a window (Karn).
+    pub timestamps: bool,
+    /// New segments on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// An acknowledgement for every second segment, or after this delay (RFC 1122); `None`: one for every segment.
+    pub delayed_ack: Option<Duration>,
+    /// Explicit Congestion Notification (RFC 3168).
+    pub ecn: bool,
+}
+
+/// Congestion control with its loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Congestion {
+    /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
+    /// Reno: fast recovery (RFC 5681), left on the first new acknowledgement.
+    Reno,
+    /// NewReno (RFC 6582).
+    NewReno,
+    /// Reno's window with SACK-based recovery (RFC 2018, RFC 6675).
+    Sack,
+}
+
+impl Tcp {
+    /// TCP as ns-2 had it when the CHOKe papers were written (1999): a clock of 0.1 s, a round trip timed once a
+    /// window, timeouts of two ticks and more, an initial window of one packet, an acknowledgement for each packet.
+    #[must_use]
+    pub const fn ns2_1999(congestion: Congestion, window: u32) -> Self {
+        Self {
+            congestion,
+            window,
+            initial_window: 1,
+            ack: Bytes::new(40),
+            tick: Duration::from_millis(100),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(64_000),
+            initial_rto: Duration::from_millis(6_000),
+            timestamps: false,
+            limited_transmit: false,
+            delayed_ack: None,
+            ecn: false,
+        }
+    }
+
+    /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
+    /// (RFC 6928), limited transmit, delayed acknowledgements.
+    #[must_use]
+    pub const fn modern(congestion: Congestion, window: u32) -> Self {
+        Self {
+            congestion,
+            window,
+            initial_window: 10,
+            ack: Bytes::new(40),
+            tick: Duration::from_millis(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(60_000),
+            initial_rto: Duration::from_millis(1_000),
+            timestamps: true,
+            limited_transmit: true,
+            delayed_ack: Some(Duration::from_millis(40)),
+            ecn: false,
+        }
+    }
+}
