@@ -1,0 +1,270 @@
+//! Runs a scenario, event by event.
+
+use std::fmt;
+
+use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
+use fairlane_qdisc::{Qdisc, Seed, Time};
+use fairlane_scenario::{Hop, Scenario, Traffic};
+
+use crate::batch::Control;
+use crate::event::{TARGETS, Target};
+use crate::flow::{self, Flow, Totals};
+use crate::link::Queue;
+use crate::network::{Network, QueueError, link_name, link_of};
+use crate::observer::Observer;
+use crate::plane::Plane;
+
+/// A scenario that cannot be run.
+#[derive(Debug)]
+pub enum Error {
+    /// A queue's parameters contradict each other.
+    Queue {
+        /// The link's name.
+        link: String,
+        /// What is wrong.
+        error: fairlane_qdisc::ParameterError,
+    },
+    /// More links or flows than the simulator can number.
+    TooLarge {
+        /// How many it would be.
+        wanted: usize,
+    },
+    /// A flow's source and destination are the same host: its packets would cross no link.
+    NoLink {
+        /// The flow group's name.
+        group: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue { link, error } => write!(f, "the queue of link \"{link}\": {error}"),
+            Self::TooLarge { wanted } => {
+                write!(f, "{wanted} links and flows are too many: the simulator numbers {TARGETS}; use fewer flows")
+            }
+            Self::NoLink { group } => {
+                write!(
+                    f,
+                    "flows \"{group}\" cross no link; give them different ends, or hosts of their own with [access]"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<QueueError> for Error {
+    fn from(QueueError { link, error }: QueueError) -> Self {
+        Self::Queue { link, error }
+    }
+}
+
+/// How many events pass between two looks at whether to go on.
+const LOOK_EVERY: u64 = 1 << 14;
+
+/// Runs `scenario`: its run number `run`, which has randomness of its own, told to `observer`.
+///
+/// When `control` says stop, what was measured so far comes back as a partial run.
+///
+/// # Errors
+/// The scenario cannot be run; see [`Error`].
+pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
+    let mut engine = Engine::new(scenario, run, observer)?;
+    let warmup = Time::ZERO + scenario.warmup;
+    let end = Time::ZERO + scenario.duration;
+    let mut partial = engine.advance(warmup, control);
+    engine.begin_measurement();
+    partial = partial || engine.advance(end, control);
+    engine.check();
+    Ok(engine.result(run, partial))
+}
+
+struct Engine<'s, 'o, O> {
+    scenario: &'s Scenario,
+    plane: Plane<'o, O>,
+    flows: Vec<Flow>,
+    before: Vec<Totals>,
+    now: Time,
+    from: Time,
+    events: u64,
+}
+
+impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
+    fn new(scenario: &'s Scenario, run: u32, observer: &'o mut O) -> Result<Self, Error> {
+        let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
+        let wanted = 2 * scenario.links.len() + 4 * count;
+        if wanted > TARGETS {
+            return Err(Error::TooLarge { wanted });
+        }
+        let no_link = |group: &&fairlane_scenario::FlowGroup| {
+            group.path.is_empty() && (group.source.is_none() || group.sink.is_none())
+        };
+        if let Some(group) = scenario.flows.iter().find(no_link) {
+            return Err(Error::NoLink { group: group.name.clone() });
+        }
+        let seed = Seed::new(scenario.seed).numbered(u64::from(run));
+        let mut plane = Plane::new(Network::new(scenario, seed)?, observer);
+        let mut flows = Vec::with_capacity(count);
+        for group in &scenario.flows {
+            let seed = seed.named("flow").named(&group.name);
+            for index in 0..group.count {
+                let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
+                flows.push(Flow::new(id, group, plane.network.routes[id as usize], seed));
+                plane.events.push(flow::start(group, seed), Target::Source(id));
+            }
+        }
+        Ok(Self { scenario, plane, flows, before: Vec::new(), now: Time::ZERO, from: Time::ZERO, events: 0 })
+    }
+
+    /// Handles every event before `until`; true when it was told to stop on the way.
+    fn advance(&mut self, until: Time, control: &Control) -> bool {
+        while let Some((at, target)) = self.plane.events.peek() {
+            if at >= until {
+                break;
+            }
+            self.now = at;
+            self.handle(at, target);
+            self.events += 1;
+            if self.events.is_multiple_of(LOOK_EVERY) && control.stopped() {
+                return true;
+            }
+        }
+        self.now = until;
+        false
+    }
+
+    fn handle(&mut self, now: Time, target: Target) {
+        // An arrival takes its own event off the queue, since it often puts another in its place.
+        if let Target::Arrival(link) = target {
+            if let Some(packet) = self.plane.arrive(now, link) {
+                self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
+            }
+            return;
+        }
+        self.plane.events.pop();
+        match target {
+            Target::Arrival(_) => {}
+            Target::LinkFree(link) => self.plane.link_free(now, link),
+            Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.plane),
+            Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.plane),
+            Target::ReceiverTimer(flow) => self.flows[flow as usize].on_receiver_timer(now, &mut self.plane),
+        }
+    }
+
+    /// The warm-up is over.
+    fn begin_measurement(&mut self) {
+        self.from = self.now;
+        self.before = self.totals();
+        for link in &mut self.plane.network.links {
+            if let Queue::Managed(managed) = &mut link.queue
+                && let Some(meter) = &mut managed.meter
+            {
+                meter.begin(self.now);
+            }
+        }
+    }
+
+    fn totals(&self) -> Vec<Totals> {
+        let dropped = &self.plane.dropped;
+        self.flows.iter().map(|flow| Totals { dropped: dropped[flow.id as usize], ..flow.totals }).collect()
+    }
+
+    /// Nothing is lost from the books: at each queue, and of each flow.
+    fn check(&self) {
+        if cfg!(debug_assertions) {
+            let mut under_way = vec![0_u64; self.flows.len()];
+            for link in &self.plane.network.links {
+                for (_, packet) in link.pipe.iter().filter(|(_, packet)| packet.kind() == crate::PacketKind::Data) {
+                    under_way[packet.flow as usize] += 1;
+                }
+                if let Queue::Managed(managed) = &link.queue {
+                    let (queue, counters) = (&managed.discipline, managed.discipline.counters());
+                    let gone = counters.departed.packets + counters.dropped_total().packets;
+                    debug_assert_eq!(counters.arrived.packets, gone + queue.packets() as u64);
+                    let gone = counters.departed.bytes + counters.dropped_total().bytes;
+                    debug_assert_eq!(counters.arrived.bytes, gone + queue.bytes());
+                }
+            }
+            for (flow, totals) in self.totals().iter().enumerate() {
+                let known = totals.delivered + totals.dropped + under_way[flow];
+                debug_assert!(totals.sent >= known, "flow {flow}: {totals:?}, {} under way", under_way[flow]);
+            }
+        }
+    }
+
+    fn result(&self, run: u32, partial: bool) -> Run {
+        Run {
+            scenario: self.scenario.name.clone(),
+            engine: "sim",
+            seed: self.scenario.seed,
+            run,
+            from_s: self.from.as_secs(),
+            to_s: self.now.as_secs(),
+            partial,
+            queues: self.queues(),
+            flows: self.flow_runs(),
+            cost: Cost { events: self.events, packet_hops: self.plane.packet_hops, ..Cost::default() },
+        }
+    }
+
+    fn queues(&self) -> Vec<QueueRun> {
+        let mut queues = Vec::new();
+        for (id, link) in self.plane.network.links.iter().enumerate() {
+            let Queue::Managed(managed) = &link.queue else { continue };
+            let Some(meter) = &managed.meter else { continue };
+            let flows = meter.flows(self.now);
+            queues.push(QueueRun {
+                name: link_name(self.scenario, id as u32),
+                kind: managed.kind,
+                rate_bps: link.transmitter.rate().bits_per_second() as f64,
+                mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
+                mean_avg: meter.mean_average(),
+                delay_ns: meter.delay_ns().clone(),
+                flows,
+            });
+        }
+        queues
+    }
+
+    fn flow_runs(&self) -> Vec<FlowRun> {
+        let mut flows = Vec::with_capacity(self.flows.len());
+        let totals = self.totals();
+        for group in &self.scenario.flows {
+            let exit = group.path.last().and_then(|hop| self.meter(*hop));
+            for index in 0..group.count {
+                let id = flows.len();
+                let (now, before) = (&totals[id], &self.before[id]);
+                let delivered = now.delivered - before.delivered;
+                flows.push(FlowRun {
+                    id: id as u32,
+                    name: format!("{}/{index}", group.name),
+                    group: group.name.clone(),
+                    kind: match group.traffic {
+                        Traffic::Tcp(_) => "tcp",
+                        Traffic::Udp(_) => "udp",
+                    },
+                    sent: now.sent - before.sent,
+                    delivered,
+                    exit_bytes: match exit {
+                        Some(meter) => meter.departed_bytes(id as u32),
+                        None => delivered * group.packet.get(),
+                    },
+                    unique_bytes: now.unique_bytes - before.unique_bytes,
+                    dropped: now.dropped - before.dropped,
+                    retransmitted: now.retransmitted - before.retransmitted,
+                    timeouts: now.timeouts - before.timeouts,
+                });
+            }
+        }
+        flows
+    }
+
+    fn meter(&self, hop: Hop) -> Option<&crate::meter::Meter> {
+        match &self.plane.network.links[link_of(hop) as usize].queue {
+            Queue::Managed(managed) => managed.meter.as_ref(),
+            Queue::Wire { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One direction of a link: a queue, a transmitter, and the packets under way.
+
+use std::collections::VecDeque;
+
+use fairlane_qdisc::{AnyQdisc, Bytes, Duration, Rate, Size, Time};
+use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
+
+use crate::meter::Meter;
+use crate::packet::Packet;
+
+/// A link: what it is made of is up to `queue`.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// The packets that have left the queue or are sure to leave it, with the time when each reaches the other end.
+    pub(crate) pipe: VecDeque<(Time, Packet)>,
+    pub(crate) transmitter: Transmitter,
+    pub(crate) delay: Duration,
+    pub(crate) queue: Queue,
+}
+
+/// What stands before the transmitter.
+#[derive(Debug)]
+pub(crate) enum Queue {
+    /// A FIFO that drops from the tail. Nothing that comes later changes when a packet leaves it, so its packets go into
+    /// the pipe at once and it needs one event a packet instead of two. `tests/links.rs` holds it against DropTail.
+    Wire {
+        /// When the transmitter has sent all that is in the pipe.
+        busy_until: Time,
+        /// The most packets that wait; the one being sent does not.
+        limit: usize,
+    },
+    /// A discipline.
+    Managed(Box<Managed>),
+}
+
+/// A discipline at work.
+#[derive(Debug)]
+pub(crate) struct Managed {
+    pub(crate) kind: &'static str,
+    pub(crate) discipline: AnyQdisc<Packet>,
+    /// The transmitter is sending.
+    pub(crate) busy: bool,
+    /// Counts what data meets here; `None` at host links and where only acknowledgements pass.
+    pub(crate) meter: Option<Meter>,
+}
+
+impl Link {
+    pub(crate) fn new(side: &LinkSide, queue: Queue) -> Self {
+        Self { pipe: VecDeque::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
+    }
+}
+
+/// The limit of a queue that is nothing but a tail-dropping FIFO of one packet or more; `None` for all others.
+pub(crate) fn plain_limit(config: &QdiscConfig) -> Option<usize> {
+    if config.kind() != Kind::DropTail {
+        return None;
+    }
+    let mut limit = None;
+    for (key, value) in config.given() {
+        match (key, value) {
+            ("limit", Value::Text(text)) => match text.parse() {
+                Ok(Size::Packets(packets)) if packets.get() > 0 => limit = Some(packets.get() as usize),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    limit
+}
+
+/// How many packets wait in a wire at `now`: those that are not gone, but for the one being sent.
+pub(crate) fn waiting(pipe: &VecDeque<(Time, Packet)>, delay: Duration, now: Time) -> usize {
+    let gone = pipe.partition_point(|(arrival, _)| *arrival <= now + delay);
+    (pipe.len() - gone).saturating_sub(1)
+}
+
+/// Sends packets one after the other at a rate. What a packet's time has over whole nanoseconds is carried to the next, so
+/// that the rate is exact in the long run.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    rate: u64,
+    carry: u64,
+    /// The size that the next two fields are for: mostly it is the same again, and the division is saved.
+    bytes: u32,
+    nanos: u64,
+    remainder: u64,
+}
+
+impl Transmitter {
+    pub(crate) const fn new(rate: Rate) -> Self {
+        Self { rate: rate.bits_per_second(), carry: 0, bytes: 0, nanos: 0, remainder: 0 }
+    }
+
+    /// How long the next packet, of `bytes` bytes, takes.
+    pub(crate) const fn next(&mut self, bytes: u32) -> Duration {
+        if bytes != self.bytes {
+            let bit_nanos = bytes as u64 * 8_000_000_000;
+            self.bytes = bytes;
+            self.nanos = bit_nanos / self.rate;
+            self.remainder = bit_nanos % self.rate;
+        }
+        self.carry += self.remainder;
+        if self.carry >= self.rate {
+            self.carry -= self.rate;
+            return Duration::from_nanos(self.nanos + 1);
+        }
+        Duration::from_nanos(self.nanos)
+    }
+
+    pub(crate) const fn rate(&self) -> Rate {
+        Rate::from_bits_per_second(self.rate)
+    }
+}
+
+/// A packet's size as the packet carries it.
+pub(crate) fn wire_bytes(bytes: Bytes) -> u32 {
+    u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_does_not_divide_is_exact_in_the_long_run() {
+        let mut transmitter = Transmitter::new(Rate::from_bits_per_second(3_000_000));
+        let total: u64 = (0..3_000_000).map(|_| transmitter.next(1).as_nanos()).sum();
+        assert_eq!(total, 8_000_000_000);
+        let mut fast = Transmitter::new(Rate::from_bits_per_second(100_000_000_000));
+        assert_eq!(fast.next(1500).as_nanos(), 120);
+    }
+}

@@ -1,0 +1,139 @@
+//! What is counted at a queue.
+
+use fairlane_outcome::QueueFlowRun;
+use fairlane_qdisc::{Reason, Time};
+use hdrhistogram::Histogram;
+
+use crate::packet::Packet;
+
+/// One flow's counts at one queue since the start.
+#[derive(Clone, Debug, Default)]
+struct FlowMeter {
+    arrived: u64,
+    departed: u64,
+    departed_bytes: u64,
+    marked: u64,
+    dropped: [u64; Reason::COUNT],
+    /// The sum of all times of leaving less the sum of all times of coming, in packet-nanoseconds modulo 2^64: with
+    /// `backlog` times the present added it is the area under the flow's queue.
+    area: u64,
+    backlog: u64,
+}
+
+impl FlowMeter {
+    fn leave(&mut self, now: Time) {
+        self.area = self.area.wrapping_add(now.as_nanos());
+        self.backlog -= 1;
+    }
+
+    const fn area_at(&self, now: Time) -> u64 {
+        self.area.wrapping_add(self.backlog.wrapping_mul(now.as_nanos()))
+    }
+}
+
+/// Counts a queue's packets by flow.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    flows: Vec<FlowMeter>,
+    before: Vec<FlowMeter>,
+    from: Time,
+    average: (f64, u64),
+    delay_ns: Histogram<u64>,
+}
+
+/// The longest time in a queue that is told apart: 1000 s.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+impl Meter {
+    /// A meter for `flows` flows.
+    pub(crate) fn new(flows: usize) -> Self {
+        Self {
+            flows: vec![FlowMeter::default(); flows],
+            before: Vec::new(),
+            from: Time::ZERO,
+            average: (0.0, 0),
+            delay_ns: Histogram::new_with_max(LONGEST_NS, 3).expect("three digits up to 1000 s is a range it can hold"),
+        }
+    }
+
+    /// A packet came.
+    pub(crate) fn arrived(&mut self, now: Time, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.arrived += 1;
+        flow.backlog += 1;
+        flow.area = flow.area.wrapping_sub(now.as_nanos());
+    }
+
+    /// The discipline's average after an arrival.
+    pub(crate) fn averaged(&mut self, average: Option<f64>) {
+        if let Some(average) = average {
+            self.average.0 += average;
+            self.average.1 += 1;
+        }
+    }
+
+    /// The link began to send a packet.
+    pub(crate) fn departed(&mut self, now: Time, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.departed += 1;
+        flow.departed_bytes += u64::from(packet.bytes);
+        flow.leave(now);
+        self.delay_ns.saturating_record((now - packet.queued).as_nanos());
+    }
+
+    /// A packet was dropped, whether it had been queued or just came.
+    pub(crate) fn dropped(&mut self, now: Time, packet: &Packet, reason: Reason) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.dropped[reason.index()] += 1;
+        flow.leave(now);
+    }
+
+    /// A packet was marked.
+    pub(crate) fn marked(&mut self, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.marked += 1;
+    }
+
+    /// Forgets everything but what is queued: the measurement begins.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.before.clone_from(&self.flows);
+        self.from = now;
+        self.average = (0.0, 0);
+        self.delay_ns.reset();
+    }
+
+    /// Each flow's counts since the beginning of the measurement, for the flows that came here.
+    pub(crate) fn flows(&self, now: Time) -> Vec<QueueFlowRun> {
+        let length = (now - self.from).as_nanos();
+        let mean = |area: u64| if length == 0 { 0.0 } else { area as f64 / length as f64 };
+        let counts = |(id, (flow, before)): (usize, (&FlowMeter, &FlowMeter))| {
+            let area = flow.area_at(now).wrapping_sub(before.area_at(self.from));
+            QueueFlowRun {
+                flow: id as u32,
+                arrived: flow.arrived - before.arrived,
+                departed: flow.departed - before.departed,
+                departed_bytes: flow.departed_bytes - before.departed_bytes,
+                marked: flow.marked - before.marked,
+                dropped: std::array::from_fn(|reason| flow.dropped[reason] - before.dropped[reason]),
+                mean_packets: mean(area),
+            }
+        };
+        let all = self.flows.iter().zip(&self.before).enumerate();
+        all.filter(|(_, (flow, _))| flow.arrived > 0).map(counts).collect()
+    }
+
+    /// The discipline's average, averaged over the arrivals since the beginning of the measurement.
+    pub(crate) fn mean_average(&self) -> Option<f64> {
+        (self.average.1 > 0).then(|| self.average.0 / self.average.1 as f64)
+    }
+
+    /// Time in the queue of the packets that left it by the link.
+    pub(crate) const fn delay_ns(&self) -> &Histogram<u64> {
+        &self.delay_ns
+    }
+
+    /// Bytes that the link sent of `flow`'s since the beginning of the measurement.
+    pub(crate) fn departed_bytes(&self, flow: u32) -> u64 {
+        self.flows[flow as usize].departed_bytes - self.before[flow as usize].departed_bytes
+    }
+}

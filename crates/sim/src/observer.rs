@@ -1,0 +1,104 @@
+//! Whoever wants to see every packet: traces, captures, fingerprints.
+
+use fairlane_qdisc::{Duration, Reason, Time};
+
+use crate::PacketKind;
+
+/// What happened to a packet at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// It came to the queue.
+    Arrived,
+    /// The link began to send it.
+    Departed {
+        /// How long it was queued.
+        sojourn: Duration,
+    },
+    /// It was dropped.
+    Dropped(Reason),
+    /// It was marked (ECN).
+    Marked(Reason),
+}
+
+/// A packet at a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketEvent {
+    /// When.
+    pub at: Time,
+    /// The link whose queue it is; [`link_name`](crate::link_name) tells its name.
+    pub link: u32,
+    /// What happened.
+    pub happening: Happening,
+    /// The packet's flow.
+    pub flow: u32,
+    /// What the packet carries.
+    pub kind: PacketKind,
+    /// The packet's number in its flow; in an acknowledgement, the next one expected.
+    pub seq: u32,
+    /// Size on the wire in bytes.
+    pub bytes: u32,
+    /// The packet says that it is ECN-capable.
+    pub ecn_capable: bool,
+    /// The packet has been marked.
+    pub marked: bool,
+    /// Packets in the queue: as the arrival that caused this found it, or as the departure left it.
+    pub backlog: usize,
+    /// The discipline's average at that moment, where it keeps one.
+    pub average: Option<f64>,
+}
+
+/// Sees what happens, in the order of time. `()` looks away, and costs nothing.
+pub trait Observer {
+    /// Whether there is anything to be told.
+    const ACTIVE: bool = true;
+
+    /// Something happened to a packet at a queue.
+    ///
+    /// Host links that drop from the tail tell of drops alone.
+    fn packet(&mut self, event: &PacketEvent);
+
+    /// A data packet reached its receiver.
+    fn delivered(&mut self, at: Time, flow: u32, seq: u32);
+}
+
+impl Observer for () {
+    const ACTIVE: bool = false;
+    fn packet(&mut self, _event: &PacketEvent) {}
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const ACTIVE: bool = A::ACTIVE || B::ACTIVE;
+    fn packet(&mut self, event: &PacketEvent) {
+        self.0.packet(event);
+        self.1.packet(event);
+    }
+    fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
+        self.0.delivered(at, flow, seq);
+        self.1.delivered(at, flow, seq);
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    const ACTIVE: bool = O::ACTIVE;
+    fn packet(&mut self, event: &PacketEvent) {
+        if let Some(observer) = self {
+            observer.packet(event);
+        }
+    }
+    fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
+        if let Some(observer) = self {
+            observer.delivered(at, flow, seq);
+        }
+    }
+}
+
+impl<O: Observer> Observer for &mut O {
+    const ACTIVE: bool = O::ACTIVE;
+    fn packet(&mut self, event: &PacketEvent) {
+        (**self).packet(event);
+    }
+    fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
+        (**self).delivered(at, flow, seq);
+    }
+}

@@ -1,0 +1,248 @@
+//! Packets on their way: everything between the end points.
+
+use fairlane_qdisc::{Fate, Qdisc, Reason, Time};
+
+use crate::event::{EventQueue, Target};
+use crate::link::{Link, Managed, Queue, waiting};
+use crate::meter::Meter;
+use crate::network::{END, Network};
+use crate::packet::{NO_SACK, Packet, PacketKind};
+use crate::tcp::SackBlocks;
+use crate::{Happening, Observer, PacketEvent};
+
+/// The network at work.
+pub(crate) struct Plane<'o, O> {
+    pub(crate) events: EventQueue,
+    pub(crate) network: Network,
+    pub(crate) sacks: Sacks,
+    /// Data packets dropped of each flow, at any queue.
+    pub(crate) dropped: Vec<u64>,
+    pub(crate) packet_hops: u64,
+    pub(crate) observer: &'o mut O,
+}
+
+impl<'o, O: Observer> Plane<'o, O> {
+    pub(crate) fn new(network: Network, observer: &'o mut O) -> Self {
+        let dropped = vec![0; network.routes.len()];
+        Self { events: EventQueue::default(), network, sacks: Sacks::default(), dropped, packet_hops: 0, observer }
+    }
+
+    /// Puts a packet on the first link of its route; gives it back when its route has none.
+    pub(crate) fn inject(&mut self, now: Time, packet: Packet) -> Option<Packet> {
+        match self.network.table[packet.route as usize] {
+            END => Some(packet),
+            link => {
+                self.enter(now, link, packet);
+                None
+            }
+        }
+    }
+
+    /// The packet at the head of `link`'s pipe reaches the other end; gives it back when that is its host.
+    pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
+        let pipe = &mut self.network.links[link as usize].pipe;
+        let taken = pipe.pop_front();
+        match pipe.front() {
+            Some(&(at, _)) => self.events.replace(at, Target::Arrival(link)),
+            None => self.events.pop(),
+        }
+        let (_, mut packet) = taken?;
+        self.packet_hops += 1;
+        packet.route += 1;
+        self.inject(now, packet)
+    }
+
+    /// `link` has sent its packet and may send the next.
+    pub(crate) fn link_free(&mut self, now: Time, link: u32) {
+        let state = &mut self.network.links[link as usize];
+        if let Queue::Managed(managed) = &mut state.queue {
+            managed.busy = false;
+        }
+        self.send_next(now, link);
+    }
+
+    fn enter(&mut self, now: Time, link: u32, mut packet: Packet) {
+        packet.queued = now;
+        let Link { pipe, transmitter, delay, queue } = &mut self.network.links[link as usize];
+        match queue {
+            Queue::Wire { busy_until, limit } => {
+                // Only a pipe longer than the limit can hold a queue that is full.
+                if pipe.len() > *limit && waiting(pipe, *delay, now) >= *limit {
+                    self.drop_from_wire(now, link, packet);
+                    return;
+                }
+                *busy_until = now.max(*busy_until) + transmitter.next(packet.bytes);
+                let arrival = *busy_until + *delay;
+                if pipe.is_empty() {
+                    self.events.push(arrival, Target::Arrival(link));
+                }
+                pipe.push_back((arrival, packet));
+            }
+            Queue::Managed(managed) => {
+                let Managed { discipline, meter, busy, .. } = &mut **managed;
+                let mut clerk = Clerk {
+                    link,
+                    meter: meter.as_mut(),
+                    sacks: &mut self.sacks,
+                    dropped: &mut self.dropped,
+                    observer: self.observer,
+                    backlog: discipline.packets(),
+                    average: discipline.average(),
+                };
+                clerk.arrived(now, &packet);
+                discipline.enqueue(now, packet, &mut clerk);
+                if let Some(meter) = meter {
+                    meter.averaged(discipline.average());
+                }
+                if !*busy {
+                    self.send_next(now, link);
+                }
+            }
+        }
+    }
+
+    /// Lets a link whose transmitter is free take a packet from its queue, if there is one.
+    fn send_next(&mut self, now: Time, link: u32) {
+        let Link { pipe, transmitter, delay, queue: Queue::Managed(managed) } = &mut self.network.links[link as usize]
+        else {
+            return;
+        };
+        let Managed { discipline, meter, busy, .. } = &mut **managed;
+        let mut clerk = Clerk {
+            link,
+            meter: meter.as_mut(),
+            sacks: &mut self.sacks,
+            dropped: &mut self.dropped,
+            observer: self.observer,
+            backlog: discipline.packets(),
+            average: None,
+        };
+        let Some(packet) = discipline.dequeue(now, &mut clerk) else { return };
+        clerk.backlog = discipline.packets();
+        clerk.average = discipline.average();
+        clerk.departed(now, &packet);
+        *busy = true;
+        let sent = now + transmitter.next(packet.bytes);
+        self.events.push(sent, Target::LinkFree(link));
+        if pipe.is_empty() {
+            self.events.push(sent + *delay, Target::Arrival(link));
+        }
+        pipe.push_back((sent + *delay, packet));
+    }
+
+    fn drop_from_wire(&mut self, now: Time, link: u32, packet: Packet) {
+        let backlog = self.network.links[link as usize].pipe.len();
+        let mut clerk = Clerk {
+            link,
+            meter: None,
+            sacks: &mut self.sacks,
+            dropped: &mut self.dropped,
+            observer: self.observer,
+            backlog,
+            average: None,
+        };
+        clerk.dropped(now, packet, Reason::Limit);
+    }
+}
+
+/// Keeps the books of one queue while a packet comes or goes.
+struct Clerk<'p, O> {
+    link: u32,
+    meter: Option<&'p mut Meter>,
+    sacks: &'p mut Sacks,
+    dropped: &'p mut Vec<u64>,
+    observer: &'p mut O,
+    backlog: usize,
+    average: Option<f64>,
+}
+
+impl<O: Observer> Clerk<'_, O> {
+    fn arrived(&mut self, now: Time, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.arrived(now, packet);
+        }
+        self.tell(now, packet, Happening::Arrived);
+    }
+
+    fn departed(&mut self, now: Time, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.departed(now, packet);
+        }
+        self.tell(now, packet, Happening::Departed { sojourn: now - packet.queued });
+    }
+
+    fn tell(&mut self, now: Time, packet: &Packet, happening: Happening) {
+        if O::ACTIVE {
+            self.observer.packet(&PacketEvent {
+                at: now,
+                link: self.link,
+                happening,
+                flow: packet.flow,
+                kind: packet.kind(),
+                seq: packet.seq,
+                bytes: packet.bytes,
+                ecn_capable: fairlane_qdisc::Packet::ecn_capable(packet),
+                marked: packet.flags.has(crate::packet::Flags::CE),
+                backlog: self.backlog,
+                average: self.average,
+            });
+        }
+    }
+}
+
+impl<O: Observer> Fate<Packet> for Clerk<'_, O> {
+    fn dropped(&mut self, now: Time, packet: Packet, reason: Reason) {
+        if let Some(meter) = &mut self.meter {
+            meter.dropped(now, &packet, reason);
+        }
+        if packet.kind() == PacketKind::Data {
+            self.dropped[packet.flow as usize] += 1;
+        }
+        self.sacks.forget(packet.sack);
+        self.tell(now, &packet, Happening::Dropped(reason));
+    }
+
+    fn marked(&mut self, now: Time, packet: &Packet, reason: Reason) {
+        if let Some(meter) = &mut self.meter {
+            meter.marked(packet);
+        }
+        self.tell(now, packet, Happening::Marked(reason));
+    }
+}
+
+/// The selective acknowledgements that are under way: most packets carry none, so packets only carry a place in this table.
+#[derive(Debug, Default)]
+pub(crate) struct Sacks {
+    blocks: Vec<SackBlocks>,
+    free: Vec<u32>,
+}
+
+impl Sacks {
+    /// Keeps `blocks` and tells where.
+    pub(crate) fn keep(&mut self, blocks: SackBlocks) -> u32 {
+        if blocks.is_empty() {
+            return NO_SACK;
+        }
+        if let Some(place) = self.free.pop() {
+            self.blocks[place as usize] = blocks;
+            return place;
+        }
+        self.blocks.push(blocks);
+        self.blocks.len() as u32 - 1
+    }
+
+    /// Gives out what was kept at `place`, which is free from then on.
+    pub(crate) fn take(&mut self, place: u32) -> SackBlocks {
+        if place == NO_SACK {
+            return SackBlocks::default();
+        }
+        self.free.push(place);
+        self.blocks[place as usize]
+    }
+
+    fn forget(&mut self, place: u32) {
+        if place != NO_SACK {
+            self.free.push(place);
+        }
+    }
+}
