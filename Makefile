@@ -1,0 +1,34 @@
+# make test     everything that must pass before a change lands; installs what it needs
+# make papers   the papers' experiments in full (about half an hour of CPU); make test runs a short form of them
+# make bench    a discipline's cost per packet, and whole scenarios; bench/README.md has the rest
+# make figures  the pictures in docs/, drawn anew from real runs
+
+CARGO ?= cargo
+
+.PHONY: test setup lint check deny papers bench figures
+
+test: setup lint check deny
+
+setup:
+	@scripts/setup
+
+lint:
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+
+check:
+	$(CARGO) test --workspace --all-features --locked
+
+deny:
+	target/tools/bin/cargo-deny --all-features check --disable-fetch bans licenses sources
+
+papers:
+	$(CARGO) test --release --locked -p fairlane-sim --test papers -- --nocapture --include-ignored
+
+bench:
+	$(CARGO) bench --locked
+
+figures:
+	$(CARGO) run --release --locked -p fairlane --example figures
