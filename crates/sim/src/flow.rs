@@ -229,9 +229,7 @@ impl Flow {
         pacer.next_seq = pacer.next_seq.wrapping_add(1);
         plane.events.push(now + pacer.interval(self.bytes), Target::Source(self.id));
         self.totals.sent += 1;
-        if let Some(packet) = plane.inject(now, packet) {
-            self.on_packet(now, packet, plane);
-        }
+        plane.inject(now, packet);
     }
 
     /// Lets the sender act, then looks at its deadline.
@@ -272,9 +270,7 @@ impl Flow {
             sack: plane.sacks.keep(ack.sack),
             flags: Flags::ACK.with(Flags::ECE, ack.ece),
         };
-        if let Some(packet) = plane.inject(now, packet) {
-            self.on_packet(now, packet, plane);
-        }
+        plane.inject(now, packet);
     }
 }
 
@@ -304,7 +300,6 @@ impl<O: Observer> Network for Wire<'_, '_, O> {
         self.totals.sent += 1;
         self.totals.retransmitted += u64::from(segment.retransmission);
         let flags = self.packet.flags.with(Flags::CWR, segment.cwr);
-        // A route always has a link: scenarios without one are refused before they run.
-        let _ = self.plane.inject(self.now, Packet { seq: segment.seq, flags, ..self.packet });
+        self.plane.inject(self.now, Packet { seq: segment.seq, flags, ..self.packet });
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct Network {
     pub(crate) table: Vec<u32>,
     /// Each flow's routes.
     pub(crate) routes: Vec<Routes>,
+    first_host_link: u32,
 }
 
 /// A queue that cannot be built: whose, and why.
@@ -76,12 +77,19 @@ impl Network {
                 network.add(scenario, side, seed, metered.then_some(flows))?;
             }
         }
+        network.first_host_link = network.links.len() as u32;
         for group in &scenario.flows {
             for _ in 0..group.count {
                 network.add_flow(scenario, group, seed)?;
             }
         }
         Ok(network)
+    }
+
+    /// Whether `link` is a plain wire between a node and a host. Each host has a flow and a link of its own.
+    pub(crate) fn is_host_wire(&self, link: u32) -> bool {
+        link >= self.first_host_link
+            && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, Queue::Wire { .. }))
     }
 
     /// Adds the hosts of one flow, and its routes.

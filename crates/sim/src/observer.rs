@@ -54,7 +54,8 @@ pub trait Observer {
 
     /// Something happened to a packet at a queue.
     ///
-    /// Host links that drop from the tail tell of drops alone.
+    /// Host links that drop from the tail tell of drops alone, and as soon as a drop is certain: its time may lie ahead by the
+    /// delay of the link before.
     fn packet(&mut self, event: &PacketEvent);
 
     /// A data packet reached its receiver.
