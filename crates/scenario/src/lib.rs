@@ -1,7 +1,33 @@
 //! What to run: the scenario file, its units, its validation and its sweeps.
+//!
+//! A file becomes a [`Document`], options of the command line change it, and [`Document::scenario`] checks it: a
+//! [`Scenario`] is complete and free of contradictions, so that an engine needs to check nothing. The file's format is
+//! described in `docs/scenario.md`.
+//!
+//! ```
+//! use fairlane_scenario::{Document, Vary};
+//!
+//! let document = Document::builtin();
+//! let points = document.points(&[Vary::parse("flows.cbr.rate=100kbit..10mbit/9log")?])?;
+//! assert_eq!(points.len(), 9);
+//! # Ok::<(), fairlane_scenario::ScenarioError>(())
+//! ```
 #![forbid(unsafe_code)]
 
+mod document;
+mod dumbbell;
+mod error;
+mod field;
 mod model;
+mod read;
+mod route;
+mod suggest;
+mod tree;
+mod vary;
 
+pub use document::Document;
+pub use dumbbell::Dumbbell;
+pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size, Value};
 pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Traffic, Udp};
+pub use vary::{Point, Vary};

@@ -1,0 +1,229 @@
+//! A scenario file: reading it, changing it from the command line, checking it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{Origin, ScenarioError, Source};
+use crate::model::Scenario;
+use crate::read;
+use crate::suggest;
+use crate::tree::{self, Data, Node, Table};
+use crate::vary::{Point, Vary, expand};
+
+/// The largest file, in bytes: scenarios are written by hand.
+const LARGEST: usize = 1 << 20;
+
+/// Figure 3 of the CHOKe paper.
+const BUILTIN: &str = include_str!("../../../scenarios/choke-fig3.toml");
+
+/// A scenario file that has been read: valid TOML, not yet checked.
+///
+/// ```
+/// use fairlane_scenario::Document;
+///
+/// let mut document = Document::builtin();
+/// document.set("flows.cbr.rate", "3mbit")?;
+/// let scenario = document.scenario()?;
+/// assert_eq!(scenario.flows[0].count, 32);
+/// # Ok::<(), fairlane_scenario::ScenarioError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Document {
+    source: Source,
+    root: Table,
+}
+
+impl Document {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, is a folder, is larger than 1 MiB, is not UTF-8 or not TOML.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let refuse = |why: String| ScenarioError::new(&Source::new(&name, ""), &Origin::Whole, "", why);
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|error| refuse(format!("this file cannot be opened: {error}")))?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(refuse("this is a folder".to_owned()).with_help("name a scenario file in it"));
+        }
+        // One byte more than allowed tells a file that is too large, whatever its size says it is.
+        file.take(LARGEST as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| refuse(format!("this file cannot be read: {error}")))?;
+        let text = String::from_utf8(bytes).or_else(|error| {
+            // A character cut at the limit is not the file's fault: the size is reported instead.
+            let bytes = error.into_bytes();
+            if bytes.len() > LARGEST { Ok(String::from_utf8_lossy(&bytes).into_owned()) } else { Err(bytes) }
+        });
+        match text {
+            Ok(text) => Self::parse(&name, &text),
+            Err(bytes) => Err(not_utf8(&name, &bytes)),
+        }
+    }
+
+    /// Reads `text`, which errors call `name`.
+    ///
+    /// # Errors
+    /// The text is longer than 1 MiB or is not TOML.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        if text.len() > LARGEST {
+            let error =
+                ScenarioError::new(&Source::new(name, ""), &Origin::Whole, "", "this file is larger than 1 MiB");
+            return Err(error.with_help("a scenario is a few hundred lines at most: is it the right file?"));
+        }
+        let source = Source::new(name, text);
+        let root = tree::parse(&source)?;
+        Ok(Self { source, root })
+    }
+
+    /// Figure 3 of the CHOKe paper: 32 TCP flows and one UDP flow of 2 Mbit/s over 1 Mbit/s.
+    ///
+    /// # Panics
+    /// Never: the text is part of this crate, and tests read it.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self::parse("choke-fig3.toml", BUILTIN).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Sets the value of `key`, as `--set key=value` does.
+    ///
+    /// A key is the path to a value: `duration`, `bottleneck.queue.max`, and by name `flows.cbr.rate`,
+    /// `links.r1-r2.delay`. The value is read as its key wants it: a count, a ratio, `true`, a value with a unit. A new
+    /// `queue.kind` keeps the parameters of the file that the new discipline knows too.
+    ///
+    /// # Errors
+    /// There is no such group or link, or the path ends in a table or leads through a value. Whether the key exists
+    /// and takes the value is checked by [`scenario`](Self::scenario).
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+        self.assign(key, value, &format!("--set {key}={value}").into())
+    }
+
+    /// Every point of a sweep: all combinations of the values of `varies`, the last one varying fastest. Each has been
+    /// checked, so that a long sweep does not stop in its middle.
+    ///
+    /// # Errors
+    /// A key is varied twice, there are more than 100,000 points, or a point is no valid scenario.
+    pub fn points(&self, varies: &[Vary]) -> Result<Vec<Point>, ScenarioError> {
+        let points = expand(varies)?;
+        for point in &points {
+            self.at(point)?;
+        }
+        Ok(points)
+    }
+
+    /// The scenario at one point of a sweep.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set) and [`scenario`](Self::scenario), with the option as `--vary key=value`.
+    pub fn at(&self, point: &Point) -> Result<Scenario, ScenarioError> {
+        let mut document = self.clone();
+        for (key, value) in point.settings() {
+            document.assign(key, value, &format!("--vary {key}={value}").into())?;
+        }
+        document.scenario()
+    }
+
+    /// The scenario, checked.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: an unknown key, a missing one, a value of the wrong unit or out of its range, a
+    /// contradiction.
+    pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
+        read::scenario(&self.source, &self.root)
+    }
+
+    fn assign(&mut self, key: &str, value: &str, option: &Arc<str>) -> Result<(), ScenarioError> {
+        let origin = Origin::Given(Arc::clone(option));
+        let result = assign(&mut self.root, key, value, option);
+        result.map_err(|(message, help)| ScenarioError::new(&self.source, &origin, "", message).with_help(help))
+    }
+}
+
+/// What is wrong with a key path, and what to do about it.
+type Refusal = (String, String);
+
+fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result<(), Refusal> {
+    let steps = key.split('.').collect::<Vec<_>>();
+    let (last, path) = match steps.split_last() {
+        Some((last, path)) if !steps.contains(&"") => (*last, path),
+        _ => return Err((format!("\"{key}\" is not a key"), "write for example bottleneck.rate".to_owned())),
+    };
+    let table = walk(root, path, option)?;
+    if let Some(Data::Table(inner)) = table.get(last).map(|entry| &entry.node.data) {
+        let keys = inner.entries().map(|entry| format!("{key}.{}", entry.key)).collect::<Vec<_>>().join(", ");
+        return Err((format!("`{key}` is a table"), format!("set one of its keys, such as {keys}")));
+    }
+    let data = match table.get(last).map(|entry| &entry.node.data) {
+        // A list stays a list.
+        Some(Data::Array(_)) => Data::Array(value.split(',').map(|item| text(item, option)).collect()),
+        _ => Data::Text(value.to_owned()),
+    };
+    table.set(last, data, option);
+    Ok(())
+}
+
+fn text(item: &str, option: &Arc<str>) -> Node {
+    Node { data: Data::Text(item.trim().to_owned()), origin: Origin::Given(Arc::clone(option)) }
+}
+
+/// The table at the end of `path`; tables that the file does not have are made.
+fn walk<'t>(root: &'t mut Table, path: &[&str], option: &Arc<str>) -> Result<&'t mut Table, Refusal> {
+    let mut table = root;
+    let mut rest = path;
+    if let [list @ ("flows" | "links"), after @ ..] = path {
+        let (name, after) = after.split_first().map_or((None, after), |(name, after)| (Some(*name), after));
+        table = member(table, list, name)?;
+        rest = after;
+    }
+    for step in rest {
+        table = table.table_mut(step, option).ok_or_else(|| {
+            (format!("`{step}` is a value and has no keys of its own"), format!("set `{step}` itself"))
+        })?;
+    }
+    Ok(table)
+}
+
+/// The group of flows or the link called `wanted`.
+fn member<'t>(root: &'t mut Table, list: &str, wanted: Option<&str>) -> Result<&'t mut Table, Refusal> {
+    let nodes = match root.get_mut(list).map(|node| &mut node.data) {
+        Some(Data::Array(nodes)) => nodes.as_mut_slice(),
+        _ => &mut [],
+    };
+    let names = nodes.iter().filter_map(table_name).collect::<Vec<_>>();
+    let Some(place) = nodes.iter().position(|node| wanted.is_some() && table_name(node).as_deref() == wanted) else {
+        let known = names.iter().map(String::as_str);
+        return Err(match wanted {
+            _ if names.is_empty() => (format!("this scenario has no [[{list}]]"), "add some to the file".to_owned()),
+            Some(wanted) => (format!("`{list}` has no \"{wanted}\""), suggest::help(wanted, known)),
+            None => (
+                format!("it is not said which of `{list}`"),
+                format!("write {list}.{}.…", names.join(&format!(".… or {list}."))),
+            ),
+        });
+    };
+    match &mut nodes[place].data {
+        Data::Table(table) => Ok(table),
+        _ => Err((format!("`{list}` is not a list of tables"), format!("begin each by [[{list}]]"))),
+    }
+}
+
+/// The name of a group of flows or of a link, as in the file.
+fn table_name(node: &Node) -> Option<String> {
+    let Data::Table(table) = &node.data else { return None };
+    let text = |key: &str| match table.get(key).map(|entry| &entry.node.data) {
+        Some(Data::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    text("name").map(str::to_owned).or_else(|| Some(read::link_name(text("from")?, text("to")?)))
+}
+
+/// The place of the first byte that is not UTF-8, shown in the text before it.
+fn not_utf8(name: &str, bytes: &[u8]) -> ScenarioError {
+    let before = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let source = Source::new(name, before);
+    let place = Origin::File(before.len()..before.len());
+    ScenarioError::new(&source, &place, "", "this is not UTF-8 text").with_help("save the file as UTF-8")
+}

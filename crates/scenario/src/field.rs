@@ -1,0 +1,292 @@
+//! Typed reading of tables and values: what a key wants, and an error that says so when it gets something else.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use fairlane_qdisc::{UnitError, Value};
+
+use crate::error::{Origin, ScenarioError, Source};
+use crate::suggest;
+use crate::tree::{Data, Entry, Node, Table, join};
+
+/// A table with its place in the file.
+#[derive(Clone)]
+pub(crate) struct Reader<'a> {
+    source: &'a Source,
+    table: &'a Table,
+    origin: &'a Origin,
+    path: String,
+}
+
+/// A value with its place in the file.
+#[derive(Clone)]
+pub(crate) struct Field<'a> {
+    source: &'a Source,
+    node: &'a Node,
+    replaced: Option<&'a Node>,
+    path: String,
+}
+
+/// Keys that exist elsewhere, or under another name, and what to do about each.
+pub(crate) type Elsewhere = &'static [(&'static str, &'static str)];
+
+impl<'a> Reader<'a> {
+    pub(crate) fn root(source: &'a Source, table: &'a Table) -> Self {
+        Self { source, table, origin: &Origin::Whole, path: String::new() }
+    }
+
+    /// Refuses keys that are not among `keys`.
+    pub(crate) fn only(self, keys: &[&str], elsewhere: Elsewhere) -> Result<Self, ScenarioError> {
+        match self.table.entries().find(|entry| !keys.contains(&entry.key.as_str())) {
+            Some(entry) => Err(self.unknown(entry, keys, elsewhere)),
+            None => Ok(self),
+        }
+    }
+
+    fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: Elsewhere) -> ScenarioError {
+        let path = join(&self.path, &entry.key);
+        let message = format!("there is no key \"{}\" here", entry.key);
+        let error = ScenarioError::new(self.source, &entry.at, &path, message);
+        match elsewhere.iter().find(|(key, _)| *key == entry.key) {
+            Some((_, help)) => error.with_help(*help),
+            None => error.with_help(suggest::help(&entry.key, keys.iter().copied())),
+        }
+    }
+
+    /// The same table under another path, for tables that a list holds and a name identifies.
+    pub(crate) fn called(mut self, path: String) -> Self {
+        self.path = path;
+        self
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
+        self.table.get(key).map(|entry| self.field(entry))
+    }
+
+    /// `key`, or an error that says what to write.
+    pub(crate) fn need(&self, key: &str, example: &str) -> Result<Field<'a>, ScenarioError> {
+        self.get(key).ok_or_else(|| {
+            let message = format!("`{key}` is missing");
+            ScenarioError::new(self.source, self.origin, &join(&self.path, key), message)
+                .with_help(format!("write for example {key} = {example}"))
+        })
+    }
+
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'a str, Field<'a>)> {
+        self.table.entries().map(|entry| (entry.key.as_str(), self.field(entry)))
+    }
+
+    fn field(&self, entry: &'a Entry) -> Field<'a> {
+        let path = join(&self.path, &entry.key);
+        Field { source: self.source, node: &entry.node, replaced: entry.replaced.as_ref(), path }
+    }
+
+    /// An error about the table as a whole.
+    pub(crate) fn error(&self, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::new(self.source, self.origin, &self.path, message)
+    }
+
+    /// Whether an option of the command line made the table.
+    pub(crate) const fn is_given(&self) -> bool {
+        matches!(self.origin, Origin::Given(_))
+    }
+}
+
+impl<'a> Field<'a> {
+    /// The value as it was written, cut when it is long.
+    pub(crate) fn written(&self) -> String {
+        const LONGEST: usize = 60;
+        let text = match (&self.node.data, &self.node.origin) {
+            (Data::Text(text), _) => format!("\"{text}\""),
+            (_, Origin::File(span)) => self.source.slice(span).to_owned(),
+            (data, _) => data.what().to_owned(),
+        };
+        match text.char_indices().nth(LONGEST) {
+            Some((cut, _)) => format!("{}…", &text[..cut]),
+            None => text,
+        }
+    }
+
+    pub(crate) fn error(&self, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::new(self.source, &self.node.origin, &self.path, message)
+    }
+
+    /// The value is not of the kind that the key wants.
+    fn mismatch(&self, wanted: &str) -> ScenarioError {
+        self.error(format!("{wanted} is expected here, and {} is {}", self.written(), self.node.data.what()))
+    }
+
+    /// Whether an option of the command line gave the value.
+    pub(crate) const fn is_given(&self) -> bool {
+        matches!(self.node.origin, Origin::Given(_))
+    }
+
+    /// What the file said before an option of the command line replaced it.
+    pub(crate) fn replaced(&self) -> Option<Self> {
+        self.replaced.map(|node| Self { node, replaced: None, ..self.clone() })
+    }
+
+    pub(crate) fn text(&self) -> Result<&'a str, ScenarioError> {
+        match &self.node.data {
+            Data::Text(text) => Ok(text),
+            _ => Err(self.mismatch("text in quotes")),
+        }
+    }
+
+    /// A value with a unit.
+    pub(crate) fn unit<T: FromStr<Err = UnitError>>(&self) -> Result<T, ScenarioError> {
+        match (&self.node.data, &self.node.origin) {
+            (Data::Text(text), _) => text.parse().map_err(|error: UnitError| self.error(error.to_string())),
+            // A number without its unit: the unit's own parser says best what is missing.
+            (Data::Integer(_) | Data::Float(_), Origin::File(span)) => {
+                self.source.slice(span).parse().map_err(|error: UnitError| self.error(error.to_string()))
+            }
+            _ => Err(self.mismatch("text with a unit")),
+        }
+    }
+
+    /// A value with a unit, in `range`.
+    pub(crate) fn unit_in<T>(&self, range: &RangeInclusive<T>) -> Result<T, ScenarioError>
+    where
+        T: FromStr<Err = UnitError> + PartialOrd + Display,
+    {
+        let value = self.unit()?;
+        if range.contains(&value) { Ok(value) } else { Err(self.out_of(range)) }
+    }
+
+    fn out_of<T: Display>(&self, range: &RangeInclusive<T>) -> ScenarioError {
+        let (least, most) = (range.start(), range.end());
+        self.error(format!("{} is out of range: it must be from {least} to {most}", self.written()))
+    }
+
+    /// A count: a plain whole number in `range`.
+    pub(crate) fn count(&self, range: &RangeInclusive<u64>) -> Result<u64, ScenarioError> {
+        let number = match &self.node.data {
+            Data::Integer(number) => Some(*number),
+            Data::Text(text) if self.is_given() => text.trim().parse::<i64>().ok(),
+            _ => None,
+        };
+        let Some(number) = number else {
+            return Err(self.error(format!(
+                "{} is not a count: write a plain whole number from {} to {}, without quotes, unit or fraction",
+                self.written(),
+                range.start(),
+                range.end()
+            )));
+        };
+        u64::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(|| self.out_of(range))
+    }
+
+    /// The same for counts that fit 32 bits.
+    pub(crate) fn count32(&self, range: &RangeInclusive<u32>) -> Result<u32, ScenarioError> {
+        let wide = u64::from(*range.start())..=u64::from(*range.end());
+        let number = self.count(&wide)?;
+        u32::try_from(number).map_err(|_| self.out_of(&wide))
+    }
+
+    /// A pure number in `range`.
+    pub(crate) fn ratio(&self, range: &RangeInclusive<f64>) -> Result<f64, ScenarioError> {
+        let number = match &self.node.data {
+            Data::Integer(number) => Some(*number as f64),
+            Data::Float(number) => Some(*number),
+            Data::Text(text) if self.is_given() => text.trim().parse().ok(),
+            _ => None,
+        };
+        let Some(number) = number else { return Err(self.mismatch("a plain number")) };
+        if range.contains(&number) { Ok(number) } else { Err(self.out_of(range)) }
+    }
+
+    pub(crate) fn switch(&self) -> Result<bool, ScenarioError> {
+        match &self.node.data {
+            Data::Boolean(switch) => Ok(*switch),
+            Data::Text(text) if self.is_given() && text == "true" => Ok(true),
+            Data::Text(text) if self.is_given() && text == "false" => Ok(false),
+            _ => Err(self.mismatch("true or false, without quotes,")),
+        }
+    }
+
+    /// Whether the value is `false`, for keys that can be switched off.
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self.switch(), Ok(false))
+    }
+
+    /// A choice by name. A name of `planned` is known but not there yet.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        what: &str,
+        choices: &[(&str, T)],
+        planned: &[&str],
+    ) -> Result<T, ScenarioError> {
+        let names = choices.iter().map(|(name, _)| *name);
+        let text = self.text().map_err(|error| error.with_help(suggest::help("", names.clone())))?;
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+            return Ok(*choice);
+        }
+        if planned.contains(&text) {
+            let here = names.collect::<Vec<_>>().join(", ");
+            return Err(self.not_yet(what).with_help(format!("there are {here}")));
+        }
+        Err(self.error(format!("there is no {what} {}", self.written())).with_help(suggest::help(text, names)))
+    }
+
+    /// The value is planned, and not there in this version.
+    pub(crate) fn not_yet(&self, what: &str) -> ScenarioError {
+        self.error(format!("the {what} {} is not implemented in this version", self.written()))
+    }
+
+    pub(crate) fn table(&self) -> Result<Reader<'a>, ScenarioError> {
+        match &self.node.data {
+            Data::Table(table) => {
+                Ok(Reader { source: self.source, table, origin: &self.node.origin, path: self.path.clone() })
+            }
+            _ => Err(self.mismatch("a table, { key = value, … },")),
+        }
+    }
+
+    /// The tables of a list of tables.
+    pub(crate) fn tables(&self) -> Result<Vec<Reader<'a>>, ScenarioError> {
+        let wanted = format!("a list of tables, each begun by [[{}]],", self.path);
+        self.items(&wanted)?.iter().map(|item| item.table().map_err(|_| item.mismatch(&wanted))).collect()
+    }
+
+    /// The texts of a list; from the command line, separated by commas.
+    pub(crate) fn texts(&self) -> Result<Vec<Self>, ScenarioError> {
+        let wanted = "a list of names, [\"a\", \"b\"],";
+        let items = self.items(wanted)?;
+        match items.iter().find(|item| item.text().is_err()) {
+            Some(item) => Err(item.mismatch("a name in quotes")),
+            None => Ok(items),
+        }
+    }
+
+    fn items(&self, wanted: &str) -> Result<Vec<Self>, ScenarioError> {
+        match &self.node.data {
+            Data::Array(nodes) => Ok(nodes.iter().map(|node| Self { node, replaced: None, ..self.clone() }).collect()),
+            _ => Err(self.mismatch(wanted)),
+        }
+    }
+
+    /// The value for a queue's parameter.
+    pub(crate) fn value(&self) -> Result<Value, ScenarioError> {
+        match &self.node.data {
+            Data::Text(text) => Ok(Value::Text(text.clone())),
+            Data::Integer(number) => Ok(Value::Integer(*number)),
+            Data::Float(number) => Ok(Value::Float(*number)),
+            Data::Boolean(switch) => Ok(Value::Boolean(*switch)),
+            Data::Date | Data::Array(_) | Data::Table(_) => Err(self.mismatch("a parameter's value")),
+        }
+    }
+}
+
+/// A name of a flow group, link or node: it becomes part of key paths and of flows' names (`ftp/0`).
+pub(crate) fn name<'a>(field: &Field<'a>) -> Result<&'a str, ScenarioError> {
+    const LONGEST: usize = 64;
+    let text = field.text()?;
+    let fits = (1..=LONGEST).contains(&text.chars().count());
+    if fits && text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_') {
+        return Ok(text);
+    }
+    let message = format!("{} is not a name: use 1 to {LONGEST} letters, digits, - and _", field.written());
+    Err(field.error(message))
+}

@@ -1,0 +1,71 @@
+//! From keys and values to a checked scenario.
+
+mod flows;
+mod network;
+mod queue;
+mod tcp;
+
+use std::ops::RangeInclusive;
+
+use fairlane_qdisc::{Bytes, Duration, Rate};
+
+use crate::error::{ScenarioError, Source};
+use crate::field::{Elsewhere, Reader};
+use crate::model::Scenario;
+use crate::tree::Table;
+
+pub(crate) use network::link_name;
+pub(crate) use tcp::congestion_name;
+
+const KEYS: [&str; 10] =
+    ["name", "duration", "warmup", "seed", "max_flows", "bottleneck", "links", "access", "tcp", "flows"];
+const ELSEWHERE: Elsewhere = &[
+    ("nodes", "nodes need no list: they are the ends of the [[links]]"),
+    ("link", "links are a list, each begun by [[links]]"),
+    ("flow", "flows are a list, each group begun by [[flows]]"),
+    ("queue", "a queue belongs to a link: [bottleneck] queue = { kind = \"choke\" }"),
+    ("udp", "UDP is a group of flows: [[flows]] kind = \"udp\""),
+    ("runs", "how often it runs is asked on the command line: --runs 30"),
+];
+
+/// A link's or a sender's rate. A faster link would send an acknowledgement in less than a nanosecond.
+const RATE: RangeInclusive<Rate> = Rate::from_bits_per_second(1)..=Rate::from_bits_per_second(100_000_000_000);
+/// A packet; IPv4 has 16 bits for its length.
+const PACKET: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::new(65_535);
+const DURATION: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000_000_000);
+const SEED: u64 = 1;
+const SEEDS: RangeInclusive<u64> = 0..=i64::MAX.unsigned_abs();
+/// More flows than this are taken for a slip unless `max_flows` allows them.
+const MAX_FLOWS: u32 = 100_000;
+const MOST_MAX_FLOWS: RangeInclusive<u32> = 1..=100_000_000;
+
+/// Checks everything; the first thing that is wrong is the error.
+pub(crate) fn scenario(source: &Source, table: &Table) -> Result<Scenario, ScenarioError> {
+    let root = Reader::root(source, table).only(&KEYS, ELSEWHERE)?;
+    let name = root.get("name").map_or(Ok(stem(source.name())), |field| field.text())?.to_owned();
+    let (duration, warmup) = times(&root)?;
+    let seed = root.get("seed").map_or(Ok(SEED), |field| field.count(&SEEDS))?;
+    let max_flows = root.get("max_flows").map_or(Ok(MAX_FLOWS), |field| field.count32(&MOST_MAX_FLOWS))?;
+    let network = network::network(&root)?;
+    let tcp = root.get("tcp").map_or(Ok(tcp::default()), |field| tcp::table(&tcp::default(), field.table()?))?;
+    let around = flows::Around { network: &network, tcp: &tcp, duration, max_flows };
+    let flows = flows::flows(&root, &around)?;
+    Ok(Scenario { name, duration, warmup, seed, nodes: network.nodes, links: network.links, flows })
+}
+
+fn times(root: &Reader<'_>) -> Result<(Duration, Duration), ScenarioError> {
+    let duration = root.need("duration", "\"120s\"")?.unit_in(&DURATION)?;
+    let Some(field) = root.get("warmup") else { return Ok((duration, Duration::ZERO)) };
+    let warmup: Duration = field.unit()?;
+    if warmup >= duration {
+        let message = format!("{} leaves nothing to measure: the scenario lasts {duration}", field.written());
+        return Err(field.error(message).with_help("make `warmup` shorter than `duration`"));
+    }
+    Ok((duration, warmup))
+}
+
+/// A file's name without folders and ending, for scenarios that have no name.
+fn stem(file: &str) -> &str {
+    let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    file.strip_suffix(".toml").unwrap_or(file)
+}

@@ -1,0 +1,229 @@
+//! The traffic: `[[flows]]`.
+
+use std::ops::RangeInclusive;
+
+use fairlane_qdisc::{Bytes, Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::field::{Elsewhere, Field, Reader, name};
+use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic, Udp};
+use crate::read::network::{LEFT, Network, RIGHT, access};
+use crate::read::{PACKET, RATE, tcp};
+use crate::{route, suggest};
+
+const COMMON_KEYS: [&str; 10] = ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
+const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
+const UDP_KEYS: [&str; 3] = ["rate", "jitter", "ecn"];
+const TCP_ELSEWHERE: Elsewhere = &[
+    ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
+    ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),
+    ("ecn", "it belongs to the group's TCP: tcp = { ecn = true }"),
+    ("preset", "it belongs to the group's TCP: tcp = { preset = \"modern\" }"),
+    ("initial_window", "it belongs to the group's TCP: tcp = { initial_window = 10 }"),
+    ("min_rto", "it belongs to the group's TCP: tcp = { min_rto = \"200ms\" }"),
+    ("delayed_ack", "it belongs to the group's TCP: tcp = { delayed_ack = \"40ms\" }"),
+    ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
+];
+const UDP_ELSEWHERE: Elsewhere = &[
+    ("cc", "UDP has no congestion control: `cc` is for kind = \"tcp\""),
+    ("window", "UDP has no window: `window` is for kind = \"tcp\""),
+    ("tcp", "the table `tcp` is for kind = \"tcp\""),
+    ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Tcp,
+    Udp,
+}
+
+const KINDS: [(&str, Kind); 2] = [("tcp", Kind::Tcp), ("udp", Kind::Udp)];
+const PLANNED_KINDS: [&str; 1] = ["tfrc"];
+
+/// The size of packet of the CHOKe papers.
+const DEFAULT_PACKET: Bytes = Bytes::new(1000);
+/// How long flows take to start when nothing is said, as in the CHOKe papers.
+const STARTS: Duration = Duration::from_millis(1000);
+const JITTER: RangeInclusive<f64> = 0.0..=1.0;
+
+/// What a group of flows needs to know of the rest.
+pub(crate) struct Around<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) tcp: &'a Tcp,
+    pub(crate) duration: Duration,
+    pub(crate) max_flows: u32,
+}
+
+/// Reads all groups.
+pub(crate) fn flows(root: &Reader<'_>, around: &Around<'_>) -> Result<Vec<FlowGroup>, ScenarioError> {
+    let field = root.need("flows", "a list: [[flows]] with name = \"ftp\", kind = \"tcp\", count = 32")?;
+    let tables = field.tables()?;
+    if tables.is_empty() {
+        return Err(field.error("there are no flows").with_help("write [[flows]] with name and kind"));
+    }
+    let mut groups: Vec<FlowGroup> = Vec::with_capacity(tables.len());
+    let mut total = 0_u64;
+    for table in tables {
+        let group_name = table.need("name", "\"ftp\"")?;
+        if groups.iter().any(|group| group_name.text().is_ok_and(|name| name == group.name)) {
+            let error = group_name.error(format!("there is already a group of flows called {}", group_name.written()));
+            return Err(error.with_help("give each group a name of its own"));
+        }
+        let name = name(&group_name)?;
+        let table = table.called(format!("flows.{name}"));
+        let group = group(name, table.clone(), around)?;
+        total += u64::from(group.count);
+        if total > u64::from(around.max_flows) {
+            return Err(too_many(&table, total, around.max_flows));
+        }
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+fn too_many(table: &Reader<'_>, total: u64, most: u32) -> ScenarioError {
+    let message = format!("this makes {total} flows in all, and at most {most} are allowed");
+    let error = table.get("count").map_or_else(|| table.error(&message), |count| count.error(&message));
+    error.with_help(format!("if that many are meant, write max_flows = {total} at the top of the file"))
+}
+
+fn group(name: &str, table: Reader<'_>, around: &Around<'_>) -> Result<FlowGroup, ScenarioError> {
+    let kind = table.need("kind", "\"tcp\"")?.choice("kind of flow", &KINDS, &PLANNED_KINDS)?;
+    let (own_keys, elsewhere) = match kind {
+        Kind::Tcp => (TCP_KEYS, TCP_ELSEWHERE),
+        Kind::Udp => (UDP_KEYS, UDP_ELSEWHERE),
+    };
+    let table = table.only(&[&COMMON_KEYS[..], &own_keys[..]].concat(), elsewhere)?;
+    let count = table.get("count").map_or(Ok(1), |field| field.count32(&(1..=u32::MAX)))?;
+    let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
+    let traffic = match kind {
+        Kind::Tcp => Traffic::Tcp(tcp::of_group(around.tcp, &table)?),
+        Kind::Udp => Traffic::Udp(udp(&table, packet)?),
+    };
+    let (start_from, start_to, stop) = times(&table, around.duration)?;
+    let path = path(&table, around.network)?;
+    let hosts = hosts(&table, around.network.access.as_ref())?;
+    Ok(FlowGroup {
+        name: name.to_owned(),
+        count,
+        traffic,
+        packet,
+        start_from,
+        start_to,
+        stop,
+        back: route::back(&path),
+        path,
+        source: hosts.clone(),
+        sink: hosts,
+    })
+}
+
+fn udp(table: &Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError> {
+    let field = table.need("rate", "\"2mbit\"")?;
+    let rate: Rate = field.unit_in(&RATE)?;
+    if rate.transmission(packet.get()) == Duration::ZERO {
+        let message = format!("packets of {packet} at {} would be less than a nanosecond apart", field.written());
+        return Err(field.error(message).with_help("lower the rate or enlarge `packet`"));
+    }
+    let jitter = table.get("jitter").map_or(Ok(0.0), |field| field.ratio(&JITTER))?;
+    let ecn = table.get("ecn").map_or(Ok(false), |field| field.switch())?;
+    Ok(Udp { rate, jitter, ecn })
+}
+
+/// First and last moment to start, and the moment to stop.
+fn times(table: &Reader<'_>, duration: Duration) -> Result<(Duration, Duration, Option<Duration>), ScenarioError> {
+    let (from, to) =
+        table.get("start").map_or(Ok((Duration::ZERO, STARTS.min(duration))), |field| start(&field, duration))?;
+    let Some(field) = table.get("stop") else { return Ok((from, to, None)) };
+    let stop: Duration = field.unit()?;
+    if stop <= to {
+        return Err(field.error(format!("{} is not after the last start, {to}", field.written())));
+    }
+    Ok((from, to, Some(stop)))
+}
+
+/// `"1s"` or `"0s..1s"`.
+fn start(field: &Field<'_>, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {
+    let text = field.text().map_err(|error| error.with_help("write \"1s\" or a range, \"0s..1s\""))?;
+    let moment = |text: &str| {
+        let parsed: Result<Duration, _> = text.parse();
+        parsed.map_err(|error| field.error(error.to_string()).with_help("a range is written \"0s..1s\""))
+    };
+    let (from, to) = match text.split_once("..") {
+        Some((from, to)) => (moment(from)?, moment(to)?),
+        None => (moment(text)?, moment(text)?),
+    };
+    if from > to {
+        return Err(field.error(format!("the range {} ends before it begins", field.written())));
+    }
+    if from >= duration || to > duration {
+        let message = format!("{} is after the end: the scenario lasts {duration}", field.written());
+        return Err(field.error(message));
+    }
+    Ok((from, to))
+}
+
+fn path(table: &Reader<'_>, network: &Network) -> Result<Vec<Hop>, ScenarioError> {
+    match (table.get("path"), table.get("from"), table.get("to")) {
+        (None, None, None) if network.dumbbell => shortest(table, network, (LEFT, RIGHT)),
+        (None, Some(from), Some(to)) => {
+            node(&from, network)?;
+            if node(&to, network)? == node(&from, network)? {
+                return Err(to.error(format!("the flows begin and end at the same node, {}", to.written())));
+            }
+            shortest(table, network, (from.text()?, to.text()?)).map_err(|error| to.error(error.message()))
+        }
+        (Some(path), None, None) => along(&path, network),
+        (Some(path), _, _) => Err(path.error("a group has either `path` or `from` and `to`, and this one has both")),
+        (None, Some(only), None) | (None, None, Some(only)) => Err(only.error("`from` and `to` go together")),
+        (None, None, None) => {
+            let error = table.error("it is not said where the flows run: `from` and `to` are missing");
+            Err(error.with_help(format!("write the names of two nodes; there are {}", network.nodes.join(", "))))
+        }
+    }
+}
+
+fn shortest(table: &Reader<'_>, network: &Network, (from, to): (&str, &str)) -> Result<Vec<Hop>, ScenarioError> {
+    let index = |name: &str| network.nodes.iter().position(|node| node == name);
+    let ends = index(from).zip(index(to));
+    ends.and_then(|(from, to)| route::shortest(&network.links, from, to)).ok_or_else(|| {
+        let reached = index(from).map(|from| route::reachable(&network.links, from)).unwrap_or_default();
+        let names = reached.into_iter().map(|node| network.nodes[node].as_str()).collect::<Vec<_>>().join(", ");
+        table.error(format!("no links lead from \"{from}\" to \"{to}\": from \"{from}\" one reaches {names}"))
+    })
+}
+
+fn along(field: &Field<'_>, network: &Network) -> Result<Vec<Hop>, ScenarioError> {
+    let stations = field.texts()?;
+    if stations.len() < 2 {
+        return Err(field.error("a path names two nodes at least"));
+    }
+    let mut nodes = Vec::with_capacity(stations.len());
+    for station in &stations {
+        let node = node(station, network)?;
+        if nodes.contains(&node) {
+            return Err(station.error(format!("the path visits {} twice", station.written())));
+        }
+        nodes.push(node);
+    }
+    route::along(&network.links, &nodes).map_err(|(from, to)| {
+        let (from, to) = (&network.nodes[from], &network.nodes[to]);
+        field.error(format!("no link joins \"{from}\" and \"{to}\"")).with_help("name every node on the way")
+    })
+}
+
+fn node(field: &Field<'_>, network: &Network) -> Result<usize, ScenarioError> {
+    let text = field.text()?;
+    let found = network.nodes.iter().position(|node| node == text);
+    found.ok_or_else(|| {
+        let names = network.nodes.iter().map(String::as_str);
+        field.error(format!("there is no node {}", field.written())).with_help(suggest::help(text, names))
+    })
+}
+
+fn hosts(table: &Reader<'_>, base: Option<&Access>) -> Result<Option<Access>, ScenarioError> {
+    match table.get("access") {
+        Some(field) => access(base, field.table()?).map(Some),
+        None => Ok(base.cloned()),
+    }
+}

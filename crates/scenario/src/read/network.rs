@@ -1,0 +1,155 @@
+//! Nodes and links: the `[bottleneck]` shorthand, `[[links]]` and `[access]`.
+
+use std::ops::RangeInclusive;
+
+use fairlane_qdisc::{Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::field::{Elsewhere, Reader, name};
+use crate::model::{Access, Link, LinkSide};
+use crate::read::RATE;
+use crate::read::queue::{plain, queue};
+
+/// The nodes of the dumbbell.
+pub(crate) const LEFT: &str = "left";
+/// The other one.
+pub(crate) const RIGHT: &str = "right";
+/// The dumbbell's only link, and so its queue.
+const BOTTLENECK: &str = "bottleneck";
+
+const DELAY: Duration = Duration::from_millis(1);
+const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000_000);
+/// Ten times the bottleneck of the CHOKe papers.
+const ACCESS_RATE: Rate = Rate::from_bits_per_second(10_000_000);
+
+const SIDE_ELSEWHERE: Elsewhere = &[
+    ("bandwidth", "the rate of a link is called `rate`: rate = \"1mbit\""),
+    ("latency", "the propagation delay of a link is called `delay`: delay = \"1ms\""),
+    ("limit", "it is a parameter of the queue: queue = { kind = \"choke\", limit = \"300p\" }"),
+    ("kind", "it is a parameter of the queue: queue = { kind = \"choke\" }"),
+    ("min", "it is a parameter of the queue: queue = { kind = \"choke\", min = \"100p\" }"),
+    ("max", "it is a parameter of the queue: queue = { kind = \"choke\", max = \"200p\" }"),
+];
+
+/// What the flows run over.
+pub(crate) struct Network {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) links: Vec<Link>,
+    /// How hosts hang on nodes; `None`: the hosts are the nodes.
+    pub(crate) access: Option<Access>,
+    /// Flows run from left to right unless they say otherwise.
+    pub(crate) dumbbell: bool,
+}
+
+/// Reads the network of a scenario.
+pub(crate) fn network(root: &Reader<'_>) -> Result<Network, ScenarioError> {
+    let (bottleneck, links) = (root.get("bottleneck"), root.get("links"));
+    let mut network = match (bottleneck, links) {
+        (Some(bottleneck), None) => dumbbell(bottleneck.table()?)?,
+        (None, Some(links)) => general(&links.tables()?)?,
+        (Some(_), Some(links)) => {
+            let error = links.error("a file has either [bottleneck] or [[links]], and this one has both");
+            return Err(error.with_help("[bottleneck] is short for one link from \"left\" to \"right\": write it so"));
+        }
+        (None, None) => {
+            let help = "write [bottleneck] with rate = \"1mbit\" and queue = { kind = \"choke\" }, or [[links]]";
+            return Err(root.error("there is no link: [bottleneck] is missing").with_help(help));
+        }
+    };
+    network.access = match root.get("access") {
+        Some(field) => Some(access(None, field.table()?)?),
+        None if network.dumbbell => Some(default_access(root)?),
+        None => None,
+    };
+    Ok(network)
+}
+
+fn dumbbell(table: Reader<'_>) -> Result<Network, ScenarioError> {
+    let table = table.only(&["rate", "delay", "queue", "reverse"], SIDE_ELSEWHERE)?;
+    let (forward, reverse) = sides(&table)?;
+    let link = Link { name: BOTTLENECK.to_owned(), from: 0, to: 1, forward, reverse };
+    let nodes = vec![LEFT.to_owned(), RIGHT.to_owned()];
+    Ok(Network { nodes, links: vec![link], access: None, dumbbell: true })
+}
+
+fn general(tables: &[Reader<'_>]) -> Result<Network, ScenarioError> {
+    let mut network = Network { nodes: Vec::new(), links: Vec::new(), access: None, dumbbell: false };
+    for table in tables {
+        let link = link(table.clone(), &mut network.nodes)?;
+        if network.links.iter().any(|other| other.name == link.name) {
+            let message = format!("there is already a link called \"{}\"", link.name);
+            let error = table.get("name").map_or_else(|| table.error(&message), |field| field.error(&message));
+            return Err(error.with_help("give each link a name of its own: name = \"…\""));
+        }
+        network.links.push(link);
+    }
+    Ok(network)
+}
+
+/// One of `[[links]]`; a node that has not been named before joins `nodes`.
+fn link(table: Reader<'_>, nodes: &mut Vec<String>) -> Result<Link, ScenarioError> {
+    let table = table.only(&["name", "from", "to", "rate", "delay", "queue", "reverse"], SIDE_ELSEWHERE)?;
+    let from = name(&table.need("from", "\"r1\"")?)?;
+    let to_field = table.need("to", "\"r2\"")?;
+    let to = name(&to_field)?;
+    if from == to {
+        return Err(to_field.error(format!("a link joins two nodes, and this one begins and ends at \"{to}\"")));
+    }
+    let link_name =
+        table.get("name").map_or_else(|| Ok(link_name(from, to)), |field| name(&field).map(str::to_owned))?;
+    let (forward, reverse) = sides(&table.called(format!("links.{link_name}")))?;
+    let mut index = |node: &str| {
+        nodes.iter().position(|known| known == node).unwrap_or_else(|| {
+            nodes.push(node.to_owned());
+            nodes.len() - 1
+        })
+    };
+    Ok(Link { name: link_name, from: index(from), to: index(to), forward, reverse })
+}
+
+/// The name of a link that has none.
+pub(crate) fn link_name(from: &str, to: &str) -> String {
+    format!("{from}-{to}")
+}
+
+/// Both directions; the reverse one has the same rate and delay unless `reverse` says otherwise, and a queue of its own.
+fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
+    let rate = table.need("rate", "\"1mbit\"")?.unit_in(&RATE)?;
+    let delay = delay(table, DELAY)?;
+    let forward = LinkSide { rate, delay, queue: queue(table, rate)? };
+    let reverse = match table.get("reverse") {
+        Some(field) => side(field.table()?, &forward)?,
+        None => LinkSide { rate, delay, queue: plain(table)? },
+    };
+    Ok((forward, reverse))
+}
+
+fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError> {
+    let table = table.only(&["rate", "delay", "queue"], SIDE_ELSEWHERE)?;
+    let rate = rate(&table, forward.rate)?;
+    Ok(LinkSide { rate, delay: delay(&table, forward.delay)?, queue: queue(&table, rate)? })
+}
+
+/// An access link; what it does not say is as in `base`.
+pub(crate) fn access(base: Option<&Access>, table: Reader<'_>) -> Result<Access, ScenarioError> {
+    let table = table.only(&["rate", "delay", "queue"], SIDE_ELSEWHERE)?;
+    let rate = rate(&table, base.map_or(ACCESS_RATE, |base| base.rate))?;
+    let delay = delay(&table, base.map_or(DELAY, |base| base.delay))?;
+    let queue = match base {
+        Some(base) if table.get("queue").is_none() => base.queue.clone(),
+        _ => queue(&table, rate)?,
+    };
+    Ok(Access { rate, delay, queue })
+}
+
+fn default_access(root: &Reader<'_>) -> Result<Access, ScenarioError> {
+    Ok(Access { rate: ACCESS_RATE, delay: DELAY, queue: plain(root)? })
+}
+
+fn rate(table: &Reader<'_>, default: Rate) -> Result<Rate, ScenarioError> {
+    table.get("rate").map_or(Ok(default), |field| field.unit_in(&RATE))
+}
+
+fn delay(table: &Reader<'_>, default: Duration) -> Result<Duration, ScenarioError> {
+    table.get("delay").map_or(Ok(default), |field| field.unit_in(&DELAYS))
+}
