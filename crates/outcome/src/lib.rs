@@ -1,10 +1,24 @@
 //! What was measured: schema, statistics, intervals and tables.
 //!
 //! An engine fills a [`Run`] with plain counts; shares, ratios and intervals are derived here, the same way for
-//! every engine.
+//! every engine: [`Outcome::from_runs`]. `docs/outcome.md` describes the JSON form and the tables.
 #![forbid(unsafe_code)]
 
+mod drops;
+mod estimate;
+mod histogram;
+mod json;
+mod measure;
+mod point;
+mod record;
 mod run;
+mod schema;
+pub mod stats;
 
+pub use drops::Drops;
+pub use estimate::Estimate;
 pub use fairlane_qdisc::Reason;
+pub use histogram::{DelayBin, DelayHistogram};
+pub use point::{Point, PointValue};
 pub use run::{Cost, FlowRun, QueueFlowRun, QueueRun, Run};
+pub use schema::{Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome};

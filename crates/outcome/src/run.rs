@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// The counts of one run, from the end of the warm-up to the end of the run.
 #[derive(Clone, Debug)]
@@ -77,6 +78,9 @@ pub struct FlowRun {
     pub group: String,
     /// `tcp` or `udp`.
     pub kind: &'static str,
+    /// The last queue on its data's path: an index into [`Run::queues`]; `None` where it passes none of them. The
+    /// queues alone do not tell, since they are in the scenario's order and carry acknowledgements too.
+    pub exit: Option<usize>,
     /// Data packets sent, retransmissions included.
     pub sent: u64,
     /// Data packets that reached the receiver.
@@ -94,7 +98,7 @@ pub struct FlowRun {
 }
 
 /// What a run cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Events handled.
     pub events: u64,

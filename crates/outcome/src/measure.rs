@@ -1,0 +1,296 @@
+//! From counts to an outcome.
+
+use std::collections::BTreeMap;
+
+use fairlane_qdisc::Reason;
+use hdrhistogram::Histogram;
+
+use crate::estimate::{Averager, Estimate};
+use crate::record::Combine;
+use crate::schema::{Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueGroup, QueueOutcome};
+use crate::{Cost, Drops, FlowRun, QueueFlowRun, QueueRun, Run, stats};
+
+impl Outcome {
+    /// What `runs`, all of one scenario and seed, measured together; `None` when there are none.
+    ///
+    /// Every number belongs to the window `from_s` to `to_s` that the outcome states. So when runs differ in their
+    /// windows, because some were interrupted, only those with the longest one are averaged: the complete ones when
+    /// there are any. The cost is that of all of them.
+    #[must_use]
+    pub fn from_runs(runs: &[Run]) -> Option<Self> {
+        let longest = runs.iter().reduce(|longest, run| if window(run) > window(longest) { run } else { longest })?;
+        let averaged: Vec<&Run> =
+            runs.iter().filter(|run| run.from_s == longest.from_s && run.to_s == longest.to_s).collect();
+        let over = Averager::over(averaged.len());
+        Some(Self {
+            scenario: longest.scenario.clone(),
+            engine: longest.engine.to_owned(),
+            seed: longest.seed,
+            runs: averaged.len() as u64,
+            from_s: finite(longest.from_s),
+            to_s: finite(longest.to_s),
+            partial: runs.iter().any(|run| run.partial),
+            point: None,
+            queues: by_flow_number(combined(averaged.iter().map(|run| queues(run)).collect(), &over)),
+            flows: combined(averaged.iter().map(|run| flows(run)).collect(), &over),
+            groups: combined(averaged.iter().map(|run| groups(run)).collect(), &over),
+            cost: runs.iter().fold(Cost::default(), |sum, run| add(sum, &run.cost)),
+        })
+    }
+}
+
+fn combined<T>(runs: Vec<Vec<T>>, over: &Averager) -> Vec<T>
+where
+    Vec<T>: Combine,
+{
+    let parts: Vec<Option<&Vec<T>>> = runs.iter().map(Some).collect();
+    runs.first().map_or_else(Vec::new, |first| Vec::combine(first, &parts, over))
+}
+
+/// A flow that the first run did not see here would stand at the end.
+fn by_flow_number(mut queues: Vec<QueueOutcome>) -> Vec<QueueOutcome> {
+    for queue in &mut queues {
+        queue.flows.sort_by_key(|flow| flow.id);
+    }
+    queues
+}
+
+fn add(sum: Cost, cost: &Cost) -> Cost {
+    Cost {
+        events: sum.events.saturating_add(cost.events),
+        packet_hops: sum.packet_hops.saturating_add(cost.packet_hops),
+        cpu_s: sum.cpu_s + finite(cost.cpu_s),
+        wall_s: sum.wall_s + finite(cost.wall_s),
+        peak_rss_bytes: sum.peak_rss_bytes.max(cost.peak_rss_bytes),
+    }
+}
+
+/// One run's queues, each with its groups and flows.
+fn queues(run: &Run) -> Vec<QueueOutcome> {
+    let group_of: BTreeMap<u32, &str> = run.flows.iter().map(|flow| (flow.id, flow.group.as_str())).collect();
+    run.queues.iter().map(|queue| queue_outcome(queue, window(run), &group_of, &run.flows)).collect()
+}
+
+fn queue_outcome(
+    queue: &QueueRun,
+    window_s: f64,
+    group_of: &BTreeMap<u32, &str>,
+    scenario_flows: &[FlowRun],
+) -> QueueOutcome {
+    let whole = Part::of(queue.flows.iter());
+    let mut by_group: BTreeMap<&str, Vec<&QueueFlowRun>> = BTreeMap::new();
+    for flow in &queue.flows {
+        if let Some(&group) = group_of.get(&flow.flow) {
+            by_group.entry(group).or_default().push(flow);
+        }
+    }
+    // In the scenario's order: taking a group out leaves nothing for its other flows.
+    let in_order = scenario_flows.iter().filter_map(|flow| by_group.remove_entry(flow.group.as_str()));
+    QueueOutcome {
+        name: queue.name.clone(),
+        kind: queue.kind.to_owned(),
+        arrived: count(whole.arrived),
+        departed: count(whole.departed),
+        marked: count(whole.marked),
+        dropped: Drops::counted(whole.dropped),
+        mean_packets: real(queue.mean_packets),
+        mean_avg: queue.mean_avg.map(real),
+        delay_s: delay(&queue.delay_ns),
+        utilisation: real(ratio(bits(whole.departed_bytes), queue.rate_bps * window_s)),
+        groups: in_order.map(|(name, flows)| queue_group(name, &flows, &whole, queue.mean_packets, window_s)).collect(),
+        flows: queue.flows.iter().map(|flow| queue_flow(flow, queue.mean_packets, window_s)).collect(),
+        delay_histogram: (&queue.delay_ns).into(),
+    }
+}
+
+fn queue_group(name: &str, flows: &[&QueueFlowRun], whole: &Part, queue_packets: f64, window_s: f64) -> QueueGroup {
+    let part = Part::of(flows.iter().copied());
+    QueueGroup {
+        name: name.to_owned(),
+        arrived: count(part.arrived),
+        departed: count(part.departed),
+        marked: count(part.marked),
+        dropped: Drops::counted(part.dropped),
+        drop_ratio: real(count_ratio(part.dropped_total(), part.arrived)),
+        throughput_bps: real(ratio(bits(part.departed_bytes), window_s)),
+        share: real(count_ratio(part.departed_bytes, whole.departed_bytes)),
+        queue_share: real(ratio(part.mean_packets, queue_packets)),
+    }
+}
+
+fn queue_flow(flow: &QueueFlowRun, queue_packets: f64, window_s: f64) -> QueueFlow {
+    let part = Part::of([flow].into_iter());
+    QueueFlow {
+        id: flow.flow,
+        arrived: count(part.arrived),
+        departed: count(part.departed),
+        dropped: count(part.dropped_total()),
+        drop_ratio: real(count_ratio(part.dropped_total(), part.arrived)),
+        throughput_bps: real(ratio(bits(part.departed_bytes), window_s)),
+        queue_share: real(ratio(part.mean_packets, queue_packets)),
+    }
+}
+
+fn delay(delay_ns: &Histogram<u64>) -> Delay {
+    if delay_ns.is_empty() {
+        return Delay::default();
+    }
+    let quantile = |q| real(delay_ns.value_at_quantile(q) as f64 / 1e9);
+    Delay { mean: real(delay_ns.mean() / 1e9), p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99) }
+}
+
+/// Sums over some of the flows at a queue.
+struct Part {
+    arrived: u64,
+    departed: u64,
+    departed_bytes: u64,
+    marked: u64,
+    dropped: [u64; Reason::COUNT],
+    mean_packets: f64,
+}
+
+impl Part {
+    fn of<'a>(flows: impl Iterator<Item = &'a QueueFlowRun>) -> Self {
+        let none = Self {
+            arrived: 0,
+            departed: 0,
+            departed_bytes: 0,
+            marked: 0,
+            dropped: [0; Reason::COUNT],
+            mean_packets: 0.0,
+        };
+        flows.fold(none, |mut sum, flow| {
+            sum.arrived = sum.arrived.saturating_add(flow.arrived);
+            sum.departed = sum.departed.saturating_add(flow.departed);
+            sum.departed_bytes = sum.departed_bytes.saturating_add(flow.departed_bytes);
+            sum.marked = sum.marked.saturating_add(flow.marked);
+            for (sum, dropped) in sum.dropped.iter_mut().zip(flow.dropped) {
+                *sum = sum.saturating_add(dropped);
+            }
+            sum.mean_packets += flow.mean_packets;
+            sum
+        })
+    }
+
+    fn dropped_total(&self) -> u64 {
+        self.dropped.iter().copied().fold(0, u64::saturating_add)
+    }
+}
+
+/// One flow with what it got at the last queue on its path.
+struct Exit<'a> {
+    flow: &'a FlowRun,
+    queue: Option<usize>,
+    throughput_bps: f64,
+    mean_packets: f64,
+    queue_packets: f64,
+}
+
+impl<'a> Exit<'a> {
+    fn all(run: &'a Run) -> Vec<Self> {
+        let parts: Vec<BTreeMap<u32, &QueueFlowRun>> =
+            run.queues.iter().map(|queue| queue.flows.iter().map(|flow| (flow.flow, flow)).collect()).collect();
+        run.flows.iter().map(|flow| Self::of(flow, run, &parts)).collect()
+    }
+
+    fn of(flow: &'a FlowRun, run: &Run, parts: &[BTreeMap<u32, &QueueFlowRun>]) -> Self {
+        let Some((index, queue)) = flow.exit.and_then(|index| Some((index, run.queues.get(index)?))) else {
+            let throughput_bps = ratio(bits(flow.unique_bytes), window(run));
+            return Self { flow, queue: None, throughput_bps, mean_packets: 0.0, queue_packets: 0.0 };
+        };
+        let part = Part::of(parts[index].get(&flow.id).copied().into_iter());
+        Self {
+            flow,
+            queue: Some(index),
+            throughput_bps: ratio(bits(part.departed_bytes), window(run)),
+            mean_packets: part.mean_packets,
+            queue_packets: queue.mean_packets,
+        }
+    }
+}
+
+/// One run's flows.
+fn flows(run: &Run) -> Vec<FlowOutcome> {
+    Exit::all(run).iter().map(|exit| flow_outcome(exit, window(run))).collect()
+}
+
+fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
+    let flow = exit.flow;
+    FlowOutcome {
+        id: flow.id,
+        name: flow.name.clone(),
+        group: flow.group.clone(),
+        kind: flow.kind.to_owned(),
+        sent: count(flow.sent),
+        delivered: count(flow.delivered),
+        dropped: count(flow.dropped),
+        throughput_bps: real(exit.throughput_bps),
+        goodput_bps: real(ratio(bits(flow.unique_bytes), window_s)),
+        drop_ratio: real(count_ratio(flow.dropped, flow.sent)),
+        queue_share: real(ratio(exit.mean_packets, exit.queue_packets)),
+        retransmitted: count(flow.retransmitted),
+        timeouts: count(flow.timeouts),
+    }
+}
+
+/// One run's groups, in the order of their first flows.
+fn groups(run: &Run) -> Vec<GroupOutcome> {
+    let exits = Exit::all(run);
+    let total: f64 = exits.iter().map(|exit| exit.throughput_bps).sum();
+    let mut by_group: BTreeMap<&str, Vec<&Exit<'_>>> = BTreeMap::new();
+    for exit in &exits {
+        by_group.entry(&exit.flow.group).or_default().push(exit);
+    }
+    let in_order = run.flows.iter().filter_map(|flow| by_group.remove_entry(flow.group.as_str()));
+    in_order.map(|(name, members)| group_outcome(name, &members, total)).collect()
+}
+
+fn group_outcome(name: &str, members: &[&Exit<'_>], total_bps: f64) -> GroupOutcome {
+    let throughputs: Vec<f64> = members.iter().map(|exit| exit.throughput_bps).collect();
+    let throughput_bps: f64 = throughputs.iter().sum();
+    let sum = |field: fn(&FlowRun) -> u64| members.iter().map(|exit| field(exit.flow)).fold(0, u64::saturating_add);
+    // Each queue counts once, however many of the flows leave by it.
+    let queues: BTreeMap<usize, f64> =
+        members.iter().filter_map(|exit| Some((exit.queue?, exit.queue_packets))).collect();
+    let mean_packets: f64 = members.iter().map(|exit| exit.mean_packets).sum();
+    GroupOutcome {
+        name: name.to_owned(),
+        flows: members.len() as u64,
+        throughput_bps: real(throughput_bps),
+        share: real(ratio(throughput_bps, total_bps)),
+        drop_ratio: real(count_ratio(sum(|flow| flow.dropped), sum(|flow| flow.sent))),
+        queue_share: real(ratio(mean_packets, queues.values().sum())),
+        jain: real(stats::jain(&throughputs)),
+    }
+}
+
+/// Length of the run's measurement in seconds.
+fn window(run: &Run) -> f64 {
+    finite(run.to_s - run.from_s).max(0.0)
+}
+
+fn bits(bytes: u64) -> f64 {
+    bytes as f64 * 8.0
+}
+
+fn count(value: u64) -> Estimate {
+    Estimate::single(value as f64)
+}
+
+fn real(value: f64) -> Estimate {
+    Estimate::single(finite(value))
+}
+
+fn count_ratio(part: u64, whole: u64) -> f64 {
+    ratio(part as f64, whole as f64)
+}
+
+/// `part / whole`; 0 of nothing.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// The value, or 0 for one that no measurement gives and JSON cannot say.
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}

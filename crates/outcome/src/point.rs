@@ -1,0 +1,140 @@
+//! Where in a sweep an outcome belongs.
+
+use core::fmt;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// The keys that a sweep varied, in the order asked, each with its value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Point(Vec<(String, PointValue)>);
+
+impl Point {
+    /// Of no keys.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The same point with `key`, such as `flows.cbr.rate`, at `value`; a key that is there keeps its place.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<PointValue>) -> Self {
+        let (key, value) = (key.into(), value.into());
+        match self.0.iter_mut().find(|(there, _)| *there == key) {
+            Some((_, there)) => *there = value,
+            None => self.0.push((key, value)),
+        }
+        self
+    }
+
+    /// The value of `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&PointValue> {
+        self.iter().find_map(|(there, value)| (there == key).then_some(value))
+    }
+
+    /// Every key with its value, in the order asked.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &PointValue)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+}
+
+/// A value that a sweep gave to a key, as the scenario file spells it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PointValue {
+    /// A switch.
+    Switch(bool),
+    /// A count.
+    Count(i64),
+    /// A ratio; always finite.
+    Ratio(f64),
+    /// Anything with a unit, and names.
+    Text(String),
+}
+
+impl From<bool> for PointValue {
+    fn from(value: bool) -> Self {
+        Self::Switch(value)
+    }
+}
+
+impl From<i64> for PointValue {
+    fn from(value: i64) -> Self {
+        Self::Count(value)
+    }
+}
+
+impl From<f64> for PointValue {
+    /// A value that is not finite becomes its text: JSON has no number for it.
+    fn from(value: f64) -> Self {
+        if value.is_finite() { Self::Ratio(value) } else { Self::Text(value.to_string()) }
+    }
+}
+
+impl From<&str> for PointValue {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for PointValue {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl fmt::Display for PointValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch(value) => value.fmt(f),
+            Self::Count(value) => value.fmt(f),
+            Self::Ratio(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+impl Serialize for PointValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Switch(value) => value.serialize(serializer),
+            Self::Count(value) => value.serialize(serializer),
+            Self::Ratio(value) => value.serialize(serializer),
+            Self::Text(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PointValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde_json::Value;
+        Ok(match Value::deserialize(deserializer)? {
+            Value::Bool(value) => value.into(),
+            Value::String(value) => value.into(),
+            Value::Number(value) => match (value.as_i64(), value.as_f64()) {
+                (Some(value), _) => value.into(),
+                (None, Some(value)) => value.into(),
+                (None, None) => value.to_string().into(),
+            },
+            other => return Err(serde::de::Error::custom(format_args!("`{other}` is no value of a key"))),
+        })
+    }
+}
+
+impl Serialize for Point {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in self.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Point {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = serde_json::Map::deserialize(deserializer)?;
+        let value = |value| serde_json::from_value(value).map_err(serde::de::Error::custom);
+        map.into_iter().map(|(key, found)| Ok((key, value(found)?))).collect::<Result<_, _>>().map(Self)
+    }
+}

@@ -1,0 +1,270 @@
+//! The outcome: what is printed, compared and plotted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::drops::Drops;
+use crate::histogram::DelayHistogram;
+use crate::point::Point;
+use crate::record::{Key, Keyed, record};
+use crate::{Cost, Estimate};
+
+/// What was measured: one scenario, one seed, one or more runs.
+///
+/// The JSON form is a contract; `docs/outcome.md` describes every key. With several runs each number is the mean over
+/// them and its 95 % interval stands beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What ran it, such as `sim`.
+    pub engine: String,
+    /// The scenario's seed.
+    pub seed: u64,
+    /// How many runs the numbers are averaged over.
+    pub runs: u64,
+    /// Start of the measurement in seconds.
+    pub from_s: f64,
+    /// End of the measurement in seconds.
+    pub to_s: f64,
+    /// A run was interrupted: there are fewer runs than were asked for, or they are shorter.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub partial: bool,
+    /// What a sweep varied, with the values of this outcome; `None` outside a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Point>,
+    /// The queues, in the scenario's order.
+    pub queues: Vec<QueueOutcome>,
+    /// The flows, in the scenario's order.
+    pub flows: Vec<FlowOutcome>,
+    /// The groups of flows, in the scenario's order.
+    pub groups: Vec<GroupOutcome>,
+    /// What it cost, over all runs.
+    pub cost: Cost,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+record! {
+    /// One queue. Counts are in packets.
+    pub struct QueueOutcome {
+        /// The queue's name.
+        pub name: String => Plain,
+        /// The discipline's name.
+        pub kind: String => Plain,
+        /// Offered to the queue.
+        pub arrived: Estimate => Count,
+        /// Given to the link.
+        pub departed: Estimate => Count,
+        /// Marked, for any reason.
+        pub marked: Estimate => Count,
+        /// Dropped, by reason.
+        pub dropped: Drops => Nested,
+        /// Packets in the queue, averaged over time.
+        pub mean_packets: Estimate => Real,
+        /// The discipline's own average, in its own unit, averaged over arrivals; `None` where it keeps none.
+        pub mean_avg: Option<Estimate> => Maybe,
+        /// Time in the queue, of the packets given to the link.
+        pub delay_s: Delay => Nested,
+        /// Bits given to the link over what it could have carried, 0 to 1.
+        pub utilisation: Estimate => Real,
+        /// Each group's part, for the groups that came here.
+        pub groups: Vec<QueueGroup> => Nested,
+        /// Each flow's part, for the flows that came here.
+        pub flows: Vec<QueueFlow> => Nested,
+        /// How the time in the queue is distributed, over all runs; empty when the outcome was read from JSON.
+        pub delay_histogram: DelayHistogram => Hidden,
+    }
+}
+
+record! {
+    /// Time in a queue, in seconds; 0 where no packet left by the link.
+    #[derive(Default)]
+    pub struct Delay {
+        /// Mean.
+        pub mean: Estimate => Real,
+        /// Median.
+        pub p50: Estimate => Real,
+        /// 95th percentile.
+        pub p95: Estimate => Real,
+        /// 99th percentile.
+        pub p99: Estimate => Real,
+    }
+}
+
+record! {
+    /// One group's part of a queue. Counts are in packets.
+    pub struct QueueGroup {
+        /// The group's name.
+        pub name: String => Plain,
+        /// Offered to the queue.
+        pub arrived: Estimate => Count,
+        /// Given to the link.
+        pub departed: Estimate => Count,
+        /// Marked, for any reason.
+        pub marked: Estimate => Count,
+        /// Dropped, by reason.
+        pub dropped: Drops => Nested,
+        /// Dropped over arrived; 0 where nothing arrived.
+        pub drop_ratio: Estimate => Real,
+        /// Given to the link, in bit/s.
+        pub throughput_bps: Estimate => Real,
+        /// Part of everything that was given to the link, by bytes, 0 to 1; 0 where nothing was.
+        pub share: Estimate => Real,
+        /// Part of the packets in the queue, 0 to 1; 0 where it was empty.
+        pub queue_share: Estimate => Real,
+    }
+}
+
+record! {
+    /// One flow's part of a queue. Counts are in packets.
+    pub struct QueueFlow {
+        /// The flow's number in the scenario.
+        pub id: u32 => Plain,
+        /// Offered to the queue.
+        pub arrived: Estimate => Count,
+        /// Given to the link.
+        pub departed: Estimate => Count,
+        /// Dropped, for any reason.
+        pub dropped: Estimate => Count,
+        /// Dropped over arrived; 0 where nothing arrived.
+        pub drop_ratio: Estimate => Real,
+        /// Given to the link, in bit/s.
+        pub throughput_bps: Estimate => Real,
+        /// Part of the packets in the queue, 0 to 1; 0 where it was empty.
+        pub queue_share: Estimate => Real,
+    }
+}
+
+record! {
+    /// One flow from end to end. Counts are in packets.
+    pub struct FlowOutcome {
+        /// The flow's number in the scenario, from 0.
+        pub id: u32 => Plain,
+        /// The flow's name, such as `ftp/0`.
+        pub name: String => Plain,
+        /// Its group's name, such as `ftp`.
+        pub group: String => Plain,
+        /// `tcp` or `udp`.
+        pub kind: String => Plain,
+        /// Data packets sent, retransmissions included.
+        pub sent: Estimate => Count,
+        /// Data packets that reached the receiver.
+        pub delivered: Estimate => Count,
+        /// Data packets dropped, at any queue.
+        pub dropped: Estimate => Count,
+        /// Bit/s at the exit of the last queue on its path; for a flow that passes no queue, its goodput.
+        pub throughput_bps: Estimate => Real,
+        /// Bit/s of unique data at the receiver, by its size on the wire.
+        pub goodput_bps: Estimate => Real,
+        /// Dropped over sent; 0 where nothing was sent.
+        pub drop_ratio: Estimate => Real,
+        /// Part of the packets in the last queue on its path, 0 to 1; 0 where it was empty.
+        pub queue_share: Estimate => Real,
+        /// Data packets sent again.
+        pub retransmitted: Estimate => Count,
+        /// Retransmission timeouts.
+        pub timeouts: Estimate => Count,
+    }
+}
+
+record! {
+    /// One group of flows from end to end.
+    pub struct GroupOutcome {
+        /// The group's name, such as `ftp`.
+        pub name: String => Plain,
+        /// How many flows it has.
+        pub flows: u64 => Plain,
+        /// Total of its flows' throughput, in bit/s.
+        pub throughput_bps: Estimate => Real,
+        /// Its part of all groups' throughput, 0 to 1; 0 where there was none.
+        pub share: Estimate => Real,
+        /// Its flows' packets dropped over those sent; 0 where nothing was sent.
+        pub drop_ratio: Estimate => Real,
+        /// Its part of the packets in the last queues on its flows' paths, 0 to 1; 0 where they were empty.
+        pub queue_share: Estimate => Real,
+        /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain).
+        pub jain: Estimate => Real,
+    }
+}
+
+macro_rules! keyed {
+    ($($record:ident by $key:ident($self:ident => $value:expr);)*) => {
+        $(impl Keyed for $record {
+            fn key(&$self) -> Key<'_> {
+                Key::$key($value)
+            }
+        })*
+    };
+}
+
+keyed! {
+    QueueOutcome by Name(self => &self.name);
+    QueueGroup by Name(self => &self.name);
+    QueueFlow by Number(self => self.id);
+    FlowOutcome by Number(self => self.id);
+    GroupOutcome by Name(self => &self.name);
+}
+
+impl Outcome {
+    /// The queue called `name`.
+    #[must_use]
+    pub fn queue(&self, name: &str) -> Option<&QueueOutcome> {
+        self.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// The group called `name`.
+    #[must_use]
+    pub fn group(&self, name: &str) -> Option<&GroupOutcome> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// The flow called `name`, such as `ftp/0`.
+    #[must_use]
+    pub fn flow(&self, name: &str) -> Option<&FlowOutcome> {
+        self.flows.iter().find(|flow| flow.name == name)
+    }
+
+    /// The flows of the group called `name`, in the scenario's order.
+    pub fn flows_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FlowOutcome> {
+        self.flows.iter().filter(move |flow| flow.group == name)
+    }
+
+    /// The queue that a summary speaks of: the one called `bottleneck`, else the first of the busiest.
+    #[must_use]
+    pub fn bottleneck(&self) -> Option<&QueueOutcome> {
+        let busier = |a: &'_ QueueOutcome, b: &'_ QueueOutcome| b.utilisation.mean > a.utilisation.mean;
+        self.queue("bottleneck").or_else(|| {
+            self.queues.iter().reduce(|busiest, queue| if busier(busiest, queue) { queue } else { busiest })
+        })
+    }
+
+    /// Length of the measurement in seconds.
+    #[must_use]
+    pub fn window_s(&self) -> f64 {
+        (self.to_s - self.from_s).max(0.0)
+    }
+}
+
+impl QueueOutcome {
+    /// The part of the group called `name`.
+    #[must_use]
+    pub fn group(&self, name: &str) -> Option<&QueueGroup> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// The part of the flow with the number `id`.
+    #[must_use]
+    pub fn flow(&self, id: u32) -> Option<&QueueFlow> {
+        self.flows.iter().find(|flow| flow.id == id)
+    }
+}
+
+/// Several outcomes, in the order asked: what `compare` and `sweep` print.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// The outcomes.
+    pub outcomes: Vec<Outcome>,
+}

@@ -1,0 +1,201 @@
+//! From counts to the JSON form: every number here was worked out by hand.
+
+mod common;
+
+use common::{flow, run};
+use fairlane_outcome::{Estimate, Outcome, Outcomes, Point, PointValue, QueueFlowRun, Reason, Run};
+
+/// Would catch any change of a key, of their order, of a unit or of a formula.
+#[test]
+fn single_run_is_the_golden_json() {
+    let outcome = Outcome::from_runs(&[run()]).unwrap();
+    assert_eq!(outcome.to_json() + "\n", include_str!("by_hand.json"));
+}
+
+#[test]
+fn json_reads_back() {
+    let mut outcome = Outcome::from_runs(&[run(), doubled()]).unwrap();
+    outcome.point = Some(Point::new().with("z", "2mbit").with("a", 3_i64).with("m", 0.02).with("b", true));
+    let read = Outcome::from_json(&outcome.to_json()).unwrap();
+    assert_eq!(read.to_json(), outcome.to_json());
+    assert_eq!(read.point, outcome.point);
+    assert_eq!((&read.flows, &read.groups), (&outcome.flows, &outcome.groups));
+    let outcomes = Outcomes { outcomes: vec![outcome.clone(), outcome] };
+    assert_eq!(Outcomes::from_json(&outcomes.to_json()).unwrap().to_json(), outcomes.to_json());
+}
+
+/// The keys of a point stay in the order asked, not in the alphabet's.
+#[test]
+fn point_keeps_its_order() {
+    let point = Point::new().with("z", "2mbit").with("a", 3_i64).with("z", 1.5);
+    assert_eq!(serde_json::to_string(&point).unwrap(), r#"{"z":1.5,"a":3}"#);
+    assert_eq!(point.get("z"), Some(&PointValue::Ratio(1.5)));
+    assert_eq!(PointValue::from(f64::NAN), PointValue::Text("NaN".to_owned()));
+}
+
+#[test]
+fn broken_json_says_which_key() {
+    let golden = include_str!("by_hand.json");
+    for (found, put, expected) in [
+        ("\"jain\": 0.9", "\"jane\": 0.9", "`jain` is missing"),
+        ("\"sent\": 100,", "\"sent\": \"many\",", "`sent`"),
+        ("\"limit\": 0,", "", "`limit`"),
+    ] {
+        assert!(golden.contains(found));
+        let error = Outcome::from_json(&golden.replacen(found, put, 1)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Twice as much of everything at the queue.
+fn doubled() -> Run {
+    let mut run = run();
+    for part in &mut run.queues[0].flows {
+        part.arrived *= 2;
+        part.departed *= 2;
+        part.departed_bytes *= 2;
+        part.dropped = part.dropped.map(|count| count * 2);
+    }
+    run.run = 1;
+    run
+}
+
+/// Of two values the half width is t(1)·|a − b|/2, and t(1) = tan(0.475π) = 12.7062047.
+#[test]
+fn two_runs_have_a_mean_and_an_interval() {
+    let outcome = Outcome::from_runs(&[run(), doubled()]).unwrap();
+    let near = |estimate: Estimate, mean: f64, apart: f64| {
+        let half = 12.706_204_736_174_7 * apart / 2.0;
+        assert!((estimate.mean - mean).abs() <= 1e-12 * mean, "{estimate:?}, expected {mean}");
+        assert!((estimate.ci95.unwrap() - half).abs() <= 1e-9 * half.max(1e-3), "{estimate:?}, expected ± {half}");
+    };
+    let queue = outcome.queue("bottleneck").unwrap();
+    near(queue.arrived, 1725.0, 1150.0);
+    near(queue.dropped.get(Reason::MatchArrival), 417.0, 278.0);
+    near(queue.utilisation, 0.648, 0.432);
+    near(queue.mean_avg.unwrap(), 7.5, 0.0);
+    near(outcome.group("cbr").unwrap().throughput_bps, 486_000.0, 324_000.0);
+    near(outcome.group("cbr").unwrap().share, 0.75, 0.0);
+    near(outcome.group("ftp").unwrap().jain, 0.9, 0.0);
+    near(outcome.flow("ftp/1").unwrap().throughput_bps, 54_000.0, 36_000.0);
+    assert_eq!(outcome.runs, 2);
+    let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).unwrap();
+    assert_eq!(json["queues"][0]["arrived"], 1725.0);
+    assert!(json["queues"][0]["arrived_ci95"].is_f64());
+    assert!(json["queues"][0]["dropped"]["early_ci95"].is_f64());
+    assert!(json["queues"][0]["delay_s"]["p95_ci95"].is_f64());
+    assert!(json["groups"][0].get("flows_ci95").is_none(), "the number of flows is no measurement");
+    assert_eq!(json["cost"]["events"], 8000);
+    assert_eq!(json["cost"]["peak_rss_bytes"], 1 << 20);
+    assert_eq!(json["cost"]["cpu_s"], 1.0);
+}
+
+#[test]
+fn same_runs_give_the_same_bytes_but_for_the_cost() {
+    let mut slower = run();
+    slower.cost.wall_s = 99.0;
+    let (first, second) = (Outcome::from_runs(&[run()]).unwrap(), Outcome::from_runs(&[slower]).unwrap());
+    assert_ne!(first.to_json(), second.to_json());
+    assert_eq!(first.to_json_without_cost(), second.to_json_without_cost());
+    assert!(!first.to_json_without_cost().contains("cost"));
+    let both = |outcome| Outcomes { outcomes: vec![outcome] }.to_json_without_cost();
+    assert_eq!(both(first), both(second));
+}
+
+/// An interrupted run does not spoil the means of the complete ones, and its cost is not forgotten.
+#[test]
+fn interrupted_runs_do_not_mix_windows() {
+    let mut short = doubled();
+    short.to_s = 12.5;
+    short.partial = true;
+    let outcome = Outcome::from_runs(&[short.clone(), run()]).unwrap();
+    assert_eq!((outcome.runs, outcome.partial, outcome.to_s), (1, true, 20.0));
+    assert_eq!(outcome.group("cbr").unwrap().throughput_bps, Estimate::single(324_000.0));
+    assert_eq!(outcome.cost.events, 8000);
+
+    // Alone, it is what there is: 2 · 405 packets in a quarter of the time.
+    let alone = Outcome::from_runs(&[short]).unwrap();
+    assert_eq!((alone.runs, alone.partial, alone.to_s), (1, true, 12.5));
+    assert_eq!(alone.group("cbr").unwrap().throughput_bps, Estimate::single(8.0 * 324_000.0));
+    assert!(alone.to_json().contains("\"partial\": true"));
+    assert!(!outcome.queues.is_empty() && !Outcome::from_runs(&[run()]).unwrap().to_json().contains("partial"));
+}
+
+/// A flow that one run never saw at the queue counts as 0 there, not as missing.
+#[test]
+fn a_flow_missing_in_one_run_counts_as_nothing() {
+    let mut without = run();
+    without.queues[0].flows.remove(0);
+    let outcome = Outcome::from_runs(&[without, run()]).unwrap();
+    let queue = outcome.queue("bottleneck").unwrap();
+    assert_eq!(queue.flow(0).unwrap().arrived.mean, 50.0);
+    assert_eq!(queue.flows.iter().map(|flow| flow.id).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(outcome.flow("ftp/0").unwrap().throughput_bps.mean, 36_000.0);
+}
+
+/// The average is taken over the runs that have one.
+#[test]
+fn averages_that_a_run_lacks_are_left_out() {
+    let mut without = run();
+    without.queues[0].mean_avg = None;
+    let none = Outcome::from_runs(&[without.clone()]).unwrap();
+    assert!(none.to_json().contains("\"mean_avg\": null"));
+    assert_eq!(Outcome::from_json(&none.to_json()).unwrap().queues[0].mean_avg, None);
+    let some = Outcome::from_runs(&[without, run()]).unwrap();
+    assert_eq!(some.queues[0].mean_avg, Some(Estimate::single(7.5)));
+}
+
+/// Throughput is taken at the flow's exit: not at the queue before it, and not where its acknowledgements pass.
+#[test]
+fn throughput_is_measured_at_the_exit() {
+    let mut run = run();
+    let mut second = run.queues[0].clone();
+    second.name = "second".to_owned();
+    second.mean_packets = 2.0;
+    second.flows = vec![QueueFlowRun { flow: 0, departed_bytes: 50_000, mean_packets: 2.0, ..QueueFlowRun::default() }];
+    let mut reverse = second.clone();
+    reverse.name = "second/reverse".to_owned();
+    reverse.flows[0].departed_bytes = 40;
+    run.queues.extend([second, reverse]);
+    run.flows[0].exit = Some(1);
+    run.flows[1].exit = None;
+    run.flows[2].exit = Some(99);
+    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let throughput = |name| outcome.flow(name).unwrap().throughput_bps.mean;
+    assert_eq!(throughput("ftp/0"), 40_000.0);
+    assert_eq!(outcome.flow("ftp/0").unwrap().queue_share.mean, 1.0);
+    // Without a queue on the path there is only what arrived.
+    assert_eq!((throughput("ftp/1"), throughput("cbr/0")), (36_000.0, 324_000.0));
+    assert_eq!(outcome.group("ftp").unwrap().queue_share.mean, 1.0);
+    assert_eq!(outcome.bottleneck().unwrap().name, "bottleneck");
+}
+
+/// Other disciplines' reasons are printed when they occur.
+#[test]
+fn further_reasons_are_printed_when_they_occur() {
+    let mut run = run();
+    run.queues[0].flows[0].dropped[Reason::Table.index()] = 4;
+    let json = Outcome::from_runs(&[run]).unwrap().to_json();
+    assert!(json.contains("\"table\": 4"));
+    assert!(!json.contains("expired"));
+    assert_eq!(Outcome::from_json(&json).unwrap().queues[0].dropped.get(Reason::Table).mean, 4.0);
+}
+
+/// Nothing to divide by must not become a NaN, which JSON prints as `null`.
+#[test]
+fn nothing_measured_is_nothing_and_not_nan() {
+    assert!(Outcome::from_runs(&[]).is_none());
+    let mut idle = run();
+    idle.to_s = idle.from_s;
+    idle.queues[0].delay_ns.clear();
+    idle.queues[0].mean_packets = f64::NAN;
+    idle.queues[0].mean_avg = Some(f64::INFINITY);
+    idle.flows.push(flow(3, "ftp/2", 0, 0));
+    let mut empty = idle.clone();
+    empty.queues.clear();
+    empty.flows.clear();
+    for runs in [vec![idle.clone()], vec![empty.clone()], vec![idle, empty]] {
+        let json = Outcome::from_runs(&runs).unwrap().to_json();
+        assert!(!json.contains("null"), "{json}");
+    }
+}
