@@ -231,6 +231,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         let totals = self.totals();
         for group in &self.scenario.flows {
             let exit = group.path.last().and_then(|hop| self.meter(*hop));
+            let queue = group.path.last().and_then(|hop| self.reported(*hop));
             for index in 0..group.count {
                 let id = flows.len();
                 let (now, before) = (&totals[id], &self.before[id]);
@@ -243,6 +244,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
                         Traffic::Tcp(_) => "tcp",
                         Traffic::Udp(_) => "udp",
                     },
+                    exit: queue,
                     sent: now.sent - before.sent,
                     delivered,
                     exit_bytes: match exit {
@@ -257,6 +259,14 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             }
         }
         flows
+    }
+
+    /// The place of a link's queue among those of the result.
+    fn reported(&self, hop: Hop) -> Option<usize> {
+        let link = link_of(hop) as usize;
+        let metered = |link: &crate::link::Link| matches!(&link.queue, Queue::Managed(queue) if queue.meter.is_some());
+        metered(&self.plane.network.links[link])
+            .then(|| self.plane.network.links[..link].iter().filter(|link| metered(link)).count())
     }
 
     fn meter(&self, hop: Hop) -> Option<&crate::meter::Meter> {
