@@ -85,8 +85,6 @@ pub struct FlowRun {
     pub sent: u64,
     /// Data packets that reached the receiver.
     pub delivered: u64,
-    /// Bytes of its data that the last link of its path between nodes began to send; where its path has none, bytes delivered.
-    pub exit_bytes: u64,
     /// Bytes of data that the receiver had not had before, counted by their size on the wire.
     pub unique_bytes: u64,
     /// Data packets dropped, at any queue.

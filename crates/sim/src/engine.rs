@@ -230,8 +230,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         let mut flows = Vec::with_capacity(self.flows.len());
         let totals = self.totals();
         for group in &self.scenario.flows {
-            let exit = group.path.last().and_then(|hop| self.meter(*hop));
-            let queue = group.path.last().and_then(|hop| self.reported(*hop));
+            let exit = group.path.last().and_then(|hop| self.reported(*hop));
             for index in 0..group.count {
                 let id = flows.len();
                 let (now, before) = (&totals[id], &self.before[id]);
@@ -244,13 +243,9 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
                         Traffic::Tcp(_) => "tcp",
                         Traffic::Udp(_) => "udp",
                     },
-                    exit: queue,
+                    exit,
                     sent: now.sent - before.sent,
                     delivered,
-                    exit_bytes: match exit {
-                        Some(meter) => meter.departed_bytes(id as u32),
-                        None => delivered * group.packet.get(),
-                    },
                     unique_bytes: now.unique_bytes - before.unique_bytes,
                     dropped: now.dropped - before.dropped,
                     retransmitted: now.retransmitted - before.retransmitted,
@@ -267,12 +262,5 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         let metered = |link: &crate::link::Link| matches!(&link.queue, Queue::Managed(queue) if queue.meter.is_some());
         metered(&self.plane.network.links[link])
             .then(|| self.plane.network.links[..link].iter().filter(|link| metered(link)).count())
-    }
-
-    fn meter(&self, hop: Hop) -> Option<&crate::meter::Meter> {
-        match &self.plane.network.links[link_of(hop) as usize].queue {
-            Queue::Managed(managed) => managed.meter.as_ref(),
-            Queue::Wire { .. } => None,
-        }
     }
 }

@@ -131,9 +131,4 @@ impl Meter {
     pub(crate) const fn delay_ns(&self) -> &Histogram<u64> {
         &self.delay_ns
     }
-
-    /// Bytes that the link sent of `flow`'s since the beginning of the measurement.
-    pub(crate) fn departed_bytes(&self, flow: u32) -> u64 {
-        self.flows[flow as usize].departed_bytes - self.before[flow as usize].departed_bytes
-    }
 }

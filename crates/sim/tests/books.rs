@@ -31,7 +31,7 @@ impl Observer for Auditor {
             *self.sent_again.entry((event.flow, event.seq)).or_default() += 1;
         }
     }
-    fn delivered(&mut self, _at: fairlane_scenario::Time, flow: u32, seq: u32) {
+    fn delivered(&mut self, _at: fairlane_qdisc::Time, flow: u32, seq: u32) {
         *self.delivered.entry((flow, seq)).or_default() += 1;
     }
 }

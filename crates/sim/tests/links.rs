@@ -16,7 +16,7 @@ impl Observer for Deliveries {
     fn packet(&mut self, event: &PacketEvent) {
         self.dropped += u64::from(matches!(event.happening, Happening::Dropped(_)));
     }
-    fn delivered(&mut self, at: fairlane_scenario::Time, flow: u32, seq: u32) {
+    fn delivered(&mut self, at: fairlane_qdisc::Time, flow: u32, seq: u32) {
         self.delivered.push((at.as_nanos(), flow, seq));
     }
 }
