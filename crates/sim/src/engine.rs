@@ -105,7 +105,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             return Err(Error::NoLink { group: group.name.clone() });
         }
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
-        let mut plane = Plane::new(Network::new(scenario, seed)?, observer);
+        let mut plane = Plane::new(Network::new(scenario, seed)?, events_per_second(scenario), observer);
         let mut flows = Vec::with_capacity(count);
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
@@ -120,10 +120,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
 
     /// Handles every event before `until`; true when it was told to stop on the way.
     fn advance(&mut self, until: Time, control: &Control) -> bool {
-        while let Some((at, target)) = self.plane.events.peek() {
-            if at >= until {
-                break;
-            }
+        while let Some((at, target)) = self.plane.events.pop_before(until) {
             self.now = at;
             self.handle(at, target);
             self.events += 1;
@@ -136,16 +133,12 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
     }
 
     fn handle(&mut self, now: Time, target: Target) {
-        // An arrival takes its own event off the queue, since it often puts another in its place.
-        if let Target::Arrival(link) = target {
-            if let Some(packet) = self.plane.arrive(now, link) {
-                self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
-            }
-            return;
-        }
-        self.plane.events.pop();
         match target {
-            Target::Arrival(_) => {}
+            Target::Arrival(link) => {
+                if let Some(packet) = self.plane.arrive(now, link) {
+                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
+                }
+            }
             Target::LinkFree(link) => self.plane.link_free(now, link),
             Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.plane),
             Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.plane),
@@ -263,4 +256,20 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         metered(&self.plane.network.links[link])
             .then(|| self.plane.network.links[..link].iter().filter(|link| metered(link)).count())
     }
+}
+
+/// About how many events a second the scenario will make: five for a packet that crosses a link between nodes, two for one
+/// that a source sends whatever happens.
+fn events_per_second(scenario: &Scenario) -> f64 {
+    let packet_bits = |bytes: u64| 8.0 * bytes.max(1) as f64;
+    let smallest = scenario.flows.iter().map(|group| group.packet.get()).min().unwrap_or(1000);
+    let rates = scenario.links.iter().map(|link| link.forward.rate.bits_per_second() as f64);
+    let links = rates.map(|rate| 5.0 * rate / packet_bits(smallest));
+    let sources = scenario.flows.iter().map(|group| match &group.traffic {
+        Traffic::Udp(udp) => {
+            2.0 * f64::from(group.count) * udp.rate.bits_per_second() as f64 / packet_bits(group.packet.get())
+        }
+        Traffic::Tcp(_) => 0.0,
+    });
+    links.chain(sources).sum()
 }

@@ -1,4 +1,7 @@
-//! What happens next: a heap of moments, with ties in the order in which they were scheduled.
+//! What happens next: moments in order, with ties in the order in which they were scheduled.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use fairlane_qdisc::Time;
 
@@ -61,73 +64,157 @@ impl Entry {
     }
 }
 
-/// A heap with four children a node: four entries fill one cache line, and it is half as deep as a binary one.
-#[derive(Debug, Default)]
+/// A wheel of short stretches of time, and a heap for what lies beyond one turn of it.
+///
+/// A stretch holds about two events, so that finding the next one costs the same however many are waiting. The events of a
+/// stretch are put in order when its time comes.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
-    heap: Vec<Entry>,
+    /// A stretch is 2^shift nanoseconds.
+    shift: u32,
+    /// The stretch whose events are in `due`, counted from time zero.
+    current: u64,
+    /// What is left of the current stretch, the next event last.
+    due: Vec<Entry>,
+    /// The first event of each stretch of the turn to come: an index into `waiting`, or [`NIL`].
+    heads: Vec<u32>,
+    /// Which stretches have events, a bit each.
+    occupied: Vec<u64>,
+    /// The events of all stretches, each chained to the next of its own.
+    waiting: Vec<(Entry, u32)>,
+    /// The first free place of `waiting`.
+    free: u32,
+    /// What lies beyond the turn.
+    beyond: BinaryHeap<Reverse<u128>>,
     sequence: u64,
 }
 
+/// The end of a chain.
+const NIL: u32 = u32::MAX;
+
+/// Stretches in a turn.
+const STRETCHES: u64 = 1 << 15;
+
 impl EventQueue {
-    /// Adds an event.
+    /// A queue for about so many events a second; another number makes it slower and changes nothing else.
+    pub(crate) fn new(events_per_second: f64) -> Self {
+        let nanos = 2e9 / events_per_second.max(1.0);
+        Self {
+            shift: (nanos as u64).max(1).ilog2(),
+            current: 0,
+            due: Vec::new(),
+            heads: vec![NIL; STRETCHES as usize],
+            occupied: vec![0; STRETCHES as usize / 64],
+            waiting: Vec::new(),
+            free: NIL,
+            beyond: BinaryHeap::new(),
+            sequence: 0,
+        }
+    }
+
+    /// Adds an event. One before the present comes next.
     pub(crate) fn push(&mut self, at: Time, target: Target) {
-        let entry = self.entry(at, target);
-        self.heap.push(entry);
-        self.sift_up(self.heap.len() - 1, entry);
-    }
-
-    /// The next event.
-    pub(crate) fn peek(&self) -> Option<(Time, Target)> {
-        self.heap.first().map(|entry| (Time::from_nanos(entry.time), Target::decode(entry.tie)))
-    }
-
-    /// Takes the next event away.
-    pub(crate) fn pop(&mut self) {
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
-            self.sift_down(last);
-        }
-    }
-
-    /// Puts an event in the place of the next one: cheaper than [`pop`](Self::pop) and [`push`](Self::push).
-    pub(crate) fn replace(&mut self, at: Time, target: Target) {
-        let entry = self.entry(at, target);
-        self.sift_down(entry);
-    }
-
-    fn entry(&mut self, at: Time, target: Target) -> Entry {
         self.sequence += 1;
-        Entry { time: at.as_nanos(), tie: self.sequence << TARGET_BITS | target.encode() }
+        let entry = Entry { time: at.as_nanos(), tie: self.sequence << TARGET_BITS | target.encode() };
+        let stretch = entry.time >> self.shift;
+        if stretch <= self.current {
+            self.make_due(entry);
+        } else if stretch < self.current + STRETCHES {
+            self.chain(stretch, entry);
+        } else {
+            self.beyond.push(Reverse(entry.key()));
+        }
     }
 
-    fn sift_up(&mut self, mut hole: usize, entry: Entry) {
-        while hole > 0 {
-            let parent = (hole - 1) / 4;
-            if self.heap[parent].key() <= entry.key() {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
+    /// Takes the next event, if it is before `until`.
+    pub(crate) fn pop_before(&mut self, until: Time) -> Option<(Time, Target)> {
+        if self.due.is_empty() {
+            self.turn();
         }
-        self.heap[hole] = entry;
+        let next = self.due.last()?;
+        let at = Time::from_nanos(next.time);
+        if at >= until {
+            return None;
+        }
+        let target = Target::decode(next.tie);
+        self.due.pop();
+        Some((at, target))
     }
 
-    /// Lets `entry` sink from the root to its place.
-    fn sift_down(&mut self, entry: Entry) {
-        let heap = &mut self.heap[..];
-        let mut hole = 0;
-        loop {
-            let first = 4 * hole + 1;
-            let Some(children) = heap.get(first..heap.len().min(first + 4)) else { break };
-            let Some((place, least)) = children.iter().enumerate().min_by_key(|(_, child)| child.key()) else { break };
-            if entry.key() <= least.key() {
+    /// Puts an event among those of the current stretch, which are few.
+    fn make_due(&mut self, entry: Entry) {
+        let later = self.due.iter().rposition(|due| due.key() > entry.key());
+        self.due.insert(later.map_or(0, |place| place + 1), entry);
+    }
+
+    /// Puts an event in its stretch.
+    fn chain(&mut self, stretch: u64, entry: Entry) {
+        let place = (stretch % STRETCHES) as usize;
+        let item = (entry, self.heads[place]);
+        if self.free == NIL {
+            self.heads[place] = self.waiting.len() as u32;
+            self.waiting.push(item);
+        } else {
+            self.heads[place] = self.free;
+            let slot = &mut self.waiting[self.free as usize];
+            self.free = slot.1;
+            *slot = item;
+        }
+        self.occupied[place / 64] |= 1 << (place % 64);
+    }
+
+    /// Goes on to the next stretch that has events.
+    fn turn(&mut self) {
+        let Some(stretch) = self.next_stretch() else { return };
+        self.current = stretch;
+        let place = (stretch % STRETCHES) as usize;
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        let mut chained = std::mem::replace(&mut self.heads[place], NIL);
+        while chained != NIL {
+            let slot = &mut self.waiting[chained as usize];
+            let (entry, next) = *slot;
+            slot.1 = self.free;
+            self.free = chained;
+            chained = next;
+            self.due.push(entry);
+        }
+        // What lay beyond the turn may lie within it now.
+        while let Some(&Reverse(key)) = self.beyond.peek() {
+            let entry = Entry { time: (key >> 64) as u64, tie: key as u64 };
+            let stretch = entry.time >> self.shift;
+            if stretch >= self.current + STRETCHES {
                 break;
             }
-            heap[hole] = *least;
-            hole = first + place;
+            self.beyond.pop();
+            if stretch == self.current {
+                self.due.push(entry);
+            } else {
+                self.chain(stretch, entry);
+            }
         }
-        heap[hole] = entry;
+        if self.due.len() > 1 {
+            self.due.sort_unstable_by_key(|entry| Reverse(entry.key()));
+        }
+    }
+
+    /// The next stretch that has events: in the wheel, or else beyond it.
+    fn next_stretch(&self) -> Option<u64> {
+        let start = (self.current + 1) % STRETCHES;
+        let words = self.occupied.len();
+        let (first, bit) = (start as usize / 64, start % 64);
+        // The first word is looked at twice: from the bit on at first, and as a whole when the turn comes round to it.
+        let mut mask = u64::MAX << bit;
+        for step in 0..=words {
+            let word = (first + step) % words;
+            let bits = self.occupied[word] & mask;
+            if bits != 0 {
+                let place = word as u64 * 64 + u64::from(bits.trailing_zeros());
+                let ahead = (place + STRETCHES - start) % STRETCHES;
+                return Some(self.current + 1 + ahead);
+            }
+            mask = u64::MAX;
+        }
+        self.beyond.peek().map(|&Reverse(key)| (key >> 64) as u64 >> self.shift)
     }
 }
 
@@ -136,41 +223,32 @@ mod tests {
     use super::*;
     use fairlane_qdisc::Seed;
 
+    /// Events of all distances, pushed while others are taken, come out as a sorted list has them.
     #[test]
     fn comes_out_by_time_and_then_by_order_of_scheduling() {
-        let mut random = Seed::new(1).stream("events");
-        let mut queue = EventQueue::default();
-        let mut expected = Vec::new();
-        for index in 0..500 {
-            let at = u64::from(random.below(40));
-            queue.push(Time::from_nanos(at), Target::Source(index));
-            expected.push((at, index));
+        for events_per_second in [0.0, 1e3, 1e6, 1e9, f64::INFINITY] {
+            let mut random = Seed::new(1).stream("events");
+            let mut queue = EventQueue::new(events_per_second);
+            let mut expected: Vec<(u64, u32)> = Vec::new();
+            let mut now = 0;
+            for index in 0..20_000 {
+                // From the same nanosecond to hours away.
+                let ahead = random.bits() >> (20 + random.below(44));
+                queue.push(Time::from_nanos(now + ahead), Target::Source(index));
+                let place = expected.partition_point(|&(at, _)| at <= now + ahead);
+                expected.insert(place, (now + ahead, index));
+                if random.chance(0.45) {
+                    let (at, next) = expected.remove(0);
+                    assert_eq!(queue.pop_before(Time::from_nanos(at)), None);
+                    assert_eq!(queue.pop_before(Time::MAX), Some((Time::from_nanos(at), Target::Source(next))));
+                    now = at;
+                }
+            }
+            for (at, index) in expected {
+                assert_eq!(queue.pop_before(Time::MAX), Some((Time::from_nanos(at), Target::Source(index))));
+            }
+            assert_eq!(queue.pop_before(Time::MAX), None);
         }
-        expected.sort_by_key(|&(at, _)| at);
-        for (at, index) in expected {
-            assert_eq!(queue.peek(), Some((Time::from_nanos(at), Target::Source(index))));
-            queue.pop();
-        }
-        assert_eq!(queue.peek(), None);
-    }
-
-    #[test]
-    fn a_replaced_event_is_scheduled_anew() {
-        let mut queue = EventQueue::default();
-        for index in 0..9 {
-            queue.push(Time::from_nanos(u64::from(index)), Target::Arrival(index));
-        }
-        queue.replace(Time::from_nanos(4), Target::LinkFree(0));
-        let order: Vec<_> = std::iter::from_fn(|| {
-            let next = queue.peek();
-            queue.pop();
-            next.map(|(_, target)| target)
-        })
-        .collect();
-        let mut expected: Vec<_> = (1..5).map(Target::Arrival).collect();
-        expected.push(Target::LinkFree(0));
-        expected.extend((5..9).map(Target::Arrival));
-        assert_eq!(order, expected);
     }
 
     #[test]

@@ -218,7 +218,7 @@ impl Flow {
         let Ends::Udp(pacer) = &mut self.ends else { return };
         let packet = Packet {
             sent: now,
-            queued: now,
+            at: now,
             flow: self.id,
             seq: pacer.next_seq,
             bytes: self.bytes,
@@ -229,7 +229,7 @@ impl Flow {
         pacer.next_seq = pacer.next_seq.wrapping_add(1);
         plane.events.push(now + pacer.interval(self.bytes), Target::Source(self.id));
         self.totals.sent += 1;
-        plane.inject(now, packet);
+        plane.inject(now, &packet);
     }
 
     /// Lets the sender act, then looks at its deadline.
@@ -242,7 +242,7 @@ impl Flow {
         let Ends::Tcp(connection) = &mut self.ends else { return };
         let packet = Packet {
             sent: now,
-            queued: now,
+            at: now,
             flow: self.id,
             seq: 0,
             bytes: self.bytes,
@@ -262,7 +262,7 @@ impl Flow {
         let Some(ack) = ack else { return };
         let packet = Packet {
             sent: ack.echo,
-            queued: now,
+            at: now,
             flow: self.id,
             seq: ack.next,
             bytes: connection.ack_bytes,
@@ -270,7 +270,7 @@ impl Flow {
             sack: plane.sacks.keep(ack.sack),
             flags: Flags::ACK.with(Flags::ECE, ack.ece),
         };
-        plane.inject(now, packet);
+        plane.inject(now, &packet);
     }
 }
 
@@ -300,6 +300,6 @@ impl<O: Observer> Network for Wire<'_, '_, O> {
         self.totals.sent += 1;
         self.totals.retransmitted += u64::from(segment.retransmission);
         let flags = self.packet.flags.with(Flags::CWR, segment.cwr);
-        self.plane.inject(self.now, Packet { seq: segment.seq, flags, ..self.packet });
+        self.plane.inject(self.now, &Packet { seq: segment.seq, flags, ..self.packet });
     }
 }

@@ -11,8 +11,8 @@ use crate::packet::Packet;
 /// A link: what it is made of is up to `queue`.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// The packets that have left the queue or are sure to leave it, with the time when each reaches the other end.
-    pub(crate) pipe: VecDeque<(Time, Packet)>,
+    /// The packets that have left the queue or are sure to leave it, by the time when each reaches the other end.
+    pub(crate) pipe: VecDeque<Packet>,
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
     pub(crate) queue: Queue,
@@ -69,8 +69,8 @@ pub(crate) fn plain_limit(config: &QdiscConfig) -> Option<usize> {
 }
 
 /// How many packets wait in a wire at `now`: those that are not gone, but for the one being sent.
-pub(crate) fn waiting(pipe: &VecDeque<(Time, Packet)>, delay: Duration, now: Time) -> usize {
-    let gone = pipe.partition_point(|(arrival, _)| *arrival <= now + delay);
+pub(crate) fn waiting(pipe: &VecDeque<Packet>, delay: Duration, now: Time) -> usize {
+    let gone = pipe.partition_point(|packet| packet.at <= now + delay);
     (pipe.len() - gone).saturating_sub(1)
 }
 

@@ -78,7 +78,7 @@ impl Meter {
         flow.departed += 1;
         flow.departed_bytes += u64::from(packet.bytes);
         flow.leave(now);
-        self.delay_ns.saturating_record((now - packet.queued).as_nanos());
+        self.delay_ns.saturating_record((now - packet.at).as_nanos());
     }
 
     /// A packet was dropped, whether it had been queued or just came.

@@ -16,15 +16,15 @@ pub enum PacketKind {
 pub(crate) struct Packet {
     /// When its sender sent it; in an acknowledgement, when the segment that it answers was sent.
     pub(crate) sent: Time,
-    /// When it came to the queue where it waits.
-    pub(crate) queued: Time,
+    /// On a link: when it reaches the other end. In a queue: when it came there.
+    pub(crate) at: Time,
     /// The flow that it belongs to.
     pub(crate) flow: u32,
     /// Its number in the flow; in an acknowledgement, the next one expected.
     pub(crate) seq: u32,
     /// Size on the wire.
     pub(crate) bytes: u32,
-    /// Where its next link stands in the table of routes.
+    /// Where the next link that it enters stands in the table of routes; in a queue, that queue's link.
     pub(crate) route: u32,
     /// Its selective acknowledgements: a place in the table of blocks, or [`NO_SACK`].
     pub(crate) sack: u32,

@@ -26,10 +26,10 @@ pub(crate) struct Plane<'o, O> {
 }
 
 impl<'o, O: Observer> Plane<'o, O> {
-    pub(crate) fn new(network: Network, observer: &'o mut O) -> Self {
+    pub(crate) fn new(network: Network, events_per_second: f64, observer: &'o mut O) -> Self {
         let dropped = vec![0; network.routes.len()];
         Self {
-            events: EventQueue::default(),
+            events: EventQueue::new(events_per_second),
             network,
             sacks: Sacks::default(),
             dropped,
@@ -42,7 +42,7 @@ impl<'o, O: Observer> Plane<'o, O> {
     }
 
     /// Puts a packet on the first link of its route. Every route has a link: the engine refuses scenarios where one has not.
-    pub(crate) fn inject(&mut self, now: Time, packet: Packet) {
+    pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         self.enter(now, self.network.table[packet.route as usize], packet);
     }
@@ -51,20 +51,18 @@ impl<'o, O: Observer> Plane<'o, O> {
     pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
         let pipe = &mut self.network.links[link as usize].pipe;
         let taken = pipe.pop_front();
-        match pipe.front() {
-            Some(&(at, _)) => self.events.replace(at, Target::Arrival(link)),
-            None => self.events.pop(),
+        if let Some(next) = pipe.front() {
+            self.events.push(next.at, Target::Arrival(link));
         }
-        let (_, mut packet) = taken?;
+        let packet = taken?;
         self.packet_hops += 1;
-        packet.route += 1;
         match self.network.table[packet.route as usize] {
             END => {
                 self.ejected += 1;
                 Some(packet)
             }
             next => {
-                self.enter(now, next, packet);
+                self.enter(now, next, &packet);
                 None
             }
         }
@@ -79,19 +77,12 @@ impl<'o, O: Observer> Plane<'o, O> {
         self.send_next(now, link);
     }
 
-    fn enter(&mut self, now: Time, link: u32, mut packet: Packet) {
-        packet.queued = now;
-        let Link { pipe, transmitter, delay, queue } = &mut self.network.links[link as usize];
-        match queue {
-            Queue::Wire { busy_until, limit } => {
-                // Only a pipe longer than the limit can hold a queue that is full.
-                if pipe.len() > *limit && waiting(pipe, *delay, now) >= *limit {
-                    self.drop_from_wire(now, link, packet);
-                    return;
+    fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
+        match &mut self.network.links[link as usize].queue {
+            Queue::Wire { .. } => {
+                if let Some(arrival) = self.pass_wire(now, link, packet) {
+                    self.travel(arrival, link, packet);
                 }
-                *busy_until = now.max(*busy_until) + transmitter.next(packet.bytes);
-                let arrival = *busy_until + *delay;
-                self.travel(arrival, link, packet);
             }
             Queue::Managed(managed) => {
                 let Managed { discipline, meter, busy, .. } = &mut **managed;
@@ -104,6 +95,7 @@ impl<'o, O: Observer> Plane<'o, O> {
                     backlog: discipline.packets(),
                     average: discipline.average(),
                 };
+                let packet = Packet { at: now, ..*packet };
                 clerk.arrived(now, &packet);
                 discipline.enqueue(now, packet, &mut clerk);
                 if let Some(meter) = meter {
@@ -140,26 +132,47 @@ impl<'o, O: Observer> Plane<'o, O> {
         let sent = now + transmitter.next(packet.bytes);
         let arrival = sent + *delay;
         self.events.push(sent, Target::LinkFree(link));
-        self.travel(arrival, link, packet);
+        self.travel(arrival, link, &packet);
     }
 
     /// `packet` is on its way over `link` and will reach the other end at `arrival`.
     ///
     /// A host's wire is fed by one link alone, in order, and what becomes of a packet there depends on nothing that happens
     /// meanwhile. So the packet goes there at once, as of `arrival`, which saves an event.
-    fn travel(&mut self, arrival: Time, link: u32, mut packet: Packet) {
-        let next = self.network.table[packet.route as usize + 1];
-        if self.network.is_host_wire(next) {
+    fn travel(&mut self, mut arrival: Time, mut link: u32, packet: &Packet) {
+        let mut route = packet.route + 1;
+        loop {
+            let next = self.network.table[route as usize];
+            if !self.network.is_host_wire(next) {
+                break;
+            }
+            let Some(passed) = self.pass_wire(arrival, next, packet) else { return };
             self.packet_hops += 1;
-            packet.route += 1;
-            self.enter(arrival, next, packet);
-            return;
+            (arrival, link, route) = (passed, next, route + 1);
         }
         let pipe = &mut self.network.links[link as usize].pipe;
         if pipe.is_empty() {
             self.events.push(arrival, Target::Arrival(link));
         }
-        pipe.push_back((arrival, packet));
+        // First the copy, then the changes: the other way round the processor would wait for them before it could copy.
+        pipe.push_back(*packet);
+        if let Some(packet) = pipe.back_mut() {
+            packet.at = arrival;
+            packet.route = route;
+        }
+    }
+
+    /// When a packet that enters a wire at `now` will reach the other end; `None` if the wire drops it.
+    fn pass_wire(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Time> {
+        let Link { pipe, transmitter, delay, queue } = &mut self.network.links[link as usize];
+        let Queue::Wire { busy_until, limit } = queue else { return None };
+        // Only a pipe longer than the limit can hold a queue that is full.
+        if pipe.len() > *limit && waiting(pipe, *delay, now) >= *limit {
+            self.drop_from_wire(now, link, *packet);
+            return None;
+        }
+        *busy_until = now.max(*busy_until) + transmitter.next(packet.bytes);
+        Some(*busy_until + *delay)
     }
 
     fn drop_from_wire(&mut self, now: Time, link: u32, packet: Packet) {
@@ -201,7 +214,7 @@ impl<O: Observer> Clerk<'_, O> {
         if let Some(meter) = &mut self.meter {
             meter.departed(now, packet);
         }
-        self.tell(now, packet, Happening::Departed { sojourn: now - packet.queued });
+        self.tell(now, packet, Happening::Departed { sojourn: now - packet.at });
     }
 
     fn tell(&mut self, now: Time, packet: &Packet, happening: Happening) {

@@ -38,7 +38,16 @@ impl Observer for Auditor {
 
 fn queues() -> impl Strategy<Value = String> {
     let kinds = prop::sample::select(vec![
-        "droptail", "red", "ared", "choke", "choke-adaptive", "front-choke", "back-choke", "mloc-choke", "xchoke", "gchoke",
+        "droptail",
+        "red",
+        "ared",
+        "choke",
+        "choke-adaptive",
+        "front-choke",
+        "back-choke",
+        "mloc-choke",
+        "xchoke",
+        "gchoke",
     ]);
     (kinds, 0..60_u32, 1..30_u32, 1..30_u32).prop_map(|(kind, limit, min, more)| match kind {
         "droptail" | "mloc-choke" => format!(r#"{{ kind = "{kind}", limit = "{limit}p" }}"#),
