@@ -21,7 +21,8 @@
 //!     rate = "2mbit"
 //! "#)?;
 //! let run = run(&document.scenario()?, 0, &Control::default(), &mut ())?;
-//! assert_eq!(run.flows[0].sent, run.flows[0].delivered + run.flows[0].dropped + 1);
+//! // CHOKe keeps a flow that is alone from filling the queue: it always meets itself.
+//! assert!(run.queues[0].mean_packets < 40.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
