@@ -116,3 +116,110 @@ const LEAST: f64 = 1e-6;
 
 /// Floyd's probability is not raised from here.
 const TOP: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::red::Uniformize;
+    use crate::{Packets, SimplePacket};
+
+    /// A RED whose average is the queue itself, between 10 and 30 packets, that signals almost nothing.
+    fn ared(law: Law) -> Ared<SimplePacket> {
+        let settings = RedSettings {
+            min: 10.0,
+            max: 30.0,
+            in_bytes: false,
+            probability: 0.1,
+            weight: 1.0,
+            gentle: true,
+            uniformize: Uniformize::Wait,
+            spare: false,
+            byte_drop: false,
+            avpkt: 1000,
+            slot: 1_000_000,
+            ecn: true,
+            harddrop: false,
+        };
+        Ared::new(Size::Packets(Packets::new(1000)), settings, law, Seed::new(2))
+    }
+
+    /// Brings the queue to `packets` and sees what a last arrival at `now` makes of the probability.
+    fn at(ared: &mut Ared<SimplePacket>, packets: usize, now: Time) -> f64 {
+        while ared.packets() > packets {
+            ared.dequeue(now, &mut ());
+        }
+        while ared.packets() <= packets {
+            ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
+        }
+        ared.red.core().settings().probability
+    }
+
+    fn close(value: f64, expected: f64) {
+        assert!((value / expected - 1.0).abs() < 1e-12, "{value} is not {expected}");
+    }
+
+    /// SPEC 3.2: once a crossing, never again inside a region.
+    #[test]
+    fn feng_acts_once_a_crossing() {
+        let mut ared = ared(Law::Feng);
+        close(at(&mut ared, 0, Time::ZERO), 0.1 / 3.0);
+        close(at(&mut ared, 9, Time::ZERO), 0.1 / 3.0);
+        close(at(&mut ared, 20, Time::ZERO), 0.1 / 3.0);
+        close(at(&mut ared, 31, Time::ZERO), 0.2 / 3.0);
+        close(at(&mut ared, 60, Time::ZERO), 0.2 / 3.0);
+        close(at(&mut ared, 20, Time::ZERO), 0.2 / 3.0);
+        close(at(&mut ared, 35, Time::ZERO), 0.4 / 3.0);
+        close(at(&mut ared, 5, Time::ZERO), 0.4 / 9.0);
+        for _ in 0..10 {
+            at(&mut ared, 40, Time::ZERO);
+            at(&mut ared, 20, Time::ZERO);
+        }
+        close(at(&mut ared, 20, Time::ZERO), 1.0);
+        for _ in 0..40 {
+            at(&mut ared, 20, Time::ZERO);
+            at(&mut ared, 5, Time::ZERO);
+        }
+        close(at(&mut ared, 5, Time::ZERO), 1e-6);
+    }
+
+    /// SPEC 3.3: once an interval, down by a tenth below 18 packets and up above 22, within 0.01 and 0.5.
+    #[test]
+    fn floyd_acts_once_an_interval() {
+        let law = Law::Floyd { interval: Duration::from_millis(500), bottom: 0.01 };
+        let mut ared = ared(law);
+        let mut now = Time::from_nanos(500_000_000);
+        close(at(&mut ared, 17, now), 0.1);
+        now += Duration::from_nanos(1);
+        close(at(&mut ared, 17, now), 0.09);
+        close(at(&mut ared, 17, now + Duration::from_millis(500)), 0.09);
+        now += Duration::from_millis(501);
+        // The queue is brought there first: the adaptation must see it.
+        ared.adapted = now;
+        at(&mut ared, 20, now);
+        now += Duration::from_millis(501);
+        close(at(&mut ared, 20, now), 0.09);
+        ared.adapted = now;
+        at(&mut ared, 23, now);
+        now += Duration::from_millis(501);
+        close(at(&mut ared, 22, now + Duration::from_nanos(1)), 0.09);
+        ared.adapted = now;
+        at(&mut ared, 24, now);
+        now += Duration::from_millis(501);
+        ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
+        close(ared.red.core().settings().probability, 0.1);
+        for _ in 0..100 {
+            now += Duration::from_millis(501);
+            ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
+        }
+        let top = ared.red.core().settings().probability;
+        assert!((0.5..0.51).contains(&top), "{top}");
+        at(&mut ared, 0, now);
+        for _ in 0..100 {
+            ared.dequeue(now, &mut ());
+            now += Duration::from_millis(501);
+            ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
+        }
+        let bottom = ared.red.core().settings().probability;
+        assert!((0.009..=0.01).contains(&bottom), "{bottom}");
+    }
+}

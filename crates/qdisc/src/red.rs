@@ -264,6 +264,12 @@ impl<P: Packet> Red<P> {
         Self { buffer: Buffer::new(limit), core: RedCore::new(settings, seed) }
     }
 
+    /// RED without its queue, for tests of what adapts it.
+    #[cfg(test)]
+    pub(crate) const fn core(&self) -> &RedCore {
+        &self.core
+    }
+
     /// [`Qdisc::enqueue`] with a change to RED between the average and the decision.
     pub(crate) fn enqueue_with(
         &mut self,
@@ -310,3 +316,6 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         Some(self.core.average())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,3 +178,82 @@ impl FlowTable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    fn flow(number: u64) -> FlowKey {
+        FlowKey::new(number)
+    }
+
+    fn second(number: u64) -> Time {
+        Time::from_nanos(number * 1_000_000_000)
+    }
+
+    /// Halving counts from the first hit, and what is left of an interval is not lost.
+    #[test]
+    fn hits_are_halved_every_age() {
+        let mut table = FlowTable::new(4, Some(Duration::from_secs(10.0)));
+        for _ in 0..40 {
+            table.count(second(1), flow(7), 30);
+        }
+        assert_eq!(table.touch(second(10), flow(7)), Some(30));
+        assert_eq!(table.touch(second(18), flow(7)), Some(15));
+        assert_eq!(table.touch(second(20), flow(7)), Some(15));
+        assert_eq!(table.touch(second(21), flow(7)), Some(7));
+        assert_eq!(table.touch(second(49), flow(7)), Some(1));
+        assert_eq!(table.touch(second(51), flow(7)), None);
+        assert!(!table.contains(flow(7)));
+        table.count(second(51), flow(7), 30);
+        assert_eq!(table.touch(Time::MAX, flow(7)), None);
+    }
+
+    #[test]
+    fn the_longest_unused_makes_room() {
+        let mut table = FlowTable::new(3, None);
+        for number in 0..3 {
+            table.count(Time::ZERO, flow(number), 30);
+        }
+        assert_eq!(table.touch(Time::ZERO, flow(0)), Some(1));
+        table.count(Time::ZERO, flow(9), 30);
+        assert_eq!([0, 1, 2, 9].map(|number| table.contains(flow(number))), [true, false, true, true]);
+    }
+
+    /// A list of the flows from the longest unused would do the same, slowly.
+    #[test]
+    fn behaves_as_a_list_with_colliding_flows() {
+        let mut script = Seed::new(8).stream("script");
+        let mut table = FlowTable::new(16, Some(Duration::from_nanos(50)));
+        let mut list: Vec<(u64, u32, u64)> = Vec::new();
+        for now in 0..100_000 {
+            // Keys whose product ends alike fall into the same buckets.
+            let number = u64::from(script.below(40)) << (32 * script.below(2));
+            let at = list.iter().position(|&(known, ..)| known == number);
+            let mut known = at.map(|at| list.remove(at));
+            if let Some((_, hits, since)) = &mut known {
+                while *hits > 0 && now - *since >= 50 {
+                    *hits /= 2;
+                    *since += 50;
+                }
+            }
+            let known = known.filter(|&(_, hits, _)| hits > 0);
+            let hit = script.below(3) == 0;
+            if hit {
+                table.count(Time::from_nanos(now), flow(number), 5);
+                let (_, hits, since) = known.unwrap_or((number, 0, now));
+                if known.is_none() && list.len() == 16 {
+                    list.remove(0);
+                }
+                list.push((number, (hits + 1).min(5), since));
+            } else {
+                let hits = table.touch(Time::from_nanos(now), flow(number));
+                assert_eq!(hits, known.map(|(_, hits, _)| hits));
+                list.extend(known);
+            }
+            assert!(list.iter().all(|&(number, ..)| table.contains(flow(number))));
+        }
+        assert!(table.entries.len() <= 16);
+    }
+}

@@ -1,0 +1,104 @@
+//! What one arrival costs, with its share of departures: handles of 64 bytes, queues between RED's thresholds.
+//!
+//! The queue is kept at a fixed length: after each arrival, one departure if the queue has grown. Half of the
+//! arrivals are of one heavy flow, so about half of those match and take a queued packet along.
+#![allow(missing_docs, reason = "criterion's macros write public items without documentation")]
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use fairlane_qdisc::{
+    AnyQdisc, Duration, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscConfig, Rate, Seed, Time,
+};
+
+/// A packet's handle as a data path would queue it.
+#[derive(Clone, Copy)]
+struct Handle {
+    flow: u64,
+    bytes: u32,
+    _rest: [u32; 13],
+}
+
+impl Packet for Handle {
+    fn flow(&self) -> FlowKey {
+        FlowKey::new(self.flow)
+    }
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    fn ecn_capable(&self) -> bool {
+        false
+    }
+    fn mark_ce(&mut self) {}
+}
+
+/// Arrivals: every second one of the heavy flow, the others of `light` flows.
+struct Arrivals {
+    state: u64,
+    light: u64,
+}
+
+impl Arrivals {
+    fn next(&mut self) -> Handle {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let high = self.state >> 32;
+        let flow = if high & 1 == 1 { 0 } else { 1 + (((high >> 1) * self.light) >> 31) };
+        Handle { flow, bytes: 1000, _rest: [0; 13] }
+    }
+}
+
+/// A discipline that holds `packets` packets, in the middle of its thresholds.
+struct Steady {
+    queue: AnyQdisc<Handle>,
+    packets: usize,
+    arrivals: Arrivals,
+    now: Time,
+}
+
+impl Steady {
+    fn new(kind: Kind, packets: usize, light: u64) -> Result<Self, ParameterError> {
+        let mut config = QdiscConfig::new(kind).with("limit", format!("{}p", 4 * packets).as_str())?;
+        if kind != Kind::DropTail {
+            config = config
+                .with("min", format!("{}p", packets / 2).as_str())?
+                .with("max", format!("{}p", 2 * packets).as_str())?
+                .with("probability", 1e-6)?;
+        }
+        let host = Host { rate: Rate::from_bits_per_second(10_000_000_000), seed: Seed::new(1) };
+        let queue = config.build(&host)?;
+        let mut steady = Self { queue, packets, arrivals: Arrivals { state: 1, light }, now: Time::ZERO };
+        for _ in 0..8 * packets + 20_000 {
+            steady.step();
+        }
+        Ok(steady)
+    }
+
+    fn step(&mut self) {
+        self.now += Duration::from_nanos(800);
+        let packet = self.arrivals.next();
+        self.queue.enqueue(self.now, packet, &mut ());
+        if self.queue.packets() > self.packets {
+            black_box(self.queue.dequeue(self.now, &mut ()));
+        }
+    }
+}
+
+fn packet_path(c: &mut Criterion) {
+    for (kind, light) in [(Kind::Choke, 32), (Kind::Choke, 100_000), (Kind::Red, 32), (Kind::DropTail, 32)] {
+        let mut group = c.benchmark_group(format!("{kind}/{light} light flows"));
+        group.warm_up_time(std::time::Duration::from_millis(300));
+        group.measurement_time(std::time::Duration::from_millis(1200));
+        group.sample_size(20);
+        for packets in [1000, 60_000, 1_000_000] {
+            match Steady::new(kind, packets, light) {
+                Ok(mut steady) => {
+                    group.bench_function(BenchmarkId::from_parameter(packets), |b| b.iter(|| steady.step()));
+                }
+                Err(error) => eprintln!("{kind}: {error}"),
+            }
+        }
+    }
+}
+
+criterion_group!(benches, packet_path);
+criterion_main!(benches);
