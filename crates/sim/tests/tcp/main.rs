@@ -2,6 +2,7 @@
 //! `milliseconds kind segments cwnd ssthresh`.
 
 mod chaos;
+mod corners;
 mod ecn;
 mod law;
 mod path;
