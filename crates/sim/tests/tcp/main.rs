@@ -1,8 +1,15 @@
 //! TCP against sequences that were worked out by hand from the RFCs. A line of a trace reads
 //! `milliseconds kind segments cwnd ssthresh`.
 
+mod chaos;
+mod corners;
+mod ecn;
+mod law;
 mod path;
+mod receiver;
 mod recovery;
+mod robust;
+mod timers;
 
 /// TCP of 1999 with an initial window of `initial`, so that a loss in the first flight hits a window of that size.
 fn era(congestion: fairlane_scenario::Congestion, initial: u32) -> fairlane_scenario::Tcp {

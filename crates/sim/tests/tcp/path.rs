@@ -1,8 +1,7 @@
 //! A sender and a receiver on a path with a fixed round trip and no queue, where the test says what happens to each
 //! segment. Everything sent at one moment arrives at one moment, in order.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
@@ -21,10 +20,10 @@ pub(crate) enum Fate {
 
 type Decide = Box<dyn FnMut(u32, u32) -> Fate>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Event {
     Data { seq: u32, cwr: bool, marked: bool, sent: Time },
-    Ack(usize),
+    Ack(Ack),
 }
 
 /// One line of the trace: segments in a row that one moment sent.
@@ -47,12 +46,14 @@ pub(crate) struct Path {
     data: Decide,
     /// Decides by (what it acknowledges, how many acknowledgements there were before).
     acks: Decide,
-    copies: BTreeMap<u32, u32>,
-    in_flight: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    sent_acks: Vec<Ack>,
+    /// How often each segment has been sent.
+    copies: Vec<u32>,
+    in_flight: BTreeMap<(Time, u64), Event>,
     events: u64,
+    acknowledgements: u32,
     rows: Vec<Row>,
-    pub(crate) delivered: BTreeSet<u32>,
+    /// Which segments have arrived.
+    delivered: Vec<bool>,
     pub(crate) cwr: Vec<u32>,
 }
 
@@ -78,12 +79,12 @@ impl Path {
             half: Duration::from_nanos(round_trip.as_nanos() / 2),
             data: Box::new(|_, _| Fate::Arrives),
             acks: Box::new(|_, _| Fate::Arrives),
-            copies: BTreeMap::new(),
-            in_flight: BinaryHeap::new(),
-            sent_acks: Vec::new(),
+            copies: Vec::new(),
+            in_flight: BTreeMap::new(),
             events: 0,
+            acknowledgements: 0,
             rows: Vec::new(),
-            delivered: BTreeSet::new(),
+            delivered: Vec::new(),
             cwr: Vec::new(),
         }
     }
@@ -128,7 +129,7 @@ impl Path {
 
     /// When anything happens next.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        let arrival = self.in_flight.peek().map(|Reverse((at, ..))| *at);
+        let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
         [arrival, self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min()
     }
 
@@ -136,16 +137,16 @@ impl Path {
     pub(crate) fn turn(&mut self) {
         let Some(next) = self.next_time() else { return };
         self.now = next;
-        if self.in_flight.peek().is_some_and(|Reverse((at, ..))| *at == next) {
-            let Some(Reverse((_, _, event))) = self.in_flight.pop() else { return };
-            match event {
+        if let Some(arrival) = self.in_flight.first_entry().filter(|first| first.key().0 == next) {
+            match arrival.remove() {
                 Event::Data { seq, cwr, marked, sent } => {
                     let received = self.receiver.on_segment(self.now, seq, sent, marked, cwr);
-                    assert_eq!(received.new, self.delivered.insert(seq), "segment {seq}");
+                    let before = std::mem::replace(&mut self.delivered[seq as usize], true);
+                    assert_eq!(received.new, !before, "segment {seq}");
                     self.acknowledge(received.ack);
                 }
-                Event::Ack(index) => {
-                    let (mut outbox, ack) = (Outbox::default(), self.sent_acks[index]);
+                Event::Ack(ack) => {
+                    let mut outbox = Outbox::default();
                     self.sender.on_ack(self.now, &ack, &mut outbox);
                     self.dispatch(outbox, "again");
                 }
@@ -163,15 +164,18 @@ impl Path {
 
     fn acknowledge(&mut self, ack: Option<Ack>) {
         let Some(ack) = ack else { return };
-        let index = self.sent_acks.len();
-        let fate = (self.acks)(ack.next, index as u32);
-        self.sent_acks.push(ack);
-        self.travel(fate, Event::Ack(index));
+        let fate = (self.acks)(ack.next, self.acknowledgements);
+        self.acknowledgements += 1;
+        self.travel(fate, Event::Ack(ack));
     }
 
     fn dispatch(&mut self, outbox: Outbox, retransmission: &'static str) {
         for segment in outbox.0 {
-            let copy = self.copies.entry(segment.seq).or_default();
+            if segment.seq as usize == self.copies.len() {
+                self.copies.push(0);
+                self.delivered.push(false);
+            }
+            let copy = &mut self.copies[segment.seq as usize];
             assert_eq!(segment.retransmission, *copy > 0, "{segment:?}");
             let fate = (self.data)(segment.seq, *copy);
             *copy += 1;
@@ -193,11 +197,15 @@ impl Path {
         };
         for _ in 0..copies {
             self.events += 1;
-            self.in_flight.push(Reverse((self.now + self.half + late, self.events, event)));
+            self.in_flight.insert((self.now + self.half + late, self.events), event);
         }
     }
 
     fn record(&mut self, seq: u32, kind: &'static str) {
+        if self.rows.len() > 1_000 {
+            // A long run needs no trace.
+            return;
+        }
         let (at, cwnd, ssthresh) = (self.now, self.sender.cwnd(), self.sender.ssthresh());
         match self.rows.last_mut() {
             Some(row) if (row.at, row.kind, row.last + 1) == (at, kind, seq) => {
@@ -205,6 +213,25 @@ impl Path {
             }
             _ => self.rows.push(Row { at, kind, first: seq, last: seq, cwnd, ssthresh }),
         }
+    }
+
+    /// How many different segments have been sent.
+    pub(crate) fn segments(&self) -> u32 {
+        self.copies.len() as u32
+    }
+
+    /// Whether each segment that was sent has arrived.
+    pub(crate) fn complete(&self) -> bool {
+        self.delivered.iter().all(|arrived| *arrived)
+    }
+
+    /// How many segments that have not arrived are on their way, in one copy or more.
+    pub(crate) fn on_the_way(&self) -> u32 {
+        let missing = |event: &Event| match event {
+            Event::Data { seq, .. } => Some(*seq).filter(|seq| !self.delivered[*seq as usize]),
+            Event::Ack(_) => None,
+        };
+        self.in_flight.values().filter_map(missing).collect::<BTreeSet<u32>>().len() as u32
     }
 
     /// Time in ms, kind, segments, and the window and threshold after the last of them.

@@ -1,0 +1,163 @@
+//! The rules that matter only when losses come together: guards, scoreboard after a timeout, limited transmit.
+//! The round trip is 100 ms, the initial timeout 6 s.
+
+use fairlane_scenario::Congestion;
+use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
+
+use super::era;
+use super::path::{Fate, Path, expect, ms};
+
+fn limited(congestion: Congestion, initial: u32, lost: &[(u32, u32)], to: u64) -> String {
+    let mut tcp = era(congestion, initial);
+    tcp.limited_transmit = true;
+    Path::new(&tcp, ms(100)).losing(lost).trace(to)
+}
+
+fn plain(congestion: Congestion, initial: u32, lost: &[(u32, u32)], to: u64) -> String {
+    Path::new(&era(congestion, initial), ms(100)).losing(lost).trace(to)
+}
+
+/// At 400 segments 11 to 13, sent a second time for nothing, bring three duplicates.
+#[test]
+fn tahoe_takes_its_own_duplicates_for_no_loss() {
+    expect(
+        &plain(Tahoe, 20, &[(0, 0), (1, 0), (2, 0), (10, 0)], 500),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 1.00 10.00",
+            "200 again 1-2 2.00 10.00",
+            "300 again 3-4 3.00 10.00",
+            "300 again 10-13 4.00 10.00",
+            "400 new 20-24 5.00 10.00",
+            "500 new 25-34 10.00 10.00",
+        ],
+    );
+}
+
+/// RFC 6582 3.2 step 1: the eight duplicates of 20 acknowledge no more than what was outstanding at the last fast
+/// retransmit, 0 to 19. So they may stem from it, and the timer must find that 20 is lost.
+#[test]
+fn newreno_waits_until_more_than_recover_is_acknowledged() {
+    expect(
+        &plain(NewReno, 20, &[(0, 0), (20, 0)], 6_300),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 13.00 10.00",
+            "100 new 20-28 29.00 10.00",
+            "200 new 29 10.00 10.00",
+            "6200 timeout 20 1.00 5.00",
+            "6300 new 30-31 2.00 5.00",
+        ],
+    );
+}
+
+/// RFC 6675 5.1 is satisfied when all that was outstanding at the timeout, segment 0, has been acknowledged. Limited
+/// transmit brings the three duplicates; with the loss repaired and three arrived, one more may be in the pipe.
+#[test]
+fn sack_recovers_at_once_after_a_timeout() {
+    expect(
+        &limited(Sack, 1, &[(0, 0), (1, 0)], 6_400),
+        &[
+            "0 new 0 1.00 300.00",
+            "6000 timeout 0 1.00 2.00",
+            "6100 new 1-2 2.00 2.00",
+            "6200 new 3 2.00 2.00",
+            "6300 new 4 2.00 2.00",
+            "6400 again 1 2.00 2.00",
+            "6400 new 5 2.00 2.00",
+        ],
+    );
+}
+
+/// The acknowledgements of 1 and 2 are lost, but the one of 3 reports all three: IsLost() of RFC 6675 needs no count.
+#[test]
+fn sack_finds_a_loss_by_the_scoreboard_alone() {
+    let trace = Path::new(&era(Sack, 6), ms(100))
+        .losing(&[(0, 0)])
+        .deciding_acks(|_, nth| if nth < 2 { Fate::Lost } else { Fate::Arrives })
+        .trace(100);
+    expect(&trace, &["0 new 0-5 6.00 300.00", "100 again 0 3.00 3.00", "100 new 6-7 3.00 3.00"]);
+}
+
+/// Segment 3 has arrived before the timeout: 4 goes in its place.
+#[test]
+fn sack_skips_what_has_arrived_after_a_timeout() {
+    expect(
+        &plain(Sack, 4, &[(0, 0), (2, 0)], 6_200),
+        &[
+            "0 new 0-3 4.00 300.00",
+            "6000 timeout 0 1.00 2.00",
+            "6100 again 2 2.00 2.00",
+            "6100 new 4 2.00 2.00",
+            "6200 new 5-6 2.90 2.00",
+        ],
+    );
+}
+
+/// Segment 2 is lost again. What arrives beyond it leaves the pipe, so of a window of 2 one segment goes on.
+#[test]
+fn sack_keeps_its_pipe_full_after_a_timeout() {
+    expect(
+        &plain(Sack, 4, &[(0, 0), (2, 0), (2, 1)], 6_300),
+        &[
+            "0 new 0-3 4.00 300.00",
+            "6000 timeout 0 1.00 2.00",
+            "6100 again 2 2.00 2.00",
+            "6100 new 4 2.00 2.00",
+            "6200 new 5 2.00 2.00",
+            "6300 new 6 2.00 2.00",
+        ],
+    );
+}
+
+/// One rescue a recovery. The receiver's window of 10 stops new data in the first, the end of the data in the second.
+#[test]
+fn sack_rescues_in_every_recovery() {
+    let mut tcp = era(Sack, 10);
+    tcp.window = 10;
+    let mut path = Path::new(&tcp, ms(100)).losing(&[(0, 0), (9, 0), (15, 0), (19, 0)]);
+    path.start();
+    path.run_to(350);
+    path.sender.stop();
+    path.run_to(10_000);
+    expect(
+        &path.table(),
+        &[
+            "0 new 0-9 10.00 10.00",
+            "100 again 0 5.00 5.00",
+            "100 again 9 5.00 5.00",
+            "200 new 10-14 5.00 5.00",
+            "300 new 15-19 5.93 5.00",
+            "400 again 15 2.50 2.50",
+            "500 again 19 2.50 2.50",
+        ],
+    );
+    assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (20, 0));
+}
+
+/// RFC 3042 is about new data: while old segments go out again, a duplicate lets none of them out early.
+#[test]
+fn limited_transmit_sends_nothing_old() {
+    expect(
+        &limited(Reno, 4, &[(0, 0), (1, 0), (2, 0), (3, 0), (1, 1)], 18_100),
+        &["0 new 0-3 4.00 300.00", "6000 timeout 0 1.00 2.00", "6100 again 1-2 2.00 2.00", "18100 timeout 1 1.00 2.00"],
+    );
+}
+
+/// In recovery each duplicate inflates the window by one, and limited transmit adds nothing: 20 to 21 at 300.
+#[test]
+fn limited_transmit_ends_where_recovery_begins() {
+    let every_other: Vec<_> = (0..20).step_by(2).map(|seq| (seq, 0)).collect();
+    expect(
+        &limited(NewReno, 20, &every_other, 300),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 new 20-21 20.00 300.00",
+            "100 again 0 13.00 10.00",
+            "200 again 2 21.00 10.00",
+            "200 new 22 21.00 10.00",
+            "300 again 4 20.00 10.00",
+            "300 new 23-24 21.00 10.00",
+        ],
+    );
+}

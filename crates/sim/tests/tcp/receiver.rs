@@ -1,0 +1,127 @@
+//! The receiver alone.
+
+use fairlane_qdisc::Time;
+use fairlane_scenario::Congestion::{Reno, Sack};
+use fairlane_scenario::Tcp;
+use fairlane_sim::tcp::{Ack, Receiver};
+
+use super::path::ms;
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+fn take(receiver: &mut Receiver, seq: u32) -> Option<Ack> {
+    receiver.on_segment(Time::ZERO, seq, Time::ZERO, false, false).ack
+}
+
+/// What each of `segments` is answered with: the next expected, and the blocks.
+fn answers(segments: &[u32]) -> Vec<(u32, Vec<(u32, u32)>)> {
+    let mut receiver = Receiver::new(&Tcp::ns2_1999(Sack, 300));
+    let acks = segments.iter().filter_map(|seq| take(&mut receiver, *seq));
+    acks.map(|ack| (ack.next, ack.sack.as_slice().to_vec())).collect()
+}
+
+/// RFC 2018 section 4, case 2: the first of eight is lost.
+#[test]
+fn reports_one_growing_block() {
+    let expected: Vec<_> = (2..=8).map(|end| (0, vec![(1, end)])).collect();
+    assert_eq!(answers(&[1, 2, 3, 4, 5, 6, 7]), expected);
+}
+
+/// RFC 2018 section 4, case 3: the second, fourth, sixth and eighth are lost, then the fourth and the second come late.
+#[test]
+fn reports_the_latest_block_first() {
+    let expected = [
+        (1, vec![]),
+        (1, vec![(2, 3)]),
+        (1, vec![(4, 5), (2, 3)]),
+        (1, vec![(6, 7), (4, 5), (2, 3)]),
+        (1, vec![(2, 5), (6, 7)]),
+        (5, vec![(6, 7)]),
+    ];
+    assert_eq!(answers(&[0, 2, 4, 6, 3, 1]), expected);
+}
+
+/// A fourth block pushes the oldest out; the segment that caused the acknowledgement brings its block to the front,
+/// even a second time (RFC 2018 section 4: the first block contains it); a merge makes room for a block left out.
+#[test]
+fn reports_three_blocks_at_most() {
+    let answers = answers(&[1, 3, 5, 7, 1, 6]);
+    assert_eq!(answers[3], (0, vec![(7, 8), (5, 6), (3, 4)]));
+    assert_eq!(answers[4], (0, vec![(1, 2), (7, 8), (5, 6)]));
+    assert_eq!(answers[5], (0, vec![(5, 8), (1, 2), (3, 4)]));
+}
+
+#[test]
+fn reports_no_blocks_without_sack() {
+    let mut receiver = Receiver::new(&Tcp::ns2_1999(Reno, 300));
+    assert!(take(&mut receiver, 4).is_some_and(|ack| ack.sack.is_empty()));
+}
+
+/// RFC 1122 4.2.3.2 and RFC 5681 4.2.
+#[test]
+fn delays_only_what_is_in_order() {
+    let mut receiver = Receiver::new(&Tcp::modern(Reno, 300));
+    let mut answer = |millis, seq| {
+        let received = receiver.on_segment(at(millis), seq, at(millis), false, false);
+        (received.new, received.ack.map(|ack| ack.next))
+    };
+    assert_eq!(answer(0, 0), (true, None));
+    assert_eq!(answer(5, 1), (true, Some(2)), "every second segment");
+    assert_eq!(answer(10, 2), (true, None));
+    assert_eq!(answer(20, 4), (true, Some(3)), "out of order");
+    assert_eq!(answer(30, 3), (true, Some(5)), "fills a gap");
+    assert_eq!(answer(40, 1), (false, Some(5)), "a duplicate");
+    assert_eq!(answer(50, 5), (true, None));
+    assert_eq!(receiver.deadline(), Some(at(90)));
+    assert_eq!(receiver.on_timer(at(89)), None);
+    assert_eq!(receiver.on_timer(at(90)).map(|ack| ack.next), Some(6));
+    assert_eq!((receiver.deadline(), receiver.on_timer(at(99))), (None, None));
+}
+
+/// The example of RFC 7323 4.3: segments A B C D E sent at 1 … 5 arrive as A C B E D.
+#[test]
+fn echoes_the_segment_that_advanced_the_window() {
+    let mut receiver = Receiver::new(&Tcp::ns2_1999(Reno, 300));
+    for (seq, sent, echo) in [(0, 1, 1), (2, 3, 1), (1, 2, 2), (4, 5, 2), (3, 4, 4)] {
+        let ack = receiver.on_segment(at(9), seq, at(sent), false, false).ack;
+        assert_eq!(ack.map(|ack| ack.echo), Some(at(echo)), "segment {seq}");
+    }
+}
+
+/// RFC 7323 4.3 (A): a delayed acknowledgement echoes the first of its segments.
+#[test]
+fn echoes_the_first_of_two() {
+    let mut receiver = Receiver::new(&Tcp::modern(Reno, 300));
+    assert_eq!(receiver.on_segment(at(5), 0, at(1), false, false).ack, None);
+    assert_eq!(receiver.on_segment(at(6), 1, at(2), false, false).ack.map(|ack| ack.echo), Some(at(1)));
+}
+
+/// RFC 3168 6.1.3; a mark is not delayed.
+#[test]
+fn echoes_a_mark_until_cwr() {
+    let mut tcp = Tcp::modern(Reno, 300);
+    tcp.ecn = true;
+    let mut receiver = Receiver::new(&tcp);
+    let mut answer = |seq, ce, cwr| receiver.on_segment(at(0), seq, at(0), ce, cwr).ack.map(|ack| ack.ece);
+    assert_eq!(answer(0, true, false), Some(true));
+    assert_eq!(answer(1, false, false), None);
+    assert_eq!(answer(2, false, false), Some(true));
+    assert_eq!(answer(3, false, true), Some(false));
+    assert_eq!(answer(4, true, true), Some(true), "a new mark on the segment with CWR");
+    tcp.ecn = false;
+    tcp.delayed_ack = None;
+    let ack = Receiver::new(&tcp).on_segment(at(0), 0, at(0), true, false).ack;
+    assert_eq!(ack.map(|ack| ack.ece), Some(false), "without ECN there is no echo");
+}
+
+/// RFC 9293 3.10.7.4: what lies outside the window is not kept, but answered.
+#[test]
+fn refuses_what_lies_beyond_its_window() {
+    let mut receiver = Receiver::new(&Tcp::ns2_1999(Sack, 10));
+    for (seq, new) in [(10, false), (u32::MAX, false), (9, true), (9, false)] {
+        let received = receiver.on_segment(at(0), seq, at(0), false, false);
+        assert_eq!((received.new, received.ack.map(|ack| ack.next)), (new, Some(0)), "segment {seq}");
+    }
+}
