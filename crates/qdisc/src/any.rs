@@ -1,19 +1,28 @@
 //! The disciplines behind one type, chosen at run time without `dyn` on the packet path.
 
-use crate::droptail::DropTail;
-use crate::{Counters, Fate, Packet, Qdisc, Time};
+use crate::{Ared, Choke, Counters, DropTail, Fate, Packet, Qdisc, Red, Time};
 
 /// Any of the disciplines.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AnyQdisc<P> {
     /// DropTail.
     DropTail(DropTail<P>),
+    /// Random Early Detection.
+    Red(Red<P>),
+    /// RED that adapts its probability.
+    Ared(Ared<P>),
+    /// CHOKe and its family.
+    Choke(Choke<P>),
 }
 
 macro_rules! each {
     ($self:ident, $queue:ident => $call:expr) => {
         match $self {
             Self::DropTail($queue) => $call,
+            Self::Red($queue) => $call,
+            Self::Ared($queue) => $call,
+            Self::Choke($queue) => $call,
         }
     };
 }
@@ -26,15 +35,15 @@ impl<P: Packet> Qdisc<P> for AnyQdisc<P> {
         each!(self, queue => queue.dequeue(now, fate))
     }
     fn packets(&self) -> usize {
-        each!(self, queue => Qdisc::<P>::packets(queue))
+        each!(self, queue => queue.packets())
     }
     fn bytes(&self) -> u64 {
-        each!(self, queue => Qdisc::<P>::bytes(queue))
+        each!(self, queue => queue.bytes())
     }
     fn counters(&self) -> &Counters {
-        each!(self, queue => Qdisc::<P>::counters(queue))
+        each!(self, queue => queue.counters())
     }
     fn average(&self) -> Option<f64> {
-        each!(self, queue => Qdisc::<P>::average(queue))
+        each!(self, queue => queue.average())
     }
 }

@@ -4,83 +4,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use core::str::FromStr;
 
-use crate::{AnyQdisc, Packet, Rate, Seed};
+use crate::{AnyQdisc, Ared, Choke, DropTail, Packet, Rate, Red, Seed};
+use resolve::Plan;
 
-/// Every discipline that can be asked for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// A FIFO that drops when it is full.
-    DropTail,
-    /// Random Early Detection.
-    Red,
-    /// Self-configuring RED (Feng) and Adaptive RED (Floyd).
-    Ared,
-    /// CHOKe.
-    Choke,
-    /// CHOKe with a number of candidates that grows with the average.
-    ChokeAdaptive,
-    /// CHOKe whose candidate is the head.
-    FrontChoke,
-    /// CHOKe whose candidate is the tail.
-    BackChoke,
-    /// Back CHOKe that remembers the flows of the last packets admitted.
-    MlocChoke,
-    /// CHOKe with a table of hits.
-    Xchoke,
-    /// CHOKe that goes on drawing while it matches.
-    Gchoke,
-}
+mod kind;
+mod resolve;
+mod table;
 
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 10] = [
-        Self::DropTail,
-        Self::Red,
-        Self::Ared,
-        Self::Choke,
-        Self::ChokeAdaptive,
-        Self::FrontChoke,
-        Self::BackChoke,
-        Self::MlocChoke,
-        Self::Xchoke,
-        Self::Gchoke,
-    ];
-
-    /// The name that a scenario and the command line use, such as `front-choke`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DropTail => "droptail",
-            Self::Red => "red",
-            Self::Ared => "ared",
-            Self::Choke => "choke",
-            Self::ChokeAdaptive => "choke-adaptive",
-            Self::FrontChoke => "front-choke",
-            Self::BackChoke => "back-choke",
-            Self::MlocChoke => "mloc-choke",
-            Self::Xchoke => "xchoke",
-            Self::Gchoke => "gchoke",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = ParameterError;
-    fn from_str(text: &str) -> Result<Self, ParameterError> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| ParameterError::new("kind", format!("there is no queue discipline \"{text}\"")))
-    }
-}
+pub use kind::Kind;
+pub use table::{Domain, Parameter};
 
 /// A parameter's value as it was given.
 #[derive(Clone, Debug, PartialEq)]
@@ -233,9 +166,19 @@ impl QdiscConfig {
 
     /// Sets one parameter, replacing what was given for it before.
     ///
+    /// Text is read whatever the parameter is, since a command line has nothing else.
+    ///
     /// # Errors
     /// The discipline has no such parameter, or the value is not of its unit or out of its range.
-    pub fn set(&mut self, _key: &str, _value: Value) -> Result<(), ParameterError> {
+    pub fn set(&mut self, key: &str, value: Value) -> Result<(), ParameterError> {
+        let table = self.kind.parameters();
+        let Some(parameter) = table.iter().find(|parameter| parameter.key == key) else {
+            return Err(self.unknown(key));
+        };
+        parameter.read(&value)?;
+        self.given.retain(|(known, _)| *known != parameter.key);
+        self.given.push((parameter.key, value));
+        self.given.sort_by_key(|(known, _)| table.iter().position(|parameter| parameter.key == *known));
         Ok(())
     }
 
@@ -248,19 +191,79 @@ impl QdiscConfig {
         Ok(self)
     }
 
+    /// Another discipline with the parameters that it also knows; the others are left behind.
+    #[must_use]
+    pub fn with_kind(&self, kind: Kind) -> Self {
+        let mut config = Self::new(kind);
+        for (key, value) in self.given() {
+            // Refused is what `kind` does not know.
+            let _ = config.set(key, value.clone());
+        }
+        config
+    }
+
     /// The queue itself.
     ///
     /// # Errors
     /// The parameters contradict each other, such as `min` above `max`.
-    pub fn build<P: Packet>(&self, _host: &Host) -> Result<AnyQdisc<P>, ParameterError> {
-        Ok(AnyQdisc::DropTail(crate::droptail::DropTail::new(300)))
+    pub fn build<P: Packet>(&self, host: &Host) -> Result<AnyQdisc<P>, ParameterError> {
+        let (plan, _) = resolve::resolve(self, host.rate)?;
+        Ok(match plan {
+            Plan::DropTail(limit, drop) => AnyQdisc::DropTail(DropTail::new(limit, drop, host.seed)),
+            Plan::Red(limit, red) => AnyQdisc::Red(Red::new(limit, red, host.seed)),
+            Plan::Ared(limit, red, law) => AnyQdisc::Ared(Ared::new(limit, red, law, host.seed)),
+            Plan::Choke(settings) => AnyQdisc::Choke(Choke::new(settings, host.seed)),
+        })
     }
 
     /// Every value as it will be used on a link of `rate`, where it came from, and what looks wrong.
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub fn explain(&self, _rate: Rate) -> Result<Explanation, ParameterError> {
-        Ok(Explanation { kind: self.kind, parameters: Vec::new(), consequences: Vec::new(), warnings: Vec::new() })
+    pub fn explain(&self, rate: Rate) -> Result<Explanation, ParameterError> {
+        Ok(resolve::resolve(self, rate)?.1)
+    }
+
+    /// Why `key` is no parameter here, and which would be.
+    fn unknown(&self, key: &str) -> ParameterError {
+        let table = self.kind.parameters();
+        let all = || table.iter().map(|parameter| parameter.key);
+        let elsewhere =
+            table.iter().find(|parameter| parameter.elsewhere.contains(&key)).map(|parameter| parameter.key);
+        let hint = match elsewhere.or_else(|| nearest(key, all())) {
+            Some(near) => format!("did you mean \"{near}\"? "),
+            None => String::new(),
+        };
+        let message = format!("{} has no parameter \"{key}\": {hint}it has {}", self.kind, names(all()));
+        ParameterError::new(key, message)
     }
 }
+
+/// `all` in a row, separated by commas.
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The one of `all` that differs least from `text`, if it differs by less than half.
+fn nearest<'a>(text: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = all.map(|name| (distance(text, name), name)).min_by_key(|(distance, _)| *distance);
+    near.filter(|(distance, name)| 2 * distance <= name.chars().count()).map(|(_, name)| name)
+}
+
+/// How many characters must be put in, taken out or changed to make `a` of `b` (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

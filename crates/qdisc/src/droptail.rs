@@ -1,47 +1,70 @@
-//! DropTail.
-use alloc::collections::VecDeque;
+//! DropTail: a FIFO that drops when it is full.
+//!
+//! **Source.** The default of every router; drop-from-front and random drop as in ns-2's `DropTail`.
+//!
+//! **Deviations.** A packet that would not fit even into the empty queue is dropped alone, whatever `drop` says.
+//!
+//! **Cost.** One push or one pop; `front` and `random` remove as many packets as the new one needs.
 
-use crate::{Counters, Fate, Packet, Qdisc, Reason, Time};
+use crate::buffer::Buffer;
+use crate::{Counters, Fate, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
 
-/// DropTail.
-#[derive(Debug)]
-pub struct DropTail<P> {
-    fifo: VecDeque<P>,
-    limit: usize,
-    bytes: u64,
-    counters: Counters,
+/// Which packet goes when the queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drop {
+    /// The arriving one.
+    Tail,
+    /// The oldest.
+    Front,
+    /// One drawn uniformly from those that are queued.
+    Random,
 }
 
-impl<P> DropTail<P> {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { fifo: VecDeque::new(), limit, bytes: 0, counters: Counters::default() }
+/// A FIFO that drops when it is full.
+#[derive(Debug)]
+pub struct DropTail<P> {
+    buffer: Buffer<P>,
+    drop: Drop,
+    picks: Stream,
+}
+
+impl<P: Packet> DropTail<P> {
+    pub(crate) fn new(limit: Size, drop: Drop, seed: Seed) -> Self {
+        Self { buffer: Buffer::new(limit), drop, picks: seed.stream("drop") }
     }
 }
 
 impl<P: Packet> Qdisc<P> for DropTail<P> {
     fn enqueue(&mut self, now: Time, packet: P, fate: &mut impl Fate<P>) {
-        self.counters.arrived.add(packet.bytes());
-        if self.fifo.len() >= self.limit {
-            self.counters.count_drop(Reason::Limit, packet.bytes());
-            fate.dropped(now, packet, Reason::Limit);
-        } else {
-            self.bytes += u64::from(packet.bytes());
-            self.fifo.push_back(packet);
+        self.buffer.arrive(&packet);
+        if !self.buffer.never_fits(packet.bytes()) {
+            while self.buffer.overflows(packet.bytes()) {
+                let victim = match self.drop {
+                    Drop::Tail => break,
+                    Drop::Front => self.buffer.fifo.front(),
+                    Drop::Random => self.buffer.fifo.draw(&mut self.picks),
+                };
+                let Some(place) = victim else { break };
+                self.buffer.evict(now, place, Reason::Limit, fate);
+                self.buffer.fifo.settle();
+            }
         }
+        self.buffer.admit(now, packet, None, fate);
     }
+
     fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
-        let packet = self.fifo.pop_front()?;
-        self.bytes -= u64::from(packet.bytes());
-        self.counters.departed.add(packet.bytes());
-        Some(packet)
+        self.buffer.depart()
     }
+
     fn packets(&self) -> usize {
-        self.fifo.len()
+        self.buffer.fifo.packets()
     }
+
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.buffer.fifo.bytes()
     }
+
     fn counters(&self) -> &Counters {
-        &self.counters
+        &self.buffer.counters
     }
 }

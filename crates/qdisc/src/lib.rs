@@ -22,17 +22,26 @@ extern crate alloc;
 extern crate std;
 
 mod any;
+mod ared;
+mod buffer;
+mod choke;
 mod config;
 mod counters;
 mod droptail;
+mod fifo;
 mod packet;
+mod red;
 mod seed;
 pub mod units;
 
 pub use any::AnyQdisc;
-pub use config::{Explanation, Host, Kind, Origin, ParameterError, QdiscConfig, Resolved, Value};
+pub use ared::Ared;
+pub use choke::Choke;
+pub use config::{Domain, Explanation, Host, Kind, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value};
 pub use counters::{Count, Counters, Reason};
+pub use droptail::DropTail;
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
+pub use red::Red;
 pub use seed::{Seed, Stream};
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 

@@ -245,7 +245,7 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
     let scaled = digits.parse::<u64>().ok().map(|n| u128::from(n) * u128::from(scale));
     let scaled = scaled.ok_or_else(|| error("it has too many digits"))?;
     let divisor = 10_u128.pow((digits.len() - whole.len()) as u32);
-    if scaled % divisor != 0 {
+    if !scaled.is_multiple_of(divisor) {
         return Err(error(&format!("it is not a whole number of {}", units[0].0)));
     }
     u64::try_from(scaled / divisor).map_err(|_| error("that is too large"))
@@ -253,7 +253,7 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
 
 /// Writes `value` in the largest of `units` that divides it.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value % scale == 0 && !name.ends_with("ib");
+    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value.is_multiple_of(scale) && !name.ends_with("ib");
     let (name, scale) = units.iter().filter(fits).max_by_key(|(_, scale)| *scale).unwrap_or(&units[0]);
     f.pad(&format!("{}{name}", value / scale))
 }
