@@ -123,7 +123,12 @@ impl Document {
         for (key, value) in point.settings() {
             document.assign(key, value, &format!("--vary {key}={value}").into())?;
         }
-        document.scenario()
+        document.scenario().map_err(|error| match error.option() {
+            Some(option) if option.contains("..") => {
+                error.with_help("a range of values says how many: a..b/N, or a..b/Nlog for equal factors")
+            }
+            _ => error,
+        })
     }
 
     /// The scenario, checked.
@@ -157,6 +162,9 @@ fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result
         return Err((format!("`{key}` is a table"), format!("set one of its keys, such as {keys}")));
     }
     let data = match table.get(last).map(|entry| &entry.node.data) {
+        Some(Data::Array(items)) if items.iter().any(|item| matches!(item.data, Data::Table(_))) => {
+            return member(root, key, None).map(|_| ());
+        }
         // A list stays a list.
         Some(Data::Array(_)) => Data::Array(value.split(',').map(|item| text(item, option)).collect()),
         _ => Data::Text(value.to_owned()),

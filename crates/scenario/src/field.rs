@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use fairlane_qdisc::{UnitError, Value};
+use fairlane_qdisc::{Bytes, Duration, Rate, UnitError, Value};
 
 use crate::error::{Origin, ScenarioError, Source};
 use crate::suggest;
@@ -26,6 +26,24 @@ pub(crate) struct Field<'a> {
     node: &'a Node,
     replaced: Option<&'a Node>,
     path: String,
+}
+
+/// A type that is written with a unit.
+pub(crate) trait Unit: FromStr<Err = UnitError> {
+    /// The unit to suggest for a number that has none.
+    const UNIT: &str;
+}
+
+impl Unit for Duration {
+    const UNIT: &str = "s";
+}
+
+impl Unit for Rate {
+    const UNIT: &str = "mbit";
+}
+
+impl Unit for Bytes {
+    const UNIT: &str = "b";
 }
 
 /// Keys that exist elsewhere, or under another name, and what to do about each.
@@ -87,6 +105,12 @@ impl<'a> Reader<'a> {
         ScenarioError::new(self.source, self.origin, &self.path, message)
     }
 
+    /// An error about a key, whatever its value.
+    pub(crate) fn key_error(&self, key: &str, message: impl Into<String>) -> ScenarioError {
+        let at = self.table.get(key).map_or(self.origin, |entry| &entry.at);
+        ScenarioError::new(self.source, at, &join(&self.path, key), message)
+    }
+
     /// Whether an option of the command line made the table.
     pub(crate) const fn is_given(&self) -> bool {
         matches!(self.origin, Origin::Given(_))
@@ -135,22 +159,22 @@ impl<'a> Field<'a> {
     }
 
     /// A value with a unit.
-    pub(crate) fn unit<T: FromStr<Err = UnitError>>(&self) -> Result<T, ScenarioError> {
-        match (&self.node.data, &self.node.origin) {
-            (Data::Text(text), _) => text.parse().map_err(|error: UnitError| self.error(error.to_string())),
-            // A number without its unit: the unit's own parser says best what is missing.
-            (Data::Integer(_) | Data::Float(_), Origin::File(span)) => {
-                self.source.slice(span).parse().map_err(|error: UnitError| self.error(error.to_string()))
+    pub(crate) fn unit<T: Unit>(&self) -> Result<T, ScenarioError> {
+        match &self.node.data {
+            Data::Text(text) => text.parse().map_err(|error: UnitError| self.error(error.to_string())),
+            Data::Integer(_) | Data::Float(_) => {
+                let number = self.written();
+                Err(self.error(format!("{number} has no unit: write for example \"{number}{}\"", T::UNIT)))
             }
             _ => Err(self.mismatch("text with a unit")),
         }
     }
 
     /// A value with a unit, in `range`.
-    pub(crate) fn unit_in<T>(&self, range: &RangeInclusive<T>) -> Result<T, ScenarioError>
-    where
-        T: FromStr<Err = UnitError> + PartialOrd + Display,
-    {
+    pub(crate) fn unit_in<T: Unit + PartialOrd + Display>(
+        &self,
+        range: &RangeInclusive<T>,
+    ) -> Result<T, ScenarioError> {
         let value = self.unit()?;
         if range.contains(&value) { Ok(value) } else { Err(self.out_of(range)) }
     }

@@ -37,7 +37,7 @@ const SEED: u64 = 1;
 const SEEDS: RangeInclusive<u64> = 0..=i64::MAX.unsigned_abs();
 /// More flows than this are taken for a slip unless `max_flows` allows them.
 const MAX_FLOWS: u32 = 100_000;
-const MOST_MAX_FLOWS: RangeInclusive<u32> = 1..=100_000_000;
+const FLOWS: RangeInclusive<u32> = 1..=100_000_000;
 
 /// Checks everything; the first thing that is wrong is the error.
 pub(crate) fn scenario(source: &Source, table: &Table) -> Result<Scenario, ScenarioError> {
@@ -45,7 +45,7 @@ pub(crate) fn scenario(source: &Source, table: &Table) -> Result<Scenario, Scena
     let name = root.get("name").map_or(Ok(stem(source.name())), |field| field.text())?.to_owned();
     let (duration, warmup) = times(&root)?;
     let seed = root.get("seed").map_or(Ok(SEED), |field| field.count(&SEEDS))?;
-    let max_flows = root.get("max_flows").map_or(Ok(MAX_FLOWS), |field| field.count32(&MOST_MAX_FLOWS))?;
+    let max_flows = root.get("max_flows").map_or(Ok(MAX_FLOWS), |field| field.count32(&FLOWS))?;
     let network = network::network(&root)?;
     let tcp = root.get("tcp").map_or(Ok(tcp::default()), |field| tcp::table(&tcp::default(), field.table()?))?;
     let around = flows::Around { network: &network, tcp: &tcp, duration, max_flows };

@@ -12,7 +12,9 @@ pub(crate) fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str> +
 /// The name nearest to `written`, if it is near enough to be a slip.
 fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();
-    let near = 1 + written.chars().count() / 4;
+    let length = written.chars().count();
+    // A name of which nothing is left is another name, not a slip.
+    let near = (1 + length / 4).min(length.saturating_sub(1));
     let close = known.into_iter().map(|name| (distance(&written, name), name)).filter(|(far, _)| *far <= near);
     close.min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
@@ -58,5 +60,6 @@ mod tests {
         assert_eq!(nearest("dealy", ["rate", "delay"]), Some("delay"));
         assert_eq!(nearest("Rate", ["rate", "delay"]), Some("rate"));
         assert_eq!(nearest("colour", ["rate", "delay"]), None);
+        assert_eq!(nearest("d", ["a", "b"]), None);
     }
 }

@@ -33,7 +33,7 @@ impl Data {
             Self::Text(_) => "text",
             Self::Integer(_) => "a whole number",
             Self::Float(_) => "a number with a fraction",
-            Self::Boolean(_) => "true or false",
+            Self::Boolean(_) => "a switch",
             Self::Date => "a date",
             Self::Array(_) => "a list",
             Self::Table(_) => "a table",

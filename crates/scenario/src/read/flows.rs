@@ -8,7 +8,7 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic, Udp};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{PACKET, RATE, tcp};
+use crate::read::{FLOWS, PACKET, RATE, tcp};
 use crate::{route, suggest};
 
 const COMMON_KEYS: [&str; 10] = ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
@@ -94,7 +94,7 @@ fn group(name: &str, table: Reader<'_>, around: &Around<'_>) -> Result<FlowGroup
         Kind::Udp => (UDP_KEYS, UDP_ELSEWHERE),
     };
     let table = table.only(&[&COMMON_KEYS[..], &own_keys[..]].concat(), elsewhere)?;
-    let count = table.get("count").map_or(Ok(1), |field| field.count32(&(1..=u32::MAX)))?;
+    let count = table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?;
     let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
     let traffic = match kind {
         Kind::Tcp => Traffic::Tcp(tcp::of_group(around.tcp, &table)?),

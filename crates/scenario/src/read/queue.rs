@@ -67,7 +67,7 @@ fn config(table: &Reader<'_>) -> Result<QdiscConfig, ScenarioError> {
     };
     parameters(table, &mut config, false)?;
     if let Some(field) = chosen {
-        config = carried(&config, kind(&field)?);
+        config = config.with_kind(kind(&field)?);
     }
     parameters(table, &mut config, true)?;
     Ok(config)
@@ -81,21 +81,17 @@ fn kind(field: &Field<'_>) -> Result<Kind, ScenarioError> {
 /// Sets the parameters of `table` that the command line has given, or the file's.
 fn parameters(table: &Reader<'_>, config: &mut QdiscConfig, given: bool) -> Result<(), ScenarioError> {
     for (key, field) in table.fields() {
-        if key != "kind" && field.is_given() == given {
-            config.set(key, field.value()?).map_err(|error| field.error(error.message()))?;
+        if key == "kind" || field.is_given() != given {
+            continue;
         }
+        let known = config.kind().parameters().iter().any(|parameter| parameter.key == key);
+        let refuse = |error: ParameterError| match known {
+            true => field.error(error.message()),
+            false => table.key_error(key, error.message()),
+        };
+        config.set(key, field.value()?).map_err(refuse)?;
     }
     Ok(())
-}
-
-/// The parameters of `config` that `kind` knows too, for `kind`.
-fn carried(config: &QdiscConfig, kind: Kind) -> QdiscConfig {
-    let mut carried = QdiscConfig::new(kind);
-    for (key, value) in config.given() {
-        // What the other discipline does not know is left behind: that is the meaning of a change of kind.
-        let _unknown = carried.set(key, value.clone());
-    }
-    carried
 }
 
 /// An error of the queue as a whole, at the parameter that it names if that was written.

@@ -1,0 +1,214 @@
+//! What a wrong file is told: where, what, and what to do.
+
+use std::fmt::Write;
+
+use fairlane_scenario::{Document, Scenario, ScenarioError};
+
+const DUMBBELL: &str = r#"name     = "test"
+duration = "120s"
+warmup   = "20s"
+seed     = 1
+
+[tcp]
+preset = "ns2-1999"
+
+[bottleneck]
+rate  = "1mbit"
+delay = "1ms"
+queue = { kind = "choke", limit = "300p", min = "100p", max = "200p" }
+
+[access]
+rate  = "10mbit"
+delay = "1ms"
+
+[[flows]]
+name = "ftp"
+kind = "tcp"
+count = 32
+cc = "reno"
+packet = "1000b"
+window = 300
+start = "0s..1s"
+
+[[flows]]
+name = "cbr"
+kind = "udp"
+rate = "2mbit"
+packet = "1000b"
+"#;
+
+const GENERAL: &str = r#"duration = "60s"
+
+[[links]]
+from = "a"
+to = "b"
+rate = "1mbit"
+
+[[links]]
+from = "b"
+to = "c"
+rate = "1mbit"
+
+[[links]]
+name = "far"
+from = "x"
+to = "y"
+rate = "1mbit"
+
+[[flows]]
+name = "long"
+kind = "tcp"
+from = "a"
+to = "c"
+
+[[flows]]
+name = "short"
+kind = "udp"
+rate = "100kbit"
+path = ["b", "c"]
+"#;
+
+/// Where the error must point, in the text of a case.
+const HERE: char = '‸';
+
+/// A slip: what is replaced in a valid file, by what, with the place marked, and parts of what must be said.
+type Case = (&'static str, &'static str, &'static [&'static str]);
+
+const DUMBBELL_CASES: &[Case] = &[
+    // TOML itself.
+    ("rate  = \"1mbit\"", "rate  = ‸1mbit", &["not TOML", "write \"1mbit\""]),
+    ("seed     = 1", "seed     = 1\n‸seed = 2", &["not TOML", "duplicate key"]),
+    ("seed     = 1", "seed     = ‸99999999999999999999", &["seed: ", "99999999999999999999", "too large"]),
+    // Keys.
+    ("warmup ", "‸warmpu ", &["no key \"warmpu\"", "did you mean \"warmup\"?", "duration, warmup, seed"]),
+    ("delay = \"1ms\"\nqueue", "‸latency = \"1ms\"\nqueue", &["bottleneck.latency: ", "`delay`"]),
+    ("preset", "‸presett", &["tcp.presett: ", "did you mean \"preset\"?"]),
+    ("preset = \"ns2-1999\"", "‸window = 10", &["tcp.window: ", "[[flows]] window = 300"]),
+    ("cc = \"reno\"", "‸rate = \"1mbit\"", &["flows.ftp.rate: ", "kind = \"udp\""]),
+    ("cc = \"reno\"", "‸ecn = true", &["flows.ftp.ecn: ", "tcp = { ecn = true }"]),
+    ("rate = \"2mbit\"", "rate = \"2mbit\"\n‸cc = \"reno\"", &["flows.cbr.cc: ", "UDP has no congestion control"]),
+    ("seed     = 1", "seed     = 1\n‸nodes = [\"a\"]", &["nodes need no list"]),
+    // Missing.
+    ("rate  = \"1mbit\"\n", "", &["bottleneck.rate: `rate` is missing", "rate = \"1mbit\""]),
+    ("rate = \"2mbit\"\n", "", &["flows.cbr.rate: `rate` is missing", "rate = \"2mbit\""]),
+    ("kind = \"choke\", ", "", &["bottleneck.queue.kind: `kind` is missing", "kind = \"choke\""]),
+    ("name = \"cbr\"\n", "", &["name: `name` is missing"]),
+    // Units and types.
+    ("\"120s\"", "‸120", &["duration: ", "120 has no unit", "write for example \"120s\""]),
+    ("\"120s\"", "‸\"120sec\"", &["duration: ", "\"sec\"", "ns, us, ms, s"]),
+    ("\"120s\"", "‸\"-3s\"", &["duration: ", "\"-3s\"", "not negative"]),
+    ("\"1mbit\"", "‸\"1mbps\"", &["bottleneck.rate: ", "bytes per second"]),
+    ("\"1mbit\"", "‸true", &["bottleneck.rate: ", "text with a unit", "true"]),
+    ("max = \"200p\"", "max = ‸200", &["bottleneck.queue.max: ", "200", "\"200p\""]),
+    ("max = \"200p\"", "max = ‸[1]", &["bottleneck.queue.max: ", "[1]", "a list"]),
+    ("count = 32", "count = ‸\"32\"", &["flows.ftp.count: ", "\"32\"", "without quotes"]),
+    ("count = 32", "count = ‸-1", &["flows.ftp.count: ", "-1", "from 1 to 100000000"]),
+    ("count = 32", "count = ‸0", &["flows.ftp.count: ", "0", "from 1"]),
+    ("count = 32", "count = ‸1.5", &["flows.ftp.count: ", "1.5", "whole number"]),
+    ("window = 300", "window = ‸0", &["flows.ftp.window: ", "from 1 to 1000000"]),
+    ("window = 300", "window = ‸\"300p\"", &["flows.ftp.window: ", "\"300p\"", "plain whole number"]),
+    ("seed     = 1", "seed     = ‸-1", &["seed: ", "-1", "from 0"]),
+    ("seed     = 1", "seed     = ‸1979-05-27", &["seed: ", "1979-05-27"]),
+    ("name     = \"test\"", "name     = ‸7", &["name: ", "text in quotes", "7"]),
+    ("preset = \"ns2-1999\"", "delayed_ack = ‸true", &["tcp.delayed_ack: ", "true"]),
+    ("[access]", "[‸access.rate]\n[access.x]", &[]),
+    // Ranges.
+    ("\"120s\"", "‸\"0s\"", &["duration: ", "\"0s\"", "out of range"]),
+    ("\"1mbit\"", "‸\"0bit\"", &["bottleneck.rate: ", "out of range", "1bit to 100gbit"]),
+    ("\"2mbit\"", "‸\"0mbit\"", &["flows.cbr.rate: ", "out of range"]),
+    ("packet = \"1000b\"\nwindow", "packet = ‸\"0b\"\nwindow", &["flows.ftp.packet: ", "1b to 65535b"]),
+    ("packet = \"1000b\"\nwindow", "packet = ‸\"64kib\"\nwindow", &["flows.ftp.packet: ", "1b to 65535b"]),
+    ("rate = \"2mbit\"\npacket = \"1000b\"", "rate = ‸\"100gbit\"\npacket = \"1b\"", &["less than a nanosecond"]),
+    ("rate = \"2mbit\"", "rate = \"2mbit\"\njitter = ‸1.5", &["flows.cbr.jitter: ", "1.5", "from 0 to 1"]),
+    ("rate = \"2mbit\"", "rate = \"2mbit\"\njitter = ‸nan", &["flows.cbr.jitter: ", "nan", "from 0 to 1"]),
+    ("rate = \"2mbit\"", "rate = \"2mbit\"\njitter = ‸\"10%\"", &["flows.cbr.jitter: ", "plain number"]),
+    ("preset = \"ns2-1999\"", "delayed_ack = ‸\"1s\"", &["tcp.delayed_ack: ", "500ms"]),
+    // Contradictions.
+    ("\"20s\"", "‸\"120s\"", &["warmup: ", "nothing to measure", "120s", "shorter"]),
+    ("count = 32", "count = ‸1000000", &["flows.ftp.count: ", "1000000 flows", "100000", "max_flows = 1000000"]),
+    ("\"0s..1s\"", "‸\"200s\"", &["flows.ftp.start: ", "\"200s\"", "after the end", "120s"]),
+    ("\"0s..1s\"", "‸\"0s..200s\"", &["flows.ftp.start: ", "after the end"]),
+    ("\"0s..1s\"", "‸\"2s..1s\"", &["flows.ftp.start: ", "ends before it begins"]),
+    ("\"0s..1s\"", "‸\"0..1s\"", &["flows.ftp.start: ", "\"0\"", "\"0s..1s\""]),
+    ("\"0s..1s\"", "\"0s..1s\"\nstop = ‸\"1s\"", &["flows.ftp.stop: ", "not after the last start"]),
+    ("preset = \"ns2-1999\"", "min_rto = ‸\"100s\"", &["tcp.min_rto: ", "100s", "max_rto, 64s"]),
+    ("preset = \"ns2-1999\"", "max_rto = ‸\"1s\"", &["tcp.max_rto: ", "initial_rto is 6s", "max_rto, 1s"]),
+    ("\"cbr\"", "‸\"ftp\"", &["already a group", "\"ftp\""]),
+    ("\"cbr\"", "‸\"c/br\"", &["\"c/br\" is not a name", "letters"]),
+    ("\"cbr\"", "‸\"\"", &["is not a name"]),
+    ("min = \"100p\"", "min = ‸\"300p\"", &["bottleneck.queue.min: ", "300p"]),
+    ("min = \"100p\"", "‸min_th = \"100p\"", &["bottleneck.queue.min_th: ", "did you mean \"min\"?"]),
+    ("min = \"100p\"", "probability = ‸1.5", &["bottleneck.queue.probability: ", "1.5"]),
+    // Choices.
+    ("\"choke\"", "‸\"chok\"", &["bottleneck.queue.kind: ", "\"chok\"", "did you mean \"choke\"?"]),
+    ("\"choke\"", "‸\"codel\"", &["\"codel\"", "not implemented in this version", "droptail"]),
+    ("kind = \"udp\"", "kind = ‸\"tfrc\"", &["flows.cbr.kind: ", "not implemented in this version"]),
+    ("kind = \"udp\"", "kind = ‸\"dcp\"", &["flows.cbr.kind: ", "\"dcp\"", "tcp, udp"]),
+    ("cc = \"reno\"", "cc = ‸\"cubic\"", &["flows.ftp.cc: ", "not implemented in this version", "newreno"]),
+    ("cc = \"reno\"", "cc = ‸\"new-reno\"", &["flows.ftp.cc: ", "did you mean \"newreno\"?"]),
+    ("preset = \"ns2-1999\"", "preset = ‸\"ns2\"", &["tcp.preset: ", "ns2-1999, modern"]),
+    // Structure.
+    ("cc = \"reno\"", "to = ‸\"left\"", &["flows.ftp.to: ", "`from` and `to` go together"]),
+    ("cc = \"reno\"", "from = ‸\"lef\"\nto = \"right\"", &["no node \"lef\"", "did you mean \"left\"?"]),
+    ("queue = { kind", "queue = ‸\"choke\"\nreverse = { kind", &["bottleneck.queue: ", "a table"]),
+];
+
+const GENERAL_CASES: &[Case] = &[
+    ("to = \"c\"\n\n[[flows]]", "to = ‸\"y\"\n\n[[flows]]", &["from \"a\" to \"y\"", "from \"a\" one reaches b, c"]),
+    ("to = \"c\"\n\n[[flows]]", "to = ‸\"d\"\n\n[[flows]]", &["no node \"d\"", "a, b, c, x, y"]),
+    ("to = \"c\"\n\n[[flows]]", "to = ‸\"a\"\n\n[[flows]]", &["begin and end at the same node", "\"a\""]),
+    ("[\"b\", \"c\"]", "‸[\"a\", \"c\"]", &["flows.short.path: ", "no link joins \"a\" and \"c\""]),
+    ("[\"b\", \"c\"]", "[\"b\", \"c\", ‸\"b\"]", &["visits \"b\" twice"]),
+    ("[\"b\", \"c\"]", "‸[\"b\"]", &["two nodes at least"]),
+    ("[\"b\", \"c\"]", "[\"b\", ‸3]", &["a name in quotes", "3"]),
+    ("[\"b\", \"c\"]", "‸[\"b\", \"c\"]\nto = \"c\"", &["either `path` or `from` and `to`"]),
+    ("to = \"y\"", "to = ‸\"x\"", &["begins and ends at \"x\""]),
+    ("\"far\"", "‸\"a-b\"", &["already a link called \"a-b\"", "name of its own"]),
+    ("\"y\"\nrate = \"1mbit\"", "\"y\"\nrate = ‸\"fast\"", &["links.far.rate: ", "\"fast\""]),
+    ("\"b\"\nrate = \"1mbit\"", "\"b\"\n‸speed = 1", &["no key \"speed\""]),
+    ("[[flows]]\nname = \"long\"", "[‸bottleneck]\n[[flows]]\nname = \"long\"", &[]),
+];
+
+fn check(text: &str) -> Result<Scenario, ScenarioError> {
+    Document::parse("test.toml", text)?.scenario()
+}
+
+/// The error of a case, after its position has been checked.
+fn refused(valid: &str, (from, to, parts): &Case) -> ScenarioError {
+    assert!(valid.contains(from), "nothing to replace: {from}");
+    let marked = valid.replacen(from, to, 1);
+    let text = marked.replace(HERE, "");
+    let Err(error) = check(&text) else { panic!("not refused: {to}") };
+    let shown = error.to_string();
+    for part in *parts {
+        assert!(shown.contains(part), "{part:?} is not in: {shown}");
+    }
+    if let (Some(place), false) = (marked.find(HERE), parts.is_empty()) {
+        let before = &marked[..place];
+        let line = before.lines().count().max(1) + usize::from(before.ends_with('\n'));
+        let column = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1) + 1;
+        assert_eq!(error.line_column(), Some((line, column)), "{shown}");
+        assert!(shown.starts_with(&format!("test.toml:{line}:{column}: ")), "{shown}");
+    }
+    error
+}
+
+#[test]
+fn the_files_under_test_are_valid() {
+    for text in [DUMBBELL, GENERAL] {
+        check(text).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn every_slip_is_placed_and_explained() {
+    let mut all = String::new();
+    for (valid, cases) in [(DUMBBELL, DUMBBELL_CASES), (GENERAL, GENERAL_CASES)] {
+        for case in cases {
+            let error = refused(valid, case);
+            writeln!(all, "{error}\n").expect("a text can be written");
+        }
+    }
+    // Read as a whole: is each of these a help to somebody?
+    insta::assert_snapshot!(all);
+}
