@@ -26,6 +26,11 @@ impl Scale {
         Self::among(values, &[(1.0, "")])
     }
 
+    /// For packets, as tc(8) writes them.
+    pub(crate) fn packets(values: &[Estimate]) -> Self {
+        Self::among(values, &[(1.0, "p")])
+    }
+
     /// For ratios of 0 to 1, as percent.
     pub(crate) fn percent(values: &[Estimate]) -> Self {
         Self { decimals: 1, ..Self::among(values, &[(1e-2, "%")]) }
@@ -33,7 +38,7 @@ impl Scale {
 
     /// For indices of 0 to 1.
     pub(crate) fn index() -> Self {
-        Self { divisor: 1.0, unit: "", decimals: 3 }
+        Self { divisor: 1.0, unit: "", decimals: 2 }
     }
 
     /// The first unit in which the largest value has at most four digits before the point.

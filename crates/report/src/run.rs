@@ -38,7 +38,7 @@ fn queues(queues: &[QueueOutcome]) -> Option<Table> {
         .key("queue", text(|queue| queue.name.clone()))
         .left("kind", text(|queue| queue.kind.clone()))
         .right("used", number(|queue| Some(queue.utilisation), Scale::percent))
-        .right("packets", number(|queue| Some(queue.mean_packets), Scale::plain))
+        .right("queued", number(|queue| Some(queue.mean_packets), Scale::packets))
         .right("average", number(|queue| queue.mean_avg, Scale::plain))
         .right("delay", number(|queue| Some(queue.delay_s.mean), Scale::time))
         .right("p50", number(|queue| Some(queue.delay_s.p50), Scale::time))
@@ -58,7 +58,8 @@ fn drops(queues: &[QueueOutcome]) -> Option<Table> {
         .flat_map(|queue| queue.dropped.iter().map(move |(reason, count)| (queue, reason, count)))
         .filter(|(_, _, count)| count.mean > 0.0)
         .collect();
-    let of_arrived = |queue: &QueueOutcome, count: &Estimate| count.mean / queue.arrived.mean;
+    // What was dropped has arrived; should an engine count otherwise, it must not show as infinite.
+    let of_arrived = |queue: &QueueOutcome, count: &Estimate| count.mean / queue.arrived.mean.max(count.mean);
     let table = Table::new()
         .key("queue", rows.iter().map(|(queue, _, _)| queue.name.clone()).collect())
         .key("reason", rows.iter().map(|(_, reason, _)| reason.to_string()).collect())
@@ -113,12 +114,14 @@ fn flows(outcome: &Outcome) -> Option<Table> {
 /// A row for each group: how far its flows' throughputs lie apart.
 fn spread(outcome: &Outcome) -> Option<Table> {
     let sorted: Vec<Vec<f64>> = outcome.groups.iter().map(|group| throughputs(outcome, &group.name)).collect();
-    let all: Vec<Estimate> = sorted.iter().flatten().map(|&value| Estimate::single(value)).collect();
-    let scale = Scale::rate(&all);
-    // The value below which `hundredths` of the flows lie: the nearest rank.
+    // The value below which `hundredths` of the flows lie (nearest rank), in the unit of the group's fastest.
     let quantile = |hundredths: usize| -> Vec<String> {
-        let rank = |values: &Vec<f64>| values.get((values.len() * hundredths).div_ceil(100).max(1) - 1).copied();
-        sorted.iter().map(|values| rank(values).map_or_else(|| "–".to_owned(), |value| scale.mean(value))).collect()
+        let text = |values: &Vec<f64>| {
+            let fastest = Estimate::single(values.last().copied()?);
+            let value = values.get((values.len() * hundredths).div_ceil(100).max(1) - 1)?;
+            Some(Scale::rate(&[fastest]).mean(*value))
+        };
+        sorted.iter().map(|values| text(values).unwrap_or_else(|| "–".to_owned())).collect()
     };
     let table = Table::new()
         .key("group", outcome.groups.iter().map(|group| group.name.clone()).collect())

@@ -125,9 +125,9 @@ pub(crate) fn with_bottlenecks(table: Table, outcomes: &[Outcome]) -> Table {
         .right("used", column(&field(|queue| queue.utilisation), Scale::percent))
         .right("delay", column(&field(|queue| queue.delay_s.mean), Scale::time))
         .right("p95", column(&field(|queue| queue.delay_s.p95), Scale::time))
-        .right("packets queued", column(&field(|queue| queue.mean_packets), Scale::plain))
+        .right("queued", column(&field(|queue| queue.mean_packets), Scale::packets))
         .right("dropped", text(|queue| percent(dropped(queue))))
-        .left("of these", text(reasons))
+        .left("why", text(reasons))
 }
 
 /// The part of the arrived packets that was dropped.
