@@ -1,7 +1,8 @@
 //! What was measured: schema, statistics, intervals and tables.
 //!
 //! An engine fills a [`Run`] with plain counts; shares, ratios and intervals are derived here, the same way for
-//! every engine: [`Outcome::from_runs`]. `docs/outcome.md` describes the JSON form and the tables.
+//! every engine: [`Outcome::from_runs`]. `docs/outcome.md` describes the JSON form and the tables;
+//! the latter need the feature `tables`.
 #![forbid(unsafe_code)]
 
 mod drops;
@@ -14,6 +15,8 @@ mod record;
 mod run;
 mod schema;
 pub mod stats;
+#[cfg(feature = "tables")]
+pub mod tables;
 
 pub use drops::Drops;
 pub use estimate::Estimate;

@@ -1,0 +1,208 @@
+//! Outcomes as tables: Arrow record batches, Parquet and CSV.
+//!
+//! `docs/outcome.md` describes every table and column. Numbers with an interval have two columns, `x` and `x_ci95`; the
+//! second is empty for a single run. The columns do not depend on what was measured.
+
+mod columns;
+mod trace;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use arrow_array::RecordBatch;
+pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
+
+use crate::{Estimate, Outcome, Outcomes, QueueFlow, QueueOutcome, Reason};
+use columns::Columns;
+use write::Format;
+
+/// Why a table could not be made or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The name does not say in which format to write.
+    #[error("cannot tell the format of `{}`: let its name end in .parquet or .csv", path.display())]
+    Extension {
+        /// The file that was to be written.
+        path: PathBuf,
+    },
+    /// The file could not be written.
+    #[error("cannot write `{}`: {source}; choose a place that exists, that has room and that you may write to", path.display())]
+    Write {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Arrow refused the table.
+    #[error("cannot make the table")]
+    Arrow(#[from] arrow_schema::ArrowError),
+}
+
+impl TableError {
+    fn write(path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Write { path: path.to_owned(), source: source.into() }
+    }
+}
+
+/// A row for each queue of each outcome.
+///
+/// # Errors
+///
+/// [`TableError::Arrow`], which would be a mistake in this crate.
+pub fn queues(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+    let rows = rows(outcomes, |outcome| outcome.queues.iter().collect());
+    let mut columns = Columns::of(rows.as_slice(), outcomes);
+    columns.text("queue", |queue| &queue.name);
+    columns.text("kind", |queue| &queue.kind);
+    columns.estimate("arrived", |queue| Some(queue.arrived));
+    columns.estimate("departed", |queue| Some(queue.departed));
+    columns.estimate("marked", |queue| Some(queue.marked));
+    for reason in Reason::ALL {
+        columns.estimate(&format!("dropped_{reason}"), |queue| Some(queue.dropped.get(reason)));
+    }
+    columns.estimate("mean_packets", |queue| Some(queue.mean_packets));
+    columns.estimate("mean_avg", |queue| queue.mean_avg);
+    columns.estimate("delay_mean_s", |queue| Some(queue.delay_s.mean));
+    columns.estimate("delay_p50_s", |queue| Some(queue.delay_s.p50));
+    columns.estimate("delay_p95_s", |queue| Some(queue.delay_s.p95));
+    columns.estimate("delay_p99_s", |queue| Some(queue.delay_s.p99));
+    columns.estimate("utilisation", |queue| Some(queue.utilisation));
+    columns.finish()
+}
+
+/// A row for each flow of each outcome.
+///
+/// # Errors
+///
+/// As [`queues`].
+pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+    let rows = rows(outcomes, |outcome| outcome.flows.iter().collect());
+    let mut columns = Columns::of(rows.as_slice(), outcomes);
+    columns.number("id", |flow| u64::from(flow.id));
+    columns.text("flow", |flow| &flow.name);
+    columns.text("group", |flow| &flow.group);
+    columns.text("kind", |flow| &flow.kind);
+    columns.estimate("sent", |flow| Some(flow.sent));
+    columns.estimate("delivered", |flow| Some(flow.delivered));
+    columns.estimate("dropped", |flow| Some(flow.dropped));
+    columns.estimate("throughput_bps", |flow| Some(flow.throughput_bps));
+    columns.estimate("goodput_bps", |flow| Some(flow.goodput_bps));
+    columns.estimate("drop_ratio", |flow| Some(flow.drop_ratio));
+    columns.estimate("queue_share", |flow| Some(flow.queue_share));
+    columns.estimate("retransmitted", |flow| Some(flow.retransmitted));
+    columns.estimate("timeouts", |flow| Some(flow.timeouts));
+    columns.finish()
+}
+
+/// A row for each group of each outcome, with what the bottleneck did: see [`Outcome::bottleneck`].
+///
+/// # Errors
+///
+/// As [`queues`].
+pub fn groups(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+    let rows = rows(outcomes, |outcome| {
+        let bottleneck = outcome.bottleneck();
+        outcome.groups.iter().map(|group| (group, bottleneck)).collect()
+    });
+    let mut columns = Columns::of(rows.as_slice(), outcomes);
+    columns.text("group", |(group, _)| &group.name);
+    columns.number("flows", |(group, _)| group.flows);
+    columns.estimate("throughput_bps", |(group, _)| Some(group.throughput_bps));
+    columns.estimate("share", |(group, _)| Some(group.share));
+    columns.estimate("drop_ratio", |(group, _)| Some(group.drop_ratio));
+    columns.estimate("queue_share", |(group, _)| Some(group.queue_share));
+    columns.estimate("jain", |(group, _)| Some(group.jain));
+    columns.text("queue", |(_, queue)| queue.map_or("", |queue| &queue.name));
+    columns.text("queue_kind", |(_, queue)| queue.map_or("", |queue| &queue.kind));
+    let mut of_queue = |name, field: fn(&QueueOutcome) -> Estimate| {
+        columns.estimate(name, |(_, queue)| queue.map(field));
+    };
+    of_queue("queue_utilisation", |queue| queue.utilisation);
+    of_queue("queue_mean_packets", |queue| queue.mean_packets);
+    of_queue("queue_delay_mean_s", |queue| queue.delay_s.mean);
+    of_queue("queue_delay_p95_s", |queue| queue.delay_s.p95);
+    columns.finish()
+}
+
+/// A row for each flow at each queue of each outcome.
+///
+/// # Errors
+///
+/// As [`queues`].
+pub fn queue_flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+    let rows = rows(outcomes, |outcome| {
+        let of = |queue: &'_ QueueOutcome| -> Vec<(String, QueueFlow)> {
+            queue.flows.iter().map(|flow| (queue.name.clone(), flow.clone())).collect()
+        };
+        outcome.queues.iter().flat_map(of).collect()
+    });
+    let mut columns = Columns::of(rows.as_slice(), outcomes);
+    columns.text("queue", |(queue, _)| queue);
+    columns.number("id", |(_, flow)| u64::from(flow.id));
+    columns.estimate("arrived", |(_, flow)| Some(flow.arrived));
+    columns.estimate("departed", |(_, flow)| Some(flow.departed));
+    columns.estimate("dropped", |(_, flow)| Some(flow.dropped));
+    columns.estimate("drop_ratio", |(_, flow)| Some(flow.drop_ratio));
+    columns.estimate("throughput_bps", |(_, flow)| Some(flow.throughput_bps));
+    columns.estimate("queue_share", |(_, flow)| Some(flow.queue_share));
+    columns.finish()
+}
+
+/// A row for each time that packets spent in a queue, over all runs; none for outcomes that were read from JSON.
+///
+/// # Errors
+///
+/// As [`queues`].
+pub fn delay_histogram(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+    let rows = rows(outcomes, |outcome| {
+        let bins = |queue: &'_ QueueOutcome| queue.delay_histogram.bins().to_vec();
+        outcome.queues.iter().flat_map(|queue| bins(queue).into_iter().map(|bin| (&queue.name, bin))).collect()
+    });
+    let mut columns = Columns::of(rows.as_slice(), outcomes);
+    columns.text("queue", |(queue, _)| queue);
+    columns.number("from_ns", |(_, bin)| bin.from_ns);
+    columns.number("to_ns", |(_, bin)| bin.to_ns);
+    columns.number("packets", |(_, bin)| bin.packets);
+    columns.finish()
+}
+
+/// Writes all tables, each as `.parquet` and as `.csv`, and the JSON form as `outcomes.json` to the directory `dir`,
+/// which is made if need be. A file is either complete or not there.
+///
+/// # Errors
+///
+/// [`TableError::Write`] when the directory or a file cannot be written.
+pub fn write_dir(dir: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
+    std::fs::create_dir_all(dir).map_err(|error| TableError::write(dir, error))?;
+    let tables = [
+        ("queues", queues(outcomes)?),
+        ("flows", flows(outcomes)?),
+        ("groups", groups(outcomes)?),
+        ("queue_flows", queue_flows(outcomes)?),
+        ("delay_histogram", delay_histogram(outcomes)?),
+    ];
+    for (name, table) in &tables {
+        write::batch(&dir.join(name).with_extension("parquet"), Format::Parquet, table)?;
+        write::batch(&dir.join(name).with_extension("csv"), Format::Csv, table)?;
+    }
+    let json = Outcomes { outcomes: outcomes.to_vec() }.to_json() + "\n";
+    write::atomically(&dir.join("outcomes.json"), |file| io::Write::write_all(file, json.as_bytes()))
+}
+
+/// Writes the table [`groups`] to `path`, whose extension says in which format: `.parquet` or `.csv`. For a sweep, that
+/// is one row for each point and group, and the point's keys are columns. The file is either complete or not there.
+///
+/// # Errors
+///
+/// [`TableError::Extension`] and [`TableError::Write`].
+pub fn write_file(path: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
+    let format = Format::of(path)?;
+    write::batch(path, format, &groups(outcomes)?)
+}
+
+/// What is in the lists of all outcomes, each with the number of its outcome.
+fn rows<'a, T>(outcomes: &'a [Outcome], list: impl Fn(&'a Outcome) -> Vec<T>) -> Vec<(usize, T)> {
+    let numbered = |(number, outcome)| list(outcome).into_iter().map(move |row| (number, row)).collect::<Vec<_>>();
+    outcomes.iter().enumerate().flat_map(numbered).collect()
+}

@@ -1,0 +1,188 @@
+//! Outcomes and traces as files: what was written must read back.
+
+mod common;
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use fairlane_outcome::tables::{self, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::{Outcome, Outcomes, Point, Reason};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+/// Two points of a sweep, the second of two runs.
+fn outcomes() -> Vec<Outcome> {
+    let mut one = Outcome::from_runs(&[common::run()]).unwrap();
+    one.point =
+        Some(Point::new().with("flows.cbr.rate", "100kbit").with("bottleneck.queue.min", 0.5).with("seed", 1_i64));
+    let mut slower = common::run();
+    slower.queues[0].flows[0].departed_bytes = 30_001;
+    let mut two = Outcome::from_runs(&[common::run(), slower]).unwrap();
+    two.point =
+        Some(Point::new().with("flows.cbr.rate", "2mbit").with("bottleneck.queue.min", 3_i64).with("seed", 2_i64));
+    vec![one, two]
+}
+
+fn read_parquet(path: &Path) -> Vec<RecordBatch> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap();
+    reader.collect::<Result<_, _>>().unwrap()
+}
+
+/// The rows of a CSV file, the header first.
+fn read_csv(path: &Path) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).unwrap();
+    reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+/// Compares value by value: numbers as numbers, so that a lost digit shows.
+fn assert_same(parquet: &Path, csv: &Path) -> usize {
+    let csv = read_csv(csv);
+    let mut row = 1;
+    for batch in read_parquet(parquet) {
+        let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(csv[0], names);
+        for at in 0..batch.num_rows() {
+            for (column, text) in batch.columns().iter().zip(&csv[row]) {
+                assert!(cell_is(column.as_ref(), at, text), "row {row}: {text} is not {column:?}");
+            }
+            row += 1;
+        }
+    }
+    assert_eq!(row, csv.len());
+    row - 1
+}
+
+fn cell_is(column: &dyn Array, row: usize, text: &str) -> bool {
+    if column.is_null(row) {
+        text.is_empty()
+    } else if let Some(column) = column.as_primitive_opt::<Float64Type>() {
+        text.parse() == Ok(column.value(row))
+    } else if let Some(column) = column.as_primitive_opt::<UInt64Type>() {
+        text.parse() == Ok(column.value(row))
+    } else if let Some(column) = column.as_primitive_opt::<UInt32Type>() {
+        text.parse() == Ok(column.value(row))
+    } else {
+        text == column.as_string::<i32>().value(row)
+    }
+}
+
+/// Would catch a column that one of the two formats loses, and a value that either rounds.
+#[test]
+fn parquet_and_csv_say_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("made/if/need be");
+    tables::write_dir(&dir, &outcomes()).unwrap();
+    for (name, rows) in [("queues", 2), ("flows", 6), ("groups", 4), ("queue_flows", 6), ("delay_histogram", 4)] {
+        let file = dir.join(name);
+        assert_eq!(assert_same(&file.with_extension("parquet"), &file.with_extension("csv")), rows, "{name}");
+    }
+    let json = fs::read_to_string(dir.join("outcomes.json")).unwrap();
+    assert_eq!(Outcomes::from_json(&json).unwrap().outcomes.len(), 2);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 11, "nothing else is left behind");
+}
+
+/// One row for each point and group, with the point's keys as columns; numbers by hand as in `by_hand.json`.
+#[test]
+fn sweep_has_its_keys_as_columns() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("sweep.csv");
+    tables::write_file(&path, &outcomes()).unwrap();
+    let csv = read_csv(&path);
+    let at = |row: usize, name: &str| csv[row][csv[0].iter().position(|column| column == name).unwrap()].as_str();
+    let names = ["outcome", "flows.cbr.rate", "bottleneck.queue.min", "point.seed", "seed", "group", "flows"];
+    assert_eq!(names.map(|name| at(1, name)), ["0", "100kbit", "0.5", "1", "7", "ftp", "2"]);
+    assert_eq!(names.map(|name| at(4, name)), ["1", "2mbit", "3", "2", "7", "cbr", "1"]);
+    let numbers =
+        ["throughput_bps", "share", "jain", "queue", "queue_kind", "queue_utilisation", "throughput_bps_ci95"];
+    assert_eq!(numbers.map(|name| at(1, name)), ["108000", "0.25", "0.9", "bottleneck", "choke", "0.432", ""]);
+    assert!(at(4, "share_ci95").parse::<f64>().unwrap() > 0.0);
+}
+
+/// The table exists when nothing was measured, and has the same columns.
+#[test]
+fn empty_tables_have_their_columns() {
+    let full = tables::queues(&[Outcome::from_runs(&[common::run()]).unwrap()]).unwrap();
+    let empty = tables::queues(&[]).unwrap();
+    assert_eq!((empty.num_rows(), empty.schema()), (0, full.schema()));
+    let place = tempfile::tempdir().unwrap();
+    tables::write_dir(place.path(), &[]).unwrap();
+    assert_same(&place.path().join("flows.parquet"), &place.path().join("flows.csv"));
+}
+
+/// An error names the file and says what to do; what was there before stays.
+#[test]
+fn errors_name_the_file_and_spare_the_old_one() {
+    let place = tempfile::tempdir().unwrap();
+    let error = tables::write_file(&place.path().join("sweep.txt"), &[]).unwrap_err().to_string();
+    assert!(error.contains("sweep.txt") && error.contains(".parquet or .csv"), "{error}");
+    let missing = place.path().join("missing").join("sweep.csv");
+    let error = tables::write_file(&missing, &[]).unwrap_err().to_string();
+    assert!(error.contains("sweep.csv") && error.contains("may write to"), "{error}");
+    // A directory cannot be replaced by a file, whoever asks.
+    let taken = place.path().join("taken.csv");
+    fs::create_dir(&taken).unwrap();
+    assert!(tables::write_file(&taken, &outcomes()).is_err());
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the unfinished file is gone");
+}
+
+fn rows(count: u64) -> impl Iterator<Item = TraceRow<'static>> {
+    let event = |n: u64| match n % 4 {
+        0 => TraceEvent::Arrived,
+        1 => TraceEvent::Departed,
+        2 => TraceEvent::Dropped(Reason::MatchVictim),
+        _ => TraceEvent::Marked(Reason::Early),
+    };
+    (0..count).map(move |n| TraceRow {
+        time_ns: n * 1_000_003,
+        queue: "bottleneck, \"quoted\"",
+        event: event(n),
+        flow: (n % 33) as u32,
+        flow_name: "ftp/0",
+        packet: if n % 5 == 0 { TracePacket::Ack } else { TracePacket::Data },
+        seq: n as u32,
+        bytes: 1000,
+        sojourn_ns: (n % 4 != 0).then_some(n),
+        backlog_packets: 7,
+        avg: (n % 3 != 0).then_some(n as f64 / 7.0),
+    })
+}
+
+/// More rows than are held back at once, so that full and last batches both occur.
+#[test]
+fn trace_reads_back_in_both_formats() {
+    let place = tempfile::tempdir().unwrap();
+    let paths = ["trace.parquet", "trace.csv"].map(|name| place.path().join(name));
+    for path in &paths {
+        let mut trace = TraceWriter::create(path).unwrap();
+        for row in rows(20_000) {
+            trace.write(&row).unwrap();
+        }
+        trace.finish().unwrap();
+    }
+    assert_eq!(assert_same(&paths[0], &paths[1]), 20_000);
+    let csv = read_csv(&paths[1]);
+    assert_eq!(csv[1], ["0", "bottleneck, \"quoted\"", "arrived", "", "0", "ftp/0", "ack", "0", "1000", "", "7", ""]);
+    assert_eq!(csv[3][2..4], ["dropped", "match_victim"]);
+}
+
+#[test]
+fn interrupted_trace_can_be_read() {
+    let place = tempfile::tempdir().unwrap();
+    for name in ["trace.parquet", "trace.csv"] {
+        let path = place.path().join(name);
+        let mut trace = TraceWriter::create(&path).unwrap();
+        for row in rows(10_000) {
+            trace.write(&row).unwrap();
+        }
+        drop(trace);
+        let rows = if name.ends_with("csv") {
+            read_csv(&path).len() - 1
+        } else {
+            read_parquet(&path).iter().map(RecordBatch::num_rows).sum()
+        };
+        assert_eq!(rows, 10_000, "{name}");
+    }
+    assert!(TraceWriter::create(&place.path().join("trace.pcap")).is_err());
+}
