@@ -31,20 +31,21 @@ impl Outcome {
             to_s: finite(longest.to_s),
             partial: runs.iter().any(|run| run.partial),
             point: None,
-            queues: by_flow_number(combined(averaged.iter().map(|run| queues(run)).collect(), &over)),
-            flows: combined(averaged.iter().map(|run| flows(run)).collect(), &over),
-            groups: combined(averaged.iter().map(|run| groups(run)).collect(), &over),
+            queues: by_flow_number(combined(&averaged, queues, &over)),
+            flows: combined(&averaged, flows, &over),
+            groups: combined(&averaged, groups, &over),
             cost: runs.iter().fold(Cost::default(), |sum, run| add(sum, &run.cost)),
         })
     }
 }
 
-fn combined<T>(runs: Vec<Vec<T>>, over: &Averager) -> Vec<T>
+fn combined<T>(runs: &[&Run], part: fn(&Run) -> Vec<T>, over: &Averager) -> Vec<T>
 where
     Vec<T>: Combine,
 {
-    let parts: Vec<Option<&Vec<T>>> = runs.iter().map(Some).collect();
-    runs.first().map_or_else(Vec::new, |first| Vec::combine(first, &parts, over))
+    let lists: Vec<Vec<T>> = runs.iter().map(|run| part(run)).collect();
+    let parts: Vec<Option<&Vec<T>>> = lists.iter().map(Some).collect();
+    lists.first().map_or_else(Vec::new, |first| Vec::combine(first, &parts, over))
 }
 
 /// A flow that the first run did not see here would stand at the end.

@@ -1,0 +1,42 @@
+//! Disciplines side by side.
+
+use fairlane_outcome::Outcome;
+
+use crate::PaperNumbers;
+use crate::summary::{NOTHING, group_names, heading, legend, with_bottlenecks, with_groups, with_jain, with_shares};
+use crate::table::{Look, Table, Terminal};
+
+/// One row for each discipline: what each group got, how equally, and what the queue did; with `paper`, the paper's
+/// numbers stand beside them.
+#[must_use]
+pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, terminal: &Terminal) -> String {
+    let Some(first) = outcomes.first() else { return NOTHING.to_owned() };
+    let names = group_names(outcomes);
+    let table = with_groups(Table::new().key("queue", labels(outcomes)), outcomes, &names, |table, name| {
+        let Some(paper) = paper else { return table };
+        let text = |outcome: &Outcome| outcome.bottleneck().and_then(|queue| paper.of(&queue.kind, name));
+        let cells: Vec<String> = outcomes.iter().map(|outcome| text(outcome).unwrap_or("–").to_owned()).collect();
+        table.faint("paper", cells)
+    });
+    let table = with_shares(table, outcomes, &names);
+    let table = with_bottlenecks(with_jain(table, outcomes, &names), outcomes);
+    let mut text = heading(first, terminal);
+    text += &legend(outcomes, &names, terminal);
+    text.push('\n');
+    text += &table.print(terminal);
+    if let Some(paper) = paper {
+        text.push('\n');
+        text += &terminal.line(&format!("paper: {}", paper.source), Look::Faint);
+    }
+    text
+}
+
+/// What tells the outcomes apart: the discipline, and the engine where there are several.
+fn labels(outcomes: &[Outcome]) -> Vec<String> {
+    let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
+    let label = |outcome: &Outcome| {
+        let kind = outcome.bottleneck().map_or("–", |queue| queue.kind.as_str());
+        if engines { format!("{kind} ({})", outcome.engine) } else { kind.to_owned() }
+    };
+    outcomes.iter().map(label).collect()
+}

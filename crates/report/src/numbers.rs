@@ -1,0 +1,152 @@
+//! Numbers as people read them: with a unit, an interval, and no more digits than they are worth.
+
+use fairlane_outcome::Estimate;
+
+/// The unit and the digits that all numbers of a column share, so that they can be compared at a glance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    divisor: f64,
+    unit: &'static str,
+    decimals: usize,
+}
+
+impl Scale {
+    /// For rates in bit/s.
+    pub(crate) fn rate(values: &[Estimate]) -> Self {
+        Self::among(values, &[(1.0, "b/s"), (1e3, "kb/s"), (1e6, "Mb/s"), (1e9, "Gb/s")])
+    }
+
+    /// For times in seconds.
+    pub(crate) fn time(values: &[Estimate]) -> Self {
+        Self::among(values, &[(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")])
+    }
+
+    /// For numbers without a unit.
+    pub(crate) fn plain(values: &[Estimate]) -> Self {
+        Self::among(values, &[(1.0, "")])
+    }
+
+    /// For ratios of 0 to 1, as percent.
+    pub(crate) fn percent(values: &[Estimate]) -> Self {
+        Self { decimals: 1, ..Self::among(values, &[(1e-2, "%")]) }
+    }
+
+    /// For indices of 0 to 1.
+    pub(crate) fn index() -> Self {
+        Self { divisor: 1.0, unit: "", decimals: 3 }
+    }
+
+    /// The first unit in which the largest value has at most four digits before the point.
+    fn among(values: &[Estimate], units: &[(f64, &'static str)]) -> Self {
+        let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.mean));
+        let widest = values.iter().filter_map(|value| value.ci95).fold(0.0_f64, f64::max);
+        let last = units.last().copied().unwrap_or((1.0, ""));
+        let (divisor, unit) = units.iter().copied().find(|(divisor, _)| largest / divisor < 9999.5).unwrap_or(last);
+        // Three digits of the largest value, and the first one of the widest interval.
+        let of_value = digits_after_point(largest / divisor, [99.5, 9.95]);
+        let of_interval = if widest > 0.0 { digits_after_point(widest / divisor, [0.95, 0.095]) } else { 0 };
+        Self { divisor, unit, decimals: of_value.max(of_interval) }
+    }
+
+    /// The value, its interval or nothing, and the unit.
+    pub(crate) fn parts(&self, value: &Estimate) -> Vec<String> {
+        let interval = value.ci95.map_or_else(String::new, |half| format!("± {}", self.digits(half)));
+        vec![self.digits(value.mean), interval, self.unit.to_owned()]
+    }
+
+    /// The value with its unit, without the interval.
+    pub(crate) fn mean(&self, value: f64) -> String {
+        let digits = self.digits(value);
+        if self.unit.is_empty() { digits } else { format!("{digits} {}", self.unit) }
+    }
+
+    fn digits(&self, value: f64) -> String {
+        format!("{:.*}", self.decimals, value / self.divisor)
+    }
+}
+
+/// None from the first limit on, one from the second, else two.
+fn digits_after_point(value: f64, [none, one]: [f64; 2]) -> usize {
+    if value >= none {
+        0
+    } else if value >= one {
+        1
+    } else {
+        2
+    }
+}
+
+/// A count, or the mean of counts, in groups of three digits.
+pub(crate) fn count(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A ratio of 0 to 1 as percent, with one digit after the point.
+pub(crate) fn percent(ratio: f64) -> String {
+    format!("{:.1} %", ratio * 100.0)
+}
+
+/// A ratio of 0 to 1 as whole percent; what is there but less than half a percent shows as `<1 %`.
+pub(crate) fn whole_percent(ratio: f64) -> String {
+    if ratio > 0.0 && ratio < 0.005 { "<1 %".to_owned() } else { format!("{:.0} %", ratio * 100.0) }
+}
+
+/// A time in seconds, as short as it goes.
+pub(crate) fn seconds(value: f64) -> String {
+    format!("{value} s")
+}
+
+/// Lines the parts of several rows up: each part right, one space between those that any row has.
+pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|part| part.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let used = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
+        used.map(|(part, &width)| format!("{part:>width$}")).collect::<Vec<_>>().join(" ")
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(mean: f64, half: f64) -> Estimate {
+        Estimate { mean, ci95: Some(half) }
+    }
+
+    /// The unit follows the largest value, the digits also the interval.
+    #[test]
+    fn columns_share_unit_and_digits() {
+        let cases: [(&[Estimate], &[&str]); 4] = [
+            (&[with(251_234.0, 4_321.0), with(8_000.0, 1_000.0)], &["251 ± 4 kb/s", "  8 ± 1 kb/s"]),
+            (&[with(251_234.0, 321.0)], &["251.2 ± 0.3 kb/s"]),
+            (&[Estimate::single(9_999_400.0)], &["9999 kb/s"]),
+            (&[Estimate::single(9_999_600.0), Estimate::single(0.0)], &["10.0 Mb/s", " 0.0 Mb/s"]),
+        ];
+        for (values, expected) in cases {
+            let scale = Scale::rate(values);
+            let parts: Vec<Vec<String>> = values.iter().map(|value| scale.parts(value)).collect();
+            assert_eq!(aligned(&parts), expected);
+        }
+    }
+
+    #[test]
+    fn times_and_counts() {
+        let time = |value| Scale::time(&[Estimate::single(value)]).mean(value);
+        assert_eq!([time(2.4), time(12.0), time(0.000_5), time(0.0)], ["2400 ms", "12.0 s", "500 µs", "0.00 µs"]);
+        assert_eq!([count(0.0), count(999.0), count(1000.0), count(1_234_567.4)], ["0", "999", "1 000", "1 234 567"]);
+        assert_eq!([whole_percent(0.0), whole_percent(0.004), whole_percent(0.25)], ["0 %", "<1 %", "25 %"]);
+    }
+}

@@ -1,0 +1,52 @@
+//! What a paper reports, to stand beside what was measured.
+
+/// One number of a paper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaperNumber {
+    /// The discipline that it is about, such as `choke`.
+    pub queue: String,
+    /// The group of flows that it is about, such as `cbr`.
+    pub group: String,
+    /// The number with its unit, as short as it goes: `250 kb/s (25 %)`.
+    pub text: String,
+}
+
+/// The numbers of one figure or table of a paper.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PaperNumbers {
+    /// Where they stand.
+    pub source: String,
+    /// The numbers.
+    pub numbers: Vec<PaperNumber>,
+}
+
+impl PaperNumbers {
+    /// Figure 3 of the paper that introduced CHOKe: 32 TCP flows (`ftp`) and one UDP flow of 2 Mb/s (`cbr`) over a
+    /// link of 1 Mb/s.
+    #[must_use]
+    pub fn choke_figure_3() -> Self {
+        let number = |queue: &str, group: &str, text: &str| PaperNumber {
+            queue: queue.to_owned(),
+            group: group.to_owned(),
+            text: text.to_owned(),
+        };
+        Self {
+            source: "Pan, Prabhakar, Psounis: CHOKe (INFOCOM 2000), Figure 3".to_owned(),
+            numbers: vec![
+                number("droptail", "ftp", "≈ 50 kb/s"),
+                number("droptail", "cbr", "> 95 %"),
+                number("red", "ftp", "≈ 50 kb/s"),
+                number("red", "cbr", "> 95 %"),
+                number("choke", "ftp", "750 kb/s (75 %)"),
+                number("choke", "cbr", "250 kb/s (25 %)"),
+            ],
+        }
+    }
+
+    /// What the paper says of `group` under `queue`.
+    #[must_use]
+    pub fn of(&self, queue: &str, group: &str) -> Option<&str> {
+        let number = self.numbers.iter().find(|number| number.queue == queue && number.group == group)?;
+        Some(&number.text)
+    }
+}

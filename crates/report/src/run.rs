@@ -1,0 +1,139 @@
+//! One outcome in full.
+
+use fairlane_outcome::{Estimate, FlowOutcome, Outcome, QueueOutcome};
+
+use crate::numbers::{Scale, count, percent};
+use crate::summary::{column, dropped, heading};
+use crate::table::{Look, Table, Terminal};
+
+/// Up to this many flows are shown one by one.
+const FLOWS: usize = 40;
+
+/// The queues, why they dropped, the groups and the flows of one outcome.
+#[must_use]
+pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
+    let sections = [
+        ("Queues", queues(&outcome.queues)),
+        ("Drops", drops(&outcome.queues)),
+        ("Groups", groups(outcome)),
+        ("Flows", if outcome.flows.len() <= FLOWS { flows(outcome) } else { spread(outcome) }),
+    ];
+    let mut text = heading(outcome, terminal);
+    for (title, table) in sections {
+        if let Some(table) = table {
+            text.push('\n');
+            text += &terminal.line(title, Look::Strong);
+            text += &table.print(terminal);
+        }
+    }
+    text
+}
+
+fn queues(queues: &[QueueOutcome]) -> Option<Table> {
+    let text = |field: fn(&QueueOutcome) -> String| queues.iter().map(field).collect::<Vec<_>>();
+    let number = |field: fn(&QueueOutcome) -> Option<Estimate>, scale| {
+        column(&queues.iter().map(field).collect::<Vec<_>>(), scale)
+    };
+    let table = Table::new()
+        .key("queue", text(|queue| queue.name.clone()))
+        .left("kind", text(|queue| queue.kind.clone()))
+        .right("used", number(|queue| Some(queue.utilisation), Scale::percent))
+        .right("packets", number(|queue| Some(queue.mean_packets), Scale::plain))
+        .right("average", number(|queue| queue.mean_avg, Scale::plain))
+        .right("delay", number(|queue| Some(queue.delay_s.mean), Scale::time))
+        .right("p50", number(|queue| Some(queue.delay_s.p50), Scale::time))
+        .right("p95", number(|queue| Some(queue.delay_s.p95), Scale::time))
+        .right("p99", number(|queue| Some(queue.delay_s.p99), Scale::time))
+        .right("arrived", text(|queue| count(queue.arrived.mean)))
+        .right("departed", text(|queue| count(queue.departed.mean)))
+        .right("marked", text(|queue| count(queue.marked.mean)))
+        .right("dropped", text(|queue| percent(dropped(queue))));
+    (!queues.is_empty()).then_some(table)
+}
+
+/// A row for each reason by which a queue dropped.
+fn drops(queues: &[QueueOutcome]) -> Option<Table> {
+    let rows: Vec<_> = queues
+        .iter()
+        .flat_map(|queue| queue.dropped.iter().map(move |(reason, count)| (queue, reason, count)))
+        .filter(|(_, _, count)| count.mean > 0.0)
+        .collect();
+    let of_arrived = |queue: &QueueOutcome, count: &Estimate| count.mean / queue.arrived.mean;
+    let table = Table::new()
+        .key("queue", rows.iter().map(|(queue, _, _)| queue.name.clone()).collect())
+        .key("reason", rows.iter().map(|(_, reason, _)| reason.to_string()).collect())
+        .right("packets", rows.iter().map(|(_, _, dropped)| count(dropped.mean)).collect())
+        .right("of arrived", rows.iter().map(|(queue, _, count)| percent(of_arrived(queue, count))).collect())
+        .bar("of drops", rows.iter().map(|(queue, _, count)| (count.mean / queue.dropped.total(), 0)).collect());
+    (!rows.is_empty()).then_some(table)
+}
+
+fn groups(outcome: &Outcome) -> Option<Table> {
+    let groups = &outcome.groups;
+    let number = |field: fn(&fairlane_outcome::GroupOutcome) -> Estimate, scale| {
+        column(&groups.iter().map(|group| Some(field(group))).collect::<Vec<_>>(), scale)
+    };
+    let table = Table::new()
+        .key("group", groups.iter().map(|group| group.name.clone()).collect())
+        .right("flows", groups.iter().map(|group| group.flows.to_string()).collect())
+        .right("throughput", number(|group| group.throughput_bps, Scale::rate))
+        .right("share", number(|group| group.share, Scale::percent))
+        .bar("", groups.iter().enumerate().map(|(index, group)| (group.share.mean, index)).collect())
+        .right("of the queue", number(|group| group.queue_share, Scale::percent))
+        .right("dropped", number(|group| group.drop_ratio, Scale::percent))
+        .right("Jain", number(|group| group.jain, |_| Scale::index()));
+    (!groups.is_empty()).then_some(table)
+}
+
+/// A row for each flow; the longest bar is the fastest flow's.
+fn flows(outcome: &Outcome) -> Option<Table> {
+    let flows = &outcome.flows;
+    let fastest = flows.iter().fold(0.0_f64, |fastest, flow| fastest.max(flow.throughput_bps.mean));
+    let bar = |flow: &FlowOutcome| {
+        let part = if fastest > 0.0 { flow.throughput_bps.mean / fastest } else { 0.0 };
+        (part, outcome.groups.iter().position(|group| group.name == flow.group).unwrap_or(0))
+    };
+    let number = |field: fn(&FlowOutcome) -> Estimate, scale| {
+        column(&flows.iter().map(|flow| Some(field(flow))).collect::<Vec<_>>(), scale)
+    };
+    let counted = |field: fn(&FlowOutcome) -> Estimate| flows.iter().map(|flow| count(field(flow).mean)).collect();
+    let table = Table::new()
+        .key("flow", flows.iter().map(|flow| flow.name.clone()).collect())
+        .right("throughput", number(|flow| flow.throughput_bps, Scale::rate))
+        .bar("", flows.iter().map(bar).collect())
+        .right("goodput", number(|flow| flow.goodput_bps, Scale::rate))
+        .right("of the queue", number(|flow| flow.queue_share, Scale::percent))
+        .right("dropped", number(|flow| flow.drop_ratio, Scale::percent))
+        .right("sent", counted(|flow| flow.sent))
+        .right("again", counted(|flow| flow.retransmitted))
+        .right("timeouts", counted(|flow| flow.timeouts));
+    (!flows.is_empty()).then_some(table)
+}
+
+/// A row for each group: how far its flows' throughputs lie apart.
+fn spread(outcome: &Outcome) -> Option<Table> {
+    let sorted: Vec<Vec<f64>> = outcome.groups.iter().map(|group| throughputs(outcome, &group.name)).collect();
+    let all: Vec<Estimate> = sorted.iter().flatten().map(|&value| Estimate::single(value)).collect();
+    let scale = Scale::rate(&all);
+    // The value below which `hundredths` of the flows lie: the nearest rank.
+    let quantile = |hundredths: usize| -> Vec<String> {
+        let rank = |values: &Vec<f64>| values.get((values.len() * hundredths).div_ceil(100).max(1) - 1).copied();
+        sorted.iter().map(|values| rank(values).map_or_else(|| "–".to_owned(), |value| scale.mean(value))).collect()
+    };
+    let table = Table::new()
+        .key("group", outcome.groups.iter().map(|group| group.name.clone()).collect())
+        .right("flows", sorted.iter().map(|values| values.len().to_string()).collect())
+        .right("slowest", quantile(0))
+        .right("p25", quantile(25))
+        .right("median", quantile(50))
+        .right("p75", quantile(75))
+        .right("fastest", quantile(100));
+    (!outcome.groups.is_empty()).then_some(table)
+}
+
+/// The throughputs of a group's flows, the slowest first.
+fn throughputs(outcome: &Outcome, group: &str) -> Vec<f64> {
+    let mut values: Vec<f64> = outcome.flows_of(group).map(|flow| flow.throughput_bps.mean).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}

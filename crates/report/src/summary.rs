@@ -1,0 +1,155 @@
+//! What the reports have in common: the heading, and columns over several outcomes.
+
+use fairlane_outcome::{Estimate, GroupOutcome, Outcome, QueueOutcome, Reason};
+
+use crate::numbers::{Scale, aligned, percent, seconds, whole_percent};
+use crate::table::{Look, Table, Terminal, fill};
+
+/// What an empty list of outcomes prints.
+pub(crate) const NOTHING: &str = "Nothing was measured.\n";
+
+/// The heading: what was run, how often, over which time.
+pub(crate) fn heading(outcome: &Outcome, terminal: &Terminal) -> String {
+    let runs = match outcome.runs {
+        1 => "1 run".to_owned(),
+        runs => format!("mean of {runs} runs ± 95 %"),
+    };
+    let window = format!("{} to {}", seconds(outcome.from_s), seconds(outcome.to_s));
+    let mut text = terminal.line(&outcome.scenario, Look::Strong);
+    let facts = [outcome.engine.clone(), format!("seed {}", outcome.seed), runs, window];
+    text += &terminal.words(&facts.map(|fact| (fact, Look::Faint)));
+    if outcome.partial {
+        text += &terminal.line("Interrupted: this is what was done until then.", Look::Strong);
+    }
+    text
+}
+
+/// The names of all groups, in the order in which they first appear.
+pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for group in outcomes.iter().flat_map(|outcome| &outcome.groups) {
+        if !names.contains(&group.name.as_str()) {
+            names.push(&group.name);
+        }
+    }
+    names
+}
+
+/// How the groups look in a bar, and what each would have if all flows had the same.
+pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) -> String {
+    let Some(outcome) = outcomes.first() else { return String::new() };
+    let all: u64 = outcome.groups.iter().map(|group| group.flows).sum();
+    let entry = |(index, name): (usize, &&str)| {
+        let flows = outcome.group(name).map_or(0, |group| group.flows);
+        let fair = if all > 0 { flows as f64 / all as f64 } else { 0.0 };
+        let noun = if flows == 1 { "flow" } else { "flows" };
+        let text = format!("{} {name}: {flows} {noun}, fair share {}", fill(index), percent(fair));
+        (text, Look::Group(index))
+    };
+    terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>())
+}
+
+/// A column's text: the numbers of `field`, in one unit; nothing where an outcome has none.
+pub(crate) fn column(values: &[Option<Estimate>], scale: fn(&[Estimate]) -> Scale) -> Vec<String> {
+    let known: Vec<Estimate> = values.iter().copied().flatten().collect();
+    let scale = scale(&known);
+    let parts: Vec<Vec<String>> =
+        values.iter().map(|value| value.map_or_else(Vec::new, |value| scale.parts(&value))).collect();
+    let mut cells = aligned(&parts);
+    for (cell, value) in cells.iter_mut().zip(values) {
+        if value.is_none() {
+            *cell = "–".to_owned();
+        }
+    }
+    cells
+}
+
+/// A group's throughput and share under every outcome; throughput in the unit that all groups share.
+fn throughput(groups: &[Option<&GroupOutcome>], scale: &Scale) -> Vec<String> {
+    let parts = |group: &Option<&GroupOutcome>| {
+        group.map_or_else(Vec::new, |group| {
+            let mut parts = scale.parts(&group.throughput_bps);
+            parts.push(format!(" {}", percent(group.share.mean)));
+            parts
+        })
+    };
+    aligned(&groups.iter().map(parts).collect::<Vec<_>>())
+}
+
+/// Adds the groups' throughput and share, `beside` each what is to be compared with it.
+pub(crate) fn with_groups(
+    mut table: Table,
+    outcomes: &[Outcome],
+    names: &[&str],
+    beside: impl Fn(Table, &str) -> Table,
+) -> Table {
+    let all: Vec<Estimate> =
+        outcomes.iter().flat_map(|outcome| &outcome.groups).map(|group| group.throughput_bps).collect();
+    let scale = Scale::rate(&all);
+    for name in names {
+        let groups: Vec<Option<&GroupOutcome>> = outcomes.iter().map(|outcome| outcome.group(name)).collect();
+        table = beside(table.right(name, throughput(&groups, &scale)), name);
+    }
+    table
+}
+
+/// Adds the bar of all groups' shares.
+pub(crate) fn with_shares(table: Table, outcomes: &[Outcome], names: &[&str]) -> Table {
+    let share = |outcome: &Outcome, name: &str| outcome.group(name).map_or(0.0, |group| group.share.mean);
+    let parts = outcomes.iter().map(|outcome| names.iter().map(|name| share(outcome, name)).collect()).collect();
+    table.stacked("share", parts)
+}
+
+/// Adds Jain's index among the flows of each group of several TCP flows.
+pub(crate) fn with_jain(mut table: Table, outcomes: &[Outcome], names: &[&str]) -> Table {
+    for name in names {
+        let several_tcp = |outcome: &Outcome| outcome.flows_of(name).filter(|flow| flow.kind == "tcp").count() > 1;
+        if outcomes.iter().any(several_tcp) {
+            let index: Vec<_> = outcomes.iter().map(|outcome| Some(outcome.group(name)?.jain)).collect();
+            table = table.right(&format!("Jain {name}"), column(&index, |_| Scale::index()));
+        }
+    }
+    table
+}
+
+/// Adds what the bottleneck of each outcome did.
+pub(crate) fn with_bottlenecks(table: Table, outcomes: &[Outcome]) -> Table {
+    let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
+    let field = |field: fn(&QueueOutcome) -> Estimate| -> Vec<Option<Estimate>> {
+        queues.iter().map(|queue| queue.map(field)).collect()
+    };
+    let text = |text: fn(&QueueOutcome) -> String| -> Vec<String> {
+        queues.iter().map(|queue| queue.map_or_else(|| "–".to_owned(), text)).collect()
+    };
+    table
+        .right("used", column(&field(|queue| queue.utilisation), Scale::percent))
+        .right("delay", column(&field(|queue| queue.delay_s.mean), Scale::time))
+        .right("p95", column(&field(|queue| queue.delay_s.p95), Scale::time))
+        .right("packets queued", column(&field(|queue| queue.mean_packets), Scale::plain))
+        .right("dropped", text(|queue| percent(dropped(queue))))
+        .left("of these", text(reasons))
+}
+
+/// The part of the arrived packets that was dropped.
+pub(crate) fn dropped(queue: &QueueOutcome) -> f64 {
+    if queue.arrived.mean > 0.0 { queue.dropped.total() / queue.arrived.mean } else { 0.0 }
+}
+
+/// The reasons by which packets were dropped, the most frequent first; CHOKe's two sides of a match are one reason.
+fn reasons(queue: &QueueOutcome) -> String {
+    let total = queue.dropped.total();
+    let mut parts: Vec<(&str, f64)> = Vec::new();
+    for (reason, count) in queue.dropped.iter().filter(|(_, count)| count.mean > 0.0) {
+        let name = match reason {
+            Reason::MatchArrival | Reason::MatchVictim => "match",
+            other => other.name(),
+        };
+        match parts.iter_mut().find(|(there, _)| *there == name) {
+            Some((_, sum)) => *sum += count.mean,
+            None => parts.push((name, count.mean)),
+        }
+    }
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let part = |(name, count): &(&str, f64)| format!("{name} {}", whole_percent(count / total));
+    parts.iter().map(part).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,36 @@
+//! A sweep, one row a point.
+
+use fairlane_outcome::{Outcome, Point};
+
+use crate::summary::{NOTHING, group_names, heading, legend, with_bottlenecks, with_groups, with_jain, with_shares};
+use crate::table::{Table, Terminal};
+
+/// One row for each outcome of a sweep: the values that were varied, then what each group got and what the queue did.
+#[must_use]
+pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
+    let Some(first) = outcomes.first() else { return NOTHING.to_owned() };
+    let names = group_names(outcomes);
+    let table = with_groups(keys(outcomes), outcomes, &names, |table, _| table);
+    let table = with_shares(table, outcomes, &names);
+    let table = with_bottlenecks(with_jain(table, outcomes, &names), outcomes);
+    heading(first, terminal) + &legend(outcomes, &names, terminal) + "\n" + &table.print(terminal)
+}
+
+/// A column for each key that was varied; the discipline where none was.
+fn keys(outcomes: &[Outcome]) -> Table {
+    let mut names: Vec<&str> = Vec::new();
+    for (key, _) in outcomes.iter().filter_map(|outcome| outcome.point.as_ref()).flat_map(Point::iter) {
+        if !names.contains(&key) {
+            names.push(key);
+        }
+    }
+    if names.is_empty() {
+        let kind = |outcome: &Outcome| outcome.bottleneck().map_or_else(String::new, |queue| queue.kind.clone());
+        return Table::new().key("queue", outcomes.iter().map(kind).collect());
+    }
+    names.iter().fold(Table::new(), |table, name| {
+        let value =
+            |outcome: &Outcome| outcome.point.as_ref().and_then(|point| point.get(name)).map(ToString::to_string);
+        table.key(name, outcomes.iter().map(|outcome| value(outcome).unwrap_or_else(|| "–".to_owned())).collect())
+    })
+}
