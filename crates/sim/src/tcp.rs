@@ -2,8 +2,14 @@
 //!
 //! Sequence numbers count segments, as in ns-2: segment 0 is the first, an acknowledgement names the next one expected.
 
+mod ranges;
 mod receiver;
+mod recovery;
+mod reno;
+mod rtt;
 mod sender;
+mod state;
+mod window;
 
 pub use receiver::{Received, Receiver};
 pub use sender::Sender;

@@ -1,0 +1,17 @@
+//! Reno's law (Jacobson 1988, RFC 5681): one segment more a round trip, half after congestion.
+
+use super::window::Law;
+
+/// Additive increase by 1, multiplicative decrease by 1/2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reno;
+
+impl Law for Reno {
+    fn increase(&self, cwnd: f64) -> f64 {
+        1.0 / cwnd
+    }
+
+    fn decrease(&self, segments: f64) -> f64 {
+        segments / 2.0
+    }
+}

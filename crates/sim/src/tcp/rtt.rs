@@ -1,0 +1,216 @@
+//! The estimate of the round trip, and the retransmission timeout (RTO) that follows from it.
+//!
+//! One estimator, Jacobson's in fixed point (SIGCOMM 1988, appendix A; RFC 6298 section 2): the mean is kept times 8,
+//! the deviation times 4. Two clocks feed it:
+//!
+//! | clock | one unit | a sample | RTO |
+//! |---|---|---|---|
+//! | BSD's and ns-2's | one tick | ticks that the clock counted between segment and acknowledgement, at least 1 | mean + 4 deviations, at least 2 ticks |
+//! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, 4 deviations) |
+//!
+//! Ticks fall at multiples of the tick since time 0 for every sender, so senders with the same round trip measure in
+//! step. Every sample has the same weight, however many there are in a window (RFC 7323 appendix G would lower it).
+
+use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::Tcp;
+
+/// The estimator and its timeout.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    /// Nanoseconds in a unit.
+    unit: u64,
+    /// The clock's granularity in units.
+    granularity: u64,
+    /// The smallest timeout, in nanoseconds.
+    floor: u64,
+    /// The largest timeout, in nanoseconds.
+    ceiling: u64,
+    /// 8 times the mean, in units; 0 before the first sample.
+    mean8: i64,
+    /// 4 times the mean deviation, in units.
+    deviation4: i64,
+    /// The timeout without backoff, in nanoseconds.
+    base: u64,
+    /// How often the timeout has been doubled.
+    doublings: u8,
+}
+
+impl Rtt {
+    /// Nothing measured so far.
+    pub(super) fn new(tcp: &Tcp) -> Self {
+        // A clock without granularity would let a timeout of zero fire for ever.
+        let tick = tcp.tick.as_nanos().max(1);
+        let (unit, granularity, least) =
+            if tcp.timestamps { (1, tick, tick) } else { (tick, 1, tick.saturating_mul(2)) };
+        Self {
+            unit,
+            granularity,
+            floor: tcp.min_rto.as_nanos().max(least),
+            ceiling: tcp.max_rto.as_nanos().max(tick),
+            mean8: 0,
+            deviation4: 0,
+            base: tcp.initial_rto.as_nanos().max(least),
+            doublings: 0,
+        }
+    }
+
+    /// A segment sent at `sent` has been acknowledged at `now`, and was not sent a second time (Karn) or carried a
+    /// timestamp. Backoff ends here.
+    pub(super) fn sample(&mut self, sent: Time, now: Time) {
+        let units = (now.as_nanos() / self.unit).saturating_sub(sent.as_nanos() / self.unit);
+        // The bound keeps eight times the mean inside an i64 whatever the clock says.
+        let measured = units.clamp(1, 1 << 56) as i64;
+        if self.mean8 == 0 {
+            self.mean8 = measured << 3;
+            self.deviation4 = measured << 1;
+        } else {
+            let error = measured - (self.mean8 >> 3);
+            self.mean8 = (self.mean8 + error).max(1);
+            self.deviation4 = (self.deviation4 + error.abs() - (self.deviation4 >> 2)).max(1);
+        }
+        let units = (self.mean8 >> 3) as u64 + self.granularity.max(self.deviation4 as u64);
+        self.base = units.saturating_mul(self.unit).max(self.floor);
+        self.doublings = 0;
+    }
+
+    /// A timeout has fired: doubles it (RFC 6298 5.5), up to 64 times.
+    pub(super) fn back_off(&mut self) {
+        self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
+        if self.doublings > DOUBTFUL {
+            // RFC 6298 section 5 and BSD: after so many timeouts the old mean is bogus. The next sample begins anew.
+            self.mean8 = 0;
+        }
+    }
+
+    /// The timeout, with backoff.
+    pub(super) fn timeout(&self) -> Duration {
+        let backed_off = self.base.saturating_mul(1 << self.doublings);
+        Duration::from_nanos(backed_off.min(self.ceiling))
+    }
+
+    /// The smoothed round trip.
+    pub(super) fn mean(&self) -> Option<Duration> {
+        let nanos = (u128::from(self.mean8.unsigned_abs()) * u128::from(self.unit)) >> 3;
+        (self.mean8 > 0).then(|| Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+}
+
+/// ns-2 and BSD stop at 64 times the timeout.
+const MAX_DOUBLINGS: u8 = 6;
+
+/// From the fourth doubling on BSD and ns-2 no longer believe the mean.
+const DOUBTFUL: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use fairlane_scenario::Congestion;
+
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn timeout_ms(rtt: &Rtt) -> u64 {
+        rtt.timeout().as_nanos() / 1_000_000
+    }
+
+    /// Catches rounding of the interval instead of counting ticks, and any other order of the fixed-point steps.
+    #[test]
+    fn counts_ticks_as_bsd() {
+        let mut rtt = Rtt::new(&Tcp::ns2_1999(Congestion::Reno, 300));
+        assert_eq!(timeout_ms(&rtt), 6_000);
+        // 50 ms with no tick between counts 1. mean8 8, deviation4 2: 1 + 2 ticks.
+        rtt.sample(ms(20), ms(70));
+        assert_eq!(timeout_ms(&rtt), 300);
+        // 20 ms across a tick count 1: error 0. mean8 8, deviation4 2 - 0 = 2.
+        rtt.sample(ms(190), ms(210));
+        assert_eq!(timeout_ms(&rtt), 300);
+        // 590 ms over 6 ticks: error 5. mean8 13, deviation4 2 + 5 - 0 = 7: 1 + 7 ticks.
+        rtt.sample(ms(210), ms(800));
+        assert_eq!(timeout_ms(&rtt), 800);
+        // 390 ms over 3 ticks: error 2. mean8 15, deviation4 7 + 2 - 1 = 8: 1 + 8 ticks.
+        rtt.sample(ms(800), ms(1190));
+        assert_eq!(timeout_ms(&rtt), 900);
+        // 4 ticks: error 3. mean8 18, deviation4 8 + 3 - 2 = 9: 2 + 9 ticks.
+        rtt.sample(ms(1200), ms(1600));
+        assert_eq!(timeout_ms(&rtt), 1_100);
+        assert_eq!(rtt.mean(), Some(Duration::from_millis(225)));
+    }
+
+    /// RFC 6298 section 2 by hand: R = 100 ms gives 100 + 4 * 50; then R = 180 ms gives
+    /// RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5 and SRTT = 7/8 * 100 + 1/8 * 180 = 110, so 340 ms.
+    #[test]
+    fn follows_rfc_6298_with_timestamps() {
+        let mut tcp = Tcp::modern(Congestion::Sack, 300);
+        tcp.min_rto = Duration::ZERO;
+        let mut rtt = Rtt::new(&tcp);
+        assert_eq!(rtt.mean(), None);
+        assert_eq!(timeout_ms(&rtt), 1_000);
+        rtt.sample(ms(0), ms(100));
+        assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(100)), 300));
+        rtt.sample(ms(100), ms(280));
+        assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(110)), 340));
+        // A steady round trip: the deviation dies out and the granularity of 1 ms stays (RFC 6298 2.3).
+        for _ in 0..200 {
+            rtt.sample(ms(1_000), ms(1_110));
+        }
+        assert_eq!(timeout_ms(&rtt), 111);
+    }
+
+    #[test]
+    fn keeps_to_the_floor_and_the_ceiling() {
+        let mut tcp = Tcp::modern(Congestion::Sack, 300);
+        let mut rtt = Rtt::new(&tcp);
+        rtt.sample(ms(0), ms(10));
+        assert_eq!(timeout_ms(&rtt), 200);
+        tcp.max_rto = Duration::from_millis(150);
+        let mut capped = Rtt::new(&tcp);
+        capped.sample(ms(0), ms(10));
+        assert_eq!(timeout_ms(&capped), 150);
+        tcp.tick = Duration::from_millis(300);
+        tcp.max_rto = Duration::from_millis(60_000);
+        tcp.timestamps = false;
+        tcp.min_rto = Duration::ZERO;
+        // Two ticks, whatever the minimum.
+        assert_eq!(timeout_ms(&Rtt { base: 0, ..Rtt::new(&tcp) }.sampled(ms(0), ms(1))), 900);
+    }
+
+    impl Rtt {
+        fn sampled(mut self, sent: Time, now: Time) -> Self {
+            self.sample(sent, now);
+            self
+        }
+    }
+
+    /// Catches a backoff that ends early, goes on for ever or outlives a sample.
+    #[test]
+    fn backs_off_to_64_times_and_recovers() {
+        let mut tcp = Tcp::ns2_1999(Congestion::Reno, 300);
+        tcp.initial_rto = Duration::from_millis(500);
+        let mut rtt = Rtt::new(&tcp);
+        for factor in [1, 2, 4, 8, 16, 32, 64, 64] {
+            assert_eq!(timeout_ms(&rtt), 500 * factor);
+            rtt.back_off();
+        }
+        // 2 ticks as if for the first time: 2 + 4 * 1.
+        rtt.sample(ms(0), ms(200));
+        assert_eq!(timeout_ms(&rtt), 600);
+    }
+
+    #[test]
+    fn survives_absurd_clocks() {
+        for timestamps in [true, false] {
+            let mut tcp = Tcp::modern(Congestion::Sack, 1);
+            (tcp.tick, tcp.min_rto, tcp.max_rto, tcp.initial_rto) =
+                (Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::ZERO);
+            tcp.timestamps = timestamps;
+            let mut rtt = Rtt::new(&tcp);
+            for (sent, now) in [(5, 3), (0, u64::MAX), (u64::MAX, 0), (0, u64::MAX), (7, 7)] {
+                rtt.sample(Time::from_nanos(sent), Time::from_nanos(now));
+                rtt.back_off();
+                assert!(rtt.timeout() > Duration::ZERO);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Nothing is lost from the books, and nothing is delivered that was not sent.
+
+use std::collections::HashMap;
+
+use fairlane_scenario::Document;
+use fairlane_sim::{Control, Happening, Observer, PacketEvent, PacketKind, run};
+use proptest::prelude::*;
+
+/// Follows every data packet through one bottleneck.
+#[derive(Default)]
+struct Auditor {
+    arrived: u64,
+    departed: u64,
+    dropped: u64,
+    delivered: HashMap<(u32, u32), u32>,
+    sent_again: HashMap<(u32, u32), u32>,
+    last: u64,
+}
+
+impl Observer for Auditor {
+    fn packet(&mut self, event: &PacketEvent) {
+        assert!(event.at.as_nanos() >= self.last, "time runs backwards");
+        self.last = event.at.as_nanos();
+        match event.happening {
+            Happening::Arrived => self.arrived += 1,
+            Happening::Departed { .. } => self.departed += 1,
+            Happening::Dropped(_) => self.dropped += 1,
+            Happening::Marked(_) => {}
+        }
+        if event.kind == PacketKind::Data && matches!(event.happening, Happening::Departed { .. }) {
+            *self.sent_again.entry((event.flow, event.seq)).or_default() += 1;
+        }
+    }
+    fn delivered(&mut self, _at: fairlane_scenario::Time, flow: u32, seq: u32) {
+        *self.delivered.entry((flow, seq)).or_default() += 1;
+    }
+}
+
+fn queues() -> impl Strategy<Value = String> {
+    let kinds = prop::sample::select(vec![
+        "droptail", "red", "ared", "choke", "choke-adaptive", "front-choke", "back-choke", "mloc-choke", "xchoke", "gchoke",
+    ]);
+    (kinds, 0..60_u32, 1..30_u32, 1..30_u32).prop_map(|(kind, limit, min, more)| match kind {
+        "droptail" | "mloc-choke" => format!(r#"{{ kind = "{kind}", limit = "{limit}p" }}"#),
+        _ => format!(r#"{{ kind = "{kind}", limit = "{limit}p", min = "{min}p", max = "{}p" }}"#, min + more),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The engine's own books (checked at the end of every run in debug builds) balance for any queue and any mix of traffic,
+    /// and what the observer sees agrees with what the run reports.
+    #[test]
+    fn balance_for_any_queue_and_traffic(
+        queue in queues(),
+        tcps in 1..12_u32,
+        cc in prop::sample::select(vec!["tahoe", "reno", "newreno", "sack"]),
+        preset in prop::sample::select(vec!["ns2-1999", "modern"]),
+        udp in 1..4000_u32,
+        ecn in any::<bool>(),
+        seed in any::<u16>(),
+    ) {
+        let text = format!(r#"
+            duration = "8s"
+            seed = {seed}
+            [tcp]
+            preset = "{preset}"
+            ecn = {ecn}
+            [bottleneck]
+            rate = "1mbit"
+            delay = "5ms"
+            queue = {queue}
+            [[flows]]
+            name = "ftp"
+            kind = "tcp"
+            count = {tcps}
+            cc = "{cc}"
+            window = 50
+            start = "0s..1s"
+            [[flows]]
+            name = "cbr"
+            kind = "udp"
+            rate = "{udp}kbit"
+            jitter = 0.1
+        "#);
+        let scenario = Document::parse("books.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let mut auditor = Auditor::default();
+        let result = run(&scenario, 0, &Control::default(), &mut auditor).expect("it runs");
+        let queue = &result.queues[0];
+        let sum = |count: fn(&fairlane_outcome::QueueFlowRun) -> u64| queue.flows.iter().map(count).sum::<u64>();
+        prop_assert_eq!(sum(|flow| flow.arrived), auditor.arrived);
+        prop_assert_eq!(sum(|flow| flow.departed), auditor.departed);
+        prop_assert_eq!(sum(|flow| flow.dropped.iter().sum()), auditor.dropped);
+        prop_assert!(auditor.arrived >= auditor.departed + auditor.dropped);
+        for (packet, times) in &auditor.delivered {
+            prop_assert!(auditor.sent_again.get(packet) >= Some(times), "{packet:?} was delivered more often than sent");
+        }
+        let delivered: u64 = auditor.delivered.values().map(|times| u64::from(*times)).sum();
+        prop_assert_eq!(result.flows.iter().map(|flow| flow.delivered).sum::<u64>(), delivered);
+        for flow in &result.flows {
+            let distinct = auditor.delivered.keys().filter(|(of, _)| *of == flow.id).count() as u64;
+            prop_assert_eq!(flow.unique_bytes, distinct * 1000);
+            prop_assert!(flow.sent >= flow.delivered + flow.dropped);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! TCP against sequences that were worked out by hand from the RFCs. A line of a trace reads
+//! `milliseconds kind segments cwnd ssthresh`.
+
+mod path;
+mod recovery;
+
+/// TCP of 1999 with an initial window of `initial`, so that a loss in the first flight hits a window of that size.
+fn era(congestion: fairlane_scenario::Congestion, initial: u32) -> fairlane_scenario::Tcp {
+    let mut tcp = fairlane_scenario::Tcp::ns2_1999(congestion, 300);
+    tcp.initial_window = initial;
+    tcp
+}

@@ -1,0 +1,191 @@
+//! Scripted losses. The round trip is 100 ms, and every segment is acknowledged.
+
+use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
+use fairlane_scenario::{Congestion, Tcp};
+
+use super::era;
+use super::path::{Path, expect, ms};
+
+fn trace(tcp: &Tcp, lost: &[(u32, u32)], to: u64) -> String {
+    Path::new(tcp, ms(100)).losing(lost).trace(to)
+}
+
+fn first_flight(congestion: Congestion, initial: u32, lost: &[u32], to: u64) -> String {
+    let lost: Vec<_> = lost.iter().map(|seq| (*seq, 0)).collect();
+    trace(&era(congestion, initial), &lost, to)
+}
+
+/// 19 duplicates. The third: ssthresh 20 / 2, slow start from 1. The 20 acknowledgements of slow start take the window
+/// to 2, 4, 8, then 10, where congestion avoidance adds 1/10, 1/10.1 …
+#[test]
+fn tahoe_restarts_from_one() {
+    expect(
+        &first_flight(Tahoe, 20, &[0], 500),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 1.00 10.00",
+            "200 new 20-21 2.00 10.00",
+            "300 new 22-25 4.00 10.00",
+            "400 new 26-33 8.00 10.00",
+            "500 new 34-43 10.59 10.00",
+        ],
+    );
+}
+
+/// The third duplicate: window 10 + 3. The 16 that follow inflate it to 29, 9 beyond the flight of 20. The new
+/// acknowledgement deflates it to 10, where 9 are in flight; then one segment an acknowledgement, and one more when the
+/// window passes 11.
+#[test]
+fn reno_halves() {
+    expect(
+        &first_flight(Reno, 20, &[0], 300),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 13.00 10.00",
+            "100 new 20-28 29.00 10.00",
+            "200 new 29-38 10.87 10.00",
+            "300 new 39-49 11.75 10.00",
+        ],
+    );
+}
+
+/// The 8 segments that inflation let out bring the three duplicates for the second loss; the window, not the larger
+/// flight of 18, is halved again.
+#[test]
+fn reno_halves_twice_for_two_losses_in_a_large_window() {
+    expect(
+        &first_flight(Reno, 20, &[0, 10], 300),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 13.00 10.00",
+            "100 new 20-27 28.00 10.00",
+            "200 again 10 8.00 5.00",
+            "300 new 28-32 5.00 5.00",
+        ],
+    );
+}
+
+/// In a window of 8 only 2 segments follow, and their duplicates are too few. The timer, restarted at 200, has its
+/// initial 6 s. Half of window 4 is 2.
+#[test]
+fn reno_times_out_for_two_losses_in_a_small_window() {
+    expect(
+        &first_flight(Reno, 8, &[0, 3], 6300),
+        &[
+            "0 new 0-7 8.00 300.00",
+            "100 again 0 7.00 4.00",
+            "100 new 8-9 10.00 4.00",
+            "6200 timeout 3 1.00 2.00",
+            "6300 new 10-11 2.00 2.00",
+        ],
+    );
+}
+
+/// RFC 6582: one loss a round trip. Each partial acknowledgement covers 2, so it takes 1 off the window, and with 18
+/// then 17 … outstanding it lets one new segment go; so does each duplicate. At 1100 all that was outstanding at the
+/// start has been acknowledged: the window is min(10, 9 + 1).
+#[test]
+fn newreno_repairs_half_a_window_without_a_timeout() {
+    let every_other: Vec<u32> = (0..20).step_by(2).collect();
+    expect(
+        &first_flight(NewReno, 20, &every_other, 1100),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 13.00 10.00",
+            "200 again 2 19.00 10.00",
+            "200 new 20 19.00 10.00",
+            "300 again 4 18.00 10.00",
+            "300 new 21-22 19.00 10.00",
+            "400 again 6 18.00 10.00",
+            "400 new 23-25 20.00 10.00",
+            "500 again 8 19.00 10.00",
+            "500 new 26-29 22.00 10.00",
+            "600 again 10 21.00 10.00",
+            "600 new 30-34 25.00 10.00",
+            "700 again 12 24.00 10.00",
+            "700 new 35-40 29.00 10.00",
+            "800 again 14 28.00 10.00",
+            "800 new 41-47 34.00 10.00",
+            "900 again 16 33.00 10.00",
+            "900 new 48-55 40.00 10.00",
+            "1000 again 18 39.00 10.00",
+            "1000 new 56-64 47.00 10.00",
+            "1100 new 65-74 10.87 10.00",
+        ],
+    );
+}
+
+/// The timer restarts at the first partial acknowledgement, at 200, and at no later one: 450 ms on it fires.
+#[test]
+fn newreno_is_impatient() {
+    let mut tcp = era(NewReno, 20);
+    tcp.initial_rto = ms(450);
+    let every_other: Vec<_> = (0..20).step_by(2).map(|seq| (seq, 0)).collect();
+    let trace = trace(&tcp, &every_other, 660);
+    assert_eq!(trace.lines().last(), Some("650 timeout 10 1.00 5.00"));
+    assert_eq!(trace.matches("timeout").count(), 1);
+}
+
+/// The third duplicate starts recovery with window 10. Segments leave the network one by one; with 9 in it the lost 4
+/// goes, then the lost 8, then new ones. At 200 the three holes are filled one after the other.
+#[test]
+fn sack_repairs_three_losses_in_one_round_trip() {
+    expect(
+        &first_flight(Sack, 20, &[0, 4, 8], 200),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 10.00 10.00",
+            "100 again 4 10.00 10.00",
+            "100 again 8 10.00 10.00",
+            "100 new 20-26 10.00 10.00",
+            "200 new 27-36 10.68 10.00",
+        ],
+    );
+}
+
+/// RFC 6675 rule 4: without new data the loss of the last segment shows by nothing. One rescue saves the timeout.
+#[test]
+fn sack_rescues_the_last_segment() {
+    let mut path = Path::new(&era(Sack, 10), ms(100)).losing(&[(0, 0), (9, 0)]);
+    path.start();
+    path.sender.stop();
+    path.run_to(10_000);
+    expect(&path.table(), &["0 new 0-9 10.00 300.00", "100 again 0 5.00 5.00", "100 again 9 5.00 5.00"]);
+    assert_eq!((path.sender.acknowledged(), path.sender.timeouts(), path.sender.deadline()), (10, 0, None));
+}
+
+/// Rule 3: segment 8 is a hole without three segments above it, so not lost, but nothing better can be sent. The rescue
+/// of 9, while 9 was on its way, was in vain.
+#[test]
+fn sack_fills_a_hole_that_is_not_lost() {
+    let mut path = Path::new(&era(Sack, 10), ms(100)).losing(&[(0, 0), (8, 0)]);
+    path.start();
+    path.sender.stop();
+    path.run_to(10_000);
+    expect(
+        &path.table(),
+        &["0 new 0-9 10.00 300.00", "100 again 0 5.00 5.00", "100 again 9 5.00 5.00", "100 again 8 5.00 5.00"],
+    );
+    assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (10, 0));
+}
+
+/// Nothing but the timer finds the loss of a retransmission. New data goes on one for one, 9 a round trip. The timer
+/// was restarted by the fast retransmit at 100. Afterwards what has arrived is not sent again.
+#[test]
+fn sack_times_out_for_a_lost_retransmission() {
+    let mut tcp = era(Sack, 20);
+    tcp.initial_rto = ms(350);
+    expect(
+        &trace(&tcp, &[(0, 0), (0, 1)], 550),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 10.00 10.00",
+            "100 new 20-28 10.00 10.00",
+            "200 new 29-37 10.00 10.00",
+            "300 new 38-46 10.00 10.00",
+            "400 new 47-55 10.00 10.00",
+            "450 timeout 0 1.00 5.00",
+            "550 new 56-57 2.00 5.00",
+        ],
+    );
+}
