@@ -1,4 +1,51 @@
-//! The command line.
+//! Keeps a congested link fair without keeping track of every flow: the command line.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod batch;
+mod compare;
+mod docs;
+mod error;
+mod explain;
+mod layout;
+mod machine;
+mod output;
+mod pcap;
+mod plan;
+mod progress;
+mod run;
+mod sweep;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Verb};
+use crate::error::Failure;
+
+/// The input or the machine will not do.
+const REFUSED: u8 = 2;
+
+fn main() -> ExitCode {
+    match execute(Cli::parse().verb) {
+        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Refused(refusal)) => {
+            eprint!("{}", refusal.shown());
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// First all that can be refused is checked, then the work is done.
+fn execute(verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Compare(args) => compare::Plan::new(args)?.execute(),
+        Verb::Run(args) => run::Plan::new(args)?.execute(),
+        Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
+        Verb::Explain(args) => explain::explain(&args),
+        Verb::Qdiscs(args) => explain::list(&args),
+        Verb::Completions(args) => docs::completions(args.shell),
+        Verb::Man(args) => docs::man(&args.dir),
+    }
+}

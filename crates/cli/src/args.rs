@@ -1,0 +1,281 @@
+//! What can be typed: one definition of each flag, from which help, completions and man pages come too.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use fairlane_qdisc::{Kind, Rate};
+
+/// Keeps a congested link fair without keeping track of every flow.
+///
+/// Simulates, compares and explains queue disciplines: DropTail, RED, CHOKe and its family.
+#[derive(Debug, Parser)]
+#[command(name = "fairlane", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a claim or a comparison failed; 2 the input or the machine will not do, \
+or the work was interrupted before its end.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Compare(Compare),
+    Run(Run),
+    Sweep(Sweep),
+    Explain(Explain),
+    Qdiscs(Qdiscs),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Show several queue disciplines under the same traffic, side by side
+///
+/// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of twice
+/// the link's rate) and prints the paper's own numbers beside ours.
+///
+/// All disciplines see the same traffic: the flows draw from streams of randomness of their own. Each number comes with its
+/// 95 % confidence interval.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Scenario file; without it, Figure 3 of the CHOKe paper
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Disciplines to compare, or "all" [default: droptail, red and those of the file]
+    ///
+    /// The bottleneck's queue becomes each of them and keeps those of its parameters that the discipline knows too. In a
+    /// scenario with [[links]] this happens to every link queue that the file describes; links that have the plain default
+    /// queue (droptail, 1000 packets) keep it.
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
+    pub(crate) queue: Vec<Disciplines>,
+
+    #[command(flatten)]
+    pub(crate) change: Change,
+
+    /// Runs of each discipline, each with randomness of its own
+    #[arg(long, value_name = "N", default_value = "5", value_parser = runs)]
+    pub(crate) runs: NonZeroU32,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Also write the tables of all outcomes into this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Run one scenario
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) change: Change,
+
+    /// Runs, each with randomness of its own; from two on, each number comes with its 95 % confidence interval
+    #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
+    pub(crate) runs: NonZeroU32,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Also write the outcome's tables into this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write the packets that leave the queues, warm-up included, as a packet capture
+    ///
+    /// A capture has the headers only, made up from the flow: IPv4 with the flow's own addresses, TCP or UDP. Each packet
+    /// says its size on the wire, its time is that of the simulation in nanoseconds, and its TTL, 64 at the source, tells
+    /// how many links between nodes it has entered. tcpdump and Wireshark read it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Write every packet's fate at every queue, warm-up included, to this .csv or .parquet
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+/// Run a scenario at every combination of the values given
+///
+/// Example: fairlane sweep a.toml --vary flows.cbr.rate=100kbit..10mbit/9log --vary bottleneck.queue.kind=red,choke
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// Scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// A key and its values: a,b,c or a..b/N (N evenly spaced) or a..b/Nlog (evenly spaced ratios)
+    ///
+    /// May be given several times: all combinations are run, the last one varying fastest.
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    pub(crate) vary: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) change: Change,
+
+    /// Runs of each point, each with randomness of its own
+    #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
+    pub(crate) runs: NonZeroU32,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Also write one row for each point and group to this .csv or .parquet
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Say every parameter of a discipline as it will be used, and what looks wrong
+///
+/// Example: fairlane explain choke limit=300p min=100p max=200p --rate 1mbit
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The discipline
+    #[arg(value_name = "KIND", value_parser = kind)]
+    pub(crate) kind: Kind,
+
+    /// Parameters as in a scenario's queue, such as limit=300p
+    #[arg(value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) parameters: Vec<Setting>,
+
+    /// Rate of the link that the queue feeds
+    #[arg(long, default_value = "10mbit", value_parser = rate)]
+    pub(crate) rate: Rate,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// List every discipline, with its source and its parameters
+#[derive(Debug, Args)]
+pub(crate) struct Qdiscs {
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// Write the manual pages into a folder
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The folder; it is made if it is not there
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+}
+
+/// What is different from the scenario file.
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// Change a value of the scenario, such as flows.cbr.rate=2mbit; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<Setting>,
+
+    /// Where all randomness comes from [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = NonEmptyStringValueParser::new().try_map(seed))]
+    pub(crate) seed: Option<u64>,
+}
+
+/// How much of the machine to use.
+#[derive(Debug, Args)]
+pub(crate) struct Threads {
+    /// Runs at the same time [default: the number of cores]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<usize>,
+}
+
+/// How to print.
+#[derive(Debug, Args)]
+pub(crate) struct Form {
+    /// Print JSON rather than tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A `KEY=VALUE` of the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+/// One item of `--queue`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Disciplines {
+    All,
+    One(Kind),
+}
+
+const MOST_RUNS: u32 = 100_000;
+const MOST_JOBS: usize = 1024;
+
+fn runs(text: &str) -> Result<NonZeroU32, String> {
+    let remedy = format!("write a number from 1 to {MOST_RUNS}; 5 to 30 give a useful interval");
+    let number: u32 = text.parse().map_err(|_| remedy.clone())?;
+    NonZeroU32::new(number).filter(|number| number.get() <= MOST_RUNS).ok_or(remedy)
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let fits = |number: &usize| (1..=MOST_JOBS).contains(number);
+    let remedy = || format!("write a number from 1 to {MOST_JOBS}, or leave it out to use every core");
+    text.parse().ok().filter(fits).ok_or_else(remedy)
+}
+
+fn seed(text: String) -> Result<u64, String> {
+    let fits = |number: &u64| i64::try_from(*number).is_ok();
+    text.parse().ok().filter(fits).ok_or_else(|| format!("write a whole number from 0 to {}", i64::MAX))
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok(Setting { key: key.trim().to_owned(), value: value.trim().to_owned() })
+        }
+        _ => Err("write KEY=VALUE, such as limit=300p".to_owned()),
+    }
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    text.parse().map_err(|error: fairlane_qdisc::ParameterError| error.message().to_owned())
+}
+
+fn disciplines(text: &str) -> Result<Disciplines, String> {
+    if text.trim() == "all" { Ok(Disciplines::All) } else { kind(text.trim()).map(Disciplines::One) }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())?;
+    if rate.bits_per_second() == 0 { Err("a link needs a rate above zero".to_owned()) } else { Ok(rate) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_does_not_contradict_itself() {
+        Cli::command().debug_assert();
+    }
+}

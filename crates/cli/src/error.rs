@@ -1,0 +1,139 @@
+//! What goes wrong, and how it is said.
+
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use fairlane_scenario::ScenarioError;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The input or the machine will not do.
+    Refused(Box<Refusal>),
+    /// Whoever read our output has gone away: there is no one left to tell, and nothing is wrong.
+    ReaderGone,
+}
+
+/// What is wrong, and the way out.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    message: String,
+    help: Option<String>,
+    place: Option<Place>,
+}
+
+/// A place in a scenario file.
+#[derive(Debug)]
+struct Place {
+    source: NamedSource<String>,
+    line_column: (usize, usize),
+    label: LabeledSpan,
+}
+
+impl Failure {
+    /// Something that is wrong and what to do about it.
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Refused(Box::new(Refusal { message: message.into(), help: Some(help.into()), place: None }))
+    }
+
+    /// Something that is wrong and says itself what to do about it.
+    pub(crate) fn plain(message: impl fmt::Display) -> Self {
+        Self::Refused(Box::new(Refusal { message: message.to_string(), help: None, place: None }))
+    }
+
+    /// A file that cannot be written.
+    pub(crate) fn write(path: &Path, error: &io::Error) -> Self {
+        let help = match error.kind() {
+            io::ErrorKind::NotFound => "make its folder first",
+            io::ErrorKind::PermissionDenied => "choose a place where you may write",
+            io::ErrorKind::IsADirectory => "name a file in it",
+            io::ErrorKind::StorageFull => "make room, or choose another disk",
+            _ => "choose another place",
+        };
+        Self::new(format!("cannot write {}: {error}", path.display()), help)
+    }
+
+    /// Standard output that cannot be written.
+    pub(crate) fn print(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::new(format!("cannot print: {error}"), "print to another place"),
+        }
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        let place = error.span().zip(error.line_column()).map(|(span, line_column)| Place {
+            source: NamedSource::new(error.file_name(), error.source_text().to_owned()),
+            line_column,
+            label: LabeledSpan::new_with_span(Some("here".to_owned()), span),
+        });
+        let Some(place) = place else { return Self::plain(error) };
+        let message = match error.key() {
+            "" => error.message().to_owned(),
+            key => format!("{key}: {}", error.message()),
+        };
+        Self::Refused(Box::new(Refusal { message, help: error.help().map(str::to_owned), place: Some(place) }))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Diagnostic for Refusal {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place.as_ref().map(|place| &place.source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let place = self.place.as_ref()?;
+        Some(Box::new(std::iter::once(place.label.clone())))
+    }
+}
+
+impl Refusal {
+    /// What standard error shows: drawn in the text of the file on a terminal, else one line that tools can read.
+    pub(crate) fn shown(&self) -> String {
+        let stderr = io::stderr();
+        if !stderr.is_terminal() {
+            return self.line();
+        }
+        let theme = if colour(&stderr) { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let mut text = String::new();
+        match GraphicalReportHandler::new_themed(theme).render_report(&mut text, self) {
+            Ok(()) => text,
+            Err(fmt::Error) => self.line(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let mut line = String::from("error: ");
+        if let Some(place) = &self.place {
+            let (row, column) = place.line_column;
+            line += &format!("{}:{row}:{column}: ", place.source.name());
+        }
+        line += &self.message;
+        if let Some(help) = &self.help {
+            line += &format!("; {help}");
+        }
+        line + "\n"
+    }
+}
+
+/// Whether to use colour there: on a terminal, unless the user has said no (<https://no-color.org>).
+pub(crate) fn colour(stream: &impl IsTerminal) -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}

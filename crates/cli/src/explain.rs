@@ -1,0 +1,128 @@
+//! `fairlane explain` and `fairlane qdiscs`: the disciplines themselves.
+
+use fairlane_qdisc::{Explanation, Kind, Origin, ParameterError, QdiscConfig, Rate, Resolved};
+use serde_json::{Value, json};
+
+use crate::args::{Explain, Qdiscs, Setting};
+use crate::error::Failure;
+use crate::layout::{columns, paragraph};
+use crate::output;
+
+/// Prints one discipline with every parameter as it will be used.
+pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
+    let explanation = config(args.kind, &args.parameters)
+        .and_then(|config| config.explain(args.rate))
+        .map_err(|error| Failure::plain(format!("{} {error}", args.kind)))?;
+    if args.form.json {
+        output::print_json(&format!("{:#}", explanation_json(&explanation, args.rate)))
+    } else {
+        output::print(&explanation_text(&explanation, args.rate, output::width()))
+    }
+}
+
+/// Prints every discipline.
+pub(crate) fn list(args: &Qdiscs) -> Result<(), Failure> {
+    if args.form.json {
+        let kinds: Vec<Value> = Kind::ALL.into_iter().map(kind_json).collect();
+        output::print_json(&format!("{:#}", Value::from(kinds)))
+    } else {
+        let width = output::width();
+        output::print(&Kind::ALL.map(|kind| kind_text(kind, width)).join("\n"))
+    }
+}
+
+fn config(kind: Kind, parameters: &[Setting]) -> Result<QdiscConfig, ParameterError> {
+    parameters.iter().try_fold(QdiscConfig::new(kind), |config, setting| config.with(&setting.key, &*setting.value))
+}
+
+fn explanation_text(explanation: &Explanation, rate: Rate, width: usize) -> String {
+    let kind = explanation.kind;
+    let mut text = heading(kind, &format!("{kind} on a link of {rate}"), width);
+    let rows: Vec<[String; 4]> = explanation.parameters.iter().map(row).collect();
+    if !rows.is_empty() {
+        text += "\n";
+        text += &columns(["parameter", "value", "from", "meaning"], &rows, width);
+    }
+    for (title, lines) in [("What follows", &explanation.consequences), ("What looks wrong", &explanation.warnings)] {
+        if !lines.is_empty() {
+            text += &format!("\n{title}\n");
+            text.extend(lines.iter().map(|line| paragraph(line, "  - ", "    ", width)));
+        }
+    }
+    text
+}
+
+/// A discipline in a few words.
+fn heading(kind: Kind, title: &str, width: usize) -> String {
+    let mut text = format!("{title}\n");
+    text += &paragraph(kind.summary(), "  ", "  ", width);
+    text += &paragraph(&source(kind), "  Source: ", "    ", width);
+    text + &paragraph(kind.needs(), "  State: ", "    ", width)
+}
+
+fn source(kind: Kind) -> String {
+    kind.year().map_or_else(|| kind.source().to_owned(), |year| format!("{} ({year})", kind.source()))
+}
+
+fn row(parameter: &Resolved) -> [String; 4] {
+    let from = match parameter.origin {
+        Origin::Given => "given".to_owned(),
+        Origin::Default(why) => format!("default: {why}"),
+        Origin::Derived(rule) => format!("derived: {rule}"),
+    };
+    [parameter.key.to_owned(), parameter.value.clone(), from, parameter.meaning.to_owned()]
+}
+
+fn kind_text(kind: Kind, width: usize) -> String {
+    let mut text = heading(kind, kind.name(), width);
+    for parameter in kind.parameters() {
+        let words = format!("{}; {} (default {})", parameter.meaning, parameter.domain.describe(), parameter.default);
+        text += &columns(["", ""], &[[parameter.key.to_owned(), words]], width);
+    }
+    text
+}
+
+fn explanation_json(explanation: &Explanation, rate: Rate) -> Value {
+    let parameters: Vec<Value> = explanation.parameters.iter().map(resolved_json).collect();
+    json!({
+        "kind": explanation.kind.name(),
+        "rate": rate.to_string(),
+        "parameters": parameters,
+        "consequences": explanation.consequences,
+        "warnings": explanation.warnings,
+    })
+}
+
+fn resolved_json(parameter: &Resolved) -> Value {
+    let (origin, why) = match parameter.origin {
+        Origin::Given => ("given", None),
+        Origin::Default(why) => ("default", Some(why)),
+        Origin::Derived(rule) => ("derived", Some(rule)),
+    };
+    json!({
+        "key": parameter.key,
+        "value": parameter.value,
+        "origin": origin,
+        "why": why,
+        "meaning": parameter.meaning,
+    })
+}
+
+fn kind_json(kind: Kind) -> Value {
+    let parameters: Vec<Value> = kind.parameters().iter().map(|parameter| {
+        json!({
+            "key": parameter.key,
+            "takes": parameter.domain.describe(),
+            "default": parameter.default,
+            "meaning": parameter.meaning,
+        })
+    });
+    json!({
+        "kind": kind.name(),
+        "summary": kind.summary(),
+        "source": kind.source(),
+        "year": kind.year(),
+        "state": kind.needs(),
+        "parameters": parameters,
+    })
+}

@@ -1,0 +1,86 @@
+//! Where results go: standard output, and files that are tried before hours of computing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use fairlane_outcome::Outcomes;
+
+use crate::error::Failure;
+
+/// The width of what is printed where there is no terminal, in columns.
+const WIDTH: usize = 100;
+
+/// Prints `text` as it is.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
+}
+
+/// Prints `json` and ends the line.
+pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
+    print(&format!("{json}\n"))
+}
+
+/// Prints `{"outcomes": […]}`; with `"partial": true` when some that were asked for are missing.
+pub(crate) fn print_outcomes(outcomes: &Outcomes, partial: bool) -> Result<(), Failure> {
+    if !partial {
+        return print_json(&outcomes.to_json());
+    }
+    let mut tree = serde_json::to_value(outcomes).map_err(Failure::plain)?;
+    if let Some(keys) = tree.as_object_mut() {
+        keys.insert("partial".to_owned(), true.into());
+    }
+    print_json(&format!("{tree:#}"))
+}
+
+/// How wide the terminal is.
+pub(crate) fn width() -> usize {
+    terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH, |(width, _)| usize::from(width.0))
+}
+
+/// Makes sure that `path` is a folder where files can be made.
+pub(crate) fn folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            Failure::new(format!("{} is not a folder", path.display()), "name a folder, or one that is not there yet")
+        }
+        _ => Failure::write(path, &error),
+    })?;
+    try_file_in(path)
+}
+
+/// Makes sure that a table can be written to `path`, and that its ending says how.
+pub(crate) fn table(path: &Path) -> Result<(), Failure> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
+    if !["csv", "parquet"].contains(&ending) {
+        let message = format!("{}: the ending says how a table is written, and this one does not", path.display());
+        return Err(Failure::new(message, "end it in .csv or .parquet"));
+    }
+    file(path)
+}
+
+/// Makes sure that a file can be written to `path`.
+pub(crate) fn file(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::new(format!("{} is a folder", path.display()), "name a file in it"));
+    }
+    if path.exists() {
+        let opened = OpenOptions::new().append(true).open(path);
+        return opened.map(drop).map_err(|error| Failure::write(path, &error));
+    }
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => try_file_in(Path::new(".")),
+        Some(parent) => try_file_in(parent),
+        None => Err(Failure::new(format!("{} names no file", path.display()), "name a file")),
+    }
+}
+
+fn try_file_in(folder: &Path) -> Result<(), Failure> {
+    let probe = probe(folder);
+    File::create_new(&probe).and_then(|_file| fs::remove_file(&probe)).map_err(|error| Failure::write(folder, &error))
+}
+
+fn probe(folder: &Path) -> PathBuf {
+    folder.join(format!(".fairlane-{}", std::process::id()))
+}

@@ -1,0 +1,34 @@
+//! What the verbs have in common before and after the work.
+
+use std::path::Path;
+
+use fairlane_outcome::Outcomes;
+use fairlane_scenario::Document;
+
+use crate::args::Change;
+use crate::error::Failure;
+
+/// The scenario file as the command line changes it; Figure 3 of the CHOKe paper without a file.
+pub(crate) fn document(file: Option<&Path>, change: &Change) -> Result<Document, Failure> {
+    let mut document = file.map_or_else(|| Ok(Document::builtin()), Document::load)?;
+    for setting in &change.set {
+        document.set(&setting.key, &setting.value)?;
+    }
+    if let Some(seed) = change.seed {
+        document.set("seed", &seed.to_string())?;
+    }
+    Ok(document)
+}
+
+/// Says what there is when the work was interrupted, and what is missing.
+pub(crate) fn complete(interrupted: bool, there: &str) -> Result<(), Failure> {
+    if interrupted { Err(Failure::new(format!("interrupted: {there}"), "run it again for the rest")) } else { Ok(()) }
+}
+
+/// What there is of `asked` things, for an interruption.
+pub(crate) fn so_far(outcomes: &Outcomes, asked: usize, what: &str) -> String {
+    let done = outcomes.outcomes.iter().filter(|outcome| !outcome.partial).count();
+    let partial = outcomes.outcomes.len() - done;
+    let also = if partial == 0 { String::new() } else { format!(", and {partial} in part") };
+    format!("{done} of {asked} {what} are done{also}; the others are missing")
+}

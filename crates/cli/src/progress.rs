@@ -1,0 +1,56 @@
+//! Watching over long work: a bar on a terminal, and Ctrl-C.
+
+use std::io::{self, IsTerminal};
+use std::process;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use fairlane_sim::Control;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::error::Failure;
+
+/// What a shell expects of a program that SIGINT ended.
+const ENDED_BY_SIGINT: i32 = 130;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The hand on all runs: the first Ctrl-C stops them, the second ends the program at once.
+pub(crate) fn control(clock: fn() -> f64) -> Result<Arc<Control>, Failure> {
+    let control = Arc::new(Control::with_clock(clock));
+    let ours = Arc::clone(&control);
+    let handler = move || {
+        if ours.stopped() {
+            process::exit(ENDED_BY_SIGINT);
+        }
+        ours.stop();
+        eprintln!("stopping: what is done will be kept; once more to end at once");
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::plain(format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(control)
+}
+
+/// Does `work` and shows on a terminal how many of `total` runs have come to their end.
+pub(crate) fn watched<T>(control: &Control, total: u64, work: impl FnOnce() -> T) -> T {
+    if !io::stderr().is_terminal() {
+        return work();
+    }
+    thread::scope(|scope| {
+        // Dropping the sender is what ends the watcher, also when `work` panics.
+        let (_working, done) = mpsc::channel::<()>();
+        scope.spawn(move || watch(control, total, &done));
+        work()
+    })
+}
+
+fn watch(control: &Control, total: u64, done: &mpsc::Receiver<()>) {
+    let bar = ProgressBar::new(total);
+    let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos}/{len} runs {eta:>4}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    while done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+        bar.set_position(control.finished());
+        bar.tick();
+    }
+    bar.finish_and_clear();
+}

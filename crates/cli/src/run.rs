@@ -1,0 +1,69 @@
+//! `fairlane run`: one scenario.
+
+use std::path::PathBuf;
+
+use fairlane_outcome::Outcome;
+
+use crate::args::Run;
+use crate::batch::{Batch, Done, Job};
+use crate::error::Failure;
+use crate::watch::Watched;
+use crate::{machine, output, plan, progress};
+
+/// A run that is ready.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    work: Work,
+    json: bool,
+    out: Option<PathBuf>,
+}
+
+/// How it is run.
+#[derive(Debug)]
+enum Work {
+    /// As often as asked, on all cores.
+    Batch(Batch),
+    /// Once, with an eye on every packet.
+    Watched(Box<Watched>),
+}
+
+impl Plan {
+    /// Reads, checks and tries everything.
+    pub(crate) fn new(args: Run) -> Result<Self, Failure> {
+        let scenario = plan::document(Some(&args.file), &args.change)?.scenario()?;
+        args.out.as_deref().map_or(Ok(()), output::folder)?;
+        let work = if args.pcap.is_none() && args.trace.is_none() {
+            let jobs = vec![Job { scenario, point: None }];
+            Work::Batch(Batch::new(jobs, args.runs, args.threads.jobs)?)
+        } else if args.runs.get() > 1 {
+            let message = "--pcap and --trace follow the packets of one run, and --runs asks for several";
+            return Err(Failure::new(message, "leave out --runs; another --seed gives another run"));
+        } else {
+            Work::Watched(Box::new(Watched::new(scenario, args.pcap.as_deref(), args.trace.as_deref())?))
+        };
+        Ok(Self { work, json: args.form.json, out: args.out })
+    }
+
+    /// Runs it and prints it.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let control = progress::control(machine::thread_cpu_s)?;
+        let Done { outcomes, interrupted } = match self.work {
+            Work::Batch(batch) => batch.execute(&control)?,
+            Work::Watched(watched) => watched.execute(&control)?,
+        };
+        if let Some(outcome) = outcomes.first() {
+            output::print_json(&outcome.to_json())?;
+        }
+        plan::complete(interrupted, &runs_done(outcomes.first()))
+    }
+}
+
+fn runs_done(outcome: Option<&Outcome>) -> String {
+    match outcome {
+        None => "nothing had been measured yet".to_owned(),
+        Some(outcome) => format!(
+            "the numbers are those of {} runs, measured from {} s to {} s",
+            outcome.runs, outcome.from_s, outcome.to_s
+        ),
+    }
+}

@@ -1,0 +1,58 @@
+//! `fairlane sweep`: a scenario at every combination of values.
+
+use std::path::PathBuf;
+
+use fairlane_outcome::{Outcomes, Point, PointValue};
+use fairlane_scenario::Vary;
+
+use crate::args::Sweep;
+use crate::batch::{Batch, Done, Job};
+use crate::error::Failure;
+use crate::{machine, output, plan, progress};
+
+/// A sweep that is ready to run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    batch: Batch,
+    json: bool,
+    out: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Reads, checks and tries everything: each point of the sweep too.
+    pub(crate) fn new(args: Sweep) -> Result<Self, Failure> {
+        let document = plan::document(Some(&args.file), &args.change)?;
+        let varies = args.vary.iter().map(|vary| Vary::parse(vary)).collect::<Result<Vec<_>, _>>()?;
+        let mut jobs = Vec::new();
+        for point in document.points(&varies)? {
+            jobs.push(Job { scenario: document.at(&point)?, point: Some(typed(point.settings())) });
+        }
+        let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
+        args.out.as_deref().map_or(Ok(()), output::table)?;
+        Ok(Self { batch, json: args.form.json, out: args.out })
+    }
+
+    /// Runs it and prints it. A point that was interrupted is left out: beside the others it would look like one of them.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let control = progress::control(machine::thread_cpu_s)?;
+        let Done { mut outcomes, interrupted } = self.batch.execute(&control)?;
+        outcomes.retain(|outcome| !outcome.partial);
+        let outcomes = Outcomes { outcomes };
+        output::print_outcomes(&outcomes, interrupted)?;
+        plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "points"))
+    }
+}
+
+/// The point with numbers as numbers, as the scenario file would have them.
+fn typed(settings: &[(String, String)]) -> Point {
+    settings.iter().fold(Point::new(), |point, (key, value)| point.with(key, typed_value(value)))
+}
+
+fn typed_value(text: &str) -> PointValue {
+    match (text.parse::<bool>(), text.parse::<i64>(), text.parse::<f64>()) {
+        (Ok(switch), _, _) => switch.into(),
+        (_, Ok(count), _) => count.into(),
+        (_, _, Ok(ratio)) => ratio.into(),
+        _ => text.into(),
+    }
+}
