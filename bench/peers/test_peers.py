@@ -35,7 +35,15 @@ preset = "ns2-1999"
 [bottleneck]
 rate = "1.5mbit"
 delay = "1ms"
-queue = { kind = "red", limit = "300p", min = "100p", max = "200p", probability = 0.1, weight = 0.002, uniformize = "wait", gentle = true }
+[bottleneck.queue]
+kind = "red"
+limit = "300p"
+min = "100p"
+max = "200p"
+probability = 0.1
+weight = 0.002
+uniformize = "wait"
+gentle = true
 [access]
 rate = "10mbit"
 delay = "500us"
@@ -115,7 +123,7 @@ class Refusing(unittest.TestCase):
     def test_what_is_not_said_or_not_known(self):
         self.refused('preset = "ns2-1999"', "", "tcp.preset is missing")
         self.refused('preset = "ns2-1999"', 'preset = "modern"', "the peers have ns2-1999")
-        self.refused(", gentle = true", "", "gentle is missing")
+        self.refused("gentle = true", "", "gentle is missing")
         self.refused('kind = "red"', 'kind = "choke"', "the peers have droptail and red")
         self.refused('uniformize = "wait"', 'uniformize = "none"', "the peers have")
         self.refused('delay = "500us"', 'delay = "500us"\nqueue = { kind = "red" }', "do not know access.queue")
@@ -160,13 +168,19 @@ class Results(unittest.TestCase):
             },
         )
 
-    def test_cpu_time_is_the_child_s(self):
-        spin = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
+    def test_cost_is_the_child_s(self):
+        spin = "import time\nblock = b'x' * 80_000_000\nwhile time.process_time() < 0.3: pass\nprint('done')"
         output, cpu_s, rss_bytes = run.measure([sys.executable, "-c", spin], 60)
         self.assertEqual(output, b"done\n")
         self.assertGreaterEqual(cpu_s, 0.3)
         self.assertLess(cpu_s, 3.0)
-        self.assertGreater(rss_bytes, 1_000_000)
+        self.assertGreater(rss_bytes, 80_000_000)
+        self.assertLess(rss_bytes, 200_000_000)
+
+    def test_memory_is_not_the_runner_s(self):
+        _, _, rss_bytes = run.measure(["sleep", "0.1"], 60)
+        self.assertGreater(rss_bytes, 100_000)
+        self.assertLess(rss_bytes, 8_000_000)
 
     def test_a_process_that_fails_or_hangs(self):
         with self.assertRaisesRegex(run.Failed, "exit code 3: out of luck"):
