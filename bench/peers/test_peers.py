@@ -1,7 +1,9 @@
 """Tests of the reading of scenario files and results: `python3 -m unittest discover bench/peers`."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import sys
 import tempfile
@@ -35,7 +37,15 @@ preset = "ns2-1999"
 [bottleneck]
 rate = "1.5mbit"
 delay = "1ms"
-queue = { kind = "red", limit = "300p", min = "100p", max = "200p", probability = 0.1, weight = 0.002, uniformize = "wait", gentle = true }
+[bottleneck.queue]
+kind = "red"
+limit = "300p"
+min = "100p"
+max = "200p"
+probability = 0.1
+weight = 0.002
+uniformize = "wait"
+gentle = true
 [access]
 rate = "10mbit"
 delay = "500us"
@@ -115,7 +125,7 @@ class Refusing(unittest.TestCase):
     def test_what_is_not_said_or_not_known(self):
         self.refused('preset = "ns2-1999"', "", "tcp.preset is missing")
         self.refused('preset = "ns2-1999"', 'preset = "modern"', "the peers have ns2-1999")
-        self.refused(", gentle = true", "", "gentle is missing")
+        self.refused("gentle = true", "", "gentle is missing")
         self.refused('kind = "red"', 'kind = "choke"', "the peers have droptail and red")
         self.refused('uniformize = "wait"', 'uniformize = "none"', "the peers have")
         self.refused('delay = "500us"', 'delay = "500us"\nqueue = { kind = "red" }', "do not know access.queue")
@@ -160,13 +170,19 @@ class Results(unittest.TestCase):
             },
         )
 
-    def test_cpu_time_is_the_child_s(self):
-        spin = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
+    def test_cost_is_the_child_s(self):
+        spin = "import time\nblock = b'x' * 80_000_000\nwhile time.process_time() < 0.3: pass\nprint('done')"
         output, cpu_s, rss_bytes = run.measure([sys.executable, "-c", spin], 60)
         self.assertEqual(output, b"done\n")
         self.assertGreaterEqual(cpu_s, 0.3)
         self.assertLess(cpu_s, 3.0)
-        self.assertGreater(rss_bytes, 1_000_000)
+        self.assertGreater(rss_bytes, 80_000_000)
+        self.assertLess(rss_bytes, 200_000_000)
+
+    def test_memory_is_not_the_runner_s(self):
+        _, _, rss_bytes = run.measure(["sleep", "0.1"], 60)
+        self.assertGreater(rss_bytes, 100_000)
+        self.assertLess(rss_bytes, 8_000_000)
 
     def test_a_process_that_fails_or_hangs(self):
         with self.assertRaisesRegex(run.Failed, "exit code 3: out of luck"):
@@ -181,6 +197,104 @@ class Results(unittest.TestCase):
         fairlane, peer = side([1.0, 2.0, 4.0]), side([10.0, 10.0, 12.0])
         self.assertEqual(run.ratio_text(peer, fairlane), "5.0 (3.0..10.0)")
         self.assertEqual(run.ratio_text(fairlane, fairlane), "")
+
+
+class Programs(unittest.TestCase):
+    """A peer's program whose queue, link or counters are not those of the parameters."""
+
+    # Three times the link's rate of CBR: the link is full, DropTail's queue too, and two packets of three are dropped.
+    OVERLOAD = {
+        "bottleneck.rate": "1mbit", "flows.cbr.rate": "3mbit", "flows.ftp.count": 1, "flows.ftp.cc": "newreno",
+        "duration": "40s", "warmup": "20s",
+    }
+
+    def result(self, peer, overrides):
+        with tempfile.TemporaryDirectory() as build:
+            try:
+                program, flag = run.PREPARE[peer](Path(build))
+            except run.Unavailable as missing:
+                self.skipTest(str(missing))
+            side = run.peer_side(peer, program, flag, parse(FIGURE_3, self.OVERLOAD | overrides), run.PAIRS)
+            run.run_once(side, 1, 60)
+        self.assertIsNone(side.failure)
+        return side.samples[0]
+
+    def check_overload(self, peer):
+        full = self.result(peer, {"bottleneck.queue.kind": "droptail"})
+        self.assertAlmostEqual(sum(full.throughput_bps.values()), 1e6, delta=1e3)
+        self.assertAlmostEqual(full.group_drop_percent["udp"], 100 * 2 / 3, delta=0.5)
+        self.assertTrue(299 < full.mean_packets <= 300, full.mean_packets)
+        # RED without a slope above the upper threshold keeps its average there.
+        red = self.result(peer, {"bottleneck.queue.gentle": False})
+        self.assertAlmostEqual(sum(red.throughput_bps.values()), 1e6, delta=1e3)
+        self.assertAlmostEqual(red.mean_packets, 200, delta=2)
+
+    def test_ns2_under_overload(self):
+        self.check_overload("ns2")
+
+    def test_ns3_under_overload(self):
+        self.check_overload("ns3")
+
+
+FAKE = """#!{python}
+import json, sys
+with open({log!r}, "a") as log:
+    log.write({name!r} + " " + sys.argv[-1] + chr(10))
+if {fails_at!r} in sys.argv[-1]:
+    sys.exit("out of luck")
+print(json.dumps({result!r}))
+"""
+FAKE_OUTCOME = {
+    "queues": [{"name": "bottleneck", "arrived": 100, "dropped": {"early": 7}, "mean_packets": 5.0}],
+    "groups": [
+        {"name": "ftp", "throughput_bps": 123.4e3, "drop_ratio": 0.1},
+        {"name": "cbr", "throughput_bps": 456.7e3, "drop_ratio": 0.2},
+    ],
+}
+FAKE_RESULT = {
+    "groups": {
+        "tcp": {"throughput_bps": 222.2e3, "drop_percent": 1.0, "arrived": 1},
+        "udp": {"throughput_bps": 333.3e3, "drop_percent": 2.0, "arrived": 1},
+    },
+    "drop_percent": 3.0, "mean_packets": 4.0, "setup_cpu_s": 0.0,
+}
+
+
+class Comparing(unittest.TestCase):
+    """Runs that do not alternate, or that hide a side's failure."""
+
+    def compare(self, fails_at):
+        """Two seeds of a scenario between two programs that only say who they are."""
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "log")
+            for name, result in (("fairlane", FAKE_OUTCOME), ("peer", FAKE_RESULT)):
+                text = FAKE.format(
+                    python=sys.executable, log=str(log), name=name, result=result,
+                    fails_at=fails_at if name == "fairlane" else "never",
+                )
+                Path(folder, name).write_text(text)
+                Path(folder, name).chmod(0o755)
+            options = run.read_options(["--peer", "ns2", "--runs", "2"])
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown):
+                programs = f"{folder}/fairlane", [f"{folder}/peer"]
+                good = run.compare("100mbit", {}, options, *programs, lambda name, value: [f"{name}={value}"])
+            return good, log.read_text().splitlines(), shown.getvalue()
+
+    def test_the_sides_take_turns_with_the_same_seeds(self):
+        good, order, shown = self.compare("never")
+        self.assertTrue(good)
+        self.assertEqual(order, [f"{name} seed={seed}" for seed in (1, 2) for name in ("fairlane", "peer", "peer")])
+        for number in ("123.4", "456.7", "222.2", "333.3", "7.00", "10 shared host pairs", "rate=100000000"):
+            self.assertIn(number, shown)
+
+    def test_a_side_that_fails_is_named_and_not_tried_again(self):
+        good, order, shown = self.compare("seed=1")
+        self.assertFalse(good)
+        self.assertEqual(order.count("fairlane seed=1") + order.count("fairlane seed=2"), 1)
+        self.assertEqual(len(order), 5)
+        self.assertIn("fairlane: seed 1: exit code 1: out of luck", shown)
+        self.assertIn("222.2", shown)
 
 
 if __name__ == "__main__":
