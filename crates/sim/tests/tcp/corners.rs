@@ -128,8 +128,8 @@ fn sack_rescues_in_every_recovery() {
             "100 again 9 5.00 5.00",
             "200 new 10-14 5.00 5.00",
             "300 new 15-19 5.93 5.00",
-            "400 again 15 2.50 2.50",
-            "500 again 19 2.50 2.50",
+            "400 again 15 2.00 2.00",
+            "500 again 19 2.00 2.00",
         ],
     );
     assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (20, 0));
