@@ -1,6 +1,7 @@
 //! From keys and values to a checked scenario.
 
 mod flows;
+mod memory;
 mod network;
 mod queue;
 mod tcp;
@@ -50,6 +51,7 @@ pub(crate) fn scenario(source: &Source, table: &Table) -> Result<Scenario, Scena
     let tcp = root.get("tcp").map_or(Ok(tcp::default()), |field| tcp::table(&tcp::default(), field.table()?))?;
     let around = flows::Around { network: &network, tcp: &tcp, duration, max_flows };
     let flows = flows::flows(&root, &around)?;
+    memory::check(&root, &network.links, &flows)?;
     Ok(Scenario { name, duration, warmup, seed, nodes: network.nodes, links: network.links, flows })
 }
 

@@ -155,6 +155,24 @@ fn wrong_options_say_which_option_it_was() {
     }
 }
 
+/// SPEC 4.8: as many flows remembered as there are let nothing through.
+#[test]
+fn a_queue_cannot_remember_every_flow() {
+    let mloc = |memory| [("bottleneck.queue.kind", "mloc-choke"), ("bottleneck.queue.memory", memory)];
+    // 32 TCP flows and one UDP flow.
+    assert_eq!(queue_of(&changed(builtin(), &mloc("32")))[0], "mloc-choke");
+    let error = with(builtin(), &mloc("33")).expect_err("33 flows").to_string();
+    assert!(error.starts_with("--set bottleneck.queue.memory=33: bottleneck.queue.memory: 33 flows pass"), "{error}");
+    // Acknowledgements pass on the way back, and UDP has none.
+    let back = |memory| [("bottleneck.reverse.queue.kind", "mloc-choke"), ("bottleneck.reverse.queue.memory", memory)];
+    assert!(with(builtin(), &back("31")).is_ok());
+    let error = with(builtin(), &back("32")).expect_err("32 flows of acknowledgements").to_string();
+    assert!(error.contains("bottleneck.reverse.queue.memory: 32 flows pass"), "{error}");
+    // A single flow and the default of 1.
+    let error = with(general(), &[("links.r1-r2.queue.kind", "mloc-choke")]).expect_err("1 flow");
+    assert_eq!(error.line_column(), Some((7, 13)), "{error}");
+}
+
 #[test]
 fn a_sweep_is_checked_before_it_runs() {
     let vary = |text| Vary::parse(text).unwrap_or_else(|error| panic!("{error}"));
