@@ -11,9 +11,10 @@ use crate::read::network::{LEFT, Network, RIGHT, access};
 use crate::read::{FLOWS, PACKET, RATE, tcp};
 use crate::{route, suggest};
 
-const COMMON_KEYS: [&str; 10] = ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
-const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
-const UDP_KEYS: [&str; 3] = ["rate", "jitter", "ecn"];
+pub(crate) const COMMON_KEYS: [&str; 10] =
+    ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
+pub(crate) const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
+pub(crate) const UDP_KEYS: [&str; 3] = ["rate", "jitter", "ecn"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
     ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),
@@ -44,6 +45,8 @@ const PLANNED_KINDS: [&str; 1] = ["tfrc"];
 const DEFAULT_PACKET: Bytes = Bytes::new(1000);
 /// How long flows take to start when nothing is said, as in the CHOKe papers.
 const STARTS: Duration = Duration::from_millis(1000);
+/// Links on a path: IPv4 lets a packet through as many routers.
+const MOST_HOPS: usize = 255;
 const JITTER: RangeInclusive<f64> = 0.0..=1.0;
 
 /// What a group of flows needs to know of the rest.
@@ -102,6 +105,9 @@ fn group(name: &str, table: Reader<'_>, around: &Around<'_>) -> Result<FlowGroup
     };
     let (start_from, start_to, stop) = times(&table, around.duration)?;
     let path = path(&table, around.network)?;
+    if path.len() > MOST_HOPS {
+        return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
+    }
     let hosts = hosts(&table, around.network.access.as_ref())?;
     Ok(FlowGroup {
         name: name.to_owned(),
