@@ -5,7 +5,7 @@
 //! The two do not send the same segments: ns-2 rounds ssthresh down and forgets the scoreboard at a timeout, and its
 //! Reno refuses a second fast retransmit in a window. From the first difference on other segments are lost. So what is
 //! acknowledged agrees within 10 %; timeouts, of which chance alone moves 150 by 12, within 20 %. Reno at 2 % is left
-//! out: its second fast retransmits save a third of ns-2's timeouts.
+//! out: its second fast retransmits save many of ns-2's timeouts.
 
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
 use fairlane_scenario::{Congestion, Tcp};
