@@ -9,7 +9,8 @@
 //! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, 4 deviations) |
 //!
 //! Ticks fall at multiples of the tick since time 0 for every sender, so senders with the same round trip measure in
-//! step (ns-2 shifts each sender's clock by a random part of a tick). Every sample has the same weight, however many there are in a window (RFC 7323 appendix G would lower it).
+//! step (ns-2 shifts each sender's clock by a random part of a tick). Every sample has the same weight, however many
+//! there are in a window (RFC 7323 appendix G would lower it).
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
