@@ -28,13 +28,14 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that has sent nothing. A window of 0 counts as 1.
+    /// A sender that has sent nothing. A window of 0 counts as 1. Its clock is `ahead` of the common time, which says where the
+    /// ticks fall by which it measures; what is whole ticks makes no difference.
     #[must_use]
-    pub fn new(tcp: &Tcp) -> Self {
+    pub fn new(tcp: &Tcp, ahead: Duration) -> Self {
         Self {
             state: State::new(tcp),
             recovery: Recovery::new(tcp.congestion),
-            rtt: Rtt::new(tcp),
+            rtt: Rtt::new(tcp, ahead),
             timed: None,
             deadline: None,
             timestamps: tcp.timestamps,
