@@ -51,7 +51,7 @@ pub(crate) type Elsewhere = &'static [(&'static str, &'static str)];
 
 impl<'a> Reader<'a> {
     pub(crate) fn root(source: &'a Source, table: &'a Table) -> Self {
-        Self { source, table, origin: &Origin::Whole, path: String::new() }
+        Self { source, table, origin: &Origin::File(0..0), path: String::new() }
     }
 
     /// Refuses keys that are not among `keys`.

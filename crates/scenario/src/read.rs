@@ -69,3 +69,31 @@ fn stem(file: &str) -> &str {
     let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
     file.strip_suffix(".toml").unwrap_or(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    const REFERENCE: &str = include_str!("../../../docs/scenario.md");
+
+    #[test]
+    fn the_reference_names_every_key() {
+        let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS];
+        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &flows::UDP_KEYS];
+        for key in tables.into_iter().chain(flows).flatten() {
+            let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
+            assert!(named, "docs/scenario.md has no row for `{key}`");
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_reference_are_valid() {
+        let examples = REFERENCE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let checked = examples.map(|text| {
+            let scenario = Document::parse("docs/scenario.md", text).and_then(|document| document.scenario());
+            scenario.unwrap_or_else(|error| panic!("{error}"));
+        });
+        assert_eq!(checked.count(), 2);
+    }
+}

@@ -77,3 +77,68 @@ fn head(links: &[Link], hop: Hop) -> usize {
     let link = &links[hop.link];
     if hop.reverse { link.from } else { link.to }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::LinkSide;
+    use fairlane_qdisc::{Duration, Kind, QdiscConfig, Rate};
+
+    fn link(from: usize, to: usize) -> Link {
+        let queue = QdiscConfig::new(Kind::DropTail);
+        let side = LinkSide { rate: Rate::from_bits_per_second(1), delay: Duration::ZERO, queue };
+        Link { name: String::new(), from, to, forward: side.clone(), reverse: side }
+    }
+
+    fn network(ends: &[(usize, usize)]) -> Vec<Link> {
+        ends.iter().map(|(from, to)| link(*from, *to)).collect()
+    }
+
+    /// Every path that visits no node twice, found by trying everything.
+    fn all_paths(links: &[Link], path: &[Hop], visited: &[usize], to: usize) -> Vec<Vec<Hop>> {
+        let here = *visited.last().expect("the start is visited");
+        if here == to {
+            return vec![path.to_vec()];
+        }
+        let leaving = hops(links).filter(|hop| tail(links, *hop) == here && !visited.contains(&head(links, *hop)));
+        let further =
+            |hop: Hop| all_paths(links, &[path, &[hop]].concat(), &[visited, &[head(links, hop)]].concat(), to);
+        leaving.flat_map(further).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_shortest_path_is_the_first_of_the_shortest(
+            ends in prop::collection::vec((0_usize..5, 0_usize..5), 1..8),
+            from in 0_usize..5,
+            to in 0_usize..5,
+        ) {
+            let ends = ends.into_iter().filter(|(from, to)| from != to).collect::<Vec<_>>();
+            let links = network(&ends);
+            prop_assume!(from != to);
+            let numbers = |path: &Vec<Hop>| path.iter().map(|hop| hop.link).collect::<Vec<_>>();
+            let best = all_paths(&links, &[], &[from], to).into_iter().min_by_key(|path| (path.len(), numbers(path)));
+            prop_assert_eq!(shortest(&links, from, to), best);
+        }
+    }
+
+    #[test]
+    fn of_two_links_between_the_same_nodes_the_first_is_taken() {
+        let links = network(&[(0, 1), (1, 0), (1, 2)]);
+        assert_eq!(along(&links, &[1, 0]), Ok(vec![Hop { link: 0, reverse: true }]));
+        assert_eq!(
+            along(&links, &[0, 1, 2]).map(|path| back(&path)),
+            Ok(vec![Hop { link: 2, reverse: true }, Hop { link: 0, reverse: true },])
+        );
+        assert_eq!(along(&links, &[1, 0, 2]), Err((0, 2)));
+    }
+
+    #[test]
+    fn an_island_reaches_itself_only() {
+        let links = network(&[(0, 1), (2, 3)]);
+        assert_eq!(shortest(&links, 0, 3), None);
+        assert_eq!(reachable(&links, 0), [1]);
+    }
+}

@@ -11,9 +11,10 @@ use crate::read::network::{LEFT, Network, RIGHT, access};
 use crate::read::{FLOWS, PACKET, RATE, tcp};
 use crate::{route, suggest};
 
-const COMMON_KEYS: [&str; 10] = ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
-const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
-const UDP_KEYS: [&str; 3] = ["rate", "jitter", "ecn"];
+pub(crate) const COMMON_KEYS: [&str; 10] =
+    ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
+pub(crate) const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
+pub(crate) const UDP_KEYS: [&str; 3] = ["rate", "jitter", "ecn"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
     ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),

@@ -22,6 +22,13 @@ const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(
 /// Ten times the bottleneck of the CHOKe papers.
 const ACCESS_RATE: Rate = Rate::from_bits_per_second(10_000_000);
 
+/// The keys of `[bottleneck]`.
+const BOTTLENECK_KEYS: [&str; 4] = ["rate", "delay", "queue", "reverse"];
+/// The keys of one of `[[links]]`.
+pub(crate) const LINK_KEYS: [&str; 7] = ["name", "from", "to", "rate", "delay", "queue", "reverse"];
+/// The keys of `reverse` and of `access`.
+pub(crate) const SIDE_KEYS: [&str; 3] = ["rate", "delay", "queue"];
+
 const SIDE_ELSEWHERE: Elsewhere = &[
     ("bandwidth", "the rate of a link is called `rate`: rate = \"1mbit\""),
     ("latency", "the propagation delay of a link is called `delay`: delay = \"1ms\""),
@@ -65,7 +72,7 @@ pub(crate) fn network(root: &Reader<'_>) -> Result<Network, ScenarioError> {
 }
 
 fn dumbbell(table: Reader<'_>) -> Result<Network, ScenarioError> {
-    let table = table.only(&["rate", "delay", "queue", "reverse"], SIDE_ELSEWHERE)?;
+    let table = table.only(&BOTTLENECK_KEYS, SIDE_ELSEWHERE)?;
     let (forward, reverse) = sides(&table)?;
     let link = Link { name: BOTTLENECK.to_owned(), from: 0, to: 1, forward, reverse };
     let nodes = vec![LEFT.to_owned(), RIGHT.to_owned()];
@@ -88,7 +95,7 @@ fn general(tables: &[Reader<'_>]) -> Result<Network, ScenarioError> {
 
 /// One of `[[links]]`; a node that has not been named before joins `nodes`.
 fn link(table: Reader<'_>, nodes: &mut Vec<String>) -> Result<Link, ScenarioError> {
-    let table = table.only(&["name", "from", "to", "rate", "delay", "queue", "reverse"], SIDE_ELSEWHERE)?;
+    let table = table.only(&LINK_KEYS, SIDE_ELSEWHERE)?;
     let from = name(&table.need("from", "\"r1\"")?)?;
     let to_field = table.need("to", "\"r2\"")?;
     let to = name(&to_field)?;
@@ -125,14 +132,14 @@ fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
 }
 
 fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError> {
-    let table = table.only(&["rate", "delay", "queue"], SIDE_ELSEWHERE)?;
+    let table = table.only(&SIDE_KEYS, SIDE_ELSEWHERE)?;
     let rate = rate(&table, forward.rate)?;
     Ok(LinkSide { rate, delay: delay(&table, forward.delay)?, queue: queue(&table, rate)? })
 }
 
 /// An access link; what it does not say is as in `base`.
 pub(crate) fn access(base: Option<&Access>, table: Reader<'_>) -> Result<Access, ScenarioError> {
-    let table = table.only(&["rate", "delay", "queue"], SIDE_ELSEWHERE)?;
+    let table = table.only(&SIDE_KEYS, SIDE_ELSEWHERE)?;
     let rate = rate(&table, base.map_or(ACCESS_RATE, |base| base.rate))?;
     let delay = delay(&table, base.map_or(DELAY, |base| base.delay))?;
     let queue = match base {

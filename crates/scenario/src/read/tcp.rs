@@ -17,7 +17,7 @@ const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tc
 const CONGESTIONS: [Congestion; 4] = [Congestion::Tahoe, Congestion::Reno, Congestion::NewReno, Congestion::Sack];
 const PLANNED_CONGESTIONS: [&str; 2] = ["vegas", "cubic"];
 
-const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 11] = [
     "preset",
     "tick",
     "min_rto",
