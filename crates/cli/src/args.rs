@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Kind, Rate};
@@ -192,7 +191,7 @@ pub(crate) struct Change {
     pub(crate) set: Vec<Setting>,
 
     /// Where all randomness comes from [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = NonEmptyStringValueParser::new().try_map(seed))]
+    #[arg(long, value_name = "N", value_parser = seed)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -241,7 +240,7 @@ fn jobs(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(fits).ok_or_else(remedy)
 }
 
-fn seed(text: String) -> Result<u64, String> {
+fn seed(text: &str) -> Result<u64, String> {
     let fits = |number: &u64| i64::try_from(*number).is_ok();
     text.parse().ok().filter(fits).ok_or_else(|| format!("write a whole number from 0 to {}", i64::MAX))
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use fairlane_outcome::Outcomes;
+use fairlane_outcome::tables::write_dir;
 use fairlane_qdisc::{Kind, QdiscConfig};
+use fairlane_report::{PaperNumbers, compare_table};
 use fairlane_scenario::{LinkSide, Scenario};
 
 use crate::args::{Compare, Disciplines};
@@ -44,7 +46,15 @@ impl Plan {
         let control = progress::control(machine::thread_cpu_s)?;
         let Done { outcomes, interrupted } = self.batch.execute(&control)?;
         let outcomes = Outcomes { outcomes };
-        output::print_outcomes(&outcomes, interrupted)?;
+        if let Some(folder) = &self.out {
+            write_dir(folder, &outcomes.outcomes).map_err(Failure::plain)?;
+        }
+        if self.json {
+            output::print_outcomes(&outcomes, interrupted)?;
+        } else if !outcomes.outcomes.is_empty() {
+            let paper = self.as_published.then(PaperNumbers::choke_figure_3);
+            output::print(&compare_table(&outcomes.outcomes, paper.as_ref(), &output::terminal()))?;
+        }
         plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "disciplines"))
     }
 }

@@ -1,6 +1,6 @@
 //! `fairlane explain` and `fairlane qdiscs`: the disciplines themselves.
 
-use fairlane_qdisc::{Explanation, Kind, Origin, ParameterError, QdiscConfig, Rate, Resolved};
+use fairlane_qdisc::{Explanation, Kind, Origin, Parameter, ParameterError, QdiscConfig, Rate, Resolved};
 use serde_json::{Value, json};
 
 use crate::args::{Explain, Qdiscs, Setting};
@@ -16,7 +16,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     if args.form.json {
         output::print_json(&format!("{:#}", explanation_json(&explanation, args.rate)))
     } else {
-        output::print(&explanation_text(&explanation, args.rate, output::width()))
+        output::print(&explanation_text(&explanation, args.rate, output::terminal().width))
     }
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn list(args: &Qdiscs) -> Result<(), Failure> {
         let kinds: Vec<Value> = Kind::ALL.into_iter().map(kind_json).collect();
         output::print_json(&format!("{:#}", Value::from(kinds)))
     } else {
-        let width = output::width();
+        let width = output::terminal().width;
         output::print(&Kind::ALL.map(|kind| kind_text(kind, width)).join("\n"))
     }
 }
@@ -38,11 +38,9 @@ fn config(kind: Kind, parameters: &[Setting]) -> Result<QdiscConfig, ParameterEr
 fn explanation_text(explanation: &Explanation, rate: Rate, width: usize) -> String {
     let kind = explanation.kind;
     let mut text = heading(kind, &format!("{kind} on a link of {rate}"), width);
-    let rows: Vec<[String; 4]> = explanation.parameters.iter().map(row).collect();
-    if !rows.is_empty() {
-        text += "\n";
-        text += &columns(["parameter", "value", "from", "meaning"], &rows, width);
-    }
+    let rows: Vec<[String; 3]> = explanation.parameters.iter().map(row).collect();
+    text += "\n";
+    text += &columns(&rows, width);
     for (title, lines) in [("What follows", &explanation.consequences), ("What looks wrong", &explanation.warnings)] {
         if !lines.is_empty() {
             text += &format!("\n{title}\n");
@@ -57,29 +55,34 @@ fn heading(kind: Kind, title: &str, width: usize) -> String {
     let mut text = format!("{title}\n");
     text += &paragraph(kind.summary(), "  ", "  ", width);
     text += &paragraph(&source(kind), "  Source: ", "    ", width);
-    text + &paragraph(kind.needs(), "  State: ", "    ", width)
+    text + &paragraph(kind.needs(), "  Keeps: ", "    ", width)
 }
 
 fn source(kind: Kind) -> String {
-    kind.year().map_or_else(|| kind.source().to_owned(), |year| format!("{} ({year})", kind.source()))
+    match kind.year() {
+        Some(year) if !kind.source().contains(&year.to_string()) => format!("{}, {year}", kind.source()),
+        _ => kind.source().to_owned(),
+    }
 }
 
-fn row(parameter: &Resolved) -> [String; 4] {
+/// Key, value, and under each other where the value comes from and what it means.
+fn row(parameter: &Resolved) -> [String; 3] {
     let from = match parameter.origin {
         Origin::Given => "given".to_owned(),
         Origin::Default(why) => format!("default: {why}"),
         Origin::Derived(rule) => format!("derived: {rule}"),
     };
-    [parameter.key.to_owned(), parameter.value.clone(), from, parameter.meaning.to_owned()]
+    [parameter.key.to_owned(), parameter.value.clone(), format!("{from}\n{}", parameter.meaning)]
 }
 
 fn kind_text(kind: Kind, width: usize) -> String {
-    let mut text = heading(kind, kind.name(), width);
-    for parameter in kind.parameters() {
-        let words = format!("{}; {} (default {})", parameter.meaning, parameter.domain.describe(), parameter.default);
-        text += &columns(["", ""], &[[parameter.key.to_owned(), words]], width);
-    }
-    text
+    let rows: Vec<[String; 2]> = kind.parameters().iter().map(parameter_row).collect();
+    heading(kind, kind.name(), width) + &columns(&rows, width)
+}
+
+fn parameter_row(parameter: &Parameter) -> [String; 2] {
+    let takes = parameter.domain.describe();
+    [parameter.key.to_owned(), format!("{}; {takes} (default {})", parameter.meaning, parameter.default)]
 }
 
 fn explanation_json(explanation: &Explanation, rate: Rate) -> Value {
@@ -109,14 +112,7 @@ fn resolved_json(parameter: &Resolved) -> Value {
 }
 
 fn kind_json(kind: Kind) -> Value {
-    let parameters: Vec<Value> = kind.parameters().iter().map(|parameter| {
-        json!({
-            "key": parameter.key,
-            "takes": parameter.domain.describe(),
-            "default": parameter.default,
-            "meaning": parameter.meaning,
-        })
-    });
+    let parameters: Vec<Value> = kind.parameters().iter().map(parameter_json).collect();
     json!({
         "kind": kind.name(),
         "summary": kind.summary(),
@@ -124,5 +120,14 @@ fn kind_json(kind: Kind) -> Value {
         "year": kind.year(),
         "state": kind.needs(),
         "parameters": parameters,
+    })
+}
+
+fn parameter_json(parameter: &Parameter) -> Value {
+    json!({
+        "key": parameter.key,
+        "takes": parameter.domain.describe(),
+        "default": parameter.default,
+        "meaning": parameter.meaning,
     })
 }

@@ -15,6 +15,7 @@ mod plan;
 mod progress;
 mod run;
 mod sweep;
+mod trace;
 mod watch;
 
 use std::process::ExitCode;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use fairlane_outcome::Outcomes;
 
-use crate::error::Failure;
+use fairlane_report::Terminal;
+
+use crate::error::{Failure, colour};
 
 /// The width of what is printed where there is no terminal, in columns.
 const WIDTH: usize = 100;
@@ -34,9 +36,11 @@ pub(crate) fn print_outcomes(outcomes: &Outcomes, partial: bool) -> Result<(), F
     print_json(&format!("{tree:#}"))
 }
 
-/// How wide the terminal is.
-pub(crate) fn width() -> usize {
-    terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH, |(width, _)| usize::from(width.0))
+/// What tables are printed on.
+pub(crate) fn terminal() -> Terminal {
+    let stdout = io::stdout();
+    let width = terminal_size::terminal_size_of(&stdout).map_or(WIDTH, |(width, _)| usize::from(width.0));
+    Terminal { width, colour: colour(&stdout) }
 }
 
 /// Makes sure that `path` is a folder where files can be made.
@@ -57,7 +61,9 @@ pub(crate) fn table(path: &Path) -> Result<(), Failure> {
         let message = format!("{}: the ending says how a table is written, and this one does not", path.display());
         return Err(Failure::new(message, "end it in .csv or .parquet"));
     }
-    file(path)
+    file(path)?;
+    // The table is made beside the file and then takes its place.
+    try_file_in(parent(path)?)
 }
 
 /// Makes sure that a file can be written to `path`.
@@ -69,10 +75,14 @@ pub(crate) fn file(path: &Path) -> Result<(), Failure> {
         let opened = OpenOptions::new().append(true).open(path);
         return opened.map(drop).map_err(|error| Failure::write(path, &error));
     }
+    try_file_in(parent(path)?)
+}
+
+fn parent(path: &Path) -> Result<&Path, Failure> {
     match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => try_file_in(Path::new(".")),
-        Some(parent) => try_file_in(parent),
-        None => Err(Failure::new(format!("{} names no file", path.display()), "name a file")),
+        Some(parent) if parent.as_os_str().is_empty() => Ok(Path::new(".")),
+        Some(parent) => Ok(parent),
+        None => Err(Failure::new(format!("\"{}\" names no file", path.display()), "name a file")),
     }
 }
 

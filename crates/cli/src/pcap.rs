@@ -106,7 +106,7 @@ impl Capture {
         let Some(flow) = self.flows.get(event.flow as usize) else { return Ok(()) };
         let path = if event.kind == PacketKind::Ack { &flow.back } else { &flow.path };
         let Some(hops) = path.iter().position(|link| *link == event.link) else { return Ok(()) };
-        let mut headers = headers(flow, event, hops)?;
+        let mut headers = headers(flow, event, hops);
         headers.truncate(event.bytes as usize);
         let at = Duration::from_nanos(event.at.as_nanos());
         self.writer.write_packet(&PcapPacket::new(at, event.bytes, &headers)).map(drop)
@@ -121,19 +121,19 @@ fn refused(path: &Path, error: &PcapError) -> Failure {
 }
 
 /// The headers of the packet that has entered `hops` links between nodes before this one.
-fn headers(flow: &Flow, event: &PacketEvent, hops: usize) -> Result<Vec<u8>, std::io::Error> {
-    let mut bytes = Vec::with_capacity(Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN);
+fn headers(flow: &Flow, event: &PacketEvent, hops: usize) -> Vec<u8> {
     let length = u16::try_from(event.bytes).unwrap_or(u16::MAX);
-    ip(flow, event, hops, length).write(&mut bytes)?;
+    let mut bytes = ip(flow, event, hops, length).to_bytes().to_vec();
     let ports = (FIRST_PORT + (event.flow % PORTS) as u16, DISCARD);
     if flow.tcp {
-        tcp(flow, event, ports).write(&mut bytes)?;
+        bytes.extend_from_slice(&tcp(flow, event, ports).to_bytes());
     } else {
         let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
         // Checksum 0 says that there is none (RFC 768).
-        UdpHeader { source_port: ports.0, destination_port: ports.1, length, checksum: 0 }.write(&mut bytes)?;
+        let header = UdpHeader { source_port: ports.0, destination_port: ports.1, length, checksum: 0 };
+        bytes.extend_from_slice(&header.to_bytes());
     }
-    Ok(bytes)
+    bytes
 }
 
 fn ip(flow: &Flow, event: &PacketEvent, hops: usize, length: u16) -> Ipv4Header {

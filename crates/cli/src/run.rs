@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use fairlane_outcome::Outcome;
+use fairlane_outcome::tables::write_dir;
+
+use fairlane_report::run_report;
 
 use crate::args::Run;
 use crate::batch::{Batch, Done, Job};
@@ -51,8 +54,15 @@ impl Plan {
             Work::Batch(batch) => batch.execute(&control)?,
             Work::Watched(watched) => watched.execute(&control)?,
         };
+        if let Some(folder) = &self.out {
+            write_dir(folder, &outcomes).map_err(Failure::plain)?;
+        }
         if let Some(outcome) = outcomes.first() {
-            output::print_json(&outcome.to_json())?;
+            if self.json {
+                output::print_json(&outcome.to_json())?;
+            } else {
+                output::print(&run_report(outcome, &output::terminal()))?;
+            }
         }
         plan::complete(interrupted, &runs_done(outcomes.first()))
     }

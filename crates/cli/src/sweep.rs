@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use fairlane_outcome::tables::write_file;
 use fairlane_outcome::{Outcomes, Point, PointValue};
+use fairlane_report::sweep_table;
 use fairlane_scenario::Vary;
 
 use crate::args::Sweep;
@@ -38,7 +40,14 @@ impl Plan {
         let Done { mut outcomes, interrupted } = self.batch.execute(&control)?;
         outcomes.retain(|outcome| !outcome.partial);
         let outcomes = Outcomes { outcomes };
-        output::print_outcomes(&outcomes, interrupted)?;
+        if let Some(file) = &self.out {
+            write_file(file, &outcomes.outcomes).map_err(Failure::plain)?;
+        }
+        if self.json {
+            output::print_outcomes(&outcomes, interrupted)?;
+        } else if !outcomes.outcomes.is_empty() {
+            output::print(&sweep_table(&outcomes.outcomes, &output::terminal()))?;
+        }
         plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "points"))
     }
 }

@@ -11,6 +11,7 @@ use crate::batch::{self, Done};
 use crate::error::Failure;
 use crate::machine::{Watch, peak_rss_bytes, thread_cpu_s};
 use crate::pcap::Capture;
+use crate::trace::Trace;
 use crate::{output, progress};
 
 /// A scenario and the files that its packets are written to.
@@ -18,6 +19,7 @@ use crate::{output, progress};
 pub(crate) struct Watched {
     scenario: Scenario,
     capture: Option<Capture>,
+    trace: Option<Trace>,
 }
 
 impl Watched {
@@ -30,13 +32,14 @@ impl Watched {
         pcap.map_or(Ok(()), output::file)?;
         trace.map_or(Ok(()), output::table)?;
         let capture = pcap.map(|path| Capture::create(path, &scenario)).transpose()?;
-        Ok(Self { scenario, capture })
+        let trace = trace.map(|path| Trace::create(path, &scenario)).transpose()?;
+        Ok(Self { scenario, capture, trace })
     }
 
     /// Runs it once. What has been written is complete up to where it was interrupted.
     pub(crate) fn execute(self, control: &Control) -> Result<Done, Failure> {
-        let Self { scenario, capture } = self;
-        let mut watchers = Watchers { capture, control };
+        let Self { scenario, capture, trace } = self;
+        let mut watchers = Watchers { capture, trace, control };
         let (watch, cpu_before) = (Watch::start(), thread_cpu_s());
         let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut watchers));
         watchers.finish()?;
@@ -53,21 +56,24 @@ impl Watched {
 
 struct Watchers<'c> {
     capture: Option<Capture>,
+    trace: Option<Trace>,
     control: &'c Control,
 }
 
 impl Watchers<'_> {
     /// Ends the files, or says why one of them could not be written.
     fn finish(self) -> Result<(), Failure> {
-        self.capture.map_or(Ok(()), Capture::finish)
+        self.capture.map_or(Ok(()), Capture::finish)?;
+        self.trace.map_or(Ok(()), Trace::finish)
     }
 }
 
 impl Observer for Watchers<'_> {
     fn packet(&mut self, event: &PacketEvent) {
         self.capture.packet(event);
+        self.trace.packet(event);
         // Without its file the rest of the run is for nothing.
-        if self.capture.as_ref().is_some_and(Capture::failed) {
+        if self.capture.as_ref().is_some_and(Capture::failed) || self.trace.as_ref().is_some_and(Trace::failed) {
             self.control.stop();
         }
     }
