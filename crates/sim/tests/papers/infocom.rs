@@ -29,9 +29,9 @@ fn figure_3_who_gets_the_link() {
     within("UDP kbit/s", throughput(&choke, "cbr"), 1e-3, 210.0..=290.0);
     within("TCP kbit/s", throughput(&choke, "ftp"), 1e-3, 700.0..=1000.0);
     within("utilisation", choke.queues[0].utilisation, 1.0, 0.98..=1.0);
-    // ns-2 with a CHOKe added has 240 ± 2 kbit/s and a mean queue of 127 packets.
+    // ns-2 with a CHOKe added has 240 ± 1 kbit/s and a mean queue of 130 packets.
     within("UDP kbit/s, as in ns-2", throughput(&choke, "cbr"), 1e-3, 230.0..=250.0);
-    within("mean queue, as in ns-2", choke.queues[0].mean_packets, 1.0, 120.0..=134.0);
+    within("mean queue, as in ns-2", choke.queues[0].mean_packets, 1.0, 127.0..=134.0);
 }
 
 /// Figure 4: under CHOKe each TCP flow is close to the ideal share; the technical report gives their mean, 23.4 kbit/s.
@@ -54,6 +54,7 @@ fn why_packets_are_dropped() {
     let matches = part_dropped_for(&outcome, "cbr", &[Reason::MatchArrival, Reason::MatchVictim]);
     let random = part_dropped_for(&outcome, "ftp", &[Reason::Early, Reason::Forced]);
     println!("matches {matches} of UDP's drops, random {random} of TCP's");
+    // ns-2 with a CHOKe added has 96.0 % and 65.0 %.
     assert!((0.75..=0.97).contains(&matches), "{matches} of UDP's drops are matches");
     assert!((0.55..=0.85).contains(&random), "{random} of TCP's drops are random");
 }
@@ -84,7 +85,12 @@ fn figure_5_red() {
         within("UDP dropped in %, as in ns-2", drop_ratio(&outcome, "cbr"), 100.0, ns2 - 3.0..=ns2 + 3.0);
         if rate >= 3000 {
             let excess = 100.0 * (1.0 - 1000.0 / f64::from(rate));
-            within("UDP dropped in %, all that does not fit", drop_ratio(&outcome, "cbr"), 100.0, excess - 4.0..=excess + 4.0);
+            within(
+                "UDP dropped in %, all that does not fit",
+                drop_ratio(&outcome, "cbr"),
+                100.0,
+                excess - 4.0..=excess + 4.0,
+            );
         }
     }
 }
@@ -136,6 +142,9 @@ fn figure_10_self_adjusting() {
         let adaptive = measure("choke-fig10", &[("flows.cbr.rate", rate)]);
         let four = measure("choke-fig9", &[("flows.cbr.rate", rate), ("bottleneck.queue.candidates", "4")]);
         let (adaptive, four) = (kbits(&adaptive, "ftp"), kbits(&four, "ftp"));
-        assert!((adaptive - four).abs() <= 100.0, "at {rate}: TCP has {adaptive} kbit/s, and {four} with four candidates");
+        assert!(
+            (adaptive - four).abs() <= 100.0,
+            "at {rate}: TCP has {adaptive} kbit/s, and {four} with four candidates"
+        );
     }
 }

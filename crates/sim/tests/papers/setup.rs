@@ -21,7 +21,10 @@ pub(crate) fn measure(name: &str, settings: &[(&str, &str)]) -> Outcome {
     println!("{name} {settings:?}");
     for queue in &outcome.queues {
         let mean = queue.mean_packets.mean;
-        println!("  {:<10} {:<14} mean {mean:6.1} packets, link busy {:.4}", queue.name, queue.kind, queue.utilisation.mean);
+        println!(
+            "  {:<10} {:<14} mean {mean:6.1} packets, link busy {:.4}",
+            queue.name, queue.kind, queue.utilisation.mean
+        );
         for group in &queue.groups {
             println!(
                 "    {:<10} {:7.1} ± {:4.1} kbit/s, {:5.2} % dropped, {:.3} of the queue",
