@@ -212,7 +212,7 @@ fn qdiscs_lists_them_all() {
     let text = printed(&["qdiscs"]);
     for kind in Kind::ALL {
         assert!(text.lines().any(|line| line == kind.name()), "{kind}");
-        assert!(text.contains(&kind.parameters()[0].key));
+        assert!(text.contains(kind.parameters()[0].key));
     }
 }
 
