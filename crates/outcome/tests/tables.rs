@@ -186,3 +186,34 @@ fn interrupted_trace_can_be_read() {
     }
     assert!(TraceWriter::create(&place.path().join("trace.pcap")).is_err());
 }
+
+/// Would catch a column or key that the documentation does not describe.
+#[test]
+fn documentation_names_every_column_and_key() {
+    let page = include_str!("../../../docs/outcome.md");
+    let outcomes = [Outcome::from_runs(&[common::run()]).unwrap()];
+    let tables = [
+        tables::queues(&outcomes).unwrap(),
+        tables::flows(&outcomes).unwrap(),
+        tables::groups(&outcomes).unwrap(),
+        tables::queue_flows(&outcomes).unwrap(),
+        tables::delay_histogram(&outcomes).unwrap(),
+    ];
+    let columns = tables.iter().flat_map(|table| table.schema().fields().to_vec());
+    let mut names: Vec<String> = columns.map(|field| field.name().clone()).collect();
+    collect_keys(&serde_json::from_str(&outcomes[0].to_json()).unwrap(), &mut names);
+    assert!(names.len() > 100);
+    for name in names {
+        let name = name.strip_suffix("_ci95").unwrap_or(&name);
+        let name = name.strip_prefix("dropped_").unwrap_or(name);
+        assert!(page.contains(&format!("`{name}`")), "`{name}` is not described");
+    }
+}
+
+fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        keys.push(key.clone());
+        collect_keys(value, keys);
+    }
+    value.as_array().into_iter().flatten().for_each(|value| collect_keys(value, keys));
+}

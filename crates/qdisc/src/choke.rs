@@ -282,6 +282,13 @@ impl<P: Packet> Choke<P> {
         (None, !tabled)
     }
 
+    /// Prepares the next arrival's draw, if it will have one.
+    fn anticipate(&self) {
+        if matches!(self.source, Source::Random | Source::Linux) && self.stage() == Stage::Compare {
+            self.buffer.fifo.anticipate(&self.draws);
+        }
+    }
+
     /// RED's stage. A flow that was tried by the table is not tried again, only forced.
     fn red_stage(&mut self, packet: &P, early: bool) -> Verdict {
         let backlog = self.buffer.fifo.packets();
@@ -334,6 +341,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         let (reason, early) = self.choke(now, flow, fate);
         if let Some(reason) = reason {
             self.buffer.discard(now, packet, reason, fate);
+            self.anticipate();
             return;
         }
         let verdict = self.red_stage(&packet, early);
@@ -341,6 +349,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         if let (true, Remembered::Last(last)) = (admitted, &mut self.remembered) {
             last.insert(now, flow);
         }
+        self.anticipate();
     }
 
     fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<P>) -> Option<P> {

@@ -3,7 +3,9 @@
 use fairlane_outcome::Outcome;
 
 use crate::PaperNumbers;
-use crate::summary::{NOTHING, group_names, heading, legend, with_bottlenecks, with_groups, with_jain, with_shares};
+use crate::summary::{
+    NOTHING, group_names, heading, labels, legend, with_bottlenecks, with_groups, with_jain, with_shares,
+};
 use crate::table::{Look, Table, Terminal};
 
 /// One row for each discipline: what each group got, how equally, and what the queue did; with `paper`, the paper's
@@ -29,14 +31,4 @@ pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, termina
         text += &terminal.line(&format!("paper: {}", paper.source), Look::Faint);
     }
     text
-}
-
-/// What tells the outcomes apart: the discipline, and the engine where there are several.
-fn labels(outcomes: &[Outcome]) -> Vec<String> {
-    let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
-    let label = |outcome: &Outcome| {
-        let kind = outcome.bottleneck().map_or("–", |queue| queue.kind.as_str());
-        if engines { format!("{kind} ({})", outcome.engine) } else { kind.to_owned() }
-    };
-    outcomes.iter().map(label).collect()
 }

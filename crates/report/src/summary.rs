@@ -38,15 +38,30 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
 /// How the groups look in a bar, and what each would have if all flows had the same.
 pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) -> String {
     let Some(outcome) = outcomes.first() else { return String::new() };
-    let all: u64 = outcome.groups.iter().map(|group| group.flows).sum();
     let entry = |(index, name): (usize, &&str)| {
         let flows = outcome.group(name).map_or(0, |group| group.flows);
-        let fair = if all > 0 { flows as f64 / all as f64 } else { 0.0 };
+        let fair = fair_share(outcome, name);
         let noun = if flows == 1 { "flow" } else { "flows" };
         let text = format!("{} {name}: {flows} {noun}, fair share {}", fill(index), percent(fair));
         (text, Look::Group(index))
     };
     terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>())
+}
+
+/// The group's part of everything if every flow had the same, 0 to 1.
+pub(crate) fn fair_share(outcome: &Outcome, name: &str) -> f64 {
+    let all: u64 = outcome.groups.iter().map(|group| group.flows).sum();
+    outcome.group(name).map_or(0.0, |group| if all > 0 { group.flows as f64 / all as f64 } else { 0.0 })
+}
+
+/// What tells the outcomes apart: the discipline, and the engine where there are several.
+pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
+    let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
+    let label = |outcome: &Outcome| {
+        let kind = outcome.bottleneck().map_or("–", |queue| queue.kind.as_str());
+        if engines { format!("{kind} ({})", outcome.engine) } else { kind.to_owned() }
+    };
+    outcomes.iter().map(label).collect()
 }
 
 /// A column's text: the numbers of `field`, in one unit; nothing where an outcome has none.

@@ -162,9 +162,9 @@ impl Table {
     pub(crate) fn print(&self, terminal: &Terminal) -> String {
         let total = terminal.columns();
         // What a row is about may take half of the width; the numbers need the other.
-        let keys: Vec<usize> = self.keys.iter().map(|key| key.width().min(total / 2 / self.keys.len())).collect();
-        let beside: usize = keys.iter().map(|width| width + GAP).sum();
-        let room = total - beside.min(total / 2 + GAP);
+        let most = (total / 2).checked_div(self.keys.len()).unwrap_or(0).saturating_sub(GAP).max(1);
+        let keys: Vec<usize> = self.keys.iter().map(|key| key.width().min(most)).collect();
+        let room = total.saturating_sub(keys.iter().map(|width| width + GAP).sum()).max(1);
         let mut tables = Vec::new();
         let mut rest = self.columns.as_slice();
         while !rest.is_empty() {

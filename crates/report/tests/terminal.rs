@@ -59,3 +59,83 @@ fn run_with_many_flows() {
 fn sweep_usual() {
     insta::assert_snapshot!(sweep_table(&swept(), &plain(120)));
 }
+
+/// Nothing is longer than the terminal, whatever its width, nor with names of wide characters and control characters.
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let paper = PaperNumbers::choke_figure_3();
+    let mut odd = compared(2);
+    odd[0].scenario =
+        "一条不响应拥塞的流\x1b[2J 与三十二条 TCP 流共享一条一兆比特每秒的链路，持续一百二十秒钟整".to_owned();
+    odd[1].groups[0].name = "a name that is far too long to stand in any column of any table whatsoever".to_owned();
+    odd[2].queues[0].kind = "队列管理".repeat(20);
+    for width in 60..=200 {
+        let terminal = plain(width);
+        let mut pages = vec![
+            compare_table(&compared(5), Some(&paper), &terminal),
+            compare_table(&odd, Some(&paper), &terminal),
+            sweep_table(&swept(), &terminal),
+            sweep_table(&odd, &terminal),
+            run_report(&outcome(&CHOKE, 200, 3), &terminal),
+        ];
+        pages.extend(odd.iter().map(|outcome| run_report(outcome, &terminal)));
+        for line in pages.iter().flat_map(|page| page.lines()) {
+            assert!(line.width() <= width, "{} columns of {width}: {line}", line.width());
+            assert!(!line.contains('\x1b') && line.trim_end() == line, "{line:?}");
+        }
+    }
+}
+
+/// Every number is there on a narrow terminal too, only further below.
+#[test]
+fn narrow_terminals_lose_nothing() {
+    let numbers = |page: &str| {
+        let mut numbers: Vec<String> =
+            page.split([' ', '\n']).filter(|word| word.parse::<f64>().is_ok()).map(str::to_owned).collect();
+        numbers.sort();
+        numbers
+    };
+    let page = |width| run_report(&outcome(&CHOKE, 6, 1), &plain(width));
+    assert!(numbers(&page(200)).len() > 60);
+    assert_eq!(numbers(&page(60)), numbers(&page(200)));
+}
+
+/// Colour changes how it looks, not what it says.
+#[test]
+fn colour_only_adds_escape_sequences() {
+    let coloured = Terminal { width: 100, colour: true };
+    for (with, without) in [
+        (compare_table(&compared(5), None, &coloured), compare_table(&compared(5), None, &plain(100))),
+        (run_report(&outcome(&CHOKE, 6, 1), &coloured), run_report(&outcome(&CHOKE, 6, 1), &plain(100))),
+    ] {
+        let mut parts = with.split('\x1b');
+        let first = parts.next().unwrap_or_default().to_owned();
+        let rest: String = parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect();
+        assert!(with.contains("\x1b[36m") && with.matches("\x1b[0m").count() * 2 == with.matches('\x1b').count());
+        assert_eq!(first + &rest, without);
+    }
+}
+
+/// Zero of everything must print, and never as NaN.
+#[test]
+fn nothing_measured_prints_without_nan() {
+    assert_eq!(compare_table(&[], None, &plain(80)), "Nothing was measured.\n");
+    assert_eq!(sweep_table(&[], &plain(80)), "Nothing was measured.\n");
+    let mut bare = outcome(&CHOKE, 2, 1);
+    bare.queues.clear();
+    bare.flows.clear();
+    let mut idle = outcome(&CHOKE, 2, 1);
+    idle.queues[0].arrived = fairlane_outcome::Estimate::default();
+    idle.groups.clear();
+    idle.partial = true;
+    for outcomes in [vec![bare.clone()], vec![idle.clone(), bare]] {
+        for page in [
+            compare_table(&outcomes, Some(&PaperNumbers::choke_figure_3()), &plain(80)),
+            sweep_table(&outcomes, &plain(0)),
+            run_report(&outcomes[0], &plain(80)),
+        ] {
+            assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+        }
+    }
+    assert!(run_report(&idle, &plain(80)).contains("Interrupted"));
+}

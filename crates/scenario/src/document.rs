@@ -101,6 +101,31 @@ impl Document {
         self.assign(key, value, &format!("--set {key}={value}").into())
     }
 
+    /// The keys of the queues that a comparison of disciplines changes, such as `bottleneck.queue` or
+    /// `links.r1-r2.reverse.queue`: those of links that the file describes, and a dumbbell's bottleneck in any case.
+    #[must_use]
+    pub fn queues(&self) -> Vec<String> {
+        let links = match self.root.get("links").map(|entry| &entry.node.data) {
+            Some(Data::Array(nodes)) => nodes.as_slice(),
+            _ => &[],
+        };
+        let named = links.iter().filter_map(|node| Some((format!("links.{}", table_name(node)?), node)));
+        let bottleneck = self.root.get("bottleneck").map(|entry| ("bottleneck".to_owned(), &entry.node));
+        let mut queues = Vec::new();
+        for (path, node) in named.chain(bottleneck) {
+            let Data::Table(link) = &node.data else { continue };
+            if path == "bottleneck" || link.get("queue").is_some() {
+                queues.push(format!("{path}.queue"));
+            }
+            if let Some(Data::Table(reverse)) = link.get("reverse").map(|entry| &entry.node.data)
+                && reverse.get("queue").is_some()
+            {
+                queues.push(format!("{path}.reverse.queue"));
+            }
+        }
+        queues
+    }
+
     /// Every point of a sweep: all combinations of the values of `varies`, the last one varying fastest. Each has been
     /// checked, so that a long sweep does not stop in its middle.
     ///

@@ -1,6 +1,7 @@
 //! From keys and values to a checked scenario.
 
 mod flows;
+mod memory;
 mod network;
 mod queue;
 mod tcp;
@@ -50,16 +51,20 @@ pub(crate) fn scenario(source: &Source, table: &Table) -> Result<Scenario, Scena
     let tcp = root.get("tcp").map_or(Ok(tcp::default()), |field| tcp::table(&tcp::default(), field.table()?))?;
     let around = flows::Around { network: &network, tcp: &tcp, duration, max_flows };
     let flows = flows::flows(&root, &around)?;
+    memory::check(&root, &network.links, &flows)?;
     Ok(Scenario { name, duration, warmup, seed, nodes: network.nodes, links: network.links, flows })
 }
 
 fn times(root: &Reader<'_>) -> Result<(Duration, Duration), ScenarioError> {
-    let duration = root.need("duration", "\"120s\"")?.unit_in(&DURATION)?;
+    let lasts = root.need("duration", "\"120s\"")?;
+    let duration = lasts.unit_in(&DURATION)?;
     let Some(field) = root.get("warmup") else { return Ok((duration, Duration::ZERO)) };
     let warmup: Duration = field.unit()?;
     if warmup >= duration {
-        let message = format!("{} leaves nothing to measure: the scenario lasts {duration}", field.written());
-        return Err(field.error(message).with_help("make `warmup` shorter than `duration`"));
+        // A shorter run asked for on the command line is what does not fit the file.
+        let place = if lasts.is_given() { lasts } else { field };
+        let message = format!("a warm-up of {warmup} leaves nothing to measure of a duration of {duration}");
+        return Err(place.error(message).with_help("make `warmup` shorter than `duration`"));
     }
     Ok((duration, warmup))
 }

@@ -124,7 +124,7 @@ const DUMBBELL_CASES: &[Case] = &[
     ("rate = \"2mbit\"", "rate = \"2mbit\"\njitter = ‸\"10%\"", &["flows.cbr.jitter: ", "plain number"]),
     ("preset = \"ns2-1999\"", "delayed_ack = ‸\"1s\"", &["tcp.delayed_ack: ", "500ms"]),
     // Contradictions.
-    ("\"20s\"", "‸\"120s\"", &["warmup: ", "nothing to measure", "120s", "shorter"]),
+    ("\"20s\"", "‸\"120s\"", &["warmup: ", "warm-up of 120s", "nothing to measure", "duration of 120s", "shorter"]),
     ("count = 32", "count = ‸1000000", &["flows.ftp.count: ", "1000000 flows", "100000", "max_flows = 1000000"]),
     ("\"0s..1s\"", "‸\"200s\"", &["flows.ftp.start: ", "\"200s\"", "after the end", "120s"]),
     ("\"0s..1s\"", "‸\"0s..200s\"", &["flows.ftp.start: ", "after the end"]),
@@ -198,6 +198,18 @@ fn the_files_under_test_are_valid() {
     for text in [DUMBBELL, GENERAL] {
         check(text).unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+#[test]
+fn a_path_is_no_longer_than_a_packets_time_to_live() {
+    let chain = |links: usize| {
+        let link = |i: usize| format!("[[links]]\nfrom = \"n{i}\"\nto = \"n{}\"\nrate = \"1mbit\"\n", i + 1);
+        let links = (0..links).map(link).collect::<String>() + &format!("[[flows]]\nto = \"n{links}\"\n");
+        check(&format!("duration = \"1s\"\n{links}name = \"a\"\nkind = \"tcp\"\nfrom = \"n0\"\n"))
+    };
+    assert_eq!(chain(255).map(|scenario| scenario.flows[0].path.len()).ok(), Some(255));
+    let error = chain(256).expect_err("too long").to_string();
+    assert!(error.contains("flows.a: the path has 256 links"), "{error}");
 }
 
 #[test]

@@ -103,6 +103,23 @@ fn a_queue_that_the_file_does_not_describe_can_be_chosen() {
 }
 
 #[test]
+fn a_comparison_changes_the_queues_that_the_file_describes() {
+    assert_eq!(builtin().queues(), ["bottleneck.queue"]);
+    assert_eq!(general().queues(), ["links.r1-r2.queue"]);
+    let both = GENERAL.replace("rate = \"1mbit\"", "rate = \"1mbit\"\nreverse = { queue = { kind = \"red\" } }");
+    let mut both = Document::parse("test.toml", &both).unwrap();
+    assert_eq!(both.queues(), ["links.r1-r2.queue", "links.r1-r2.reverse.queue"]);
+    for queue in both.queues() {
+        both.set(&format!("{queue}.kind"), "gchoke").unwrap_or_else(|error| panic!("{error}"));
+    }
+    let link = both.scenario().unwrap_or_else(|error| panic!("{error}")).links.remove(0);
+    assert_eq!([link.forward.queue.kind(), link.reverse.queue.kind()], [Kind::Gchoke; 2]);
+    let bare =
+        Document::parse("test.toml", "[bottleneck]\nrate = \"1mbit\"\n[[links]]\nfrom = \"a\"\nto = \"b\"").unwrap();
+    assert_eq!(bare.queues(), ["bottleneck.queue"]);
+}
+
+#[test]
 fn wrong_options_say_which_option_it_was() {
     for (key, value, parts) in [
         ("flows.cbr.rate", "2", &["bare number", "mbit"][..]),
@@ -119,24 +136,41 @@ fn wrong_options_say_which_option_it_was() {
         ("bottleneck.queue", "red", &["`bottleneck.queue` is a table", "bottleneck.queue.kind"]),
         ("bottleneck.rate.x", "1", &["`rate` is a value"]),
         ("bottleneck.queue.kind", "codel", &["not implemented in this version"]),
-        ("bottleneck.queue.max", "50p", &["bottleneck.queue.m", "min"]),
+        ("bottleneck.queue.max", "50p", &["bottleneck.queue.max: min: ", "50p"]),
         ("bottleneck.queue.colour", "red", &["choke has no parameter \"colour\""]),
         ("colour", "red", &["there is no key \"colour\""]),
         ("colour.of.it", "red", &["there is no key \"colour\""]),
-        ("warmup", "120s", &["nothing to measure"]),
+        ("warmup", "120s", &["warmup: ", "nothing to measure"]),
+        ("duration", "10s", &["duration: ", "warm-up of 20s", "nothing to measure"]),
         ("", "1", &["is not a key"]),
         ("a..b", "1", &["is not a key"]),
     ] {
         let Err(error) = with(builtin(), &[(key, value)]) else { panic!("{key}={value} is not refused") };
         let shown = error.to_string();
-        if key != "bottleneck.queue.max" {
-            assert!(shown.starts_with(&format!("--set {key}={value}: ")), "{shown}");
-            assert_eq!(error.line_column(), None);
-        }
+        assert!(shown.starts_with(&format!("--set {key}={value}: ")), "{shown}");
+        assert_eq!(error.line_column(), None);
         for part in parts {
             assert!(shown.contains(part), "{part:?} is not in: {shown}");
         }
     }
+}
+
+/// SPEC 4.8: as many flows remembered as there are let nothing through.
+#[test]
+fn a_queue_cannot_remember_every_flow() {
+    let mloc = |memory| [("bottleneck.queue.kind", "mloc-choke"), ("bottleneck.queue.memory", memory)];
+    // 32 TCP flows and one UDP flow.
+    assert_eq!(queue_of(&changed(builtin(), &mloc("32")))[0], "mloc-choke");
+    let error = with(builtin(), &mloc("33")).expect_err("33 flows").to_string();
+    assert!(error.starts_with("--set bottleneck.queue.memory=33: bottleneck.queue.memory: 33 flows pass"), "{error}");
+    // Acknowledgements pass on the way back, and UDP has none.
+    let back = |memory| [("bottleneck.reverse.queue.kind", "mloc-choke"), ("bottleneck.reverse.queue.memory", memory)];
+    assert!(with(builtin(), &back("31")).is_ok());
+    let error = with(builtin(), &back("32")).expect_err("32 flows of acknowledgements").to_string();
+    assert!(error.contains("bottleneck.reverse.queue.memory: 32 flows pass"), "{error}");
+    // A single flow and the default of 1.
+    let error = with(general(), &[("links.r1-r2.queue.kind", "mloc-choke")]).expect_err("1 flow");
+    assert_eq!(error.line_column(), Some((7, 13)), "{error}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn interval(rate: Rate, group: &FlowGroup) -> Duration {
 impl Flow {
     pub(crate) fn new(id: u32, group: &FlowGroup, routes: Routes, seed: Seed) -> Self {
         let ends = match &group.traffic {
-            Traffic::Tcp(tcp) => Ends::Tcp(Connection::new(tcp)),
+            Traffic::Tcp(tcp) => Ends::Tcp(Connection::new(tcp, seed)),
             Traffic::Udp(udp) => Ends::Udp(Pacer::new(udp, seed)),
         };
         Self {
@@ -275,9 +275,9 @@ impl Flow {
 }
 
 impl Connection {
-    fn new(tcp: &Tcp) -> Self {
+    fn new(tcp: &Tcp, seed: Seed) -> Self {
         Self {
-            sender: Sender::new(tcp),
+            sender: Sender::new(tcp, part(tcp.tick.as_nanos(), seed.stream("clock").unit())),
             receiver: Receiver::new(tcp),
             ack_bytes: wire_bytes(tcp.ack),
             ecn: tcp.ecn,

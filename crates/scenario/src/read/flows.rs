@@ -45,6 +45,8 @@ const PLANNED_KINDS: [&str; 1] = ["tfrc"];
 const DEFAULT_PACKET: Bytes = Bytes::new(1000);
 /// How long flows take to start when nothing is said, as in the CHOKe papers.
 const STARTS: Duration = Duration::from_millis(1000);
+/// Links on a path: IPv4 lets a packet through as many routers.
+const MOST_HOPS: usize = 255;
 const JITTER: RangeInclusive<f64> = 0.0..=1.0;
 
 /// What a group of flows needs to know of the rest.
@@ -103,6 +105,9 @@ fn group(name: &str, table: Reader<'_>, around: &Around<'_>) -> Result<FlowGroup
     };
     let (start_from, start_to, stop) = times(&table, around.duration)?;
     let path = path(&table, around.network)?;
+    if path.len() > MOST_HOPS {
+        return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
+    }
     let hosts = hosts(&table, around.network.access.as_ref())?;
     Ok(FlowGroup {
         name: name.to_owned(),

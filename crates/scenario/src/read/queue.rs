@@ -94,10 +94,14 @@ fn parameters(table: &Reader<'_>, config: &mut QdiscConfig, given: bool) -> Resu
     Ok(())
 }
 
-/// An error of the queue as a whole, at the parameter that it names if that was written.
+/// An error of the queue as a whole: at the command line's option that made it, if there is one, else at the parameter
+/// that it names if that was written.
 fn refused(table: &Reader<'_>, error: &ParameterError) -> ScenarioError {
-    match table.get(error.key()) {
-        Some(field) => field.error(error.message()),
-        None => table.error(error.to_string()),
+    let named = table.get(error.key());
+    let option = table.fields().map(|(_, field)| field).find(Field::is_given);
+    match (named, option) {
+        (Some(named), option) if named.is_given() || option.is_none() => named.error(error.message()),
+        (_, Some(option)) => option.error(error.to_string()),
+        (_, None) => table.error(error.to_string()),
     }
 }

@@ -96,7 +96,7 @@ impl Ranges {
     }
 
     /// The ranges, from the highest down.
-    pub(super) fn from_highest(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(super) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
         self.0.iter().rev().copied()
     }
 }

@@ -141,7 +141,7 @@ impl Receiver {
         let mut blocks = SackBlocks::default();
         if self.sack && !self.early.is_empty() {
             let recent = self.recent.iter().flatten().filter_map(|seq| self.early.holding(*seq));
-            for (start, end) in recent.chain(self.early.from_highest()) {
+            for (start, end) in recent.chain(self.early.descending()) {
                 if !blocks.as_slice().contains(&(start, end)) {
                     blocks.push(start, end);
                 }

@@ -12,6 +12,7 @@ impl Law for Reno {
     }
 
     fn decrease(&self, segments: f64) -> f64 {
-        segments / 2.0
+        // Whole segments, as BSD, ns-2 and Linux count them: half of 5 is 2. At the small windows of a crowded link this is felt.
+        (segments / 2.0).floor()
     }
 }

@@ -8,8 +8,8 @@
 //! | BSD's and ns-2's | one tick | ticks that the clock counted between segment and acknowledgement, at least 1 | mean + 4 deviations, at least 2 ticks |
 //! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, 4 deviations) |
 //!
-//! Ticks fall at multiples of the tick since time 0 for every sender, so senders with the same round trip measure in
-//! step. Every sample has the same weight, however many there are in a window (RFC 7323 appendix G would lower it).
+//! Each sender has a clock of its own, as hosts have and as ns-2 has it: the caller says where its ticks fall. Every sample
+//! has the same weight, however many there are in a window (RFC 7323 appendix G would lower it).
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
@@ -19,6 +19,8 @@ use fairlane_scenario::Tcp;
 pub(super) struct Rtt {
     /// Nanoseconds in a unit.
     unit: u64,
+    /// How far the clock is ahead of the common time, in nanoseconds: this says where its ticks fall.
+    ahead: u64,
     /// The clock's granularity in units.
     granularity: u64,
     /// The smallest timeout, in nanoseconds.
@@ -37,13 +39,14 @@ pub(super) struct Rtt {
 
 impl Rtt {
     /// Nothing measured so far.
-    pub(super) fn new(tcp: &Tcp) -> Self {
+    pub(super) fn new(tcp: &Tcp, ahead: Duration) -> Self {
         // A clock without granularity would let a timeout of zero fire for ever.
         let tick = tcp.tick.as_nanos().max(1);
         let (unit, granularity, least) =
             if tcp.timestamps { (1, tick, tick) } else { (tick, 1, tick.saturating_mul(2)) };
         Self {
             unit,
+            ahead: ahead.as_nanos() % unit,
             granularity,
             floor: tcp.min_rto.as_nanos().max(least),
             ceiling: tcp.max_rto.as_nanos().max(tick),
@@ -57,7 +60,8 @@ impl Rtt {
     /// A segment sent at `sent` has been acknowledged at `now`, and was not sent a second time (Karn) or carried a
     /// timestamp. Backoff ends here.
     pub(super) fn sample(&mut self, sent: Time, now: Time) {
-        let units = (now.as_nanos() / self.unit).saturating_sub(sent.as_nanos() / self.unit);
+        let reading = |at: Time| at.as_nanos().saturating_add(self.ahead) / self.unit;
+        let units = reading(now).saturating_sub(reading(sent));
         // The bound keeps eight times the mean inside an i64 whatever the clock says.
         let measured = units.clamp(1, 1 << 56) as i64;
         if self.mean8 == 0 {
@@ -118,7 +122,7 @@ mod tests {
     /// Catches rounding of the interval instead of counting ticks, and any other order of the fixed-point steps.
     #[test]
     fn counts_ticks_as_bsd() {
-        let mut rtt = Rtt::new(&Tcp::ns2_1999(Congestion::Reno, 300));
+        let mut rtt = Rtt::new(&Tcp::ns2_1999(Congestion::Reno, 300), Duration::ZERO);
         assert_eq!(timeout_ms(&rtt), 6_000);
         // 50 ms with no tick between counts 1. mean8 8, deviation4 2: 1 + 2 ticks.
         rtt.sample(ms(20), ms(70));
@@ -144,7 +148,7 @@ mod tests {
     fn follows_rfc_6298_with_timestamps() {
         let mut tcp = Tcp::modern(Congestion::Sack, 300);
         tcp.min_rto = Duration::ZERO;
-        let mut rtt = Rtt::new(&tcp);
+        let mut rtt = Rtt::new(&tcp, Duration::ZERO);
         assert_eq!(rtt.mean(), None);
         assert_eq!(timeout_ms(&rtt), 1_000);
         rtt.sample(ms(0), ms(100));
@@ -161,26 +165,19 @@ mod tests {
     #[test]
     fn keeps_to_the_floor_and_the_ceiling() {
         let mut tcp = Tcp::modern(Congestion::Sack, 300);
-        let mut rtt = Rtt::new(&tcp);
+        let mut rtt = Rtt::new(&tcp, Duration::ZERO);
         rtt.sample(ms(0), ms(10));
         assert_eq!(timeout_ms(&rtt), 200);
         tcp.max_rto = Duration::from_millis(150);
-        let mut capped = Rtt::new(&tcp);
+        let mut capped = Rtt::new(&tcp, Duration::ZERO);
         capped.sample(ms(0), ms(10));
         assert_eq!(timeout_ms(&capped), 150);
         tcp.tick = Duration::from_millis(300);
         tcp.max_rto = Duration::from_millis(60_000);
         tcp.timestamps = false;
-        tcp.min_rto = Duration::ZERO;
-        // Two ticks, whatever the minimum.
-        assert_eq!(timeout_ms(&Rtt { base: 0, ..Rtt::new(&tcp) }.sampled(ms(0), ms(1))), 900);
-    }
-
-    impl Rtt {
-        fn sampled(mut self, sent: Time, now: Time) -> Self {
-            self.sample(sent, now);
-            self
-        }
+        tcp.initial_rto = Duration::ZERO;
+        // Two ticks, whatever is asked for.
+        assert_eq!(timeout_ms(&Rtt::new(&tcp, Duration::ZERO)), 600);
     }
 
     /// Catches a backoff that ends early, goes on for ever or outlives a sample.
@@ -188,7 +185,7 @@ mod tests {
     fn backs_off_to_64_times_and_recovers() {
         let mut tcp = Tcp::ns2_1999(Congestion::Reno, 300);
         tcp.initial_rto = Duration::from_millis(500);
-        let mut rtt = Rtt::new(&tcp);
+        let mut rtt = Rtt::new(&tcp, Duration::ZERO);
         for factor in [1, 2, 4, 8, 16, 32, 64, 64] {
             assert_eq!(timeout_ms(&rtt), 500 * factor);
             rtt.back_off();
@@ -205,7 +202,7 @@ mod tests {
             (tcp.tick, tcp.min_rto, tcp.max_rto, tcp.initial_rto) =
                 (Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::ZERO);
             tcp.timestamps = timestamps;
-            let mut rtt = Rtt::new(&tcp);
+            let mut rtt = Rtt::new(&tcp, Duration::ZERO);
             for (sent, now) in [(5, 3), (0, u64::MAX), (u64::MAX, 0), (0, u64::MAX), (7, 7)] {
                 rtt.sample(Time::from_nanos(sent), Time::from_nanos(now));
                 rtt.back_off();

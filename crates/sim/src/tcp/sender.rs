@@ -28,13 +28,14 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that has sent nothing. A window of 0 counts as 1.
+    /// A sender that has sent nothing. A window of 0 counts as 1. Its clock is `ahead` of the common time, which says where the
+    /// ticks fall by which it measures; what is whole ticks makes no difference.
     #[must_use]
-    pub fn new(tcp: &Tcp) -> Self {
+    pub fn new(tcp: &Tcp, ahead: Duration) -> Self {
         Self {
             state: State::new(tcp),
             recovery: Recovery::new(tcp.congestion),
-            rtt: Rtt::new(tcp),
+            rtt: Rtt::new(tcp, ahead),
             timed: None,
             deadline: None,
             timestamps: tcp.timestamps,
@@ -68,8 +69,7 @@ impl Sender {
         } else if news && self.state.max > self.state.una {
             self.state.dupacks = self.state.dupacks.saturating_add(1);
             if self.recovery.on_duplicate(&mut self.state) {
-                self.restart_timer(now);
-                self.resend_first(now, network);
+                self.repair(now, network);
             }
         }
         // RFC 3168 6.1.2: once a window.
@@ -87,8 +87,7 @@ impl Sender {
         self.timeouts += 1;
         self.recovery.on_timeout(&mut self.state);
         self.rtt.back_off();
-        self.restart_timer(now);
-        self.resend_first(now, network);
+        self.repair(now, network);
         self.fill(now, network);
     }
 
@@ -177,6 +176,14 @@ impl Sender {
         }
     }
 
+    /// Begins to repair a loss.
+    fn repair(&mut self, now: Time, network: &mut impl Network) {
+        // The wait for the repair is no part of a round trip: BSD and ns-2 give up whatever they were timing.
+        self.timed = None;
+        self.restart_timer(now);
+        self.resend_first(now, network);
+    }
+
     fn resend_first(&mut self, now: Time, network: &mut impl Network) {
         self.state.next = self.state.next.max(self.state.una + 1);
         self.transmit(now, self.state.una, network);
@@ -187,8 +194,8 @@ impl Sender {
         let cwr = self.state.cwr && !retransmission;
         if retransmission {
             self.retransmissions += 1;
-            // Karn: an acknowledgement could be for either copy. BSD and ns-2 give up whatever they were timing.
-            self.timed = None;
+            // Karn: an acknowledgement could be for either copy.
+            self.timed = self.timed.filter(|(timed, _)| *timed != seq);
         } else {
             self.state.max = seq + 1;
             self.state.cwr &= !cwr;

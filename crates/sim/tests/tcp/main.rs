@@ -5,6 +5,7 @@ mod chaos;
 mod corners;
 mod ecn;
 mod law;
+mod ns2;
 mod path;
 mod receiver;
 mod recovery;

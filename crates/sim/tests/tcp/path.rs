@@ -73,7 +73,7 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 impl Path {
     pub(crate) fn new(tcp: &Tcp, round_trip: Duration) -> Self {
         Self {
-            sender: Sender::new(tcp),
+            sender: Sender::new(tcp, Duration::ZERO),
             receiver: Receiver::new(tcp),
             now: Time::ZERO,
             half: Duration::from_nanos(round_trip.as_nanos() / 2),

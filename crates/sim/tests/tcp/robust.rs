@@ -1,6 +1,6 @@
 //! Acknowledgements that no honest receiver sends.
 
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
 use fairlane_scenario::{Congestion, Tcp};
 use fairlane_sim::tcp::{Ack, Network, Receiver, SackBlocks, Segment, Sender};
@@ -30,7 +30,7 @@ fn ack(next: u32, blocks: &[(u32, u32)]) -> Ack {
 #[test]
 fn ignores_blocks_that_cannot_be() {
     let mut network = Count::default();
-    let mut sender = Sender::new(&era(Sack, 10));
+    let mut sender = Sender::new(&era(Sack, 10), Duration::ZERO);
     sender.start(Time::ZERO, &mut network);
     for _ in 0..5 {
         for block in [(7, 5), (5, 5), (5, 11), (u32::MAX, 0), (0, 4)] {
@@ -45,7 +45,7 @@ fn ignores_blocks_that_cannot_be() {
 #[test]
 fn ignores_acknowledgements_before_it_has_sent() {
     let mut network = Count::default();
-    let mut sender = Sender::new(&era(Reno, 10));
+    let mut sender = Sender::new(&era(Reno, 10), Duration::ZERO);
     for next in [0, 0, 0, 0, 1] {
         sender.on_ack(Time::ZERO, &ack(next, &[]), &mut network);
     }
@@ -59,7 +59,7 @@ fn takes_a_window_of_zero_for_one() {
     let mut network = Count::default();
     let mut tcp = era(Reno, 0);
     tcp.window = 0;
-    Sender::new(&tcp).start(Time::ZERO, &mut network);
+    Sender::new(&tcp, Duration::ZERO).start(Time::ZERO, &mut network);
     assert_eq!(network.0, 1);
     assert!(Receiver::new(&tcp).on_segment(Time::ZERO, 0, Time::ZERO, false, false).new);
 }
@@ -87,7 +87,7 @@ proptest! {
     ) {
         let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
         tcp.ecn = ecn;
-        let (mut sender, mut receiver, mut network) = (Sender::new(&tcp), Receiver::new(&tcp), Count::default());
+        let (mut sender, mut receiver, mut network) = (Sender::new(&tcp, Duration::ZERO), Receiver::new(&tcp), Count::default());
         sender.start(Time::ZERO, &mut network);
         for (kind, number, nanos, flag) in calls {
             let now = Time::from_nanos(nanos);

@@ -1,0 +1,55 @@
+//! Nothing is allocated on the packet path once the queue has been as full as it gets.
+
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+
+/// Would catch a table, a list of candidates or a ring that grows with time or with the number of flows.
+#[test]
+fn nothing_is_allocated_after_warm_up() -> Result<(), ParameterError> {
+    for kind in Kind::ALL {
+        let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(1) };
+        let mut config = QdiscConfig::new(kind).with("limit", "300p")?;
+        if kind == Kind::Xchoke {
+            config.set("age", "1s".into())?;
+        }
+        let mut queue = config.build(&host)?;
+        let mut chance = host.seed.stream("arrivals");
+        let mut now = Time::ZERO;
+        let mut work = |arrivals: u32| {
+            for _ in 0..arrivals {
+                // From idle to overload and back, a heavy flow and a hundred thousand others.
+                let overload = 1 + chance.below(12);
+                for _ in 0..chance.below(40) {
+                    let flow = if chance.below(2) == 0 { 0 } else { u64::from(chance.below(100_000)) };
+                    queue.enqueue(now, SimplePacket::new(flow, 1000), &mut ());
+                    now += Duration::from_millis(1);
+                    if chance.below(overload) == 0 {
+                        queue.dequeue(now, &mut ());
+                    }
+                }
+                if chance.below(20) == 0 {
+                    while queue.dequeue(now, &mut ()).is_some() {}
+                }
+            }
+        };
+        work(10_000);
+        let measured = allocation_counter::measure(|| work(10_000));
+        assert_eq!(measured.count_total, 0, "{kind}");
+    }
+    Ok(())
+}
+
+/// Would catch memory taken in advance: a limit of millions costs nothing until it is used.
+#[test]
+fn a_large_limit_is_free() -> Result<(), ParameterError> {
+    for kind in Kind::ALL {
+        let config = QdiscConfig::new(kind).with("limit", "16777216p")?;
+        let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(1) };
+        let mut queue = Ok(());
+        let measured = allocation_counter::measure(|| {
+            queue = config.build(&host).map(|mut queue| queue.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ()));
+        });
+        assert_eq!(queue, Ok(()));
+        assert!(measured.bytes_max < 20_000, "{kind}: {}", measured.bytes_max);
+    }
+    Ok(())
+}

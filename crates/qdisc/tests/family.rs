@@ -1,0 +1,454 @@
+//! What the disciplines promise as a family: equalities between them, published laws, and behaviour at the edges.
+
+use fairlane_qdisc::{
+    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Stream,
+    Time,
+};
+
+type Outcome = Result<(), ParameterError>;
+
+/// What became of each packet, by its id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Trace {
+    dropped: Vec<(u64, Reason)>,
+    marked: Vec<(u64, Reason)>,
+    departed: Vec<SimplePacket>,
+}
+
+impl Fate<SimplePacket> for Trace {
+    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
+        self.dropped.push((packet.id, reason));
+    }
+    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
+        self.marked.push((packet.id, reason));
+    }
+}
+
+impl Trace {
+    fn drops(&self, reason: Reason) -> usize {
+        self.dropped.iter().filter(|(_, why)| *why == reason).count()
+    }
+}
+
+fn config(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscConfig, ParameterError> {
+    given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))
+}
+
+fn build(kind: Kind, given: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
+    config(kind, given)?.build(&Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(11) })
+}
+
+/// Runs 20,000 arrivals at `load` packets a departure, of the flows that `flow` says, and then empties the queue.
+fn run(queue: &mut AnyQdisc<SimplePacket>, load: u32, mut flow: impl FnMut(u64, &mut Stream) -> u64) -> Trace {
+    let mut chance = Seed::new(21).stream("arrivals");
+    let mut trace = Trace::default();
+    let mut now = Time::ZERO;
+    for id in 0..20_000 {
+        let mut packet = SimplePacket::new(flow(id, &mut chance), 1000).with_id(id);
+        packet.ecn_capable = id % 3 == 0;
+        queue.enqueue(now, packet, &mut trace);
+        now += Duration::from_millis(8);
+        if chance.below(load) == 0 {
+            let packet = queue.dequeue(now, &mut trace);
+            trace.departed.extend(packet);
+        }
+    }
+    while let Some(packet) = queue.dequeue(now, &mut trace) {
+        trace.departed.push(packet);
+    }
+    trace
+}
+
+const PAPER: [(&str, &str); 3] = [("limit", "300p"), ("min", "100p"), ("max", "200p")];
+
+/// One heavy flow of half the arrivals, and 32 others.
+fn mixed(_id: u64, chance: &mut Stream) -> u64 {
+    if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(32)) }
+}
+
+/// SPEC 20.7: three ways to say one candidate.
+#[test]
+fn one_candidate_is_one_candidate() -> Outcome {
+    let plain = run(&mut build(Kind::Choke, &PAPER)?, 2, mixed);
+    let geometric = config(Kind::Gchoke, &PAPER)?.with("maxcomp", 1)?;
+    let adaptive = config(Kind::ChokeAdaptive, &PAPER)?.with("regions", 1)?.with("candidates_rule", "2i-1")?;
+    let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(11) };
+    assert!(plain.drops(Reason::MatchArrival) > 1000);
+    assert_eq!(plain.drops(Reason::MatchArrival), plain.drops(Reason::MatchVictim));
+    assert_eq!(plain, run(&mut geometric.build(&host)?, 2, mixed));
+    assert_eq!(plain, run(&mut adaptive.build(&host)?, 2, mixed));
+    Ok(())
+}
+
+/// SPEC 20.8: where no two packets are of one flow, every CHOKe is RED.
+#[test]
+fn choke_among_strangers_is_red() -> Outcome {
+    let given = [PAPER[0], PAPER[1], PAPER[2], ("ecn", "true"), ("probability", "0.3")];
+    let red = run(&mut build(Kind::Red, &given)?, 2, |id, _| id);
+    assert!(red.drops(Reason::Early) > 100 && red.marked.len() > 100);
+    for kind in [Kind::Choke, Kind::ChokeAdaptive, Kind::FrontChoke, Kind::BackChoke, Kind::Xchoke, Kind::Gchoke] {
+        assert_eq!(red, run(&mut build(kind, &given)?, 2, |id, _| id), "{kind}");
+    }
+    Ok(())
+}
+
+/// SPEC 4.1 (iii) and 4.4: a flow alone takes a packet of its own with every arrival, above `max` too.
+#[test]
+fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
+    // The average is slow: the flow fills the queue to its limit of 40 before it is noticed.
+    for (above_max, matched) in [("true", 40), ("false", 0)] {
+        let given = [("limit", "40p"), ("min", "10p"), ("max", "20p"), ("weight", "0.01")];
+        let mut queue =
+            build(Kind::Choke, &[given[0], given[1], given[2], given[3], ("compare_above_max", above_max)])?;
+        let mut trace = Trace::default();
+        for _ in 0..40 {
+            queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
+        }
+        // Strangers find no room and raise the average above `max`.
+        for flow in 0..500 {
+            queue.enqueue(Time::ZERO, SimplePacket::new(1000 + flow, 1000), &mut ());
+        }
+        assert!(queue.average().is_some_and(|average| average > 39.0));
+        for _ in 0..40 {
+            queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
+        }
+        assert_eq!((trace.drops(Reason::MatchVictim), trace.drops(Reason::MatchArrival)), (matched, matched));
+        assert_eq!(trace.drops(Reason::Forced), 40 - matched);
+        assert_eq!(queue.packets(), 40 - matched);
+    }
+    let mut queue = build(Kind::Choke, &[("limit", "300p"), ("min", "10p"), ("max", "200p"), ("weight", "1")])?;
+    let mut trace = Trace::default();
+    for _ in 0..11 {
+        queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
+    }
+    assert_eq!((queue.packets(), trace.dropped.len()), (11, 0));
+    // Eleven are queued: one arrival takes one with it, ten are not above `min`, and so on.
+    for admitted in [10, 11, 10, 11, 10] {
+        queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
+        assert_eq!(queue.packets(), admitted);
+    }
+    Ok(())
+}
+
+/// SPEC 4.7: a burst of one flow is hit by Back CHOKe on every second packet; Front takes the heads of the flow.
+#[test]
+fn front_and_back_compare_with_the_ends() -> Outcome {
+    let given = [("limit", "300p"), ("min", "5p"), ("max", "200p"), ("weight", "1"), ("probability", "0.000001")];
+    let mut back = build(Kind::BackChoke, &given)?;
+    let mut front = build(Kind::FrontChoke, &given)?;
+    let mut trace = Trace::default();
+    for flow in [7, 7, 3, 7, 2, 1, 0, 4] {
+        back.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut trace);
+        front.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut trace);
+    }
+    assert!(trace.dropped.is_empty());
+    let mut backlog = Vec::new();
+    for _ in 0..6 {
+        back.enqueue(Time::ZERO, SimplePacket::new(9, 1000), &mut trace);
+        backlog.push(back.packets());
+    }
+    assert_eq!(backlog, [9, 8, 9, 8, 9, 8]);
+    backlog.clear();
+    for _ in 0..4 {
+        front.enqueue(Time::ZERO, SimplePacket::new(7, 1000), &mut trace);
+        backlog.push(front.packets());
+    }
+    // Two heads are of the flow; the third packet is not.
+    assert_eq!(backlog, [7, 6, 7, 8]);
+    Ok(())
+}
+
+/// SPEC 4.8 and 20.9.
+#[test]
+fn mloc_remembers_the_last_flows() -> Outcome {
+    let given = [("limit", "40p")];
+    let forgetful = run(&mut build(Kind::MlocChoke, &[("limit", "40p"), ("memory", "0")])?, 2, mixed);
+    assert_eq!(forgetful, run(&mut build(Kind::DropTail, &given)?, 2, mixed));
+    // Memory for all but one of five flows is a strict round robin; for all five it shuts the queue.
+    let five = |_: u64, chance: &mut Stream| u64::from(chance.below(5));
+    let robin = run(&mut build(Kind::MlocChoke, &[("limit", "40000p"), ("memory", "4")])?, 1, five);
+    assert!(robin.departed.len() > 1000);
+    let turns: Vec<u64> = robin.departed.iter().map(|packet| packet.flow).collect();
+    assert!(turns.windows(6).all(|turn| turn[0] == turn[5] && !turn[1..5].contains(&turn[0])));
+    let shut = run(&mut build(Kind::MlocChoke, &[("limit", "40p"), ("memory", "5")])?, 1, five);
+    assert_eq!(shut.departed.len(), 5);
+    Ok(())
+}
+
+/// SPEC 19.2: with memory of one flow the share of flow i is proportional to l_i (L - l_i).
+#[test]
+fn mloc_shares_follow_the_chain() -> Outcome {
+    let rates = [1_u32, 1, 1, 7];
+    let mut queue = build(Kind::MlocChoke, &[("limit", "1000p"), ("memory", "1")])?;
+    let mut chance = Seed::new(2).stream("arrivals");
+    let mut admitted = [0_u32; 4];
+    for _ in 0..200_000 {
+        let flow = [0, 1, 2, 3, 3, 3, 3, 3, 3, 3][chance.below(10) as usize];
+        queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ());
+        if let Some(packet) = queue.dequeue(Time::ZERO, &mut ()) {
+            admitted[packet.flow as usize] += 1;
+        }
+    }
+    let all: u32 = admitted.iter().sum();
+    let weight = |rate: u32| f64::from(rate * (10 - rate));
+    let whole: f64 = rates.iter().map(|&rate| weight(rate)).sum();
+    for (count, rate) in admitted.into_iter().zip(rates) {
+        let (share, expected) = (f64::from(count) / f64::from(all), weight(rate) / whole);
+        assert!((share - expected).abs() < 0.006, "{share} {expected}");
+    }
+    Ok(())
+}
+
+/// SPEC 4.10 and appendix D: losses an arrival of a flow that holds 0.3 of the buffer.
+#[test]
+fn gchoke_loses_as_expected() -> Outcome {
+    for (maxcomp, expected) in [("1", 0.6), ("2", 0.69), ("5", 0.72753)] {
+        let given = [
+            ("limit", "30000p"),
+            ("min", "19999p"),
+            ("max", "30000p"),
+            ("weight", "1"),
+            ("probability", "0.000001"),
+            ("maxcomp", maxcomp),
+        ];
+        let (mut losses, mut arrivals) = (0, 0);
+        let mut queue = build(Kind::Gchoke, &given)?;
+        for _ in 0..40 {
+            while queue.dequeue(Time::ZERO, &mut ()).is_some() {}
+            for n in 0..20_000_u64 {
+                let flow = if n % 10 < 3 { 0 } else { 1 + n };
+                queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ());
+            }
+            let mut trace = Trace::default();
+            for n in 0..250_u64 {
+                // A stranger first where a packet was taken, so that the average stays above `min`.
+                while queue.packets() < 20_000 {
+                    queue.enqueue(Time::ZERO, SimplePacket::new(1_000_000 + n, 1000), &mut ());
+                }
+                queue.enqueue(Time::ZERO, SimplePacket::new(0, 1000), &mut trace);
+            }
+            arrivals += 250;
+            losses += trace.dropped.len();
+        }
+        let mean = losses as f64 / f64::from(arrivals);
+        assert!((mean - expected).abs() < 0.03, "{maxcomp}: {mean} {expected}");
+    }
+    Ok(())
+}
+
+/// SPEC 19.4, one flow of any load among strangers: with h its share of the buffer, its share of the link is
+/// zL/(1+zL) and its load that over 1-2h, where z = (1-2h)/(1-h) and L = -ln z.
+#[test]
+fn choke_shares_follow_the_leaky_buffer() -> Outcome {
+    for heavy in [20, 50, 80] {
+        let given = [("limit", "8000p"), ("min", "1000p"), ("max", "4000p"), ("probability", "0.000001")];
+        let mut queue = build(Kind::Choke, &given)?;
+        let mut chance = Seed::new(6).stream("arrivals");
+        let (mut held, mut queued, mut sent, mut left, mut left_heavy) = (0.0, 0.0, 0, 0, 0);
+        let mut backlog = 0_i64;
+        for id in 0..400_000_u64 {
+            let flow = if chance.below(100) < heavy { 0 } else { 1 + id };
+            let (before, victims) = (queue.packets(), queue.counters().dropped(Reason::MatchVictim).packets);
+            queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ());
+            backlog -= (queue.counters().dropped(Reason::MatchVictim).packets - victims) as i64;
+            backlog += i64::from(flow == 0 && queue.packets() > before);
+            let measured = id > 100_000;
+            sent += u64::from(measured && flow == 0);
+            if queue.packets() > 2000 {
+                let packet = queue.dequeue(Time::ZERO, &mut ());
+                let is_heavy = packet.is_some_and(|packet| packet.flow == 0);
+                backlog -= i64::from(is_heavy);
+                left += u64::from(measured);
+                left_heavy += u64::from(measured && is_heavy);
+            }
+            if measured {
+                held += backlog as f64;
+                queued += queue.packets() as f64;
+            }
+        }
+        let h = held / queued;
+        let z = (1.0 - 2.0 * h) / (1.0 - h);
+        let l = -libm::log(z);
+        let share = z * l / (1.0 + z * l);
+        let (measured_share, measured_load) = (left_heavy as f64 / left as f64, sent as f64 / left as f64);
+        assert!((measured_share - share).abs() < 0.02, "{heavy}: {measured_share} {share}");
+        assert!((measured_load * (1.0 - 2.0 * h) / share - 1.0).abs() < 0.06, "{heavy}: {measured_load} {h}");
+    }
+    Ok(())
+}
+
+/// SPEC 1.3 rule 5: a match and the limit drop even what could be marked.
+#[test]
+fn a_match_and_the_limit_never_mark() -> Outcome {
+    let given = [("limit", "40p"), ("min", "10p"), ("max", "30p"), ("ecn", "true"), ("weight", "0.05")];
+    for kind in Kind::ALL {
+        let known: Vec<_> =
+            given.into_iter().filter(|(key, _)| kind.parameters().iter().any(|p| p.key == *key)).collect();
+        let mut queue = build(kind, &known)?;
+        let trace = run(&mut queue, 6, |_, chance| u64::from(chance.below(4)));
+        assert!(trace.marked.iter().all(|(_, why)| matches!(why, Reason::Early | Reason::Forced)), "{kind}");
+        let twice = trace.dropped.iter().any(|(id, _)| trace.departed.iter().any(|packet| packet.id == *id));
+        assert!(!twice, "{kind}: a packet left twice");
+        assert!(trace.departed.iter().all(|p| p.marked == trace.marked.iter().any(|(id, _)| *id == p.id)), "{kind}");
+    }
+    Ok(())
+}
+
+/// Every kind keeps the order inside a flow, decides the same again from the same seed, and books every packet.
+#[test]
+fn order_books_and_repetition() -> Outcome {
+    for kind in Kind::ALL {
+        let mut queue = build(kind, &[("limit", "60p")])?;
+        let trace = run(&mut queue, 3, mixed);
+        assert_eq!(trace, run(&mut build(kind, &[("limit", "60p")])?, 3, mixed), "{kind}");
+        assert!(trace.departed.windows(2).all(|pair| pair[0].id < pair[1].id), "{kind}");
+        assert_eq!(trace.departed.len() + trace.dropped.len(), 20_000, "{kind}");
+        assert_eq!((queue.packets(), queue.bytes()), (0, 0), "{kind}");
+    }
+    Ok(())
+}
+
+/// SPEC 20.4: no room, room for one, and a packet larger than the room.
+#[test]
+fn the_smallest_limits_hold() -> Outcome {
+    for kind in Kind::ALL {
+        for (limit, bytes, most) in
+            [("0p", 1000, 0), ("1p", 1000, 1), ("999b", 1000, 0), ("1000b", 1000, 1), ("0b", 0, 50)]
+        {
+            let mut queue = build(kind, &[("limit", limit)])?;
+            let mut deepest = 0;
+            for flow in 0..50 {
+                queue.enqueue(Time::ZERO, SimplePacket::new(flow, bytes), &mut ());
+                deepest = deepest.max(queue.packets());
+            }
+            assert_eq!(deepest.min(most), deepest, "{kind} {limit}");
+            assert!(most == 0 || deepest > 0, "{kind} {limit} lets something through");
+            queue.dequeue(Time::MAX, &mut ());
+            queue.dequeue(Time::MAX, &mut ());
+            queue.enqueue(Time::MAX, SimplePacket::new(1, bytes), &mut ());
+        }
+    }
+    Ok(())
+}
+
+/// A flow at 10, 40 and 100 times the link beside others that together would fill half of it. Linux's ring leaks
+/// here and gives the link to the flow.
+#[test]
+fn no_overload_takes_the_link() -> Outcome {
+    for overload in [10, 40, 100] {
+        let mut queue = build(Kind::Choke, &PAPER)?;
+        let mut chance = Seed::new(3).stream("arrivals");
+        let mut now = Time::ZERO;
+        let (mut light, mut heavy) = (0_u32, 0_u32);
+        for slot in 0..20_000_u64 {
+            for _ in 0..overload {
+                queue.enqueue(now, SimplePacket::new(0, 1000), &mut ());
+            }
+            // The others react to loss, as TCP does: they fill what is left.
+            for _ in 0..8 {
+                queue.enqueue(now, SimplePacket::new(1 + u64::from(chance.below(3200)), 1000), &mut ());
+            }
+            now += Duration::from_millis(8);
+            if let Some(packet) = queue.dequeue(now, &mut ())
+                && slot > 2000
+            {
+                if packet.flow == 0 { heavy += 1 } else { light += 1 }
+            }
+            let counters = queue.counters();
+            let gone = counters.departed.packets + counters.dropped_total().packets;
+            assert_eq!(counters.arrived.packets, gone + queue.packets() as u64);
+            assert!(queue.packets() <= 300);
+        }
+        assert!(heavy < light, "{overload}: {heavy} {light}");
+    }
+    Ok(())
+}
+
+/// SPEC 3.1 (c): RED drops the same fraction of every flow.
+#[test]
+fn red_drops_in_proportion() -> Outcome {
+    let mut queue = build(Kind::Red, &[("limit", "300p"), ("min", "5p"), ("max", "200p"), ("uniformize", "count")])?;
+    let mut chance = Seed::new(13).stream("arrivals");
+    let (mut arrived, mut dropped) = ([0_u32; 2], [0_u32; 2]);
+    for _ in 0..1_500_000 {
+        let flow = usize::from(chance.below(4) == 0);
+        arrived[flow] += 1;
+        let before = queue.counters().dropped_total().packets;
+        queue.enqueue(Time::ZERO, SimplePacket::new(flow as u64, 1000), &mut ());
+        dropped[flow] += u32::from(queue.counters().dropped_total().packets > before);
+        if queue.packets() > 60 {
+            queue.dequeue(Time::ZERO, &mut ());
+        }
+    }
+    let loss = [0, 1].map(|flow| f64::from(dropped[flow]) / f64::from(arrived[flow]));
+    assert!(dropped[1] > 10_000 && (loss[0] / loss[1] - 1.0).abs() < 0.03, "{loss:?}");
+    Ok(())
+}
+
+/// SPEC 2: Poisson arrivals, exponential service, five waiting and one in service: the loss of M/M/1/6.
+#[test]
+fn droptail_loses_as_m_m_1_k() -> Outcome {
+    let mut queue = build(Kind::DropTail, &[("limit", "5p")])?;
+    let mut chance = Seed::new(17).stream("arrivals");
+    let (mut busy, mut arrivals) = (false, 0_u32);
+    while arrivals < 1_000_000 {
+        // The next event is an arrival with rate 9, or the end of a service with rate 10 while there is one.
+        if chance.below(if busy { 19 } else { 9 }) < 9 {
+            arrivals += 1;
+            queue.enqueue(Time::ZERO, SimplePacket::new(0, 1000), &mut ());
+            busy = busy || queue.dequeue(Time::ZERO, &mut ()).is_some();
+        } else {
+            busy = queue.dequeue(Time::ZERO, &mut ()).is_some();
+        }
+    }
+    let rho = [1.0, 0.9, 0.81, 0.729, 0.6561, 0.59049, 0.531_441];
+    let expected = rho[6] / rho.iter().sum::<f64>();
+    let loss = queue.counters().dropped(Reason::Limit).packets as f64 / f64::from(arrivals);
+    assert!((loss / expected - 1.0).abs() < 0.02, "{loss} {expected}");
+    Ok(())
+}
+
+/// xCHOKe: a flow that matched n times is dropped with p_b 2^n, before anything else; and the table forgets.
+#[test]
+fn xchoke_punishes_by_hits_and_forgets() -> Outcome {
+    let given =
+        [("limit", "900p"), ("min", "10p"), ("max", "410p"), ("weight", "1"), ("probability", "0.02"), ("age", "10s")];
+    let mut queue = build(Kind::Xchoke, &given)?;
+    for flow in 0..100 {
+        queue.enqueue(Time::ZERO, SimplePacket::new(1000 + flow, 1000), &mut ());
+    }
+    let mut trace = Trace::default();
+    // It is admitted until it matches, and again.
+    let mut hits = 0;
+    let mut n = 0;
+    while hits < 8 {
+        queue.enqueue(Time::ZERO, SimplePacket::new(7, 1000).with_id(n), &mut trace);
+        hits = trace.drops(Reason::MatchArrival);
+        n += 1;
+        assert!(n < 100_000);
+    }
+    // p_b is at least 0.02 * 82 / 400, and 2^8 of that is certain.
+    let before = trace.drops(Reason::Table);
+    for _ in 0..100 {
+        queue.enqueue(Time::ZERO, SimplePacket::new(7, 1000), &mut trace);
+    }
+    assert_eq!(trace.drops(Reason::Table), before + 100);
+    // Six halvings of 8 leave nothing.
+    let later = Time::from_nanos(60_000_000_000);
+    let mut admitted = 0;
+    for _ in 0..20 {
+        let before = queue.packets();
+        queue.enqueue(later, SimplePacket::new(7, 1000), &mut trace);
+        admitted += usize::from(queue.packets() > before);
+    }
+    assert!(admitted > 0);
+    Ok(())
+}
+
+/// What a packet costs beside itself: a flow key. A discipline must not grow unnoticed.
+#[test]
+fn sizes() {
+    assert_eq!(size_of::<SimplePacket>(), 24);
+    assert_eq!(size_of::<fairlane_qdisc::FlowKey>(), 8);
+    assert!(size_of::<AnyQdisc<SimplePacket>>() <= 1024, "{}", size_of::<AnyQdisc<SimplePacket>>());
+}
