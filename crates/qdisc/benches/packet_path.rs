@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use fairlane_qdisc::{
-    AnyQdisc, Duration, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscConfig, Rate, Seed, Time,
+    AnyQdisc, Duration, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscConfig, Rate, Seed, Stream, Time,
 };
 
 /// A packet's handle as a data path would queue it.
@@ -32,18 +32,25 @@ impl Packet for Handle {
     fn mark_ce(&mut self) {}
 }
 
-/// Arrivals: every second one of the heavy flow, the others of `light` flows.
+/// Arrivals as they lie in a receive ring: every second one of the heavy flow, the others of many light flows.
 struct Arrivals {
-    state: u64,
-    light: u64,
+    ring: Vec<Handle>,
+    next: usize,
 }
 
 impl Arrivals {
+    /// A ring of a power of two of handles, large enough for `light` flows.
+    fn new(light: u32) -> Self {
+        let mut chance = Seed::new(1).stream("arrivals");
+        let flow = |chance: &mut Stream| if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(light)) };
+        let handles = (light as usize).next_power_of_two().max(8192);
+        let ring = (0..handles).map(|_| Handle { flow: flow(&mut chance), bytes: 1000, _rest: [0; 13] }).collect();
+        Self { ring, next: 0 }
+    }
+
     fn next(&mut self) -> Handle {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let high = self.state >> 32;
-        let flow = if high & 1 == 1 { 0 } else { 1 + (((high >> 1) * self.light) >> 31) };
-        Handle { flow, bytes: 1000, _rest: [0; 13] }
+        self.next += 1;
+        self.ring[self.next & (self.ring.len() - 1)]
     }
 }
 
@@ -56,7 +63,7 @@ struct Steady {
 }
 
 impl Steady {
-    fn new(kind: Kind, packets: usize, light: u64) -> Result<Self, ParameterError> {
+    fn new(kind: Kind, packets: usize, light: u32) -> Result<Self, ParameterError> {
         let mut config = QdiscConfig::new(kind).with("limit", format!("{}p", 4 * packets).as_str())?;
         if kind != Kind::DropTail {
             config = config
@@ -66,7 +73,7 @@ impl Steady {
         }
         let host = Host { rate: Rate::from_bits_per_second(10_000_000_000), seed: Seed::new(1) };
         let queue = config.build(&host)?;
-        let mut steady = Self { queue, packets, arrivals: Arrivals { state: 1, light }, now: Time::ZERO };
+        let mut steady = Self { queue, packets, arrivals: Arrivals::new(light), now: Time::ZERO };
         for _ in 0..8 * packets + 20_000 {
             steady.step();
         }

@@ -244,7 +244,9 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
     let digits = [whole, fraction.trim_end_matches('0')].concat();
     let scaled = digits.parse::<u64>().ok().map(|n| u128::from(n) * u128::from(scale));
     let scaled = scaled.ok_or_else(|| error("it has too many digits"))?;
-    let divisor = 10_u128.pow((digits.len() - whole.len()) as u32);
+    // Zeros in front of the first digit are no problem for the number, but may be for the power.
+    let divisor = 10_u128.checked_pow((digits.len() - whole.len()) as u32);
+    let divisor = divisor.ok_or_else(|| error("it has too many digits"))?;
     if !scaled.is_multiple_of(divisor) {
         return Err(error(&format!("it is not a whole number of {}", units[0].0)));
     }
@@ -335,6 +337,7 @@ mod tests {
             "10mbps",
             "99999999999999999999s",
             "4294967296p",
+            "0.00000000000000000000000000000000000000001s",
             "nan",
         ] {
             assert!(wrong.parse::<Size>().is_err() || wrong.ends_with("bps"), "{wrong}");

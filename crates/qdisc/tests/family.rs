@@ -331,8 +331,8 @@ fn the_smallest_limits_hold() -> Outcome {
     Ok(())
 }
 
-/// A flow at 10, 40 and 100 times the link beside others that together would fill half of it. Linux's ring leaks
-/// here and gives the link to the flow.
+/// A flow at 10, 40 and 100 times the link beside others that together just fill it. SPEC 19.4 gives the flow 2.87 %
+/// of the link at 10 times, and less above. Linux's ring leaks here and gives it the whole link.
 #[test]
 fn no_overload_takes_the_link() -> Outcome {
     for overload in [10, 40, 100] {
@@ -344,10 +344,7 @@ fn no_overload_takes_the_link() -> Outcome {
             for _ in 0..overload {
                 queue.enqueue(now, SimplePacket::new(0, 1000), &mut ());
             }
-            // The others react to loss, as TCP does: they fill what is left.
-            for _ in 0..8 {
-                queue.enqueue(now, SimplePacket::new(1 + u64::from(chance.below(3200)), 1000), &mut ());
-            }
+            queue.enqueue(now, SimplePacket::new(1 + u64::from(chance.below(3200)), 1000), &mut ());
             now += Duration::from_millis(8);
             if let Some(packet) = queue.dequeue(now, &mut ())
                 && slot > 2000
@@ -359,7 +356,8 @@ fn no_overload_takes_the_link() -> Outcome {
             assert_eq!(counters.arrived.packets, gone + queue.packets() as u64);
             assert!(queue.packets() <= 300);
         }
-        assert!(heavy < light, "{overload}: {heavy} {light}");
+        assert!(f64::from(heavy) < 0.035 * f64::from(heavy + light), "{overload}: {heavy} {light}");
+        assert!(heavy + light > 17_900, "{overload}: the link stays busy");
     }
     Ok(())
 }
