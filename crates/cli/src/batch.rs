@@ -13,11 +13,14 @@ use crate::error::Failure;
 use crate::machine::{Watch, peak_rss_bytes};
 use crate::progress;
 
-/// A scenario, and the point of a sweep that it is.
+/// A scenario to be run.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) scenario: Scenario,
+    /// The point of a sweep that it is.
     pub(crate) point: Option<Point>,
+    /// The options that tell it from the other jobs, such as `--queue red`; empty when it is the only one.
+    pub(crate) asked: String,
 }
 
 /// Jobs that are ready to run.
@@ -41,7 +44,7 @@ impl Batch {
     /// Checks every job, so that none stops the others hours later.
     pub(crate) fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Failure> {
         for job in &jobs {
-            check(&job.scenario)?;
+            check(&job.scenario, &job.asked)?;
         }
         let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let pool = pool
@@ -83,8 +86,12 @@ fn outcome(job: &Job, runs: NonZeroU32, control: &Control) -> Result<Option<Outc
     Ok(Some(outcome))
 }
 
-/// Asks the simulator whether it can run `scenario`: a run of no length builds everything and sends nothing.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+/// Asks the simulator whether it can run `scenario`, which `asked` led to: a run of no length builds everything and sends
+/// nothing.
+pub(crate) fn check(scenario: &Scenario, asked: &str) -> Result<(), Failure> {
     let none = Scenario { duration: Duration::ZERO, warmup: Duration::ZERO, ..scenario.clone() };
-    run(&none, 0, &Control::default(), &mut ()).map(drop).map_err(Failure::plain)
+    run(&none, 0, &Control::default(), &mut ()).map(drop).map_err(|error| match asked {
+        "" => Failure::plain(error),
+        _ => Failure::plain(format!("{asked}: {error}")),
+    })
 }

@@ -34,7 +34,9 @@ impl Plan {
     pub(crate) fn new(args: Compare) -> Result<Self, Failure> {
         let mut scenario = plan::document(args.file.as_deref(), &args.change)?.scenario()?;
         let kinds = kinds(&args.queue, &mut scenario);
-        let jobs = kinds.iter().map(|kind| Ok(Job { scenario: with_kind(&scenario, *kind)?, point: None }));
+        let jobs = kinds.iter().map(|kind| {
+            Ok(Job { scenario: with_kind(&scenario, *kind)?, point: None, asked: format!("--queue {kind}") })
+        });
         let batch = Batch::new(jobs.collect::<Result<_, Failure>>()?, args.runs, args.threads.jobs)?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
         let as_published = args.file.is_none() && args.change.set.is_empty();

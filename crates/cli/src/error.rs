@@ -7,6 +7,9 @@ use std::path::Path;
 use fairlane_scenario::ScenarioError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
+/// The width of a terminal that does not tell it, in columns.
+const WIDTH: usize = 80;
+
 /// Why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -111,8 +114,10 @@ impl Refusal {
             return self.line();
         }
         let theme = if colour(&stderr) { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let width = terminal_size::terminal_size_of(&stderr).map_or(WIDTH, |(width, _)| usize::from(width.0));
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(width);
         let mut text = String::new();
-        match GraphicalReportHandler::new_themed(theme).render_report(&mut text, self) {
+        match handler.render_report(&mut text, self) {
             Ok(()) => text,
             Err(fmt::Error) => self.line(),
         }

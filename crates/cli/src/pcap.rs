@@ -19,9 +19,9 @@ const LONGEST: u32 = u16::MAX as u32;
 const TTL: u8 = 64;
 /// The port of the discard service (RFC 863): nobody reads what the flows send.
 const DISCARD: u16 = 9;
-/// Dynamic ports (RFC 6335).
-const FIRST_PORT: u16 = 49_152;
-const PORTS: u32 = 16_384;
+/// Of the dynamic ports (RFC 6335), those that tcpdump does not take for a protocol.
+const FIRST_PORT: u16 = 50_000;
+const PORTS: u32 = 15_000;
 /// The lower half of 10.0.0.0/8 has the sources, the upper half the destinations.
 const HOSTS: u32 = 1 << 23;
 const NETWORK: u32 = 10 << 24;

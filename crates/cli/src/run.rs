@@ -36,7 +36,7 @@ impl Plan {
         let scenario = plan::document(Some(&args.file), &args.change)?.scenario()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
         let work = if args.pcap.is_none() && args.trace.is_none() {
-            let jobs = vec![Job { scenario, point: None }];
+            let jobs = vec![Job { scenario, point: None, asked: String::new() }];
             Work::Batch(Batch::new(jobs, args.runs, args.threads.jobs)?)
         } else if args.runs.get() > 1 {
             let message = "--pcap and --trace follow the packets of one run, and --runs asks for several";

@@ -27,7 +27,10 @@ impl Plan {
         let varies = args.vary.iter().map(|vary| Vary::parse(vary)).collect::<Result<Vec<_>, _>>()?;
         let mut jobs = Vec::new();
         for point in document.points(&varies)? {
-            jobs.push(Job { scenario: document.at(&point)?, point: Some(typed(point.settings())) });
+            let asked: Vec<String> =
+                point.settings().iter().map(|(key, value)| format!("--vary {key}={value}")).collect();
+            let (scenario, typed) = (document.at(&point)?, typed(point.settings()));
+            jobs.push(Job { scenario, point: Some(typed), asked: asked.join(" ") });
         }
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
         args.out.as_deref().map_or(Ok(()), output::table)?;

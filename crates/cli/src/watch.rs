@@ -25,7 +25,7 @@ pub(crate) struct Watched {
 impl Watched {
     /// Checks the scenario, then begins the files.
     pub(crate) fn new(scenario: Scenario, pcap: Option<&Path>, trace: Option<&Path>) -> Result<Self, Failure> {
-        batch::check(&scenario)?;
+        batch::check(&scenario, "")?;
         if pcap.is_some() && pcap == trace {
             return Err(Failure::new("--pcap and --trace name the same file", "give each a file of its own"));
         }

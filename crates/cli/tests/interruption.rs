@@ -1,0 +1,115 @@
+//! What happens when nobody wants to wait or to read any more.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Place, SMALL};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn spawn(args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_fairlane"))
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
+fn wait_until(mut there: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if there() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("waited 20 s for nothing");
+}
+
+/// Whether the child listens for SIGINT and has computed for `ticks` hundredths of a second since it has its threads.
+fn at_work(child: &Child, ticks: u64) -> bool {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
+    let status = read("status");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    let listens = u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (Signal::SIGINT as u64 - 1)) != 0;
+    let used = read("stat").rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse::<u64>().ok());
+    listens && used.is_some_and(|used| used >= ticks)
+}
+
+fn interrupt(child: &Child) {
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+}
+
+fn text(mut from: impl Read) -> String {
+    let mut text = String::new();
+    from.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// What is done is written and printed, and the message counts it.
+#[test]
+fn an_interrupted_sweep_keeps_its_finished_points() {
+    let place = Place::new();
+    let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"200s\""));
+    let table = place.name("sweep.csv");
+    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..1000/1000", "--jobs", "1", "--json", "--out", &table]);
+    wait_until(|| at_work(&child, 150));
+    interrupt(&child);
+    let stdout = text(child.stdout.take().unwrap());
+    let stderr = text(child.stderr.take().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let outcomes = json["outcomes"].as_array().unwrap();
+    assert_eq!(json["partial"], true);
+    assert!(!outcomes.is_empty() && outcomes.len() < 1000, "{}", outcomes.len());
+    for (seed, outcome) in (1..).zip(outcomes) {
+        assert_eq!((&outcome["point"]["seed"], &outcome["to_s"]), (&seed.into(), &200.0.into()));
+    }
+    assert!(stderr.contains(&format!("{} of 1000 points are done", outcomes.len())), "{stderr}");
+    // Two groups a point.
+    assert_eq!(csv::Reader::from_path(table).unwrap().records().count(), 2 * outcomes.len());
+}
+
+/// A run says up to where it went, and its trace ends with a whole row.
+#[test]
+fn an_interrupted_run_keeps_what_was_measured() {
+    let place = Place::new();
+    let file = place.write("endless.toml", &SMALL.replace("\"4s\"", "\"1000000s\""));
+    let trace = place.name("trace.csv");
+    let mut child = spawn(&["run", &file, "--json", "--trace", &trace]);
+    wait_until(|| at_work(&child, 0) && fs::metadata(&trace).is_ok_and(|trace| trace.len() > 1_000_000));
+    interrupt(&child);
+    let stdout = text(child.stdout.take().unwrap());
+    let stderr = text(child.stderr.take().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{stderr}");
+    let outcome: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(outcome["partial"], true);
+    assert!(outcome["to_s"].as_f64().unwrap() < 1_000_000.0);
+    assert!(stderr.contains("interrupted") && stderr.contains("measured from 0 s to"), "{stderr}");
+    let arrived = csv::Reader::from_path(&trace).unwrap().into_records().map(Result::unwrap);
+    let arrived = arrived.filter(|row| &row[1] == "bottleneck" && &row[2] == "arrived").count();
+    assert_eq!(outcome["queues"][0]["arrived"], arrived);
+}
+
+/// As in `fairlane qdiscs | head -1`.
+#[test]
+fn a_reader_that_has_gone_away_is_no_error() {
+    let (_place, file) = Place::with_small();
+    for args in [&["qdiscs"][..], &["run", &file, "--json"], &["completions", "bash"], &["explain", "red"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_fairlane")).args(args).stdout(writer).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+    let mut full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert!(full.write_all(b"x").is_err());
+    let output = Command::new(env!("CARGO_BIN_EXE_fairlane")).arg("qdiscs").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
