@@ -76,6 +76,23 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     assert_eq!(csv::Reader::from_path(table).unwrap().records().count(), 2 * outcomes.len());
 }
 
+/// The second Ctrl-C does not wait, not even for a reader that does not read: the pipe is full long before the JSON ends.
+#[test]
+fn a_second_interruption_ends_at_once() {
+    let (_place, file) = Place::with_small();
+    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..20000/20000", "--jobs", "1", "--json"]);
+    wait_until(|| at_work(&child, 100));
+    interrupt(&child);
+    let mut stderr = child.stderr.take().unwrap();
+    let mut word = [0; 9];
+    stderr.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"stopping:");
+    interrupt(&child);
+    // What a shell reports of a program that SIGINT ended.
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!text(stderr).contains("points are done"));
+}
+
 /// A run says up to where it went, and its trace ends with a whole row.
 #[test]
 fn an_interrupted_run_keeps_what_was_measured() {
