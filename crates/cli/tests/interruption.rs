@@ -32,14 +32,30 @@ fn wait_until(mut there: impl FnMut() -> bool) {
     panic!("waited 20 s for nothing");
 }
 
-/// Whether the child listens for SIGINT and has computed for `ticks` hundredths of a second since it has its threads.
-fn at_work(child: &Child, ticks: u64) -> bool {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
-    let status = read("status");
+/// What /proc says of the child.
+fn proc(child: &Child, name: &str) -> String {
+    fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default()
+}
+
+/// Whether the child listens for SIGINT, which it does when all is checked and the work begins.
+fn listens(child: &Child) -> bool {
+    let status = proc(child, "status");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
-    let listens = u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (Signal::SIGINT as u64 - 1)) != 0;
-    let used = read("stat").rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse::<u64>().ok());
-    listens && used.is_some_and(|used| used >= ticks)
+    u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (Signal::SIGINT as u64 - 1)) != 0
+}
+
+/// CPU time that the child has used, in hundredths of a second.
+fn used(child: &Child) -> u64 {
+    let stat = proc(child, "stat");
+    let user = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse().ok());
+    user.unwrap_or(0)
+}
+
+/// Waits until the child has computed for a second.
+fn wait_for_work(child: &Child) {
+    wait_until(|| listens(child));
+    let before = used(child);
+    wait_until(|| used(child) >= before + 100);
 }
 
 fn interrupt(child: &Child) {
@@ -59,7 +75,7 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"200s\""));
     let table = place.name("sweep.csv");
     let mut child = spawn(&["sweep", &file, "--vary", "seed=1..1000/1000", "--jobs", "1", "--json", "--out", &table]);
-    wait_until(|| at_work(&child, 150));
+    wait_for_work(&child);
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
     let stderr = text(child.stderr.take().unwrap());
@@ -81,7 +97,7 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
 fn a_second_interruption_ends_at_once() {
     let (_place, file) = Place::with_small();
     let mut child = spawn(&["sweep", &file, "--vary", "seed=1..20000/20000", "--jobs", "1", "--json"]);
-    wait_until(|| at_work(&child, 100));
+    wait_for_work(&child);
     interrupt(&child);
     let mut stderr = child.stderr.take().unwrap();
     let mut word = [0; 9];
@@ -100,7 +116,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
     let file = place.write("endless.toml", &SMALL.replace("\"4s\"", "\"1000000s\""));
     let trace = place.name("trace.csv");
     let mut child = spawn(&["run", &file, "--json", "--trace", &trace]);
-    wait_until(|| at_work(&child, 0) && fs::metadata(&trace).is_ok_and(|trace| trace.len() > 1_000_000));
+    wait_until(|| listens(&child) && fs::metadata(&trace).is_ok_and(|trace| trace.len() > 1_000_000));
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
     let stderr = text(child.stderr.take().unwrap());
