@@ -74,7 +74,7 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let place = Place::new();
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"200s\""));
     let table = place.name("sweep.csv");
-    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..1000/1000", "--jobs", "1", "--json", "--out", &table]);
+    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..5000/5000", "--jobs", "1", "--json", "--out", &table]);
     wait_for_work(&child);
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
@@ -83,11 +83,11 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     let outcomes = json["outcomes"].as_array().unwrap();
     assert_eq!(json["partial"], true);
-    assert!(!outcomes.is_empty() && outcomes.len() < 1000, "{}", outcomes.len());
+    assert!(!outcomes.is_empty() && outcomes.len() < 5000, "{}", outcomes.len());
     for (seed, outcome) in (1..).zip(outcomes) {
         assert_eq!((&outcome["point"]["seed"], &outcome["to_s"]), (&seed.into(), &200.0.into()));
     }
-    assert!(stderr.contains(&format!("{} of 1000 points are done", outcomes.len())), "{stderr}");
+    assert!(stderr.contains(&format!("{} of 5000 points are done", outcomes.len())), "{stderr}");
     // Two groups a point.
     assert_eq!(csv::Reader::from_path(table).unwrap().records().count(), 2 * outcomes.len());
 }
@@ -141,6 +141,11 @@ fn a_reader_that_has_gone_away_is_no_error() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{args:?}");
     }
+    // Nor is there anyone to tell of an error; the exit code still does.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = Command::new(env!("CARGO_BIN_EXE_fairlane")).args(["run", "missing"]).stderr(writer).status();
+    assert_eq!(status.unwrap().code(), Some(2));
     let mut full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     assert!(full.write_all(b"x").is_err());
     let output = Command::new(env!("CARGO_BIN_EXE_fairlane")).arg("qdiscs").stdout(full).output().unwrap();
