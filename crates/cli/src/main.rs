@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Refused(refusal)) => {
-            eprint!("{}", refusal.shown());
+            output::tell(&refusal.shown());
             ExitCode::from(REFUSED)
         }
     }

@@ -19,6 +19,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
 }
 
+/// Tells the user on standard error. When nobody is there to hear it, the exit code still says it.
+pub(crate) fn tell(text: &str) {
+    let _nobody_there = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Prints `json` and ends the line.
 pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
     print(&format!("{json}\n"))

@@ -11,6 +11,7 @@ use fairlane_sim::Control;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Failure;
+use crate::output;
 
 /// What a shell expects of a program that SIGINT ended.
 const ENDED_BY_SIGINT: i32 = 130;
@@ -25,7 +26,7 @@ pub(crate) fn control(clock: fn() -> f64) -> Result<Arc<Control>, Failure> {
             process::exit(ENDED_BY_SIGINT);
         }
         ours.stop();
-        eprintln!("stopping: what is done will be kept; once more to end at once");
+        output::tell("stopping: what is done will be kept; once more to end at once\n");
     };
     ctrlc::set_handler(handler).map_err(|error| Failure::plain(format!("cannot listen for Ctrl-C: {error}")))?;
     Ok(control)

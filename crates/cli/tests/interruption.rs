@@ -32,14 +32,30 @@ fn wait_until(mut there: impl FnMut() -> bool) {
     panic!("waited 20 s for nothing");
 }
 
-/// Whether the child listens for SIGINT and has computed for `ticks` hundredths of a second since it has its threads.
-fn at_work(child: &Child, ticks: u64) -> bool {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
-    let status = read("status");
+/// What /proc says of the child.
+fn proc(child: &Child, name: &str) -> String {
+    fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default()
+}
+
+/// Whether the child listens for SIGINT, which it does when all is checked and the work begins.
+fn listens(child: &Child) -> bool {
+    let status = proc(child, "status");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
-    let listens = u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (Signal::SIGINT as u64 - 1)) != 0;
-    let used = read("stat").rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse::<u64>().ok());
-    listens && used.is_some_and(|used| used >= ticks)
+    u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (Signal::SIGINT as u64 - 1)) != 0
+}
+
+/// CPU time that the child has used, in hundredths of a second.
+fn used(child: &Child) -> u64 {
+    let stat = proc(child, "stat");
+    let user = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse().ok());
+    user.unwrap_or(0)
+}
+
+/// Waits until the child has computed for a second.
+fn wait_for_work(child: &Child) {
+    wait_until(|| listens(child));
+    let before = used(child);
+    wait_until(|| used(child) >= before + 100);
 }
 
 fn interrupt(child: &Child) {
@@ -58,8 +74,8 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let place = Place::new();
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"200s\""));
     let table = place.name("sweep.csv");
-    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..1000/1000", "--jobs", "1", "--json", "--out", &table]);
-    wait_until(|| at_work(&child, 150));
+    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..5000/5000", "--jobs", "1", "--json", "--out", &table]);
+    wait_for_work(&child);
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
     let stderr = text(child.stderr.take().unwrap());
@@ -67,13 +83,30 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     let outcomes = json["outcomes"].as_array().unwrap();
     assert_eq!(json["partial"], true);
-    assert!(!outcomes.is_empty() && outcomes.len() < 1000, "{}", outcomes.len());
+    assert!(!outcomes.is_empty() && outcomes.len() < 5000, "{}", outcomes.len());
     for (seed, outcome) in (1..).zip(outcomes) {
         assert_eq!((&outcome["point"]["seed"], &outcome["to_s"]), (&seed.into(), &200.0.into()));
     }
-    assert!(stderr.contains(&format!("{} of 1000 points are done", outcomes.len())), "{stderr}");
+    assert!(stderr.contains(&format!("{} of 5000 points are done", outcomes.len())), "{stderr}");
     // Two groups a point.
     assert_eq!(csv::Reader::from_path(table).unwrap().records().count(), 2 * outcomes.len());
+}
+
+/// The second Ctrl-C does not wait, not even for a reader that does not read: the pipe is full long before the JSON ends.
+#[test]
+fn a_second_interruption_ends_at_once() {
+    let (_place, file) = Place::with_small();
+    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..20000/20000", "--jobs", "1", "--json"]);
+    wait_for_work(&child);
+    interrupt(&child);
+    let mut stderr = child.stderr.take().unwrap();
+    let mut word = [0; 9];
+    stderr.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"stopping:");
+    interrupt(&child);
+    // What a shell reports of a program that SIGINT ended.
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!text(stderr).contains("points are done"));
 }
 
 /// A run says up to where it went, and its trace ends with a whole row.
@@ -83,7 +116,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
     let file = place.write("endless.toml", &SMALL.replace("\"4s\"", "\"1000000s\""));
     let trace = place.name("trace.csv");
     let mut child = spawn(&["run", &file, "--json", "--trace", &trace]);
-    wait_until(|| at_work(&child, 0) && fs::metadata(&trace).is_ok_and(|trace| trace.len() > 1_000_000));
+    wait_until(|| listens(&child) && fs::metadata(&trace).is_ok_and(|trace| trace.len() > 1_000_000));
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
     let stderr = text(child.stderr.take().unwrap());
@@ -108,6 +141,11 @@ fn a_reader_that_has_gone_away_is_no_error() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{args:?}");
     }
+    // Nor is there anyone to tell of an error; the exit code still does.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = Command::new(env!("CARGO_BIN_EXE_fairlane")).args(["run", "missing"]).stderr(writer).status();
+    assert_eq!(status.unwrap().code(), Some(2));
     let mut full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     assert!(full.write_all(b"x").is_err());
     let output = Command::new(env!("CARGO_BIN_EXE_fairlane")).arg("qdiscs").stdout(full).output().unwrap();

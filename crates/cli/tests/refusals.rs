@@ -51,7 +51,7 @@ fn parameters_without_unit_or_sense() {
     refused(&["explain", "choke", "limit=300"], &["limit", "unit", "300p"]);
     refused(&["explain", "choke", "min=200p", "max=100p"], &["min", "max"]);
     refused(&["run", &file, "--set", "bottleneck.queue.min=80p"], &["min", "max"]);
-    refused(&["sweep", &file, "--vary", "bottleneck.queue.max=50p,10p"], &["bottleneck.queue.min", "10p"]);
+    refused(&["sweep", &file, "--vary", "bottleneck.queue.max=50p,10p"], &["--vary bottleneck.queue.max=10p", "20p"]);
     refused(&["sweep", &file, "--vary", "flows.cbr.rate"], &["flows.cbr.rate", "key=a,b,c"]);
     refused(&["sweep", &file], &["--vary"]);
 }
