@@ -21,7 +21,6 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod any;
 mod ared;
 mod buffer;
 mod choke;
@@ -29,17 +28,32 @@ mod config;
 mod counters;
 mod droptail;
 mod fifo;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod flow_table;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod flows;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod hash;
+mod kinds;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod longest;
 mod packet;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod rate;
 mod red;
 mod seed;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod stamped;
 pub mod units;
 
-pub use any::AnyQdisc;
 pub use ared::Ared;
 pub use choke::Choke;
-pub use config::{Domain, Explanation, Host, Kind, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value};
+pub use config::{
+    Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,
+};
 pub use counters::{Count, Counters, Reason};
 pub use droptail::DropTail;
+pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
 pub use seed::{Seed, Stream};
@@ -56,7 +70,8 @@ pub trait Qdisc<P: Packet> {
     /// `now` never runs backwards between calls.
     fn enqueue(&mut self, now: Time, packet: P, fate: &mut impl Fate<P>);
 
-    /// The next packet for the link at `now`, or `None` when nothing is queued: the link is then idle.
+    /// The next packet for the link at `now`, or `None`: nothing is queued, or all of it is held back until
+    /// [`ready_at`](Self::ready_at). The link is then idle.
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
 
     /// Packets queued and alive.
@@ -70,6 +85,15 @@ pub trait Qdisc<P: Packet> {
 
     /// The average queue that the discipline steers by, in its own unit (packets or bytes); `None` where it keeps none.
     fn average(&self) -> Option<f64> {
+        None
+    }
+
+    /// When to ask again: after [`dequeue`](Self::dequeue) gave `None` although packets wait, the earliest time at which
+    /// it may give one. `None` where nothing is held back, which is every discipline but shapers and limiters of rates.
+    ///
+    /// It holds until the next call that changes the queue: an arrival may be ready at once, so a host that hears of one
+    /// asks then too.
+    fn ready_at(&self) -> Option<Time> {
         None
     }
 }
