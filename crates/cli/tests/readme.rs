@@ -18,9 +18,13 @@ fn block<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
 fn the_first_scenario_runs_with_every_command_below_it() -> Outcome {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md"))?;
     let scenario = block(&readme, "```toml\n").ok_or("the README has a scenario")?;
-    let commands = readme.split_once("```toml").and_then(|(_, rest)| rest.split_once("```\n\n```\n")).ok_or("and commands")?;
+    let commands =
+        readme.split_once("```toml").and_then(|(_, rest)| rest.split_once("```\n\n```\n")).ok_or("and commands")?;
     let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("mine.toml"), scenario.replace("\"60s\"", "\"1500ms\"").replace("\"10s\"", "\"500ms\""))?;
+    fs::write(
+        folder.path().join("mine.toml"),
+        scenario.replace("\"60s\"", "\"1500ms\"").replace("\"10s\"", "\"500ms\""),
+    )?;
     let mut ran = 0;
     for line in commands.1.split_once("```").ok_or("the commands end")?.0.lines() {
         let words: Vec<_> = line.split('#').next().unwrap_or("").split_whitespace().collect();

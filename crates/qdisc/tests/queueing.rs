@@ -4,7 +4,9 @@
 //! uniformisation: each step is an arrival of flow i with probability `lambda_i / (Lambda + mu)`, else an end of service, which
 //! finds the queue empty or not. Averages over steps are averages over time.
 
-use fairlane_qdisc::{AnyQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::{
+    AnyQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time,
+};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

@@ -72,7 +72,8 @@ fn are_those_on_record() {
 #[test]
 fn move_when_anything_does() {
     let print = |key: &str, value: &str| {
-        let mut document = Document::load(&scenarios().join("choke-fig3.toml")).unwrap_or_else(|error| panic!("{error}"));
+        let mut document =
+            Document::load(scenarios().join("choke-fig3.toml")).unwrap_or_else(|error| panic!("{error}"));
         for (key, value) in [("warmup", "0s"), ("duration", "5s"), (key, value)] {
             document.set(key, value).unwrap_or_else(|error| panic!("{error}"));
         }
