@@ -286,12 +286,12 @@ fn count_ratio(part: u64, whole: u64) -> f64 {
     ratio(part as f64, whole as f64)
 }
 
-/// `part / whole`; 0 of nothing.
 /// Drops among what came. What was dropped may have come before the measurement began, so that there can be more of it.
 fn drop_ratio(dropped: u64, came: u64) -> f64 {
     count_ratio(dropped, came).min(1.0)
 }
 
+/// `part / whole`; 0 of nothing.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
