@@ -42,27 +42,33 @@ pub(crate) struct Place(usize);
 /// What takes or gives a packet by value is always inlined, here and in what is built on it: a call left standing
 /// copies the packet once more, and that costs more than the rest.
 ///
-/// Between calls the slot at `head` and the one before `tail` are live, unless the queue is empty.
+/// Between calls the slot at `head` and the one before `tail` are live, unless the two are equal: then the queue is
+/// empty.
 #[derive(Debug)]
 pub(crate) struct Fifo<P> {
     slots: Vec<Option<P>>,
     tags: Vec<Tag>,
-    mask: usize,
     head: usize,
     tail: usize,
-    live: usize,
+    holes: usize,
+    mask: usize,
     bytes: u64,
 }
 
 impl<P: Packet> Fifo<P> {
     /// An empty queue. It takes memory as it fills.
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), tags: Vec::new(), mask: 0, head: 0, tail: 0, live: 0, bytes: 0 }
+        Self { slots: Vec::new(), tags: Vec::new(), head: 0, tail: 0, holes: 0, mask: 0, bytes: 0 }
     }
 
     /// Live packets.
     pub(crate) const fn packets(&self) -> usize {
-        self.live
+        self.span() - self.holes
+    }
+
+    /// Whether no packet is queued.
+    const fn is_empty(&self) -> bool {
+        self.head == self.tail
     }
 
     /// Bytes in live packets.
@@ -98,7 +104,6 @@ impl<P: Packet> Fifo<P> {
         }
         let slot = self.tail & self.mask;
         self.tail = self.tail.wrapping_add(1);
-        self.live += 1;
         self.bytes += u64::from(packet.bytes());
         self.tags[slot] = tag(packet.flow());
         self.slots[slot] = Some(packet);
@@ -107,52 +112,58 @@ impl<P: Packet> Fifo<P> {
     /// Takes the oldest packet.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<P> {
-        if self.live == 0 {
+        if self.is_empty() {
             return None;
         }
-        let packet = self.remove(Place(self.head));
-        self.settle();
+        let packet = self.take(self.head);
+        self.head = self.head.wrapping_add(1);
+        if self.holes > 0 {
+            self.settle();
+        }
         packet
     }
 
     /// Takes the packet at `place` and leaves a hole. [`settle`](Self::settle) must follow.
     #[inline(always)]
     pub(crate) fn remove(&mut self, place: Place) -> Option<P> {
-        let slot = place.0 & self.mask;
+        let packet = self.take(place.0);
+        self.holes += usize::from(packet.is_some());
+        packet
+    }
+
+    /// Empties the slot at position `at`.
+    #[inline(always)]
+    fn take(&mut self, at: usize) -> Option<P> {
+        let slot = at & self.mask;
         let packet = self.slots[slot].take();
-        if let Some(packet) = &packet {
-            self.tags[slot] = HOLE;
-            self.live -= 1;
-            self.bytes -= u64::from(packet.bytes());
-        }
+        self.tags[slot] = HOLE;
+        self.bytes -= packet.as_ref().map_or(0, |packet| u64::from(packet.bytes()));
         packet
     }
 
     /// Swallows the holes at both ends, and all holes when they are too many.
     pub(crate) fn settle(&mut self) {
-        if self.live == 0 {
-            self.head = self.tail;
-            return;
-        }
-        while self.is_hole(self.head) {
+        while !self.is_empty() && self.is_hole(self.head) {
             self.head = self.head.wrapping_add(1);
+            self.holes -= 1;
         }
-        while self.is_hole(self.tail.wrapping_sub(1)) {
+        while !self.is_empty() && self.is_hole(self.tail.wrapping_sub(1)) {
             self.tail = self.tail.wrapping_sub(1);
+            self.holes -= 1;
         }
-        if self.span() - self.live > self.live + SLACK {
+        if self.holes > self.packets() + SLACK {
             self.compact();
         }
     }
 
     /// The oldest packet.
     pub(crate) const fn front(&self) -> Option<Place> {
-        if self.live == 0 { None } else { Some(Place(self.head)) }
+        if self.is_empty() { None } else { Some(Place(self.head)) }
     }
 
     /// The newest packet.
     pub(crate) const fn back(&self) -> Option<Place> {
-        if self.live == 0 { None } else { Some(Place(self.tail.wrapping_sub(1))) }
+        if self.is_empty() { None } else { Some(Place(self.tail.wrapping_sub(1))) }
     }
 
     /// The packet that came after the one at `place`.
@@ -181,7 +192,7 @@ impl<P: Packet> Fifo<P> {
 
     /// A packet drawn uniformly from the live ones: holes are drawn again.
     pub(crate) fn draw(&self, stream: &mut Stream) -> Option<Place> {
-        if self.live == 0 {
+        if self.is_empty() {
             return None;
         }
         loop {
@@ -214,7 +225,7 @@ impl<P: Packet> Fifo<P> {
     #[cold]
     fn make_room(&mut self) {
         let capacity = self.slots.len();
-        if capacity > 0 && (capacity - self.live) * 4 >= capacity {
+        if capacity > 0 && self.holes * 4 >= capacity {
             self.compact();
         } else {
             self.grow();
@@ -238,6 +249,7 @@ impl<P: Packet> Fifo<P> {
             from = from.wrapping_add(1);
         }
         self.tail = to;
+        self.holes = 0;
     }
 
     /// Doubles the ring, leaving the holes behind.
@@ -253,13 +265,15 @@ impl<P: Packet> Fifo<P> {
             }
             at = at.wrapping_add(1);
         }
+        let live = slots.len();
         slots.resize_with(capacity, || None);
         tags.resize(capacity, HOLE);
         self.slots = slots;
         self.tags = tags;
         self.mask = capacity - 1;
         self.head = 0;
-        self.tail = self.live;
+        self.tail = live;
+        self.holes = 0;
     }
 
     /// Slots of the ring, for tests of its bound.
