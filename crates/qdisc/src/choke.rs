@@ -200,6 +200,8 @@ impl<P: Packet> Choke<P> {
     /// Drops the candidates that are of `flow`; how many they were.
     fn compare(&mut self, now: Time, flow: FlowKey, fate: &mut impl Fate<P>) -> u32 {
         let wanted = match self.candidates {
+            // One candidate needs no list.
+            Candidates::Fixed(1) => return self.compare_while_matching(now, flow, 1, fate),
             Candidates::Fixed(count) => count,
             Candidates::Regions { regions, rule } => rule.candidates(self.region(regions)),
             Candidates::Geometric(most) => return self.compare_while_matching(now, flow, most, fate),
@@ -208,7 +210,7 @@ impl<P: Packet> Choke<P> {
         let mut matched = 0;
         for i in 0..self.picks.len() {
             let place = self.picks[i];
-            if self.buffer.fifo.flow(place) == flow {
+            if self.buffer.fifo.is_of(place, flow) {
                 self.buffer.evict(now, place, Reason::MatchVictim, fate);
                 matched += 1;
             }
@@ -223,7 +225,7 @@ impl<P: Packet> Choke<P> {
     fn compare_while_matching(&mut self, now: Time, flow: FlowKey, most: u32, fate: &mut impl Fate<P>) -> u32 {
         let mut matched = 0;
         while matched < most {
-            let Some(place) = self.pick().filter(|&place| self.buffer.fifo.flow(place) == flow) else { break };
+            let Some(place) = self.pick().filter(|&place| self.buffer.fifo.is_of(place, flow)) else { break };
             self.buffer.evict(now, place, Reason::MatchVictim, fate);
             self.buffer.fifo.settle();
             matched += 1;
@@ -283,13 +285,6 @@ impl<P: Packet> Choke<P> {
         (None, !tabled)
     }
 
-    /// Prepares the next arrival's draw, if it will have one.
-    fn anticipate(&self) {
-        if matches!(self.source, Source::Random | Source::Linux) && self.stage() == Stage::Compare {
-            self.buffer.fifo.anticipate(&self.draws);
-        }
-    }
-
     /// RED's stage. A flow that was tried by the table is not tried again, only forced.
     fn red_stage(&mut self, packet: &P, early: bool) -> Verdict {
         let backlog = self.buffer.fifo.packets();
@@ -342,7 +337,6 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         let (reason, early) = self.choke(now, flow, fate);
         if let Some(reason) = reason {
             self.buffer.discard(now, packet, reason, fate);
-            self.anticipate();
             return;
         }
         let verdict = self.red_stage(&packet, early);
@@ -350,7 +344,6 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         if let (true, Remembered::Last(last)) = (admitted, &mut self.remembered) {
             last.insert(now, flow);
         }
-        self.anticipate();
     }
 
     fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
