@@ -11,6 +11,10 @@ use core::hint::black_box;
 
 use crate::{FlowKey, Packet, Stream};
 
+mod halves;
+
+pub(crate) use halves::Halves;
+
 /// Holes that are tolerated beyond the number of live packets.
 const SLACK: usize = 8;
 
@@ -36,12 +40,14 @@ pub(crate) struct Fifo<P> {
     tail: usize,
     live: usize,
     bytes: u64,
+    /// Counts how often the packets were given new places.
+    numbering: u32,
 }
 
 impl<P: Packet> Fifo<P> {
     /// An empty queue. It takes memory as it fills.
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), keys: Vec::new(), mask: 0, head: 0, tail: 0, live: 0, bytes: 0 }
+        Self { slots: Vec::new(), keys: Vec::new(), mask: 0, head: 0, tail: 0, live: 0, bytes: 0, numbering: 0 }
     }
 
     /// Live packets.
@@ -62,6 +68,11 @@ impl<P: Packet> Fifo<P> {
     /// The flow of the packet at `place`.
     pub(crate) fn flow(&self, place: Place) -> FlowKey {
         self.keys[place.0 & self.mask]
+    }
+
+    /// The packet at `place`.
+    pub(crate) fn packet(&self, place: Place) -> Option<&P> {
+        self.slots[place.0 & self.mask].as_ref()
     }
 
     /// Appends `packet`.
@@ -214,6 +225,7 @@ impl<P: Packet> Fifo<P> {
             from = from.wrapping_add(1);
         }
         self.tail = to;
+        self.numbering = self.numbering.wrapping_add(1);
     }
 
     /// Doubles the ring, leaving the holes behind.
@@ -236,6 +248,7 @@ impl<P: Packet> Fifo<P> {
         self.mask = capacity - 1;
         self.head = 0;
         self.tail = self.live;
+        self.numbering = self.numbering.wrapping_add(1);
     }
 
     /// Slots of the ring, for tests of its bound.

@@ -33,6 +33,7 @@ mod packet;
 mod red;
 mod seed;
 pub mod units;
+mod weight;
 
 pub use ared::Ared;
 pub use choke::Choke;
