@@ -303,7 +303,8 @@ impl Queue {
             Some(size) => size,
             None if self.has_unit_of(self.limit) => self.size(of_limit(number(self.limit))),
             None => {
-                let message = format!("it cannot follow from limit {}, which has another unit: give it too", self.limit);
+                let message =
+                    format!("it cannot follow from limit {}, which has another unit: give it too", self.limit);
                 return Err(ParameterError::new(key, message));
             }
         };
