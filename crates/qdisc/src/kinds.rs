@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, red};
+use crate::{ared, bare, choke, droptail, red};
 
 kinds! {
     disciplines {
@@ -21,6 +21,8 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
 
         // Accounting of flows over one FIFO.
+        /// Buffer management by rate estimation.
+        Bare(bare::Bare<P>),
 
         // A queue for each flow.
 
@@ -64,6 +66,8 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
 
         // Accounting of flows over one FIFO.
+        /// Buffer management by rate estimation.
+        Bare: bare::ABOUT, bare::resolve => Bare(bare::Bare::new),
 
         // A queue for each flow.
 

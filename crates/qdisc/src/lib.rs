@@ -22,6 +22,7 @@ extern crate alloc;
 extern crate std;
 
 mod ared;
+mod bare;
 mod buffer;
 mod choke;
 mod config;
@@ -48,6 +49,7 @@ pub mod units;
 mod weight;
 
 pub use ared::Ared;
+pub use bare::Bare;
 pub use choke::Choke;
 pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,

@@ -72,7 +72,7 @@ pub(crate) const SAC: About = About {
     year: Some(2003),
     needs: "the average, random looks into the queue and whether a packet's transport is responsive",
     experimental: true,
-    parameters: red_and!(INTERVAL, SHARE, HIT_RATIO, MAX_CANDIDATES),
+    parameters: red_and!(PERIOD, SHARE, HIT_RATIO, MAX_CANDIDATES),
     ..CHOKE
 };
 
@@ -145,7 +145,7 @@ const MAX_CANDIDATES: Parameter = parameter(
     "10",
     "the most queued packets that an arrival is compared with; those of its flow are dropped with it",
 );
-const INTERVAL: Parameter = parameter("interval", Domain::Duration, "500ms", "how often the candidates are adapted");
+const PERIOD: Parameter = parameter("interval", Domain::Duration, "500ms", "how often the candidates are adapted");
 const SHARE: Parameter = parameter(
     "share",
     Domain::Ratio,
