@@ -265,3 +265,55 @@ fn weighted_bare_shares_by_weight() -> Outcome {
     }
     Ok(())
 }
+
+/// What was refused, or what looks wrong, of a kind with these parameters on a link of 20 Mbit/s.
+fn complaint(kind: Kind, given: &[(&str, &str)]) -> String {
+    let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text));
+    let explained = config.and_then(|config| config.explain(Rate::from_bits_per_second(20_000_000)));
+    explained.map_or_else(|error| error.to_string(), |explained| explained.warnings.join("; "))
+}
+
+/// Would catch a contradiction that is let through, a warning that is missing, and one where all is well.
+#[test]
+fn what_contradicts_is_refused_and_what_looks_wrong_is_said() {
+    for kind in [Kind::Bare, Kind::Chokew, Kind::Choker, Kind::Choked, Kind::Sac, Kind::Rechoke] {
+        assert_eq!(complaint(kind, &[]), "", "{kind}");
+    }
+    let cases: [(Kind, &[(&str, &str)], &str); 13] = [
+        (Kind::Bare, &[("beta", "11")], "beta: 11 is not between beta_min, 0.5, and beta_max, 10"),
+        (Kind::Bare, &[("beta", "inf")], "beta: it cannot be \"inf\""),
+        (Kind::Bare, &[("increase", "0.9")], "increase: it cannot be \"0.9\""),
+        (Kind::Bare, &[("n1", "9"), ("n2", "8")], "n1: 9 is above n2, which is 8"),
+        (Kind::Bare, &[("lo", "9000b")], "lo 9kb is above hi 8kb"),
+        (Kind::Bare, &[("fair_drop", "400kb")], "fair_drop 400000b is above limit 320kb"),
+        (Kind::Bare, &[("k", "47ms")], "k 47ms is below the 48ms of the target queue"),
+        (Kind::Bare, &[("timeout", "100ms")], "timeout 100ms is below k 150ms"),
+        (Kind::Chokew, &[("min", "200p"), ("max", "100p")], "min: 200 is above max, which is 100"),
+        (Kind::Chokew, &[("threshold", "300p")], "threshold 300 is above max 175"),
+        (Kind::Chokew, &[("min", "20kb")], "max: it cannot follow from limit 500p, which has another unit"),
+        (Kind::Choker, &[("band", "20kb")], "band: 20kb has another unit than the other sizes, which are in packets"),
+        (Kind::Rechoke, &[("hit_cap", "2")], "hits: 3 is above hit_cap, which is 2"),
+    ];
+    for (kind, given, expected) in cases {
+        let complaint = complaint(kind, given);
+        assert!(complaint.starts_with(expected), "{kind} {given:?}: {complaint}");
+    }
+}
+
+/// SPEC 4.11's defaults, and the same parts of another limit; a threshold that is given holds the others.
+#[test]
+fn chokew_scales_with_its_limit() {
+    let values = |given: &[(&str, &str)]| {
+        let config =
+            given.iter().try_fold(QdiscConfig::new(Kind::Choker), |config, &(key, text)| config.with(key, text));
+        let rows = config.and_then(|config| config.explain(Rate::from_bits_per_second(0))).map(|e| e.parameters);
+        let rows = rows.unwrap_or_default();
+        let value = |key| rows.iter().find(|row| row.key == key).map_or("", |row| row.value.as_str()).to_string();
+        ["limit", "threshold", "min", "max", "band"].map(value).join(" ")
+    };
+    assert_eq!(values(&[]), "500p 100p 125p 175p 82p");
+    assert_eq!(values(&[("limit", "1000kb")]), "1mb 200kb 250kb 350kb 162500b");
+    assert_eq!(values(&[("limit", "300p"), ("min", "30p"), ("max", "60p")]), "300p 30p 30p 60p 60p");
+    assert_eq!(values(&[("limit", "300p"), ("min", "200p")]), "300p 60p 200p 200p 25p");
+    assert_eq!(values(&[("limit", "0p")]), "0p 0p 0p 0p 1p");
+}

@@ -87,7 +87,6 @@ pub(crate) const RECHOKE: About = About {
     flow_state: FlowState::Fixed,
     experimental: true,
     parameters: red_and!(TABLE_SIZE, HIT_CAP, HITS, DROPS, WINDOW),
-    ..CHOKE
 };
 
 const QUEUE: Parameter = Parameter { default: "500p, CHOKeW", ..LIMIT };
