@@ -190,13 +190,6 @@ impl<P: Packet> Choke<P> {
         }
     }
 
-    /// Prepares the next arrival's draw, if it will have one.
-    fn anticipate(&self) {
-        if matches!(self.source, Source::Random | Source::Linux) && self.stage() == Stage::Compare {
-            self.buffer.fifo.anticipate(&self.draws);
-        }
-    }
-
     /// RED's stage. A flow that was tried by the table is not tried again, only forced.
     fn red_stage(&mut self, now: Time, packet: &P, early: bool) -> Verdict {
         let backlog = self.buffer.fifo.packets();
@@ -215,7 +208,6 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         let choked = self.choke(now, &packet, stage, fate);
         if let Choked::Dropped(reason) = choked {
             self.buffer.discard(now, packet, reason, fate);
-            self.anticipate();
             return;
         }
         let (flow, responsive) = (packet.flow(), packet.responsive());
@@ -228,7 +220,6 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
                 control.queued(responsive);
             }
         }
-        self.anticipate();
     }
 
     fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<P>) -> Option<P> {

@@ -138,6 +138,8 @@ impl<P: Packet> Choke<P> {
     pub(super) fn compare(&mut self, now: Time, packet: &P, fate: &mut impl Fate<P>) -> u32 {
         let flow = packet.flow();
         let wanted = match &mut self.count {
+            // One candidate needs no list.
+            Count::Fixed(1) => return self.compare_while_matching(now, flow, 1, fate),
             Count::Fixed(count) => *count,
             Count::Regions { regions, rule, scale } => rule.candidates(region(self.red.as_ref(), *regions, *scale)),
             Count::Geometric(most) => {
@@ -160,7 +162,7 @@ impl<P: Packet> Choke<P> {
         let mut matched = 0;
         for i in 0..self.picks.len() {
             let place = self.picks[i];
-            if self.buffer.fifo.flow(place) == flow {
+            if self.buffer.fifo.is_of(place, flow) {
                 self.drop_victim(now, place, fate);
                 matched += 1;
             }
@@ -191,7 +193,7 @@ impl<P: Packet> Choke<P> {
 
     /// Whether one candidate is of `flow`; it is dropped then.
     fn draws_match(&mut self, flow: FlowKey, now: Time, fate: &mut impl Fate<P>) -> bool {
-        let Some(place) = self.pick().filter(|&place| self.buffer.fifo.flow(place) == flow) else { return false };
+        let Some(place) = self.pick().filter(|&place| self.buffer.fifo.is_of(place, flow)) else { return false };
         self.buffer.evict(now, place, Reason::MatchVictim, fate);
         self.buffer.fifo.settle();
         true
@@ -199,7 +201,7 @@ impl<P: Packet> Choke<P> {
 
     /// Whether a candidate is of `flow`. Nothing is dropped.
     pub(super) fn meets(&mut self, flow: FlowKey) -> bool {
-        self.pick().is_some_and(|place| self.buffer.fifo.flow(place) == flow)
+        self.pick().is_some_and(|place| self.buffer.fifo.is_of(place, flow))
     }
 
     /// Drops the candidate at `place`.

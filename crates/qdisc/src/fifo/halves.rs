@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Fifo, Place};
-use crate::{FlowKey, Packet, Stream};
+use crate::{Packet, Stream};
 
 /// Where the half that came last begins.
 ///
@@ -48,17 +48,16 @@ impl Halves {
     /// Moves to the middle: the first packet of the half that came last, which has one more if their number is odd.
     fn find<P: Packet>(&mut self, fifo: &Fifo<P>) {
         self.follow(fifo);
-        let lives = |at: usize| fifo.keys[at & fifo.mask] != FlowKey::NONE;
-        let before = fifo.live / 2;
+        let before = fifo.packets() / 2;
         while self.before > before {
             self.middle = self.middle.wrapping_sub(1);
-            self.before -= usize::from(lives(self.middle));
+            self.before -= usize::from(!fifo.is_hole(self.middle));
         }
         while self.before < before {
-            self.before += usize::from(lives(self.middle));
+            self.before += usize::from(!fifo.is_hole(self.middle));
             self.middle = self.middle.wrapping_add(1);
         }
-        while self.middle != fifo.tail && !lives(self.middle) {
+        while self.middle != fifo.tail && fifo.is_hole(self.middle) {
             self.middle = self.middle.wrapping_add(1);
         }
     }
@@ -73,9 +72,10 @@ impl Halves {
         picks: &mut Vec<Place>,
     ) {
         self.find(fifo);
-        let rear = (fifo.live - self.before).min(wanted);
-        fifo.pick_between(self.middle, fifo.tail, rear, fifo.live - self.before, stream, picks);
-        fifo.pick_between(fifo.head, self.middle, wanted - rear, self.before, stream, picks);
+        let rear = fifo.packets() - self.before;
+        let from_rear = rear.min(wanted);
+        fifo.pick_between(self.middle, fifo.tail, from_rear, rear, stream, picks);
+        fifo.pick_between(fifo.head, self.middle, wanted - from_rear, self.before, stream, picks);
     }
 }
 
@@ -94,13 +94,13 @@ impl<P: Packet> Fifo<P> {
         if wanted == live {
             // All of them: nothing is left to chance.
             let all = (0..slots).map(|i| Place(from.wrapping_add(i)));
-            picks.extend(all.filter(|&place| self.flow(place) != FlowKey::NONE));
+            picks.extend(all.filter(|place| !self.is_hole(place.0)));
             return;
         }
         let enough = picks.len() + wanted;
         while picks.len() < enough {
             let place = Place(from.wrapping_add(stream.below(slots as u32) as usize));
-            if self.flow(place) != FlowKey::NONE && !picks.contains(&place) {
+            if !self.is_hole(place.0) && !picks.contains(&place) {
                 picks.push(place);
             }
         }
