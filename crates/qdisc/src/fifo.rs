@@ -14,6 +14,10 @@ use alloc::vec::Vec;
 
 use crate::{FlowKey, Packet, Stream};
 
+mod halves;
+
+pub(crate) use halves::Halves;
+
 /// Holes that are tolerated beyond the number of live packets.
 const SLACK: usize = 8;
 
@@ -53,12 +57,14 @@ pub(crate) struct Fifo<P> {
     holes: usize,
     mask: usize,
     bytes: u64,
+    /// Counts how often the packets were given new places.
+    numbering: u32,
 }
 
 impl<P: Packet> Fifo<P> {
     /// An empty queue. It takes memory as it fills.
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), tags: Vec::new(), head: 0, tail: 0, holes: 0, mask: 0, bytes: 0 }
+        Self { slots: Vec::new(), tags: Vec::new(), head: 0, tail: 0, holes: 0, mask: 0, bytes: 0, numbering: 0 }
     }
 
     /// Live packets.
@@ -94,6 +100,11 @@ impl<P: Packet> Fifo<P> {
     /// Whether the packet at `place` is of `flow`.
     pub(crate) fn is_of(&self, place: Place, flow: FlowKey) -> bool {
         self.tags[place.0 & self.mask] == tag(flow) && self.flow(place) == flow
+    }
+
+    /// The packet at `place`.
+    pub(crate) fn packet(&self, place: Place) -> Option<&P> {
+        self.slots[place.0 & self.mask].as_ref()
     }
 
     /// Appends `packet`.
@@ -250,6 +261,7 @@ impl<P: Packet> Fifo<P> {
         }
         self.tail = to;
         self.holes = 0;
+        self.numbering = self.numbering.wrapping_add(1);
     }
 
     /// Doubles the ring, leaving the holes behind.
@@ -274,6 +286,7 @@ impl<P: Packet> Fifo<P> {
         self.head = 0;
         self.tail = live;
         self.holes = 0;
+        self.numbering = self.numbering.wrapping_add(1);
     }
 
     /// Slots of the ring, for tests of its bound.

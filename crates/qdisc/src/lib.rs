@@ -22,6 +22,7 @@ extern crate alloc;
 extern crate std;
 
 mod ared;
+mod bare;
 mod buffer;
 mod choke;
 mod config;
@@ -45,8 +46,10 @@ mod seed;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
 pub mod units;
+mod weight;
 
 pub use ared::Ared;
+pub use bare::Bare;
 pub use choke::Choke;
 pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,

@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 30] = [
+const PLANNED: [&str; 24] = [
     "blue",
     "sfb",
     "sfred",
@@ -23,12 +23,6 @@ const PLANNED: [&str; 30] = [
     "stfq",
     "cbq",
     "afd",
-    "bare",
-    "chokew",
-    "choker",
-    "rechoke",
-    "sac",
-    "choked",
     "codel",
     "fq-codel",
     "pie",
