@@ -8,12 +8,92 @@
 //!
 //! **Cost.** RED's, and two comparisons.
 
-use crate::red::{Red, RedCore, RedSettings};
-use crate::{Counters, Duration, Fate, Packet, Qdisc, Seed, Size, Time};
+use alloc::format;
+
+use crate::config::shared::*;
+use crate::config::{About, Domain, Era, FlowState, Origin, Parameter, ParameterError, Resolver, parameter};
+use crate::red::{self, Red, RedCore, RedSettings};
+use crate::{Counters, Duration, Fate, Packet, Qdisc, Seed, Time};
+
+/// What is known of it.
+pub(crate) const ABOUT: About = About {
+    name: "ared",
+    summary: "RED that adapts its probability to the traffic",
+    source: "Feng, Kandlur, Saha, Shin: A Self-Configuring RED Gateway, INFOCOM 1999; \
+             Floyd, Gummadi, Shenker: Adaptive RED, 2001",
+    year: Some(2001),
+    needs: "the average",
+    flow_state: FlowState::None,
+    experimental: false,
+    parameters: &[
+        LIMIT,
+        ARED_MIN,
+        ARED_MAX,
+        ARED_PROBABILITY,
+        ARED_WEIGHT,
+        ARED_BURST,
+        AVPKT,
+        BANDWIDTH,
+        ARED_GENTLE,
+        ARED_UNIFORMIZE,
+        ARED_SPARE,
+        BYTE_DROP,
+        ECN,
+        HARDDROP,
+        LAW,
+        TARGET,
+        INTERVAL,
+    ],
+};
+
+const LAW: Parameter =
+    parameter("law", Domain::Choice(&["floyd", "feng"]), "floyd", "how the probability follows the average");
+const TARGET: Parameter = parameter(
+    "target",
+    Domain::Duration,
+    "5ms, as ns-2",
+    "mean delay that the thresholds aim at when neither `min` nor `max` is given",
+)
+.elsewhere(&["target_delay", "targetdelay_", "TargetDelay"]);
+const INTERVAL: Parameter =
+    parameter("interval", Domain::Duration, "500ms, Floyd", "how often `law = floyd` adapts").elsewhere(&["Interval"]);
+const ARED_MIN: Parameter =
+    MIN.default("max / 3; the larger of 5 packets and half of `target` at `bandwidth` when `max` is not given either");
+const ARED_MAX: Parameter = MAX.default("3 min, as ns-2");
+const ARED_PROBABILITY: Parameter = PROBABILITY.default("0.1, as ns-2: where adaptation starts");
+const ARED_WEIGHT: Parameter = WEIGHT.default("1 - exp(-1/C) for a link of C mean packets a second, as ns-2");
+const ARED_BURST: Parameter = BURST.default("unused");
+const ARED_GENTLE: Parameter = GENTLE.default("true with `law = floyd`, false with feng");
+const ARED_UNIFORMIZE: Parameter = UNIFORMIZE.default("wait, as ns-2");
+const ARED_SPARE: Parameter = SPARE.default("true, as ns-2");
+
+/// What it is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    red: red::Settings,
+    law: Law,
+}
+
+/// What it is told by what was given.
+pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> {
+    let limit = r.limit()?;
+    let law = r.take("law", Origin::Default("the later of the two"), "floyd")?;
+    let floyd = law == "floyd";
+    let red = red::Settings { limit, red: r.red_of(limit, Era::Automatic, floyd)? };
+    let interval = r.take("interval", Origin::Default("Floyd 2001"), Duration::from_millis(500))?;
+    if !floyd {
+        return Ok(Settings { red, law: Law::Feng });
+    }
+    let bandwidth = r.given("bandwidth")?.unwrap_or(r.rate());
+    // ns-2: at most one packet of 1250 bytes a window of a second.
+    let bottom = (80_000.0 / bandwidth.bits_per_second() as f64).min(0.01);
+    r.say(format!("the probability stays between {bottom} and 0.5"));
+    Ok(Settings { red, law: Law::Floyd { interval, bottom } })
+}
 
 /// How the probability follows the average.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Law {
+enum Law {
     /// A third when the average falls below `min`, twice when it rises above `max`.
     Feng,
     /// Up by addition and down by multiplication, once an interval, towards the middle of the thresholds.
@@ -43,9 +123,9 @@ pub struct Ared<P> {
 }
 
 impl<P: Packet> Ared<P> {
-    pub(crate) fn new(limit: Size, settings: RedSettings, law: Law, seed: Seed) -> Self {
+    pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
         // ns-3 starts above, so the first arrival lowers the probability.
-        Self { red: Red::new(limit, settings, seed), law, status: Status::Above, adapted: Time::ZERO }
+        Self { red: Red::new(settings.red, seed), law: settings.law, status: Status::Above, adapted: Time::ZERO }
     }
 }
 
@@ -121,11 +201,11 @@ const TOP: f64 = 0.5;
 mod tests {
     use super::*;
     use crate::red::Uniformize;
-    use crate::{Packets, SimplePacket};
+    use crate::{Packets, SimplePacket, Size};
 
     /// A RED whose average is the queue itself, between 10 and 30 packets, that signals almost nothing.
     fn ared(law: Law) -> Ared<SimplePacket> {
-        let settings = RedSettings {
+        let red = RedSettings {
             min: 10.0,
             max: 30.0,
             in_bytes: false,
@@ -140,7 +220,8 @@ mod tests {
             ecn: true,
             harddrop: false,
         };
-        Ared::new(Size::Packets(Packets::new(1000)), settings, law, Seed::new(2))
+        let limit = Size::Packets(Packets::new(1000));
+        Ared::new(Settings { red: red::Settings { limit, red }, law }, Seed::new(2))
     }
 
     /// Brings the queue to `packets` and sees what a last arrival at `now` makes of the probability.

@@ -23,6 +23,7 @@
 //!
 //! **Cost.** RED's, and one random number and one cache line a candidate.
 
+pub(crate) mod kinds;
 mod table;
 
 use alloc::boxed::Box;
@@ -378,4 +379,4 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
 }
 
 /// The most hits that a cap may allow: 2^63 is the largest power of two in 64 bits.
-pub(crate) const MAX_HITS: u32 = 63;
+const MAX_HITS: u32 = 63;

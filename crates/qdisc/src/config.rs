@@ -5,15 +5,23 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{AnyQdisc, Ared, Choke, DropTail, Packet, Rate, Red, Seed};
-use resolve::Plan;
+use crate::{AnyQdisc, Kind, Packet, Rate, Seed};
 
 mod kind;
-mod resolve;
-mod table;
+mod parameter;
+mod red;
+mod registry;
+mod resolver;
+pub(crate) mod shared;
 
-pub use kind::Kind;
-pub use table::{Domain, Parameter};
+pub use kind::FlowState;
+pub use parameter::{Domain, Parameter};
+
+pub(crate) use kind::About;
+pub(crate) use parameter::parameter;
+pub(crate) use red::Era;
+pub(crate) use registry::kinds;
+pub(crate) use resolver::Resolver;
 
 /// A parameter's value as it was given.
 #[derive(Clone, Debug, PartialEq)]
@@ -207,13 +215,7 @@ impl QdiscConfig {
     /// # Errors
     /// The parameters contradict each other, such as `min` above `max`.
     pub fn build<P: Packet>(&self, host: &Host) -> Result<AnyQdisc<P>, ParameterError> {
-        let (plan, _) = resolve::resolve(self, host.rate)?;
-        Ok(match plan {
-            Plan::DropTail(limit, drop) => AnyQdisc::DropTail(DropTail::new(limit, drop, host.seed)),
-            Plan::Red(limit, red) => AnyQdisc::Red(Red::new(limit, red, host.seed)),
-            Plan::Ared(limit, red, law) => AnyQdisc::Ared(Ared::new(limit, red, law, host.seed)),
-            Plan::Choke(settings) => AnyQdisc::Choke(Choke::new(settings, host.seed)),
-        })
+        AnyQdisc::new(&mut Resolver::new(self, host.rate), host.seed)
     }
 
     /// Every value as it will be used on a link of `rate`, where it came from, and what looks wrong.
@@ -221,7 +223,9 @@ impl QdiscConfig {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn explain(&self, rate: Rate) -> Result<Explanation, ParameterError> {
-        Ok(resolve::resolve(self, rate)?.1)
+        let mut resolver = Resolver::new(self, rate);
+        self.kind.resolve(&mut resolver)?;
+        Ok(resolver.explanation())
     }
 
     /// Why `key` is no parameter here, and which would be.

@@ -7,11 +7,51 @@
 //! **Cost.** One push or one pop; `front` and `random` remove as many packets as the new one needs.
 
 use crate::buffer::Buffer;
+use crate::config::shared::LIMIT;
+use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::{Counters, Fate, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
+
+/// What is known of it.
+pub(crate) const ABOUT: About = About {
+    name: "droptail",
+    summary: "drops what comes while the queue is full",
+    source: "the default of every router",
+    year: None,
+    needs: "nothing",
+    flow_state: FlowState::None,
+    experimental: false,
+    parameters: &[LIMIT, DROP],
+};
+
+const DROP: Parameter = parameter(
+    "drop",
+    Domain::Choice(&["tail", "front", "random"]),
+    "tail",
+    "what goes when the queue is full: the arriving packet, the oldest, or a queued one at random",
+)
+.elsewhere(&["drop_front_"]);
+
+/// What it is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    limit: Size,
+    drop: Drop,
+}
+
+/// What it is told by what was given.
+pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> {
+    let limit = r.limit()?;
+    let drop = match r.take("drop", Origin::Default("as every router"), "tail")? {
+        "front" => Drop::Front,
+        "random" => Drop::Random,
+        _ => Drop::Tail,
+    };
+    Ok(Settings { limit, drop })
+}
 
 /// Which packet goes when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Drop {
+enum Drop {
     /// The arriving one.
     Tail,
     /// The oldest.
@@ -29,7 +69,8 @@ pub struct DropTail<P> {
 }
 
 impl<P: Packet> DropTail<P> {
-    pub(crate) fn new(limit: Size, drop: Drop, seed: Seed) -> Self {
+    pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
+        let Settings { limit, drop } = settings;
         Self { buffer: Buffer::new(limit), drop, picks: seed.stream("drop") }
     }
 }

@@ -21,7 +21,6 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod any;
 mod ared;
 mod buffer;
 mod choke;
@@ -29,17 +28,20 @@ mod config;
 mod counters;
 mod droptail;
 mod fifo;
+mod kinds;
 mod packet;
 mod red;
 mod seed;
 pub mod units;
 
-pub use any::AnyQdisc;
 pub use ared::Ared;
 pub use choke::Choke;
-pub use config::{Domain, Explanation, Host, Kind, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value};
+pub use config::{
+    Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,
+};
 pub use counters::{Count, Counters, Reason};
 pub use droptail::DropTail;
+pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
 pub use seed::{Seed, Stream};

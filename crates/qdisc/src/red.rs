@@ -10,7 +10,36 @@
 //! queue ends an idle time.
 
 use crate::buffer::Buffer;
+use crate::config::shared::red_and;
+use crate::config::{About, FlowState, ParameterError, Resolver};
 use crate::{Counters, Fate, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
+
+/// What is known of it.
+pub(crate) const ABOUT: About = About {
+    name: "red",
+    summary: "signals at random, the more the longer the average queue",
+    source: "Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4)",
+    year: Some(1993),
+    needs: "the average",
+    flow_state: FlowState::None,
+    experimental: false,
+    parameters: red_and!(),
+};
+
+/// What RED over a FIFO is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// The hard limit.
+    pub(crate) limit: Size,
+    /// RED's part.
+    pub(crate) red: RedSettings,
+}
+
+/// What it is told by what was given.
+pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> {
+    let limit = r.limit()?;
+    Ok(Settings { limit, red: r.red(limit)? })
+}
 
 /// How the gaps between early signals are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,8 +289,8 @@ pub struct Red<P> {
 }
 
 impl<P: Packet> Red<P> {
-    pub(crate) fn new(limit: Size, settings: RedSettings, seed: Seed) -> Self {
-        Self { buffer: Buffer::new(limit), core: RedCore::new(settings, seed) }
+    pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
+        Self { buffer: Buffer::new(settings.limit), core: RedCore::new(settings.red, seed) }
     }
 
     /// RED without its queue, for tests of what adapts it.

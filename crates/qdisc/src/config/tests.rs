@@ -124,7 +124,7 @@ fn contradictions_are_found() {
     let host = Host { rate: Rate::from_bits_per_second(0), seed: Seed::new(1) };
     for kind in Kind::ALL {
         let built = QdiscConfig::new(kind).build::<SimplePacket>(&host);
-        let needs_rate = !matches!(kind, Kind::DropTail | Kind::MlocChoke);
+        let needs_rate = kind.parameters().iter().any(|parameter| parameter.key == "bandwidth");
         assert_eq!(built.is_err(), needs_rate, "{kind}");
     }
 }

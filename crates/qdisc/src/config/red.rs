@@ -1,78 +1,16 @@
-//! From what was given to what will be used: defaults, rules, contradictions, and what is worth knowing.
+//! RED's parameters as every discipline on top of RED resolves them: whose defaults hold, and what contradicts.
 
 use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
-use core::fmt::Display;
+use alloc::string::ToString;
 
-use super::table::Parsed;
-use super::{Explanation, Kind, Origin, ParameterError, QdiscConfig, Resolved};
-use crate::ared::Law;
-use crate::choke::{Candidates, ChokeSettings, Memory, Rule, Source};
-use crate::droptail::Drop;
+use super::resolver::Resolver;
+use super::{Origin, ParameterError};
 use crate::red::{RedSettings, Uniformize};
 use crate::{Bytes, Duration, Packets, Rate, Size};
 
-/// A discipline with everything it is told.
-pub(super) enum Plan {
-    DropTail(Size, Drop),
-    Red(Size, RedSettings),
-    Ared(Size, RedSettings, Law),
-    Choke(ChokeSettings),
-}
-
-/// What `config` means on a link of `rate`.
-pub(super) fn resolve(config: &QdiscConfig, rate: Rate) -> Result<(Plan, Explanation), ParameterError> {
-    let mut resolver = Resolver::new(config, rate);
-    let limit = resolver.take("limit", Origin::Default("the buffer of the CHOKe paper"), packets(300))?;
-    let kind = config.kind();
-    let plan = match kind {
-        Kind::DropTail => Plan::DropTail(limit, resolver.drop()?),
-        Kind::Red => Plan::Red(limit, resolver.red(limit)?),
-        Kind::Ared => {
-            let (red, law) = resolver.ared(limit)?;
-            Plan::Ared(limit, red, law)
-        }
-        Kind::MlocChoke => Plan::Choke(resolver.mloc(limit)?),
-        _ => Plan::Choke(resolver.choke(limit)?),
-    };
-    resolver.say_limit(limit);
-    let order = kind.parameters();
-    resolver.rows.sort_by_key(|row| order.iter().position(|parameter| parameter.key == row.key));
-    let Resolver { rows, consequences, warnings, .. } = resolver;
-    Ok((plan, Explanation { kind, parameters: rows, consequences, warnings }))
-}
-
-/// A value that can be taken out of what was read.
-trait Setting: Sized + Display {
-    fn of(parsed: Parsed) -> Option<Self>;
-}
-
-macro_rules! setting {
-    ($($type:ty = $variant:ident),*) => {
-        $(impl Setting for $type {
-            fn of(parsed: Parsed) -> Option<Self> {
-                if let Parsed::$variant(value) = parsed { Some(value) } else { None }
-            }
-        })*
-    };
-}
-
-setting!(
-    Size = Size,
-    Bytes = Bytes,
-    Packets = Packets,
-    Rate = Rate,
-    Duration = Duration,
-    u32 = Count,
-    f64 = Ratio,
-    bool = Switch,
-    &'static str = Choice
-);
-
 /// Whose defaults RED takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Era {
+pub(crate) enum Era {
     /// ns-2 of the papers' time: a threshold was given.
     Ns2,
     /// tc(8): only the limit was.
@@ -88,68 +26,17 @@ struct Thresholds {
     max: Size,
 }
 
-/// Values as they are found, with their origin.
-struct Resolver<'a> {
-    config: &'a QdiscConfig,
-    rate: Rate,
-    rows: Vec<Resolved>,
-    consequences: Vec<String>,
-    warnings: Vec<String>,
-}
-
-impl<'a> Resolver<'a> {
-    const fn new(config: &'a QdiscConfig, rate: Rate) -> Self {
-        Self { config, rate, rows: Vec::new(), consequences: Vec::new(), warnings: Vec::new() }
-    }
-
-    /// What was given for `key`.
-    fn given<T: Setting>(&self, key: &str) -> Result<Option<T>, ParameterError> {
-        let value = self.config.given().find(|(known, _)| *known == key);
-        let parameter = self.config.kind().parameters().iter().find(|parameter| parameter.key == key);
-        match (value, parameter) {
-            (Some((_, value)), Some(parameter)) => Ok(T::of(parameter.read(value)?)),
-            _ => Ok(None),
-        }
-    }
-
-    /// Notes that `key` is `value`.
-    fn note(&mut self, key: &str, value: String, origin: Origin) {
-        if let Some(parameter) = self.config.kind().parameters().iter().find(|parameter| parameter.key == key) {
-            self.rows.push(Resolved { key: parameter.key, value, origin, meaning: parameter.meaning });
-        }
-    }
-
-    /// What was given for `key`, else `otherwise`; noted.
-    fn take<T: Setting>(&mut self, key: &str, origin: Origin, otherwise: T) -> Result<T, ParameterError> {
-        let (value, origin) = match self.given(key)? {
-            Some(value) => (value, Origin::Given),
-            None => (otherwise, origin),
-        };
-        self.note(key, value.to_string(), origin);
-        Ok(value)
-    }
-
-    fn drop(&mut self) -> Result<Drop, ParameterError> {
-        Ok(match self.take("drop", Origin::Default("as every router"), "tail")? {
-            "front" => Drop::Front,
-            "random" => Drop::Random,
-            _ => Drop::Tail,
-        })
-    }
-
-    fn red(&mut self, limit: Size) -> Result<RedSettings, ParameterError> {
+impl Resolver<'_> {
+    /// RED's part: ns-2's defaults when a threshold was given, else tc's.
+    pub(crate) fn red(&mut self, limit: Size) -> Result<RedSettings, ParameterError> {
         let given = self.given::<Size>("min")?.is_some() || self.given::<Size>("max")?.is_some();
         self.red_of(limit, if given { Era::Ns2 } else { Era::Tc }, false)
     }
 
     /// RED's part, with the defaults of `era`.
-    fn red_of(&mut self, limit: Size, era: Era, gentle: bool) -> Result<RedSettings, ParameterError> {
+    pub(crate) fn red_of(&mut self, limit: Size, era: Era, gentle: bool) -> Result<RedSettings, ParameterError> {
         let avpkt = self.take("avpkt", Origin::Default("as tc(8) and the papers"), Bytes::new(1000))?;
-        let bandwidth = self.take("bandwidth", Origin::Derived("the link's rate"), self.rate)?;
-        if bandwidth.bits_per_second() == 0 {
-            let message = "the link has no rate, which the average's idle clock needs: write for example 10mbit";
-            return Err(ParameterError::new("bandwidth", message.to_string()));
-        }
+        let bandwidth = self.bandwidth("the average's idle clock")?;
         let thresholds = match era {
             Era::Automatic => self.automatic_thresholds(avpkt, bandwidth)?,
             Era::Ns2 | Era::Tc => self.thresholds(limit, avpkt)?,
@@ -171,7 +58,7 @@ impl<'a> Resolver<'a> {
         let ecn = self.take("ecn", Origin::Default("senders must agree"), false)?;
         let harddrop = self.take("harddrop", Origin::Default("as tc(8)"), false)?;
         if harddrop && !ecn {
-            self.warnings.push("harddrop changes nothing without ecn".to_string());
+            self.warn("harddrop changes nothing without ecn".to_string());
         }
         self.judge(limit, thresholds, avpkt, gentle);
         self.say_average(weight, avpkt, bandwidth);
@@ -314,106 +201,10 @@ impl<'a> Resolver<'a> {
         weight
     }
 
-    fn ared(&mut self, limit: Size) -> Result<(RedSettings, Law), ParameterError> {
-        let law = self.take("law", Origin::Default("the later of the two"), "floyd")?;
-        let floyd = law == "floyd";
-        let red = self.red_of(limit, Era::Automatic, floyd)?;
-        let interval = self.take("interval", Origin::Default("Floyd 2001"), Duration::from_millis(500))?;
-        if !floyd {
-            return Ok((red, Law::Feng));
-        }
-        let bandwidth = self.given("bandwidth")?.unwrap_or(self.rate);
-        // ns-2: at most one packet of 1250 bytes a window of a second.
-        let bottom = (80_000.0 / bandwidth.bits_per_second() as f64).min(0.01);
-        self.consequences.push(format!("the probability stays between {bottom} and 0.5"));
-        Ok((red, Law::Floyd { interval, bottom }))
-    }
-
-    fn choke(&mut self, limit: Size) -> Result<ChokeSettings, ParameterError> {
-        let red = self.red(limit)?;
-        let kind = self.config.kind();
-        let candidates = self.candidates(kind, &red)?;
-        let compare_above_max = self.take("compare_above_max", Origin::Default("the paper and Linux"), true)?;
-        let source = match kind {
-            Kind::FrontChoke => Source::Front,
-            Kind::BackChoke => Source::Back,
-            _ => match self.take("sampling", Origin::Default("uniform over live packets"), "exact")? {
-                "linux" => Source::Linux,
-                _ => Source::Random,
-            },
-        };
-        let memory = if kind == Kind::Xchoke { self.hits()? } else { Memory::Nothing };
-        Ok(ChokeSettings { limit, red: Some(red), source, candidates, memory, compare_above_max })
-    }
-
-    fn candidates(&mut self, kind: Kind, red: &RedSettings) -> Result<Candidates, ParameterError> {
-        Ok(match kind {
-            Kind::ChokeAdaptive => self.regions(red)?,
-            Kind::Gchoke => {
-                let most = self.given::<u32>("maxcomp")?;
-                let origin = if most.is_some() { Origin::Given } else { Origin::Default("nearly as good as infinite") };
-                let most = most.unwrap_or(5);
-                let text = if most == u32::MAX { "infinite".to_string() } else { most.to_string() };
-                self.note("maxcomp", text, origin);
-                Candidates::Geometric(most)
-            }
-            Kind::Xchoke => Candidates::Fixed(1),
-            _ => {
-                let count = self.take("candidates", Origin::Default("the basic CHOKe"), 1)?;
-                if count > 1 {
-                    self.consequences.push(format!("an arrival takes at most {count} queued packets with it"));
-                }
-                Candidates::Fixed(count)
-            }
-        })
-    }
-
-    fn regions(&mut self, red: &RedSettings) -> Result<Candidates, ParameterError> {
-        let regions = self.take("regions", Origin::Default("the paper says none"), 5_u32)?;
-        let rule = match self.take("candidates_rule", Origin::Default("the paper's section II"), "2i")? {
-            "2i-1" => Rule::DoubleLessOne,
-            "i" => Rule::Linear,
-            _ => Rule::Double,
-        };
-        let width = (red.max - red.min) / f64::from(regions);
-        for region in 1..=regions {
-            let from = red.min + width * f64::from(region - 1);
-            self.consequences.push(format!("from an average of {from}: {} candidates", rule.candidates(region)));
-        }
-        Ok(Candidates::Regions { regions, rule })
-    }
-
-    fn hits(&mut self) -> Result<Memory, ParameterError> {
-        let size = self.take("table_size", Origin::Default("enough for the flows that matter"), 64)?;
-        let cap = self.take("hit_cap", Origin::Default("2^30 is certain at any probability that matters"), 30)?;
-        let age = self.given::<Duration>("age")?;
-        match age {
-            Some(age) => self.note("age", age.to_string(), Origin::Given),
-            None => self.note("age", "never".to_string(), Origin::Default("the paper forgets nothing")),
-        }
-        Ok(Memory::Hits { size, cap, age })
-    }
-
-    fn mloc(&mut self, limit: Size) -> Result<ChokeSettings, ParameterError> {
-        let memory = self.take("memory", Origin::Default("Back CHOKe's one packet"), 1_u32)?;
-        if memory > 0 {
-            let message = format!("with {memory} flows or fewer nothing passes after the first packet of each");
-            self.warnings.push(message);
-        }
-        Ok(ChokeSettings {
-            limit,
-            red: None,
-            source: Source::Back,
-            candidates: Candidates::Fixed(0),
-            memory: Memory::Last(memory),
-            compare_above_max: true,
-        })
-    }
-
     /// Warns of thresholds that do little good.
     fn judge(&mut self, limit: Size, Thresholds { min, max }: Thresholds, avpkt: Bytes, gentle: bool) {
         if number(max) < 2.0 * number(min) {
-            self.warnings.push(format!("max {max} is below twice min {min}: the average cannot settle between them"));
+            self.warn(format!("max {max} is below twice min {min}: the average cannot settle between them"));
         }
         let in_bytes = |size: Size| match size {
             Size::Packets(packets) => u64::from(packets.get()) * avpkt.get(),
@@ -422,7 +213,7 @@ impl<'a> Resolver<'a> {
         let top = if gentle { 2 * in_bytes(max) } else { in_bytes(max) };
         if in_bytes(limit) < top {
             let what = if gentle { "twice max" } else { "max" };
-            self.warnings.push(format!("limit {limit} is below {what} {max}: the queue overflows before RED acts"));
+            self.warn(format!("limit {limit} is below {what} {max}: the queue overflows before RED acts"));
         }
     }
 
@@ -430,16 +221,7 @@ impl<'a> Resolver<'a> {
         if weight < 1.0 {
             let packets = -1.0 / libm::log1p(-weight);
             let time = packets * bandwidth.transmission(avpkt.get()).as_secs();
-            self.consequences.push(format!("the average reacts in {packets:.1} packets, {:.3} ms", 1e3 * time));
-        }
-    }
-
-    fn say_limit(&mut self, limit: Size) {
-        if let Size::Bytes(bytes) = limit
-            && self.rate.bits_per_second() > 0
-        {
-            let time = 1e3 * self.rate.transmission(bytes.get()).as_secs();
-            self.consequences.push(format!("a full queue of {limit} takes {time:.3} ms to leave"));
+            self.say(format!("the average reacts in {packets:.1} packets, {:.3} ms", 1e3 * time));
         }
     }
 }
@@ -484,7 +266,7 @@ fn ewma_exponent(min: Size, burst: Packets, avpkt: Bytes) -> Option<u32> {
 }
 
 /// `count` packets.
-const fn packets(count: u32) -> Size {
+pub(crate) const fn packets(count: u32) -> Size {
     Size::Packets(Packets::new(count))
 }
 

@@ -1,0 +1,62 @@
+//! The list of kinds: the one place that knows them all. A new discipline is a file and its lines here.
+
+use crate::config::{About, ParameterError, Resolver, kinds};
+use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
+use crate::{ared, choke, droptail, red};
+
+kinds! {
+    disciplines {
+        /// A FIFO that drops when it is full.
+        DropTail(droptail::DropTail<P>),
+        /// Random Early Detection.
+        Red(red::Red<P>),
+        /// RED that adapts its probability.
+        Ared(ared::Ared<P>),
+
+        /// CHOKe and its family.
+        Choke(choke::Choke<P>),
+
+        // CHOKe's successors, and others that look into the queue.
+
+        // Adaptive signals: BLUE and its bins.
+
+        // Accounting of flows over one FIFO.
+
+        // A queue for each flow.
+
+        // Control of the delay.
+    }
+    kinds {
+        /// A FIFO that drops when it is full.
+        DropTail: droptail::ABOUT, droptail::resolve => DropTail(droptail::DropTail::new),
+        /// Random Early Detection.
+        Red: red::ABOUT, red::resolve => Red(red::Red::new),
+        /// Self-configuring RED (Feng) and Adaptive RED (Floyd).
+        Ared: ared::ABOUT, ared::resolve => Ared(ared::Ared::new),
+
+        /// CHOKe.
+        Choke: choke::kinds::CHOKE, choke::kinds::choke => Choke(choke::Choke::new),
+        /// CHOKe with a number of candidates that grows with the average.
+        ChokeAdaptive: choke::kinds::ADAPTIVE, choke::kinds::adaptive => Choke(choke::Choke::new),
+        /// CHOKe whose candidate is the head.
+        FrontChoke: choke::kinds::FRONT, choke::kinds::front => Choke(choke::Choke::new),
+        /// CHOKe whose candidate is the tail.
+        BackChoke: choke::kinds::BACK, choke::kinds::back => Choke(choke::Choke::new),
+        /// Back CHOKe that remembers the flows of the last packets admitted.
+        MlocChoke: choke::kinds::MLOC, choke::kinds::mloc => Choke(choke::Choke::new),
+        /// CHOKe with a table of hits.
+        Xchoke: choke::kinds::XCHOKE, choke::kinds::xchoke => Choke(choke::Choke::new),
+        /// CHOKe that goes on drawing while it matches.
+        Gchoke: choke::kinds::GCHOKE, choke::kinds::gchoke => Choke(choke::Choke::new),
+
+        // CHOKe's successors, and others that look into the queue.
+
+        // Adaptive signals: BLUE and its bins.
+
+        // Accounting of flows over one FIFO.
+
+        // A queue for each flow.
+
+        // Control of the delay.
+    }
+}
