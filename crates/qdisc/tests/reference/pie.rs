@@ -116,7 +116,7 @@ impl Variables {
         }
         let mut p = self.prob;
         if s.bytemode {
-            p = (p * f64::from(size) / s.mean).min(1.0);
+            p = (p * (f64::from(size) * (1.0 / s.mean))).min(1.0);
         }
         if self.prob == 0.0 {
             self.accu = 0.0;
