@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, red};
+use crate::{ared, choke, codel, droptail, red};
 
 kinds! {
     disciplines {
@@ -25,6 +25,8 @@ kinds! {
         // A queue for each flow.
 
         // Control of the delay.
+        /// CoDel.
+        Codel(codel::Codel<P>),
     }
     kinds {
         /// A FIFO that drops when it is full.
@@ -58,5 +60,7 @@ kinds! {
         // A queue for each flow.
 
         // Control of the delay.
+        /// CoDel.
+        Codel: codel::ABOUT, codel::resolve => Codel(codel::Codel::new),
     }
 }

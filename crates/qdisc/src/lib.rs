@@ -24,18 +24,23 @@ extern crate std;
 mod ared;
 mod buffer;
 mod choke;
+mod codel;
 mod config;
 mod counters;
+mod delay;
 mod droptail;
 mod fifo;
 mod kinds;
 mod packet;
 mod red;
 mod seed;
+mod signal;
+mod stamped;
 pub mod units;
 
 pub use ared::Ared;
 pub use choke::Choke;
+pub use codel::Codel;
 pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,
 };
