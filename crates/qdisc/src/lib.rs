@@ -30,11 +30,22 @@ mod counters;
 mod delay;
 mod droptail;
 mod fifo;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod flow_table;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod flows;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod hash;
 mod kinds;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod longest;
 mod packet;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod rate;
 mod red;
 mod seed;
 mod signal;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
 pub mod units;
 
