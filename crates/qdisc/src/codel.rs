@@ -11,11 +11,12 @@
 //!
 //! **Cost.** A push and a pop, and two comparisons; a square root and a division for each signal.
 
+use alloc::format;
+
 use crate::buffer::Buffer;
+use crate::config::shared::{INTERVAL, TARGET};
 use crate::config::{About, FlowState, Origin, ParameterError, Resolver};
-use crate::delay::{
-    CE_THRESHOLD, INTERVAL, LIMIT_1000, MARK, MTU, TARGET, judge_target, optional, packets,
-};
+use crate::delay::{CE_THRESHOLD, LIMIT_1000, MARK, MTU, judge_target, optional, packets};
 use crate::fifo::Fifo;
 use crate::signal::discard;
 use crate::stamped::Stamped;
@@ -32,7 +33,7 @@ pub(crate) const ABOUT: About = About {
     name: "codel",
     summary: "drops at the head, more and more often, while packets wait too long for too long",
     source: "Nichols, Jacobson, McGregor, Iyengar: Controlled Delay Active Queue Management, RFC 8289",
-    year: Some(2012),
+    year: Some(2018),
     needs: "each packet's time of arrival",
     flow_state: FlowState::None,
     experimental: false,
@@ -67,7 +68,7 @@ pub(crate) fn resolve_core(r: &mut Resolver<'_>, ecn: bool) -> Result<CodelSetti
 /// Says what is wrong with a target that the interval leaves no room for.
 pub(crate) fn judge_interval(r: &mut Resolver<'_>, target: Duration, interval: Duration) {
     if target.as_nanos() > interval.as_nanos() / 2 {
-        r.warn(alloc::format!(
+        r.warn(format!(
             "target {target} is more than half of interval {interval}: RFC 8289 has it at a tenth or less, and the \
              delay of a single connection will stay near it"
         ));

@@ -1,7 +1,9 @@
 //! Parameters that the disciplines which control delay share, and what is worth saying of them.
 
 use alloc::format;
+use alloc::string::ToString;
 
+use crate::buffer::MAX_PACKETS;
 use crate::config::shared::LIMIT;
 use crate::config::{Domain, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::{Bytes, Duration, Packets, Size};
@@ -9,16 +11,6 @@ use crate::{Bytes, Duration, Packets, Size};
 pub(crate) const LIMIT_1000: Parameter = LIMIT.default("1000p, as tc(8)");
 pub(crate) const LIMIT_10000: Parameter = LIMIT.default("10000p, as tc(8)");
 pub(crate) const LIMIT_10240: Parameter = LIMIT.default("10240p, as tc(8)");
-pub(crate) const TARGET: Parameter =
-    parameter("target", Domain::Duration, "5ms, RFC 8289", "delay that is good enough: no packet is signalled below")
-        .elsewhere(&["Target", "TARGET"]);
-pub(crate) const INTERVAL: Parameter = parameter(
-    "interval",
-    Domain::Duration,
-    "100ms, RFC 8289",
-    "how long the delay may stay above `target` before the first signal: the longest round-trip time that is common",
-)
-.elsewhere(&["Interval", "INTERVAL"]);
 pub(crate) const MTU: Parameter = parameter(
     "mtu",
     Domain::Bytes,
@@ -40,19 +32,9 @@ pub(crate) const CE_THRESHOLD: Parameter = parameter(
     "a packet that can be marked and waited longer is marked, whatever else is decided",
 )
 .elsewhere(&["CeThreshold"]);
-pub(crate) const FLOWS: Parameter = parameter(
-    "flows",
-    Domain::Count { min: 1, max: 65_536, infinite: false },
-    "1024, as tc(8)",
-    "queues that flows are hashed into; two flows that meet in one share it",
-)
-.elsewhere(&["Flows"]);
-pub(crate) const QUANTUM: Parameter = parameter(
-    "quantum",
-    Domain::Bytes,
-    "1514b, an Ethernet frame, as tc(8)",
-    "bytes that a queue may send in its turn",
-);
+pub(crate) const TUPDATE: Parameter =
+    parameter("tupdate", Domain::Duration, "15ms, RFC 8033", "how often the probability is updated")
+        .elsewhere(&["Tupdate", "T_UPDATE", "t_update"]);
 pub(crate) const MEMORY_LIMIT: Parameter = parameter(
     "memory_limit",
     Domain::Size,
@@ -67,7 +49,6 @@ pub(crate) const fn packets(count: u32) -> Size {
 
 /// The value of a parameter that is off unless it is given.
 pub(crate) fn optional(r: &mut Resolver<'_>, key: &str) -> Result<Option<Duration>, ParameterError> {
-    use alloc::string::ToString;
     let value = r.given::<Duration>(key)?;
     match value {
         Some(value) => r.note(key, value.to_string(), Origin::Given),
@@ -76,15 +57,44 @@ pub(crate) fn optional(r: &mut Resolver<'_>, key: &str) -> Result<Option<Duratio
     Ok(value)
 }
 
-/// `memory_limit` in bytes.
-pub(crate) fn memory_limit(r: &mut Resolver<'_>) -> Result<u64, ParameterError> {
-    let most = Size::Bytes(Bytes::new(32 << 20));
-    match r.take("memory_limit", Origin::Default("as tc(8)"), most)? {
-        Size::Bytes(bytes) => Ok(bytes.get()),
-        Size::Packets(packets) => {
-            let message = format!("{packets} is a number of packets, which is what limit is for: write for example 32mb");
-            Err(ParameterError::new("memory_limit", message))
+/// The limits of all queues together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    packets: usize,
+    bytes: u64,
+}
+
+impl Room {
+    /// `limit` and `memory_limit`.
+    pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Self, ParameterError> {
+        let limit = r.limit_or(Origin::Default("as tc(8)"), packets(10_240))?;
+        let memory = match r.take("memory_limit", Origin::Default("as tc(8)"), Size::Bytes(Bytes::new(32 << 20)))? {
+            Size::Bytes(bytes) => bytes.get(),
+            Size::Packets(packets) => {
+                let message =
+                    format!("{packets} is a number of packets, which is what limit is for: write for example 32mb");
+                return Err(ParameterError::new("memory_limit", message));
+            }
+        };
+        Ok(Self::new(limit, memory))
+    }
+
+    /// `limit`, and no more than `memory` bytes.
+    pub(crate) fn new(limit: Size, memory: u64) -> Self {
+        match limit {
+            Size::Packets(packets) => Self { packets: packets.get().min(MAX_PACKETS) as usize, bytes: memory },
+            Size::Bytes(bytes) => Self { packets: MAX_PACKETS as usize, bytes: bytes.get().min(memory) },
         }
+    }
+
+    /// Whether `packets` packets with `bytes` bytes are too many.
+    pub(crate) const fn is_exceeded(&self, packets: usize, bytes: u64) -> bool {
+        packets > self.packets || bytes > self.bytes
+    }
+
+    /// Whether a packet of `bytes` bytes would be too much for empty queues.
+    pub(crate) const fn never_fits(&self, bytes: u32) -> bool {
+        self.is_exceeded(1, bytes as u64)
     }
 }
 

@@ -64,6 +64,11 @@ impl<P: Packet> Fifo<P> {
         self.keys[place.0 & self.mask]
     }
 
+    /// The packet at `place`.
+    pub(crate) fn packet(&self, place: Place) -> Option<&P> {
+        self.slots[place.0 & self.mask].as_ref()
+    }
+
     /// Appends `packet`.
     pub(crate) fn push(&mut self, packet: P) {
         if self.span() == self.slots.len() {

@@ -87,8 +87,20 @@ impl PieCore {
         self.probability
     }
 
+    /// `periods` periods have ended that found `backlog` bytes.
+    ///
+    /// Once one changes nothing, the next one will not either. No more than [`MOST_PERIODS`] are made up for, which at
+    /// 15 ms each is a minute: so days cost no more than that.
+    pub(crate) fn catch_up(&mut self, settings: &PieSettings, periods: u64, backlog: u64) {
+        for _ in 0..periods.min(MOST_PERIODS) {
+            if !self.update(settings, backlog) {
+                break;
+            }
+        }
+    }
+
     /// A period has ended that found `backlog` bytes. Whether that changed anything.
-    pub(crate) fn update(&mut self, settings: &PieSettings, backlog: u64) -> bool {
+    fn update(&mut self, settings: &PieSettings, backlog: u64) -> bool {
         if !self.active {
             return false;
         }
@@ -206,43 +218,28 @@ pub(crate) struct Periods {
 }
 
 impl Periods {
-    /// Periods of `length`, the first from the first call on.
+    /// Periods of `length`, which is not 0; the first begins with the first call.
     pub(crate) const fn new(length: Duration) -> Self {
         Self { length, next: None }
     }
 
-    /// Calls `ended` for each period that has ended by `now` with its end, until that says that more would change nothing.
-    ///
-    /// After [`MOST`] of them, a minute of 15 ms each, the rest is passed over, so that days cost no more than that.
-    pub(crate) fn catch_up(&mut self, now: Time, mut ended: impl FnMut(Time) -> bool) {
-        let mut next = *self.next.get_or_insert(now + self.length);
-        let mut left = MOST;
-        while next <= now {
-            if left == 0 || !ended(next) {
-                next = self.after(next, now);
-                break;
-            }
-            left -= 1;
-            let following = next + self.length;
-            if following == next {
-                // The end of time.
-                break;
-            }
-            next = following;
+    /// How many periods have ended since the last call, and when the first of them did.
+    pub(crate) fn ended(&mut self, now: Time) -> (u64, Time) {
+        let first = *self.next.get_or_insert(now + self.length);
+        if now < first {
+            return (0, first);
         }
-        self.next = Some(next);
-    }
-
-    /// The end of the period that `now` is in, given that one ended at `end`.
-    fn after(&self, end: Time, now: Time) -> Time {
         let length = self.length.as_nanos();
-        let whole = now.since(end).as_nanos() / length * length;
-        end + Duration::from_nanos(whole) + self.length
+        let late = now.since(first).as_nanos();
+        // Whoever is called often enough need not divide.
+        let more = if late < length { 0 } else { late / length };
+        self.next = Some(first + Duration::from_nanos(length.saturating_mul(more)) + self.length);
+        (more + 1, first)
     }
 }
 
-/// Periods that are made up for.
-const MOST: u32 = 4096;
+/// Periods that are made up for at once.
+pub(crate) const MOST_PERIODS: u64 = 4096;
 
 /// Bytes over which the departure rate is measured.
 const DQ_THRESHOLD: u64 = 1 << 14;
