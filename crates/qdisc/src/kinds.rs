@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, cobalt, codel, droptail, dualpi2, fq_codel, fq_pie, pi2, pie, red};
+use crate::{ared, cake, choke, cobalt, codel, droptail, dualpi2, fq_codel, fq_pie, pi2, pie, red};
 
 kinds! {
     disciplines {
@@ -37,6 +37,8 @@ kinds! {
         FqPie(Box<fq_pie::FqPie<P>>),
         /// COBALT.
         Cobalt(cobalt::Cobalt<P>),
+        /// CAKE.
+        Cake(Box<cake::Cake<P>>),
         /// PI2.
         Pi2(pi2::Pi2<P>),
         /// DualPI2.
@@ -84,6 +86,8 @@ kinds! {
         FqPie: fq_pie::ABOUT, fq_pie::resolve => FqPie(fq_pie::FqPie::new),
         /// COBALT.
         Cobalt: cobalt::ABOUT, cobalt::resolve => Cobalt(cobalt::Cobalt::new),
+        /// CAKE.
+        Cake: cake::ABOUT, cake::resolve => Cake(cake::Cake::new),
         /// PI2.
         Pi2: pi2::ABOUT, pi2::resolve => Pi2(pi2::Pi2::new),
         /// DualPI2.

@@ -23,6 +23,7 @@ extern crate std;
 
 mod ared;
 mod buffer;
+mod cake;
 mod choke;
 mod cobalt;
 mod codel;
@@ -53,6 +54,7 @@ mod stamped;
 pub mod units;
 
 pub use ared::Ared;
+pub use cake::Cake;
 pub use choke::Choke;
 pub use cobalt::Cobalt;
 pub use codel::Codel;

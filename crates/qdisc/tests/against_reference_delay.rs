@@ -5,9 +5,10 @@ use fairlane_qdisc::{
 };
 use proptest::prelude::*;
 use reference::delay::{Event, Limit, Slow};
-use reference::{cobalt, codel, fq, pi2, pie};
+use reference::{cake, cobalt, codel, fq, pi2, pie};
 
 mod reference {
+    pub(crate) mod cake;
     pub(crate) mod cobalt;
     pub(crate) mod codel;
     pub(crate) mod delay;
@@ -327,5 +328,35 @@ proptest! {
             pi: pi2::Pi::default(), events: Vec::new(),
         };
         compare(queue, &mut slow, &script)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With many flows too, so that ways of a set run out.
+    #[test]
+    fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv3: bool, isolation in 0_usize..4, crowd in 0_u64..3000, script in script(), seed: u64) {
+        let names = ["flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
+        let mut given = Given::default()
+            .with("limit", text)
+            .with("rtt", millis(rtt))
+            .with("diffserv", if diffserv3 { "diffserv3" } else { "besteffort" })
+            .with("isolation", names[isolation]);
+        if shaped {
+            given = given.with("bandwidth", Rate::from_bits_per_second(rate));
+        }
+        let queue = given.build(Kind::Cake, &Host { rate: Rate::from_bits_per_second(rate), seed: Seed::new(seed) })?;
+        let settings = cake::Settings {
+            limit, rate, shaped, rtt: millis(rtt), diffserv3, by_source: isolation % 2 == 1, by_destination: isolation >= 2,
+        };
+        let mut script = script;
+        // Each burst of the last flow is one of many flows instead.
+        for (number, step) in script.iter_mut().enumerate() {
+            if let Step::Enqueue { packet, .. } = step && packet.flow == 7 {
+                packet.flow = number as u64 * 7919 % (crowd + 1);
+            }
+        }
+        compare(queue, &mut cake::Cake::new(settings, Seed::new(seed)), &script)?;
     }
 }
