@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::tin::QUEUES;
 use crate::flow_table::FlowTable;
 use crate::{FlowKey, Seed};
 
@@ -13,8 +14,11 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
+    /// No host yet, and room for as many as there can be: a tin's queues.
     pub(super) fn new(seed: Seed) -> Self {
-        Self { table: FlowTable::new(seed), bulk: Vec::new() }
+        let mut bulk = Vec::new();
+        bulk.resize(QUEUES, 0);
+        Self { table: FlowTable::with_room(seed, QUEUES), bulk }
     }
 
     /// Bulk flows of `host`.
@@ -25,9 +29,6 @@ impl Hosts {
     /// A flow of `host` is bulk now.
     pub(super) fn enter(&mut self, host: u64) {
         let (number, new) = self.table.insert(FlowKey::new(host));
-        if number >= self.bulk.len() {
-            self.bulk.resize(number + 1, 0);
-        }
         self.bulk[number] = if new { 1 } else { self.bulk[number] + 1 };
     }
 

@@ -186,6 +186,12 @@ impl Tin {
         queue
     }
 
+    /// Queues that something is known of, for tests.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.flows.iter().filter(|flow| flow.set != Set::None).count()
+    }
+
     fn enter_hosts(&mut self, queue: usize) {
         let Flow { source, destination, .. } = self.flows[queue];
         if self.settings.isolation.source {

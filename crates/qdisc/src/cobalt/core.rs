@@ -129,6 +129,18 @@ impl CobaltCore {
         verdict
     }
 
+    /// How often CoDel signals, for tests.
+    #[cfg(test)]
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// BLUE's probability, for tests.
+    #[cfg(test)]
+    pub(super) const fn probability(&self) -> f64 {
+        self.probability
+    }
+
     /// Whether nothing is left to remember of a queue that is empty at `now`.
     pub(crate) fn is_at_rest(&self, now: Time) -> bool {
         self.probability == 0.0 && self.count == 0 && now >= self.drop_next

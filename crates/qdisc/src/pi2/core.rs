@@ -62,6 +62,22 @@ pub(crate) const DROP_OVERLOAD: Parameter = parameter(
     "when marking every scalable packet is not enough, all are dropped by the classic probability; else the limit does it",
 );
 
+#[cfg(test)]
+impl PiSettings {
+    /// The defaults, without any update for an hour.
+    pub(crate) const FROZEN: Self = Self {
+        target: 0.015,
+        tupdate: Duration::from_millis(3_600_000),
+        alpha: 0.16,
+        beta: 3.2,
+        coupling: 2.0,
+        most: 1.0,
+    };
+
+    /// The same with an update every 16 ms.
+    pub(crate) const LIVE: Self = Self { tupdate: Duration::from_millis(16), ..Self::FROZEN };
+}
+
 impl PiSettings {
     /// What the controller is told by what was given.
     pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<(Self, bool), ParameterError> {
@@ -153,6 +169,14 @@ impl PiCore {
             }
             end += self.settings.tupdate;
         }
+    }
+
+    /// The same with a probability and a delay at the last update, for tests.
+    #[cfg(test)]
+    pub(crate) const fn with(mut self, probability: f64, delay: f64) -> Self {
+        self.probability = probability;
+        self.delay = delay;
+        self
     }
 
     /// A period ends with a delay of `delay` seconds.

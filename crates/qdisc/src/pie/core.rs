@@ -197,6 +197,23 @@ impl PieCore {
     }
 }
 
+#[cfg(test)]
+impl PieCore {
+    /// The same with a probability, what the last packet waited, and the delay at the last update in seconds.
+    pub(super) const fn with(mut self, probability: f64, waited: Duration, delay: f64) -> Self {
+        self.probability = probability;
+        self.waited = waited;
+        self.delay = delay;
+        self
+    }
+
+    /// The same when the burst allowance is used up.
+    pub(super) const fn without_burst(mut self) -> Self {
+        self.burst = Duration::ZERO;
+        self
+    }
+}
+
 /// How far a step reaches at `probability`, so that the control stays stable when few packets are signalled.
 fn scale(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] = [
