@@ -53,8 +53,9 @@ pub(crate) const ABOUT: About = About {
     parameters: &[CAKE_LIMIT, CAKE_BANDWIDTH, DIFFSERV, ISOLATION, PRESET, RTT],
 };
 
-const CAKE_LIMIT: Parameter =
-    LIMIT.default("four times what `bandwidth` carries in `rtt`, at least 4194304b, as sch_cake").elsewhere(&["memlimit"]);
+const CAKE_LIMIT: Parameter = LIMIT
+    .default("four times what `bandwidth` carries in `rtt`, at least 4194304b, as sch_cake")
+    .elsewhere(&["memlimit"]);
 const CAKE_BANDWIDTH: Parameter = Parameter {
     default: "the link's rate, without a shaper",
     meaning: "rate to which packets are held back; tins' thresholds, quanta and the least target follow from it",
@@ -381,7 +382,8 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         while self.queues.packets() > 0 && self.shaper.is_none_or(|shaper| shaper.next() <= now) {
             let number = self.choose(now)?;
             let queues = &self.queues;
-            let queue = self.tins[number].next(decaying_first, |queue| queues.packets_in(number * QUEUES + queue) > 0)?;
+            let queue =
+                self.tins[number].next(decaying_first, |queue| queues.packets_in(number * QUEUES + queue) > 0)?;
             decaying_first = false;
             if let Some(packet) = self.take(now, number, queue, fate) {
                 if let Some(shaper) = &mut self.shaper {

@@ -116,7 +116,9 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> 
         r.warn("classic_protection 0: scalable flows that do not react starve the classic ones".into());
     }
     if percent > 50 {
-        r.warn(format!("classic_protection {percent}: the L queue waits for the classic one, and its delay is no longer low"));
+        r.warn(format!(
+            "classic_protection {percent}: the L queue waits for the classic one, and its delay is no longer low"
+        ));
     }
     Ok(Settings { room: Room::new(limit, u64::MAX), pi, drop_overload, native, classic_weight: i64::from(percent) })
 }

@@ -12,6 +12,7 @@
 //!
 //! **Cost.** A hash, a push and a pop, CoDel's, and two changes of the heap.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::codel::{Backlog, CodelCore, CodelSettings, resolve_core};
@@ -36,18 +37,7 @@ pub(crate) const ABOUT: About = About {
     needs: "a table of `flows` queues and each packet's time of arrival",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: &[
-        LIMIT_10240,
-        FLOWS,
-        QUANTUM,
-        MEMORY_LIMIT,
-        DROP_BATCH,
-        TARGET,
-        INTERVAL,
-        MTU,
-        FQ_ECN,
-        CE_THRESHOLD,
-    ],
+    parameters: &[LIMIT_10240, FLOWS, QUANTUM, MEMORY_LIMIT, DROP_BATCH, TARGET, INTERVAL, MTU, FQ_ECN, CE_THRESHOLD],
 };
 
 const FQ_ECN: Parameter = MARK.default("true, as tc(8)");
@@ -108,8 +98,7 @@ pub struct FqCodel<P> {
 
 impl<P: Packet> FqCodel<P> {
     pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
-        let mut cores = Vec::new();
-        cores.resize(settings.flows as usize, CodelCore::new());
+        let cores = vec![CodelCore::new(); settings.flows as usize];
         Self {
             settings,
             hash: FlowHash::new(seed),

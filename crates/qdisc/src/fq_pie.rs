@@ -10,6 +10,7 @@
 //!
 //! **Cost.** A hash, a push and a pop, PIE's, and the periods that have passed.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::config::shared::{FLOWS, QUANTUM};
@@ -101,8 +102,7 @@ pub struct FqPie<P> {
 
 impl<P: Packet> FqPie<P> {
     pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
-        let mut own = Vec::new();
-        own.resize(settings.flows as usize, Own { core: PieCore::new(&settings.pie), periods: 0 });
+        let own = vec![Own { core: PieCore::new(&settings.pie), periods: 0 }; settings.flows as usize];
         Self {
             settings,
             hash: FlowHash::new(seed),

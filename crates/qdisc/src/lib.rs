@@ -35,6 +35,7 @@ mod dualpi2;
 mod fifo;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flow_table;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flows;
 mod fq_codel;
 mod fq_pie;

@@ -23,7 +23,7 @@ mod core;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::core::{Periods, PieCore, PieSettings, MOST_PERIODS};
+pub(crate) use self::core::{MOST_PERIODS, Periods, PieCore, PieSettings};
 
 /// What is known of it.
 pub(crate) const ABOUT: About = About {
@@ -160,7 +160,9 @@ pub(crate) fn resolve_core(r: &mut Resolver<'_>) -> Result<(PieSettings, Bytes),
 fn judge(r: &mut Resolver<'_>, target: Duration, tupdate: Duration, (alpha, beta): (u32, u32), avpkt: Bytes) {
     crate::delay::judge_target(r, target, avpkt);
     if tupdate > target {
-        r.warn(alloc::format!("tupdate {tupdate} is longer than target {target}: the queue changes faster than PIE looks"));
+        r.warn(alloc::format!(
+            "tupdate {tupdate} is longer than target {target}: the queue changes faster than PIE looks"
+        ));
     }
     if alpha == 0 {
         r.warn("alpha 0 does not steer to the target at all: the delay stays wherever it is".into());

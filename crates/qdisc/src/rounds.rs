@@ -5,6 +5,7 @@
 //!
 //! **Source.** RFC 8290, section 4.2 (Hoeiland-Joergensen, McKenney, Täht, Gettys, Dumazet, 2018).
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// No queue.
@@ -53,8 +54,7 @@ pub(crate) struct Rounds {
 impl Rounds {
     /// `queues` queues, all of them idle, that send `quantum` bytes in a round; not 0.
     pub(crate) fn new(queues: u32, quantum: u64) -> Self {
-        let mut turns = Vec::new();
-        turns.resize(queues as usize, IDLE);
+        let turns = vec![IDLE; queues as usize];
         // A packet has at most 2^32 bytes, and so has no quantum more use than that.
         Self { turns, new: EMPTY, old: EMPTY, quantum: quantum.clamp(1, 1 << 32) as i64 }
     }

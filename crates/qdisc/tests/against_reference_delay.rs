@@ -1,7 +1,7 @@
 //! The disciplines that control delay against slow references, decision by decision, under random scripts.
 
 use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
+    AnyQdisc, Bytes, Duration, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
 };
 use proptest::prelude::*;
 use reference::delay::{Event, Limit, Slow};
@@ -42,15 +42,17 @@ fn packet() -> impl Strategy<Value = SimplePacket> {
     let flow = prop_oneof![3 => Just(0_u64), 2 => 1_u64..8];
     let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1500, 9000]);
     let class = prop::sample::select(vec![0_u8, 0, 0, 8 << 2, 46 << 2, 1 << 2, 4 << 2, 10 << 2]);
-    (flow, bytes, 0..3_u8, prop::option::of((0_u32..3, 0_u32..3)), class).prop_map(|(flow, bytes, ecn, hosts, class)| {
-        let packet = SimplePacket::new(flow, bytes).with_class(class);
-        let packet = hosts.map_or(packet, |(source, destination)| packet.with_hosts(source, destination));
-        match ecn {
-            0 => packet,
-            1 => packet.with_ecn(),
-            _ => packet.with_l4s(),
-        }
-    })
+    (flow, bytes, 0..3_u8, prop::option::of((0_u32..3, 0_u32..3)), class).prop_map(
+        |(flow, bytes, ecn, hosts, class)| {
+            let packet = SimplePacket::new(flow, bytes).with_class(class);
+            let packet = hosts.map_or(packet, |(source, destination)| packet.with_hosts(source, destination));
+            match ecn {
+                0 => packet,
+                1 => packet.with_ecn(),
+                _ => packet.with_l4s(),
+            }
+        },
+    )
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -69,7 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Given(Vec<(&'static str, String)>);
 
 impl Given {
-    fn with(mut self, key: &'static str, value: impl ToString) -> Self {
+    fn with(mut self, key: &'static str, value: impl std::fmt::Display + Copy) -> Self {
         self.0.push((key, value.to_string()));
         self
     }
@@ -159,7 +161,7 @@ fn codel_setup(given: Given) -> impl Strategy<Value = (Given, codel::Settings)> 
                 .clone()
                 .with("target", millis(target))
                 .with("interval", millis(interval))
-                .with("mtu", format!("{mtu}b"))
+                .with("mtu", Bytes::new(mtu))
                 .with("ecn", ecn);
             if let Some(threshold) = ce_threshold {
                 given = given.with("ce_threshold", millis(threshold));
@@ -182,7 +184,7 @@ fn pie_setup() -> impl Strategy<Value = (Given, pie::Settings)> {
                 .with("alpha", alpha)
                 .with("beta", beta)
                 .with("max_burst", millis(burst))
-                .with("avpkt", format!("{mean}b"))
+                .with("avpkt", Bytes::new(mean))
                 .with("bytemode", bytemode)
                 .with("dq_rate_estimator", estimator)
                 .with("ecn", ecn)
@@ -211,10 +213,10 @@ fn fq_setup() -> impl Strategy<Value = (Given, fq::Settings)> {
     let quantum = prop::sample::select(vec![100_i64, 300, 1514, 10_000]);
     (limit(), 1_usize..9, quantum, memory).prop_map(|((limit, text), flows, quantum, memory)| {
         let given = Given::default()
-            .with("limit", text)
+            .with("limit", text.as_str())
             .with("flows", flows)
-            .with("quantum", format!("{quantum}b"))
-            .with("memory_limit", format!("{memory}b"));
+            .with("quantum", Bytes::new(quantum as u64))
+            .with("memory_limit", Bytes::new(memory));
         (given, fq::Settings { limit, memory, flows, quantum, drop_batch: 64 })
     })
 }
@@ -225,7 +227,7 @@ fn pi2_setup() -> impl Strategy<Value = (Given, pi2::Settings)> {
     (limit(), 1_u64..30, 2_u64..30, gains, coupling, any::<bool>()).prop_map(
         |((limit, text), target, tupdate, (alpha, beta), k, drop_overload)| {
             let given = Given::default()
-                .with("limit", text)
+                .with("limit", text.as_str())
                 .with("target", millis(target))
                 .with("tupdate", millis(tupdate))
                 .with("alpha", alpha)
@@ -249,14 +251,14 @@ proptest! {
 
     #[test]
     fn codel_decides_as_the_reference((limit, text) in limit(), (given, settings) in codel_setup(Given::default()), script in script(), seed: u64) {
-        let queue = given.with("limit", text).build(Kind::Codel, &host(seed))?;
+        let queue = given.with("limit", text.as_str()).build(Kind::Codel, &host(seed))?;
         let mut slow = codel::Codel { settings, limit, queue: Vec::new(), variables: codel::Variables::default(), events: Vec::new() };
         compare(queue, &mut slow, &script)?;
     }
 
     #[test]
     fn pie_decides_as_the_reference((limit, text) in limit(), (given, mut settings) in pie_setup(), onoff: bool, script in script(), seed: u64) {
-        let queue = given.with("limit", text).with("onoff", onoff).build(Kind::Pie, &host(seed))?;
+        let queue = given.with("limit", text.as_str()).with("onoff", onoff).build(Kind::Pie, &host(seed))?;
         let room = match limit {
             Limit::Packets(most) => most as u64 * settings.mean as u64,
             Limit::Bytes(most) => most,
@@ -271,7 +273,7 @@ proptest! {
     #[test]
     fn cobalt_decides_as_the_reference((limit, text) in limit(), target in 1_u64..30, interval in 20_u64..150, blue in 1_u64..500, ecn: bool, script in script(), seed: u64) {
         let given = Given::default()
-            .with("limit", text)
+            .with("limit", text.as_str())
             .with("target", millis(target))
             .with("interval", millis(interval))
             .with("blue_threshold", millis(blue))
@@ -339,7 +341,7 @@ proptest! {
     fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv3: bool, isolation in 0_usize..4, crowd in 0_u64..3000, script in script(), seed: u64) {
         let names = ["flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
         let mut given = Given::default()
-            .with("limit", text)
+            .with("limit", text.as_str())
             .with("rtt", millis(rtt))
             .with("diffserv", if diffserv3 { "diffserv3" } else { "besteffort" })
             .with("isolation", names[isolation]);

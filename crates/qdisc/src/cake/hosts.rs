@@ -1,5 +1,6 @@
 //! How many bulk flows each host has.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::tin::QUEUES;
@@ -16,9 +17,7 @@ pub(super) struct Hosts {
 impl Hosts {
     /// No host yet, and room for as many as there can be: a tin's queues.
     pub(super) fn new(seed: Seed) -> Self {
-        let mut bulk = Vec::new();
-        bulk.resize(QUEUES, 0);
-        Self { table: FlowTable::with_room(seed, QUEUES), bulk }
+        Self { table: FlowTable::with_room(seed, QUEUES), bulk: vec![0; QUEUES] }
     }
 
     /// Bulk flows of `host`.

@@ -58,7 +58,7 @@ fn hosts_share_before_flows() {
     packets.extend((1..11).map(|flow| SimplePacket::new(flow, 1000).with_hosts(9, 2)));
     for (name, expected) in [("dual-dsthost", 1.0), ("dual-srchost", 0.1)] {
         let mut cake = Cake::new(settings(None, true, name), Seed::new(1));
-        let bytes = shares(&mut cake, &packets, |packet| packet.destination_host(), 40_000);
+        let bytes = shares(&mut cake, &packets, Packet::destination_host, 40_000);
         assert!((ratio(&bytes, 1, 2) / expected - 1.0).abs() < 0.02, "{name}: {bytes:?}");
     }
     // Pairs of hosts with nothing in common, one with one flow and one with ten.
@@ -146,7 +146,8 @@ fn the_shaper_paces() {
 #[test]
 fn a_full_set_is_shared() {
     let share = DIFFSERV3[0];
-    let tin_settings = tin_settings(Rate::from_bits_per_second(10_000_000), Duration::from_millis(100), share, isolation("flows"));
+    let tin_settings =
+        tin_settings(Rate::from_bits_per_second(10_000_000), Duration::from_millis(100), share, isolation("flows"));
     let mut tin = Tin::new(tin_settings, Seed::new(1));
     let tag = |way: u64, number: u64| (number << 32) | (64 + way);
     let mut places = Vec::new();

@@ -1,5 +1,6 @@
 //! One tin of CAKE: its flows, found by an 8-way set-associative hash, and whose turn it is among them (DRR++).
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::hosts::Hosts;
@@ -119,8 +120,7 @@ impl Tin {
             set: Set::None,
             row: Row::New,
         };
-        let mut flows = Vec::new();
-        flows.resize(QUEUES, flow);
+        let flows = vec![flow; QUEUES];
         Self {
             settings,
             next: Time::ZERO,

@@ -106,12 +106,9 @@ impl PiSettings {
         let coupling = r.take("coupling_factor", Origin::Default("RFC 9332, section 2.1"), 2.0)?;
         let drop_overload = r.take("drop_overload", Origin::Default("RFC 9332, appendix A.2"), true)?;
         let most = if drop_overload { 1.0 } else { 1.0 / coupling };
-        if tupdate > target {
-            let slack = 1e3 * (tupdate.as_secs() - target.as_secs());
-            // tc's own default is a millisecond longer.
-            if slack > 1.0 {
-                r.warn(format!("tupdate {tupdate} is longer than target {target}: the control is late"));
-            }
+        // tc's own default is a little longer.
+        if tupdate.as_nanos() / 3 > target.as_nanos() / 2 {
+            r.warn(format!("tupdate {tupdate} is longer than target {target}: the control is late"));
         }
         if alpha == 0.0 {
             r.warn("alpha 0 does not steer to the target at all: the delay stays wherever it is".into());

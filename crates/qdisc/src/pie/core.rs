@@ -182,14 +182,7 @@ impl PieCore {
     }
 
     /// A packet of `bytes` bytes left after it had `waited`, which leaves `backlog` bytes.
-    pub(crate) fn departed(
-        &mut self,
-        settings: &PieSettings,
-        now: Time,
-        bytes: u32,
-        waited: Duration,
-        backlog: u64,
-    ) {
+    pub(crate) fn departed(&mut self, settings: &PieSettings, now: Time, bytes: u32, waited: Duration, backlog: u64) {
         self.waited = if backlog == 0 { Duration::ZERO } else { waited };
         if settings.dq_rate_estimator {
             self.rate.departed(now, bytes, backlog);

@@ -155,8 +155,7 @@ impl Slow for FqCodel {
 
     fn dequeue(&mut self, now: Time) {
         while let Some((queue, new)) = self.turns.next(self.settings.quantum) {
-            let p =
-                self.variables[queue].dequeue(&self.codel, now, &mut self.queues[queue], &mut self.events);
+            let p = self.variables[queue].dequeue(&self.codel, now, &mut self.queues[queue], &mut self.events);
             if let Some(p) = p {
                 self.turns.credits[queue] -= i64::from(p.bytes);
                 self.events.push(Event::Departed(p.id));

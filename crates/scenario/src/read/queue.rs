@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 30] = [
+const PLANNED: [&str; 22] = [
     "blue",
     "sfb",
     "sfred",
@@ -29,14 +29,6 @@ const PLANNED: [&str; 30] = [
     "rechoke",
     "sac",
     "choked",
-    "codel",
-    "fq-codel",
-    "pie",
-    "fq-pie",
-    "cobalt",
-    "cake",
-    "pi2",
-    "dualpi2",
 ];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
