@@ -22,6 +22,7 @@ extern crate alloc;
 extern crate std;
 
 mod ared;
+mod bare;
 mod buffer;
 mod cake;
 mod choke;
@@ -53,8 +54,10 @@ mod seed;
 mod signal;
 mod stamped;
 pub mod units;
+mod weight;
 
 pub use ared::Ared;
+pub use bare::Bare;
 pub use cake::Cake;
 pub use choke::Choke;
 pub use cobalt::Cobalt;

@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 22] = [
+const PLANNED: [&str; 16] = [
     "blue",
     "sfb",
     "sfred",
@@ -23,12 +23,6 @@ const PLANNED: [&str; 22] = [
     "stfq",
     "cbq",
     "afd",
-    "bare",
-    "chokew",
-    "choker",
-    "rechoke",
-    "sac",
-    "choked",
 ];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
