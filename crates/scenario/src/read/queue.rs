@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 24] = [
+const PLANNED: [&str; 16] = [
     "blue",
     "sfb",
     "sfred",
@@ -23,14 +23,6 @@ const PLANNED: [&str; 24] = [
     "stfq",
     "cbq",
     "afd",
-    "codel",
-    "fq-codel",
-    "pie",
-    "fq-pie",
-    "cobalt",
-    "cake",
-    "pi2",
-    "dualpi2",
 ];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
