@@ -28,6 +28,7 @@ mod config;
 mod counters;
 mod droptail;
 mod fifo;
+mod ideal;
 mod kinds;
 mod packet;
 mod red;
@@ -41,6 +42,7 @@ pub use config::{
 };
 pub use counters::{Count, Counters, Reason};
 pub use droptail::DropTail;
+pub use ideal::ideal_shares;
 pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
