@@ -2,7 +2,8 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, red};
+use crate::{ared, choke, droptail, drr, fair, red};
+use alloc::boxed::Box;
 
 kinds! {
     disciplines {
@@ -23,6 +24,11 @@ kinds! {
         // Accounting of flows over one FIFO.
 
         // A queue for each flow.
+
+        /// Deficit Round Robin.
+        Drr(drr::Drr<P>),
+        /// Fair queueing by virtual time.
+        Fair(Box<fair::FairQueue<P>>),
 
         // Control of the delay.
     }
@@ -56,6 +62,15 @@ kinds! {
         // Accounting of flows over one FIFO.
 
         // A queue for each flow.
+
+        /// Deficit Round Robin with drops from the longest queue.
+        Drr: drr::ABOUT, drr::resolve => Drr(drr::Drr::new),
+        /// Weighted fair queueing: the fluid server's clock.
+        Wfq: fair::WFQ, fair::wfq => Fair(fair::FairQueue::new),
+        /// Self-clocked fair queueing.
+        Scfq: fair::SCFQ, fair::scfq => Fair(fair::FairQueue::new),
+        /// Start-time fair queueing.
+        Stfq: fair::STFQ, fair::stfq => Fair(fair::FairQueue::new),
 
         // Control of the delay.
     }

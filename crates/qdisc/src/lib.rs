@@ -27,13 +27,27 @@ mod choke;
 mod config;
 mod counters;
 mod droptail;
+mod drr;
+mod fair;
 mod fifo;
+mod flow_buffer;
+mod flow_table;
+mod flows;
+mod hash;
 mod ideal;
 mod kinds;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod longest;
 mod packet;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod rate;
 mod red;
+mod schedule;
 mod seed;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod stamped;
 pub mod units;
+mod weights;
 
 pub use ared::Ared;
 pub use choke::Choke;
@@ -42,6 +56,8 @@ pub use config::{
 };
 pub use counters::{Count, Counters, Reason};
 pub use droptail::DropTail;
+pub use drr::Drr;
+pub use fair::FairQueue;
 pub use ideal::ideal_shares;
 pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::schedule::Schedule;
+use crate::weights::MAX_WEIGHT;
 use crate::{Rate, Time};
 
 /// Units of virtual time that a byte takes at weight 1. Every weight from 1 to 8 divides it, so that tags are exact; the
@@ -18,9 +19,6 @@ const WORK: u64 = 21;
 const WORK_PER_UNIT: u64 = 390_625;
 const _: () = assert!(WORK * 8_000_000_000 == UNITS_PER_BYTE * WORK_PER_UNIT);
 
-/// The largest weight.
-pub(super) const MAX_WEIGHT: u32 = 8;
-
 /// A moment of virtual time.
 ///
 /// The count of units may wrap around: two tags are compared by their difference, which stays below 2^62, the time of 2^40
@@ -31,7 +29,7 @@ pub(super) struct Tag(u64);
 impl Tag {
     /// The moment `bytes` bytes later for a flow of `weight`, 1 to [`MAX_WEIGHT`].
     pub(super) const fn after(self, bytes: u32, weight: u32) -> Self {
-        Self(self.0.wrapping_add(bytes as u64 * PER_WEIGHT[(weight % 9) as usize]))
+        Self(self.0.wrapping_add(bytes as u64 * PER_WEIGHT[weight as usize % PER_WEIGHT.len()]))
     }
 
     /// Units from `earlier` to this; 0 when it is not later.
@@ -112,6 +110,13 @@ impl Fluid {
         self.ends.set(flow, end);
     }
 
+    /// `flow` is backlogged until `end`, if it is still.
+    pub(super) fn shorten(&mut self, flow: usize, end: Tag) {
+        if self.ends.contains(flow) {
+            self.ends.set(flow, end);
+        }
+    }
+
     /// Serves until `now`; `served` hears of each flow that has no backlog any more.
     pub(super) fn advance(&mut self, now: Time, mut served: impl FnMut(usize)) {
         let elapsed = now.since(self.at).as_nanos();
@@ -139,6 +144,12 @@ impl Fluid {
         let (end, flow) = self.ends.first()?;
         self.finish(flow, end);
         Some(flow)
+    }
+
+    /// Begins anew at `now`: nobody is backlogged.
+    pub(super) fn reset(&mut self, now: Time) {
+        while self.hurry().is_some() {}
+        (self.virtual_time, self.at, self.rest) = (Tag::default(), now, 0);
     }
 
     /// Lets `work` go round among the backlogged flows. There are some.
