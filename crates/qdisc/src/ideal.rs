@@ -76,7 +76,10 @@ mod tests {
             let capacity = f64::from(chance.below(5000));
             let shares = ideal_shares(capacity, &demands);
             let most = shares.iter().copied().fold(0.0, f64::max);
-            assert!(close(shares.iter().sum(), capacity.min(demands.iter().sum())), "{capacity} {demands:?} {shares:?}");
+            assert!(
+                close(shares.iter().sum(), capacity.min(demands.iter().sum())),
+                "{capacity} {demands:?} {shares:?}"
+            );
             for (&share, &demand) in shares.iter().zip(&demands) {
                 assert!(share <= demand && (close(share, demand) || close(share, most)), "{capacity} {demands:?}");
             }

@@ -32,7 +32,9 @@ mod fair;
 mod fifo;
 mod flow_buffer;
 mod flow_table;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flows;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod hash;
 mod ideal;
 mod kinds;

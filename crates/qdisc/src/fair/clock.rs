@@ -83,8 +83,15 @@ pub(super) struct Fluid {
 impl Fluid {
     /// A server of `rate`, which is idle.
     pub(super) const fn new(rate: Rate) -> Self {
-        let (ends, weights, virtual_time) = (Schedule::new(), Vec::new(), Tag(0));
-        Self { ends, weights, unit: 0, virtual_time, at: Time::ZERO, rate, rest: 0 }
+        Self {
+            ends: Schedule::new(),
+            weights: Vec::new(),
+            unit: 0,
+            virtual_time: Tag(0),
+            at: Time::ZERO,
+            rate,
+            rest: 0,
+        }
     }
 
     /// Virtual time as of the last [`advance`](Self::advance).
