@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, drr, fair, red};
+use crate::{ared, cbq, choke, droptail, drr, fair, red};
 use alloc::boxed::Box;
 
 kinds! {
@@ -29,6 +29,8 @@ kinds! {
         Drr(drr::Drr<P>),
         /// Fair queueing by virtual time.
         Fair(Box<fair::FairQueue<P>>),
+        /// Class-Based Queueing.
+        Cbq(Box<cbq::Cbq<P>>),
 
         // Control of the delay.
     }
@@ -71,6 +73,8 @@ kinds! {
         Scfq: fair::SCFQ, fair::scfq => Fair(fair::FairQueue::new),
         /// Start-time fair queueing.
         Stfq: fair::STFQ, fair::stfq => Fair(fair::FairQueue::new),
+        /// Class-Based Queueing.
+        Cbq: cbq::ABOUT, cbq::resolve => Cbq(cbq::Cbq::new),
 
         // Control of the delay.
     }

@@ -23,6 +23,7 @@ extern crate std;
 
 mod ared;
 mod buffer;
+mod cbq;
 mod choke;
 mod config;
 mod counters;
@@ -52,6 +53,7 @@ pub mod units;
 mod weights;
 
 pub use ared::Ared;
+pub use cbq::Cbq;
 pub use choke::Choke;
 pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,

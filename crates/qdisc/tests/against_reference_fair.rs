@@ -1,5 +1,7 @@
 //! Fair queueing against slow references, decision by decision, under random scripts.
 
+#[path = "reference/cbq.rs"]
+mod cbq;
 #[path = "reference/drr.rs"]
 mod drr;
 #[path = "reference/fair.rs"]
@@ -72,6 +74,27 @@ trait Slow {
     fn dequeue(&mut self, now: Time);
     fn backlog(&self) -> (usize, u64);
     fn events(&self) -> &[Event];
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Slow for cbq::Reference {
+    fn enqueue(&mut self, _now: Time, packet: SimplePacket) {
+        self.enqueue(packet);
+    }
+    fn dequeue(&mut self, now: Time) {
+        self.dequeue(now);
+    }
+    fn backlog(&self) -> (usize, u64) {
+        (self.packets(), self.bytes())
+    }
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+    fn ready_at(&self) -> Option<Time> {
+        self.ready_at()
+    }
 }
 
 impl Slow for drr::Reference {
@@ -148,6 +171,7 @@ fn compare(
         }
         prop_assert_eq!(&diary.0[..], slow.events());
         prop_assert_eq!((queue.packets(), queue.bytes()), slow.backlog());
+        prop_assert_eq!(queue.ready_at(), slow.ready_at());
     }
     check_books(&queue, &diary)
 }
@@ -191,4 +215,45 @@ proptest! {
         let settings = fair::Settings { law, limit: number, limit_in_bytes, by_precedence, rate: RATE };
         compare(config(kind, &given), fair::Reference::new(settings), script)?;
     }
+
+    /// Would catch an average that differs, a class that borrows although it is bounded or although another is within
+    /// its limit, a priority or a turn passed over, and a time that is too early or too late.
+    #[test]
+    fn cbq_decides_as_the_reference(
+        (limit, number, limit_in_bytes) in limit(),
+        (shares, prio) in classes(),
+        bounded in 0_u8..=255,
+        maxburst in prop::sample::select(vec![1_u32, 20, 256]),
+        extradelay in prop::option::of(1_u64..30),
+        script in script(),
+    ) {
+        let bounded: Vec<bool> = (0..shares.len()).map(|k| bounded & 1 << k != 0).collect();
+        let text = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(",");
+        let mut given = vec![
+            ("limit", limit),
+            ("shares", text(&mut shares.iter().map(f64::to_string))),
+            ("prio", text(&mut prio.iter().map(u8::to_string))),
+            ("maxburst", format!("{maxburst}p")),
+        ];
+        given.extend(extradelay.map(|millis| ("extradelay", format!("{millis}ms"))));
+        if bounded.contains(&true) {
+            let mut list = (0..bounded.len()).filter(|&k| bounded[k]).map(|k| k.to_string());
+            given.push(("bounded", text(&mut list)));
+        }
+        let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        let extradelay = extradelay.map_or(0.0, |millis| millis as f64 * 1e6);
+        let rate = RATE as f64;
+        let settings =
+            cbq::Settings { limit: number, limit_in_bytes, shares, prio, bounded, maxburst, extradelay, rate };
+        compare(config(Kind::Cbq, &given), cbq::Reference::new(settings), script)?;
+    }
+}
+
+/// Shares and priorities of one class to eight.
+fn classes() -> impl Strategy<Value = (Vec<f64>, Vec<u8>)> {
+    prop_oneof![
+        prop::sample::select(vec![vec![1.0], vec![0.5, 0.25], vec![0.125; 8], vec![0.3, 0.1, 0.6], vec![0.01, 0.99]]),
+        prop::collection::vec(0.01..0.125_f64, 1..=8),
+    ]
+    .prop_flat_map(|shares| (Just(shares.clone()), prop::collection::vec(1_u8..4, shares.len())))
 }
