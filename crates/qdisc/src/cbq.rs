@@ -6,13 +6,14 @@
 //! classes over their limits have packets, those that may borrow go on, and the others are held back.
 //!
 //! **Source.** Floyd, Jacobson, "Link-sharing and resource management models for packet networks", IEEE/ACM ToN 3(4),
-//! 1995, sections 2 and appendix A; the estimator's gain and the regulator as in ns-2's `cbq.cc`.
+//! 1995, section 2 and appendix A; the estimator's gain and clock are those of ns-2's `cbq.cc`.
 //!
 //! **Deviations.** The minimal form: one level of classes under the link, so that whoever borrows borrows from the link,
 //! and no borrowing can loop. Since nobody borrows while a class within its limit has packets, the formal link-sharing
-//! rule holds: no class is kept unsatisfied by a borrower. A class that is held back waits until its average is as far
-//! above zero as it was below, plus `extradelay`: then the average is zero in the mean, and so is the error of its share.
-//! The average is bound on both sides, by `maxburst`.
+//! rule holds: no class is kept unsatisfied by a borrower. The average forgets in 16 packets what a class had to wait for
+//! others, so by itself it misses the shares by several per cent. So each class also has a schedule, one allotted time
+//! after the other: a class that is behind it is within its limit whatever the average says, and a class that is held back
+//! waits for its schedule, plus `extradelay`. Average and schedule are bound on both sides, by `maxburst`.
 //!
 //! **Cost.** O(classes) for a departure, of which there are at most 8; an arrival is a push.
 
@@ -91,7 +92,10 @@ struct ClassSettings {
     may_borrow: bool,
     /// Nanoseconds that a byte takes at the class's share of the link.
     byte_nanos: f64,
+    /// The most that the average may be: so many mean packets that are sent at once bring it to zero.
     max_idle: f64,
+    /// The most that the class may be behind its schedule: as many mean packets at once make up for that.
+    max_behind: f64,
     quantum: i64,
 }
 
@@ -126,8 +130,8 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> 
             prio: prio[index],
             may_borrow: !bounded[index],
             byte_nanos: byte_nanos / share,
-            // From there on so many mean packets that are sent at once bring the average to zero.
             max_idle: surplus * ((0..burst.get()).fold(1.0, |power, _| power * (16.0 / 15.0)) - 1.0),
+            max_behind: surplus * f64::from(burst.get()),
             quantum: ((avpkt.get() as f64 * share / least) as i64).max(1),
         }
     };
@@ -195,40 +199,40 @@ struct Class {
     settings: ClassSettings,
     /// By how much the times between its packets are longer than its share needs, in the mean.
     avg_idle: f64,
-    /// When its last packet began to be sent, and how long that took; nothing before the first.
-    last: Option<(Time, f64)>,
+    /// When its last packet began to be sent, how long that took, and how much later its schedule has the next one;
+    /// nothing before the first.
+    last: Option<(Time, f64, f64)>,
     /// Bytes that it may send in this turn.
     credit: i64,
 }
 
 impl Class {
-    /// Whether it gets more than its share.
-    fn is_over_limit(&self) -> bool {
-        self.avg_idle < 0.0
-    }
-
-    /// When it may send `bytes` bytes although it is over its limit.
-    fn ready_at(&self, bytes: u32, link_nanos: f64, extra: f64) -> Time {
-        let Some((began, took)) = self.last else { return Time::ZERO };
-        // The idle time that brings the average from -x to +x: -x * 15/16 + idle/16 = x.
-        let idle = -31.0 * self.avg_idle;
-        let surplus = f64::from(bytes) * (self.settings.byte_nanos - link_nanos);
-        // A cast saturates.
-        began + Duration::from_nanos(libm::ceil(took + idle + surplus + extra) as u64)
+    /// When it is within its limit, with `extra` for a class that must wait.
+    fn ready_at(&self, extra: f64) -> Time {
+        match self.last {
+            // A cast saturates, and cuts what is negative to 0.
+            Some((began, _, ahead)) if self.avg_idle < 0.0 => {
+                began + Duration::from_nanos(libm::ceil(ahead + extra) as u64)
+            }
+            _ => Time::ZERO,
+        }
     }
 
     /// Notes that it begins to send `bytes` bytes at `now`, which takes the link `took`.
     fn send(&mut self, now: Time, bytes: u32, took: f64) {
+        let ClassSettings { max_idle, max_behind, .. } = self.settings;
         let allotted = f64::from(bytes) * self.settings.byte_nanos;
-        let idle = match self.last {
-            Some((began, before)) => now.since(began).as_nanos() as f64 - before + took - allotted,
-            None => f64::INFINITY,
+        let (idle, ahead) = match self.last {
+            Some((began, before, ahead)) => {
+                let gap = now.since(began).as_nanos() as f64;
+                (gap - before + took - allotted, (ahead - gap).max(-max_behind))
+            }
+            None => (f64::INFINITY, -max_behind),
         };
-        let most = self.settings.max_idle;
         // A packet beyond the mean may make a debt of its own size.
-        let least = -most.max(allotted - took);
-        self.avg_idle = (self.avg_idle * (15.0 / 16.0) + idle * (1.0 / 16.0)).min(most).max(least);
-        self.last = Some((now, took));
+        let least = -max_idle.max(allotted - took);
+        self.avg_idle = (self.avg_idle * (15.0 / 16.0) + idle * (1.0 / 16.0)).min(max_idle).max(least);
+        self.last = Some((now, took, (ahead + allotted).min(max_behind.max(allotted))));
         self.credit -= i64::from(bytes);
     }
 }
@@ -274,12 +278,7 @@ impl<P: Packet> Cbq<P> {
 
     /// When `class` may send its next packet without borrowing; nothing if it has none.
     fn class_ready_at(&self, class: usize) -> Option<Time> {
-        let bytes = self.queues.front(class)?.bytes();
-        let state = &self.classes[class];
-        if !state.is_over_limit() {
-            return Some(Time::ZERO);
-        }
-        Some(state.ready_at(bytes, self.byte_nanos, self.extra_nanos))
+        (self.queues.packets_in(class) > 0).then(|| self.classes[class].ready_at(self.extra_nanos))
     }
 
     /// The classes that `may` send, as bits.

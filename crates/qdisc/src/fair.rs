@@ -19,8 +19,9 @@
 //! queuing", SIGCOMM 1996.
 //!
 //! **Deviations.** A flow's weight is that of its newest packet. What the fluid server has served of a packet that is
-//! dropped later stays served. More than 65,536 flows that virtual time has not passed, but that have nothing queued, are
-//! not remembered: the one nearest to its end is taken to have reached it.
+//! dropped later stays served. Flows that have nothing queued, but that virtual time has not passed, are remembered, at most
+//! two for each packet that the queue holds (64 to 65,536): of more, the one nearest to its end is taken to have
+//! reached it. On a link of the fluid server's rate there are no more, unless small packets meet much larger ones.
 //!
 //! **Cost.** A hash, and O(log n) for n flows: to find who is next and who is the longest, and for wfq the fluid server,
 //! which takes a division for each arrival.
@@ -112,8 +113,17 @@ fn family(
     Ok(Settings { limit, weights, law: law(r)? })
 }
 
-/// Flows without packets that are remembered at most, until virtual time has passed them.
-const REMEMBERED: usize = 65_536;
+/// The smallest packet of Ethernet.
+const ETHERNET: u64 = 64;
+
+/// How many flows that have nothing queued are remembered at most by a queue of `limit`.
+fn most_remembered(limit: Size) -> usize {
+    let packets = match limit {
+        Size::Packets(packets) => u64::from(packets.get()),
+        Size::Bytes(bytes) => bytes.get() / ETHERNET,
+    };
+    (2 * packets).clamp(64, 65_536) as usize
+}
 
 /// A packet with its start in virtual time.
 #[derive(Debug)]
@@ -161,6 +171,8 @@ pub struct FairQueue<P> {
     next: Schedule<(Tag, FlowKey)>,
     clock: Clock,
     weights: Weights,
+    /// Flows that have nothing queued and are remembered at most.
+    most_remembered: usize,
 }
 
 impl<P: Packet> FairQueue<P> {
@@ -171,7 +183,14 @@ impl<P: Packet> FairQueue<P> {
             Law::Scfq => Clock::Finish(Tag::default()),
             Law::Stfq => Clock::Start { now: Tag::default(), ends: Schedule::new() },
         };
-        Self { buffer: FlowBuffer::new(limit, seed), finishes: Vec::new(), next: Schedule::new(), clock, weights }
+        Self {
+            buffer: FlowBuffer::new(limit, seed),
+            finishes: Vec::new(),
+            next: Schedule::new(),
+            clock,
+            weights,
+            most_remembered: most_remembered(limit),
+        }
     }
 
     /// Lets virtual time come to `now`, and forgets the flows that it has passed.
@@ -266,7 +285,7 @@ impl<P: Packet> FairQueue<P> {
     fn limit_memory(&mut self) {
         loop {
             let (known, queued) = self.buffer.flows();
-            if known - queued <= REMEMBERED {
+            if known - queued <= self.most_remembered {
                 return;
             }
             let Some(flow) = self.pass_next() else { return };

@@ -49,7 +49,7 @@ mod tests {
     /// Closed forms. Would catch a share above a demand, and room that nobody is given.
     #[test]
     fn a_flow_gets_its_demand_or_the_level() {
-        assert_eq!(ideal_shares(1.0, &[]), []);
+        assert!(ideal_shares(1.0, &[]).is_empty());
         assert_eq!(ideal_shares(0.0, &[1.0, 2.0]), [0.0, 0.0]);
         assert_eq!(ideal_shares(9.0, &[1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
         assert_eq!(ideal_shares(6.0, &[GREEDY, GREEDY, GREEDY]), [2.0, 2.0, 2.0]);

@@ -123,7 +123,7 @@ mod tests {
                 match key {
                     Some(key) => {
                         schedule.set(flow, key);
-                        model.push(entry);
+                        model.push((key, flow));
                     }
                     None => schedule.remove(flow),
                 }
@@ -133,9 +133,9 @@ mod tests {
                     prop_assert_eq!(schedule.contains(flow), model.iter().any(|entry| entry.1 == flow));
                 }
             }
-            while let Some(entry) = schedule.first() {
+            while let Some((key, flow)) = schedule.first() {
                 prop_assert_eq!(Some(key), model.iter().map(|entry| entry.0).min());
-                prop_assert!(model.contains(&entry));
+                prop_assert!(model.contains(&(key, flow)));
                 model.retain(|entry| entry.1 != flow);
                 schedule.remove(flow);
             }

@@ -36,9 +36,15 @@ const RATE: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Enqueue { flow: u64, bytes: u32, class: u8 },
+    Enqueue {
+        flow: u64,
+        bytes: u32,
+        class: u8,
+    },
     Dequeue,
     Wait(Duration),
+    /// Until what is held back may go.
+    UntilReady,
 }
 
 /// Arrivals of a heavy flow and others, departures, and times from nothing to days. Whole milliseconds make virtual
@@ -50,6 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (flow, bytes, prop_oneof![2 => Just(0_u8), 1 => any::<u8>()])
             .prop_map(|(flow, bytes, class)| Step::Enqueue { flow, bytes, class }),
         7 => Just(Step::Dequeue),
+        1 => Just(Step::UntilReady),
         2 => (0_u64..40).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
         2 => (1_u64..40_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
         1 => (500_u64..400_000_000).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
@@ -168,6 +175,7 @@ fn compare(
                 slow.dequeue(now);
             }
             Step::Wait(time) => now += time,
+            Step::UntilReady => now = now.max(queue.ready_at().unwrap_or(now)),
         }
         prop_assert_eq!(&diary.0[..], slow.events());
         prop_assert_eq!((queue.packets(), queue.bytes()), slow.backlog());

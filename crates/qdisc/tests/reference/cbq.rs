@@ -23,6 +23,8 @@ struct Class {
     avgidle: f64,
     /// The time when its last packet began to be sent, and its bytes.
     last: Option<(Time, f64)>,
+    /// By how much its schedule has the next packet later than the last one began.
+    ahead: f64,
     credit: f64,
 }
 
@@ -37,7 +39,7 @@ const AVPKT: f64 = 1000.0;
 
 impl Reference {
     pub(crate) fn new(s: Settings) -> Self {
-        let class = |avgidle| Class { packets: Vec::new(), avgidle, last: None, credit: 0.0 };
+        let class = |avgidle| Class { packets: Vec::new(), avgidle, last: None, ahead: 0.0, credit: 0.0 };
         let mut new = Self { s, classes: Vec::new(), turn: 0, events: Vec::new() };
         new.classes = (0..new.s.shares.len()).map(|k| class(new.maxidle(k))).collect();
         new
@@ -57,13 +59,18 @@ impl Reference {
         (link, link / self.s.shares[k])
     }
 
+    /// t (1/p - 1).
+    fn surplus(&self, k: usize) -> f64 {
+        AVPKT * self.byte_times(k).0 * (1.0 / self.s.shares[k] - 1.0)
+    }
+
     /// t (1/p - 1) ((16/15)^n - 1).
     fn maxidle(&self, k: usize) -> f64 {
         let mut power = 1.0;
         for _ in 0..self.s.maxburst {
             power *= 16.0 / 15.0;
         }
-        AVPKT * self.byte_times(k).0 * (1.0 / self.s.shares[k] - 1.0) * (power - 1.0)
+        self.surplus(k) * (power - 1.0)
     }
 
     pub(crate) fn enqueue(&mut self, p: SimplePacket) {
@@ -81,11 +88,9 @@ impl Reference {
     /// When class `k` may send without borrowing.
     fn ready(&self, k: usize) -> Option<Time> {
         let c = &self.classes[k];
-        let head = f64::from(c.packets.first()?.bytes);
-        let Some((began, bytes)) = c.last.filter(|_| c.avgidle < 0.0) else { return Some(Time::ZERO) };
-        let (link, share) = self.byte_times(k);
-        let wait = bytes * link + -31.0 * c.avgidle + head * (share - link) + self.s.extradelay;
-        Some(Time::from_nanos(began.as_nanos() + wait.ceil() as u64))
+        c.packets.first()?;
+        let Some((began, _)) = c.last.filter(|_| c.avgidle < 0.0) else { return Some(Time::ZERO) };
+        Some(Time::from_nanos(began.as_nanos() + (c.ahead + self.s.extradelay).ceil().max(0.0) as u64))
     }
 
     pub(crate) fn ready_at(&self) -> Option<Time> {
@@ -120,17 +125,23 @@ impl Reference {
     fn send(&mut self, now: Time, k: usize, bytes: f64) {
         let (link, share) = self.byte_times(k);
         let most = self.maxidle(k);
+        let behind = self.surplus(k) * f64::from(self.s.maxburst);
         let c = &mut self.classes[k];
         let took = bytes * link;
         match c.last {
-            None => c.avgidle = most,
+            None => {
+                c.avgidle = most;
+                c.ahead = -behind;
+            }
             Some((began, before)) => {
-                let gap = now.since(began).as_nanos() as f64 - before * link + took;
-                let idle = gap - bytes * share;
+                let gap = now.since(began).as_nanos() as f64;
+                c.ahead = (c.ahead - gap).max(-behind);
+                let idle = gap - before * link + took - bytes * share;
                 c.avgidle = c.avgidle * 15.0 / 16.0 + idle / 16.0;
             }
         }
         c.avgidle = c.avgidle.min(most).max(-most.max(bytes * share - took));
+        c.ahead = (c.ahead + bytes * share).min(behind.max(bytes * share));
         c.last = Some((now, bytes));
         c.credit -= bytes;
         if c.packets.is_empty() {

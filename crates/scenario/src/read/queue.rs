@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 30] = [
+const PLANNED: [&str; 25] = [
     "blue",
     "sfb",
     "sfred",
@@ -17,11 +17,6 @@ const PLANNED: [&str; 30] = [
     "red-penalty-box",
     "red-pd",
     "csfq",
-    "drr",
-    "wfq",
-    "scfq",
-    "stfq",
-    "cbq",
     "afd",
     "bare",
     "chokew",
