@@ -17,10 +17,10 @@
 
 use alloc::vec::Vec;
 
-use crate::config::shared::LIMIT;
+use crate::config::shared::{LIMIT, WEIGHTED};
 use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::flow_buffer::FlowBuffer;
-use crate::weights::{WEIGHTS, Weights};
+use crate::weight::weight;
 use crate::{Bytes, Counters, Fate, Packet, Qdisc, Reason, Seed, Size, Time};
 
 /// What is known of it.
@@ -32,7 +32,7 @@ pub(crate) const ABOUT: About = About {
     needs: "a queue for each flow",
     flow_state: FlowState::Queued,
     experimental: false,
-    parameters: &[LIMIT.default("160kb, as in the BARE paper's comparison"), QUANTUM, DROP, WEIGHTS],
+    parameters: &[LIMIT.default("160kb, as in the BARE paper's comparison"), QUANTUM, DROP, WEIGHTED],
 };
 
 const QUANTUM: Parameter = parameter(
@@ -56,7 +56,7 @@ pub(crate) struct Settings {
     limit: Size,
     quantum: u64,
     drop_front: bool,
-    weights: Weights,
+    weighted: bool,
 }
 
 /// What it is told by what was given.
@@ -64,7 +64,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> 
     let limit = r.limit_or(Origin::Default("as in the BARE paper's comparison"), Size::Bytes(Bytes::new(160_000)))?;
     let quantum = r.take("quantum", Origin::Default("the packets of the papers"), Bytes::new(1000))?;
     let drop_front = r.take("drop", Origin::Default("as ns-2"), "front")? == "front";
-    let weights = Weights::resolve(r)?;
+    let weighted = r.take("weighted", Origin::Default("all flows are equal"), false)?;
     let turns = ETHERNET.div_ceil(quantum.get());
     if turns > 1 {
         r.say(alloc::format!("a packet of {ETHERNET}b waits for {turns} turns"));
@@ -75,7 +75,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> 
     if matches!(limit, Size::Bytes(bytes) if bytes < quantum) {
         r.warn(alloc::format!("quantum {quantum} is above limit {limit}: a turn empties the whole queue of a flow"));
     }
-    Ok(Settings { limit, quantum: quantum.get(), drop_front, weights })
+    Ok(Settings { limit, quantum: quantum.get(), drop_front, weighted })
 }
 
 /// The largest packet of Ethernet.
@@ -152,19 +152,20 @@ pub struct Drr<P> {
     ring: Ring,
     quantum: u64,
     drop_front: bool,
-    weights: Weights,
+    weighted: bool,
 }
 
 impl<P: Packet> Drr<P> {
     pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
-        let Settings { limit, quantum, drop_front, weights } = settings;
-        Self { buffer: FlowBuffer::new(limit, seed), ring: Ring::new(), quantum, drop_front, weights }
+        let Settings { limit, quantum, drop_front, weighted } = settings;
+        Self { buffer: FlowBuffer::new(limit, seed), ring: Ring::new(), quantum, drop_front, weighted }
     }
 
     /// Size of the packet that `flow` sends next, and its quantum for it.
     fn head_of(&self, flow: usize) -> Option<(u64, u64)> {
         let head = self.buffer.queues.front(flow)?;
-        Some((u64::from(head.bytes()), self.quantum * u64::from(self.weights.of(head.class()))))
+        let weight = if self.weighted { weight(head.class()) } else { 1 };
+        Some((u64::from(head.bytes()), self.quantum * u64::from(weight)))
     }
 
     /// The flow that sends now. Its deficit has room for its packet.

@@ -26,11 +26,11 @@
 //! **Cost.** A hash, and O(log n) for n flows: to find who is next and who is the longest, and for wfq the fluid server,
 //! which takes a division for each arrival.
 
-use crate::config::shared::{BANDWIDTH, LIMIT};
-use crate::config::{About, FlowState, Parameter, ParameterError, Resolver};
+use crate::config::shared::{BANDWIDTH, LIMIT, WEIGHTED};
+use crate::config::{About, FlowState, Origin, Parameter, ParameterError, Resolver};
 use crate::flow_buffer::FlowBuffer;
 use crate::schedule::Schedule;
-use crate::weights::{WEIGHTS, Weights};
+use crate::weight::weight;
 use crate::{Counters, Fate, FlowKey, Packet, Qdisc, Rate, Reason, Seed, Size, Time};
 use alloc::vec::Vec;
 use clock::{Fluid, Tag};
@@ -47,7 +47,7 @@ pub(crate) const WFQ: About = About {
     needs: "a queue for each flow, and the link's rate",
     flow_state: FlowState::Seen,
     experimental: false,
-    parameters: &[LIMIT, WEIGHTS, FLUID_BANDWIDTH],
+    parameters: &[LIMIT, WEIGHTED, FLUID_BANDWIDTH],
 };
 
 /// Self-clocked fair queueing.
@@ -58,7 +58,7 @@ pub(crate) const SCFQ: About = About {
     year: Some(1994),
     needs: "a queue for each flow",
     flow_state: FlowState::Queued,
-    parameters: &[LIMIT, WEIGHTS],
+    parameters: &[LIMIT, WEIGHTED],
     ..WFQ
 };
 
@@ -78,7 +78,7 @@ const FLUID_BANDWIDTH: Parameter = Parameter { meaning: "rate of the fluid serve
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     limit: Size,
-    weights: Weights,
+    weighted: bool,
     law: Law,
 }
 
@@ -109,8 +109,9 @@ fn family(
     r: &mut Resolver<'_>,
     law: impl FnOnce(&mut Resolver<'_>) -> Result<Law, ParameterError>,
 ) -> Result<Settings, ParameterError> {
-    let (limit, weights) = (r.limit()?, Weights::resolve(r)?);
-    Ok(Settings { limit, weights, law: law(r)? })
+    let limit = r.limit()?;
+    let weighted = r.take("weighted", Origin::Default("all flows are equal"), false)?;
+    Ok(Settings { limit, weighted, law: law(r)? })
 }
 
 /// The smallest packet of Ethernet.
@@ -170,14 +171,14 @@ pub struct FairQueue<P> {
     /// The flows that have packets, by the tag of the one at the head.
     next: Schedule<(Tag, FlowKey)>,
     clock: Clock,
-    weights: Weights,
+    weighted: bool,
     /// Flows that have nothing queued and are remembered at most.
     most_remembered: usize,
 }
 
 impl<P: Packet> FairQueue<P> {
     pub(crate) fn new(settings: Settings, seed: Seed) -> Self {
-        let Settings { limit, weights, law } = settings;
+        let Settings { limit, weighted, law } = settings;
         let clock = match law {
             Law::Wfq(rate) => Clock::Fluid(Fluid::new(rate)),
             Law::Scfq => Clock::Finish(Tag::default()),
@@ -188,7 +189,7 @@ impl<P: Packet> FairQueue<P> {
             finishes: Vec::new(),
             next: Schedule::new(),
             clock,
-            weights,
+            weighted,
             most_remembered: most_remembered(limit),
         }
     }
@@ -216,13 +217,14 @@ impl<P: Packet> FairQueue<P> {
         let now = self.virtual_time();
         let start = if new { now } else { now.max(self.finishes[flow]) };
         let was_empty = self.buffer.is_empty(flow);
-        let finish = self.finish(&packet, start);
+        let weight = self.weight(&packet);
+        let finish = start.after(packet.bytes(), weight);
         if self.finishes.len() <= flow {
             self.finishes.resize(flow + 1, finish);
         }
         self.finishes[flow] = finish;
         match &mut self.clock {
-            Clock::Fluid(fluid) => fluid.set(flow, finish, self.weights.of(packet.class())),
+            Clock::Fluid(fluid) => fluid.set(flow, finish, weight),
             Clock::Finish(_) => {}
             Clock::Start { ends, .. } => ends.remove(flow),
         }
@@ -232,8 +234,12 @@ impl<P: Packet> FairQueue<P> {
         }
     }
 
+    fn weight(&self, packet: &impl Packet) -> u32 {
+        if self.weighted { weight(packet.class()) } else { 1 }
+    }
+
     fn finish(&self, packet: &impl Packet, start: Tag) -> Tag {
-        start.after(packet.bytes(), self.weights.of(packet.class()))
+        start.after(packet.bytes(), self.weight(packet))
     }
 
     /// The newest packet of `flow`, which would have started at `start`, was dropped: as if it had not come, the next one

@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, cbq, choke, droptail, drr, fair, red};
+use crate::{ared, bare, cbq, choke, droptail, drr, fair, red};
 use alloc::boxed::Box;
 
 kinds! {
@@ -22,6 +22,8 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
 
         // Accounting of flows over one FIFO.
+        /// Buffer management by rate estimation.
+        Bare(bare::Bare<P>),
 
         // A queue for each flow.
 
@@ -58,10 +60,22 @@ kinds! {
         Gchoke: choke::kinds::GCHOKE, choke::kinds::gchoke => Choke(choke::Choke::new),
 
         // CHOKe's successors, and others that look into the queue.
+        /// CHOKe without RED, whose draws follow the queue and a packet's class.
+        Chokew: choke::successors::CHOKEW, choke::successors::chokew => Choke(choke::Choke::new),
+        /// CHOKeW whose draws become more the faster the longer the queue.
+        Choker: choke::successors::CHOKER, choke::successors::choker => Choke(choke::Choke::new),
+        /// RED that drops more of flows found in the queue and signalled often.
+        Rechoke: choke::successors::RECHOKE, choke::successors::rechoke => Choke(choke::Choke::new),
+        /// CHOKe for transports that do not slow down.
+        Sac: choke::successors::SAC, choke::successors::sac => Choke(choke::Choke::new),
+        /// CHOKe that draws from the half that came last first.
+        Choked: choke::successors::CHOKED, choke::successors::choked => Choke(choke::Choke::new),
 
         // Adaptive signals: BLUE and its bins.
 
         // Accounting of flows over one FIFO.
+        /// Buffer management by rate estimation.
+        Bare: bare::ABOUT, bare::resolve => Bare(bare::Bare::new),
 
         // A queue for each flow.
 

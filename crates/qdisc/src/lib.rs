@@ -22,6 +22,7 @@ extern crate alloc;
 extern crate std;
 
 mod ared;
+mod bare;
 mod buffer;
 mod cbq;
 mod choke;
@@ -50,9 +51,10 @@ mod seed;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
 pub mod units;
-mod weights;
+mod weight;
 
 pub use ared::Ared;
+pub use bare::Bare;
 pub use cbq::Cbq;
 pub use choke::Choke;
 pub use config::{

@@ -251,6 +251,7 @@ impl RedCore {
 }
 
 /// Carries out `verdict` on `packet`; whether it was queued.
+#[inline(always)]
 pub(crate) fn carry_out<P: Packet>(
     buffer: &mut Buffer<P>,
     now: Time,

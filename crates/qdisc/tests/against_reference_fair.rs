@@ -184,10 +184,6 @@ fn compare(
     check_books(&queue, &diary)
 }
 
-const fn weights(by_precedence: bool) -> &'static str {
-    if by_precedence { "precedence" } else { "equal" }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -198,13 +194,13 @@ proptest! {
         (limit, number, limit_in_bytes) in limit(),
         quantum in prop::sample::select(vec![1_u64, 37, 250, 1000, 1500, 9000]),
         drop_front in any::<bool>(),
-        by_precedence in any::<bool>(),
+        weighted in any::<bool>(),
         script in script(),
     ) {
         let drop = if drop_front { "front" } else { "tail" };
         let quantum_text = format!("{quantum}b");
-        let given = [("limit", &limit[..]), ("quantum", &quantum_text), ("drop", drop), ("weights", weights(by_precedence))];
-        let settings = drr::Settings { limit: number, limit_in_bytes, quantum, drop_front, by_precedence };
+        let given = [("limit", &limit[..]), ("quantum", &quantum_text), ("drop", drop), ("weighted", &weighted.to_string())];
+        let settings = drr::Settings { limit: number, limit_in_bytes, quantum, drop_front, weighted };
         compare(config(Kind::Drr, &given), drr::Reference::new(settings), script)?;
     }
 
@@ -216,11 +212,11 @@ proptest! {
             (Kind::Wfq, fair::Law::Wfq), (Kind::Scfq, fair::Law::Scfq), (Kind::Stfq, fair::Law::Stfq),
         ]),
         (limit, number, limit_in_bytes) in limit(),
-        by_precedence in any::<bool>(),
+        weighted in any::<bool>(),
         script in script(),
     ) {
-        let given = [("limit", &limit[..]), ("weights", weights(by_precedence))];
-        let settings = fair::Settings { law, limit: number, limit_in_bytes, by_precedence, rate: RATE };
+        let given = [("limit", &limit[..]), ("weighted", &weighted.to_string())];
+        let settings = fair::Settings { law, limit: number, limit_in_bytes, weighted, rate: RATE };
         compare(config(kind, &given), fair::Reference::new(settings), script)?;
     }
 

@@ -37,6 +37,7 @@ mod meter;
 mod network;
 mod observer;
 mod packet;
+mod pipe;
 mod plane;
 pub mod tcp;
 

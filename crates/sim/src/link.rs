@@ -1,19 +1,18 @@
 //! One direction of a link: a queue, a transmitter, and the packets under way.
 
-use std::collections::VecDeque;
-
 use fairlane_qdisc::{AnyQdisc, Bytes, Duration, Rate, Size, Time};
 use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
 
 use crate::event::Alarm;
 use crate::meter::Meter;
 use crate::packet::Packet;
+use crate::pipe::Pipe;
 
 /// A link: what it is made of is up to `queue`.
 #[derive(Debug)]
 pub(crate) struct Link {
     /// The packets that have left the queue or are sure to leave it, by the time when each reaches the other end.
-    pub(crate) pipe: VecDeque<Packet>,
+    pub(crate) pipe: Pipe,
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
     pub(crate) queue: Queue,
@@ -49,7 +48,7 @@ pub(crate) struct Managed {
 
 impl Link {
     pub(crate) fn new(side: &LinkSide, queue: Queue) -> Self {
-        Self { pipe: VecDeque::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
+        Self { pipe: Pipe::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
     }
 }
 
@@ -69,12 +68,6 @@ pub(crate) fn plain_limit(config: &QdiscConfig) -> Option<usize> {
         }
     }
     limit
-}
-
-/// How many packets wait in a wire at `now`: those that are not gone, but for the one being sent.
-pub(crate) fn waiting(pipe: &VecDeque<Packet>, delay: Duration, now: Time) -> usize {
-    let gone = pipe.partition_point(|packet| packet.at <= now + delay);
-    (pipe.len() - gone).saturating_sub(1)
 }
 
 /// Sends packets one after the other at a rate. What a packet's time has over whole nanoseconds is carried to the next, so

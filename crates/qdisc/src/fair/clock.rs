@@ -4,25 +4,27 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::schedule::Schedule;
-use crate::weights::MAX_WEIGHT;
 use crate::{Rate, Time};
 
-/// Units of virtual time that a byte takes at weight 1. Every weight from 1 to 8 divides it, so that tags are exact; the
+/// The largest weight.
+const MAX_WEIGHT: u32 = 4;
+
+/// Units of virtual time that a byte takes at weight 1. Every weight from 1 to 4 divides it, so that tags are exact; the
 /// power of 2 is room for the fluid server, whose virtual time stops anywhere.
-const UNITS_PER_BYTE: u64 = 840 << 9;
+const UNITS_PER_BYTE: u64 = 12 << 10;
 
 /// Work that a link of 1 bit/s does in a nanosecond.
-const WORK: u64 = 21;
+const WORK: u64 = 3;
 
 /// Work that a unit of virtual time takes at weight 1. With [`WORK`] it makes everything a whole number: a byte takes
-/// 8 * 10^9 bit/s * ns, which is UNITS_PER_BYTE * 5^8 / 21.
-const WORK_PER_UNIT: u64 = 390_625;
+/// 8 * 10^9 bit/s * ns, which is UNITS_PER_BYTE * 5^9 / 3.
+const WORK_PER_UNIT: u64 = 1_953_125;
 const _: () = assert!(WORK * 8_000_000_000 == UNITS_PER_BYTE * WORK_PER_UNIT);
 
 /// A moment of virtual time.
 ///
-/// The count of units may wrap around: two tags are compared by their difference, which stays below 2^62, the time of 2^40
-/// bytes at weight 1.
+/// The count of units may wrap around: two tags are compared by their difference, which stays below 2^62, since no queue
+/// holds more than 2^40 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
@@ -227,7 +229,7 @@ mod tests {
             }
             // Weights 1 2 3 1 2 3 1.
             let passed = u128::from(fluid.virtual_time().0) * 13 * u128::from(WORK_PER_UNIT);
-            assert_eq!(passed + u128::from(fluid.rest), u128::from(rate) * 100_000 * 21, "{rate}");
+            assert_eq!(passed + u128::from(fluid.rest), u128::from(rate) * 100_000 * 3, "{rate}");
         }
     }
 
@@ -235,9 +237,9 @@ mod tests {
     #[test]
     fn tags_wrap_around() {
         let before = Tag(u64::MAX - 5);
-        let after = before.after(1500, 8);
+        let after = before.after(1500, 4);
         assert!(before < after && after.0 < before.0);
-        assert_eq!(after.since(before), UNITS_PER_BYTE / 8 * 1500);
+        assert_eq!(after.since(before), UNITS_PER_BYTE / 4 * 1500);
         assert_eq!(before.since(after), 0);
         assert_eq!(before.max(after), after);
     }

@@ -11,7 +11,7 @@ pub(crate) struct Settings {
     pub(crate) quantum: u64,
     /// The oldest of the longest queue goes, not the newest.
     pub(crate) drop_front: bool,
-    pub(crate) by_precedence: bool,
+    pub(crate) weighted: bool,
 }
 
 struct Flow {
@@ -33,9 +33,9 @@ pub(crate) fn bytes(packets: &[SimplePacket]) -> u64 {
     packets.iter().map(|p| u64::from(p.bytes)).sum()
 }
 
-/// 1 to 8: the three high bits of the class, and one.
-pub(crate) fn weight(by_precedence: bool, p: &SimplePacket) -> u64 {
-    if by_precedence { 1 + u64::from(p.class) / 32 } else { 1 }
+/// 1 to 4: the two high bits of the class, and one.
+pub(crate) fn weight(weighted: bool, p: &SimplePacket) -> u64 {
+    if weighted { 1 + u64::from(p.class) / 64 } else { 1 }
 }
 
 impl Reference {
@@ -94,7 +94,7 @@ impl Reference {
             let first = &mut self.ring[0];
             let head = first.packets[0];
             if !self.begun {
-                first.deficit += weight(self.s.by_precedence, &head) * self.s.quantum;
+                first.deficit += weight(self.s.weighted, &head) * self.s.quantum;
                 self.begun = true;
             }
             if u64::from(head.bytes) <= first.deficit {

@@ -20,13 +20,13 @@ pub(crate) struct Settings {
     pub(crate) law: Law,
     pub(crate) limit: u64,
     pub(crate) limit_in_bytes: bool,
-    pub(crate) by_precedence: bool,
+    pub(crate) weighted: bool,
     /// Of the link, in bit/s.
     pub(crate) rate: u64,
 }
 
-/// Virtual time counts in units of a byte, divided by 840 * 2^9.
-const UNITS: u128 = 840 * 512;
+/// Virtual time counts in units of a byte, divided by 12 * 2^10.
+const UNITS: u128 = 12 * 1024;
 
 struct Queued {
     packet: SimplePacket,
@@ -50,7 +50,7 @@ pub(crate) struct Reference {
     flows: Vec<Flow>,
     virtual_time: u128,
     at: Time,
-    /// The fluid server's work that made no whole unit, in 1/21 bit * ns.
+    /// The fluid server's work that made no whole unit, in 1/3 bit * ns.
     rest: u128,
     pub(crate) events: Vec<Event>,
 }
@@ -74,13 +74,13 @@ impl Reference {
 
     /// Virtual time runs at C over the sum of the weights of those that the fluid server has not served.
     fn run_fluid(&mut self, now: Time) {
-        let mut work = u128::from(now.since(self.at).as_nanos()) * u128::from(self.s.rate) * 21 + self.rest;
+        let mut work = u128::from(now.since(self.at).as_nanos()) * u128::from(self.s.rate) * 3 + self.rest;
         if now == self.at {
             return;
         }
         self.at = now;
-        // 21 * 8 * 10^9 for a byte, so 21 * 8 * 10^9 / UNITS for a unit.
-        let per_unit = 21 * 8_000_000_000 / UNITS;
+        // 3 * 8 * 10^9 for a byte, so 3 * 8 * 10^9 / UNITS for a unit.
+        let per_unit = 3 * 8_000_000_000 / UNITS;
         loop {
             let active = self.flows.iter().filter(|f| f.fluid);
             let weights: u128 = active.clone().map(|f| u128::from(f.weight)).sum();
@@ -108,7 +108,7 @@ impl Reference {
         if self.s.law == Law::Wfq {
             self.run_fluid(now);
         }
-        let weight = weight(self.s.by_precedence, &p);
+        let weight = weight(self.s.weighted, &p);
         let known = self.flows.iter().find(|f| f.key == p.flow).map_or(0, |f| f.finish);
         let start = known.max(self.virtual_time);
         let finish = start + u128::from(p.bytes) * UNITS / u128::from(weight);

@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 25] = [
+const PLANNED: [&str; 19] = [
     "blue",
     "sfb",
     "sfred",
@@ -18,12 +18,6 @@ const PLANNED: [&str; 25] = [
     "red-pd",
     "csfq",
     "afd",
-    "bare",
-    "chokew",
-    "choker",
-    "rechoke",
-    "sac",
-    "choked",
     "codel",
     "fq-codel",
     "pie",
