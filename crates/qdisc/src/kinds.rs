@@ -1,9 +1,12 @@
 //! The list of kinds: the one place that knows them all. A new discipline is a file and its lines here.
 
+use alloc::boxed::Box;
+
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, bare, cbq, choke, droptail, drr, fair, red};
-use alloc::boxed::Box;
+use crate::{
+    ared, bare, cake, cbq, choke, cobalt, codel, droptail, drr, dualpi2, fair, fq_codel, fq_pie, pi2, pie, red,
+};
 
 kinds! {
     disciplines {
@@ -35,6 +38,22 @@ kinds! {
         Cbq(Box<cbq::Cbq<P>>),
 
         // Control of the delay.
+        /// CoDel.
+        Codel(codel::Codel<P>),
+        /// A CoDel for each of many queues.
+        FqCodel(Box<fq_codel::FqCodel<P>>),
+        /// PIE.
+        Pie(Box<pie::Pie<P>>),
+        /// A PIE for each of many queues.
+        FqPie(Box<fq_pie::FqPie<P>>),
+        /// COBALT.
+        Cobalt(cobalt::Cobalt<P>),
+        /// CAKE.
+        Cake(Box<cake::Cake<P>>),
+        /// PI2.
+        Pi2(pi2::Pi2<P>),
+        /// DualPI2.
+        DualPi2(Box<dualpi2::DualPi2<P>>),
     }
     kinds {
         /// A FIFO that drops when it is full.
@@ -91,5 +110,21 @@ kinds! {
         Cbq: cbq::ABOUT, cbq::resolve => Cbq(cbq::Cbq::new),
 
         // Control of the delay.
+        /// CoDel.
+        Codel: codel::ABOUT, codel::resolve => Codel(codel::Codel::new),
+        /// FQ-CoDel.
+        FqCodel: fq_codel::ABOUT, fq_codel::resolve => FqCodel(fq_codel::FqCodel::new),
+        /// PIE.
+        Pie: pie::ABOUT, pie::resolve => Pie(pie::Pie::new),
+        /// FQ-PIE.
+        FqPie: fq_pie::ABOUT, fq_pie::resolve => FqPie(fq_pie::FqPie::new),
+        /// COBALT.
+        Cobalt: cobalt::ABOUT, cobalt::resolve => Cobalt(cobalt::Cobalt::new),
+        /// CAKE.
+        Cake: cake::ABOUT, cake::resolve => Cake(cake::Cake::new),
+        /// PI2.
+        Pi2: pi2::ABOUT, pi2::resolve => Pi2(pi2::Pi2::new),
+        /// DualPI2.
+        DualPi2: dualpi2::ABOUT, dualpi2::resolve => DualPi2(dualpi2::DualPi2::new),
     }
 }

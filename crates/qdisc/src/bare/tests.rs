@@ -144,3 +144,16 @@ fn flows_are_address_pairs_with_weights() -> Result<(), ParameterError> {
     }
     Ok(())
 }
+
+/// SPEC 15.4, line 1: one flow may queue 8000 bytes. Who finds them queued is dropped, new or not; a byte less lets a new
+/// flow in.
+#[test]
+fn what_all_may_queue_is_a_limit() -> Result<(), ParameterError> {
+    for (bytes, admitted) in [(8000, 1), (7999, 2)] {
+        let mut bare = build(&[])?;
+        bare.enqueue(Time::ZERO, SimplePacket::new(1, bytes), &mut ());
+        bare.enqueue(Time::ZERO, SimplePacket::new(2, 1), &mut ());
+        assert_eq!((bare.packets(), bare.counters().dropped(Reason::Limit).packets), (admitted, 2 - admitted as u64));
+    }
+    Ok(())
+}
