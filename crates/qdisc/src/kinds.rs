@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, bare, cake, choke, cobalt, codel, droptail, dualpi2, fq_codel, fq_pie, pi2, pie, red};
+use crate::{
+    ared, bare, cake, cbq, choke, cobalt, codel, droptail, drr, dualpi2, fair, fq_codel, fq_pie, pi2, pie, red,
+};
 
 kinds! {
     disciplines {
@@ -27,6 +29,13 @@ kinds! {
         Bare(bare::Bare<P>),
 
         // A queue for each flow.
+
+        /// Deficit Round Robin.
+        Drr(drr::Drr<P>),
+        /// Fair queueing by virtual time.
+        Fair(Box<fair::FairQueue<P>>),
+        /// Class-Based Queueing.
+        Cbq(Box<cbq::Cbq<P>>),
 
         // Control of the delay.
         /// CoDel.
@@ -88,6 +97,17 @@ kinds! {
         Bare: bare::ABOUT, bare::resolve => Bare(bare::Bare::new),
 
         // A queue for each flow.
+
+        /// Deficit Round Robin with drops from the longest queue.
+        Drr: drr::ABOUT, drr::resolve => Drr(drr::Drr::new),
+        /// Weighted fair queueing: the fluid server's clock.
+        Wfq: fair::WFQ, fair::wfq => Fair(fair::FairQueue::new),
+        /// Self-clocked fair queueing.
+        Scfq: fair::SCFQ, fair::scfq => Fair(fair::FairQueue::new),
+        /// Start-time fair queueing.
+        Stfq: fair::STFQ, fair::stfq => Fair(fair::FairQueue::new),
+        /// Class-Based Queueing.
+        Cbq: cbq::ABOUT, cbq::resolve => Cbq(cbq::Cbq::new),
 
         // Control of the delay.
         /// CoDel.

@@ -12,9 +12,9 @@ use crate::tcp::SackBlocks;
 use crate::{Happening, Observer, PacketEvent};
 
 /// The network at work.
-pub(crate) struct Plane<'o, O> {
+pub(crate) struct Plane<'o, O, D> {
     pub(crate) events: EventQueue,
-    pub(crate) network: Network,
+    pub(crate) network: Network<D>,
     /// The packets on the links.
     store: Store,
     pub(crate) sacks: Sacks,
@@ -28,8 +28,8 @@ pub(crate) struct Plane<'o, O> {
     pub(crate) observer: &'o mut O,
 }
 
-impl<'o, O: Observer> Plane<'o, O> {
-    pub(crate) fn new(network: Network, events_per_second: f64, observer: &'o mut O) -> Self {
+impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
+    pub(crate) fn new(network: Network<D>, events_per_second: f64, observer: &'o mut O) -> Self {
         let dropped = vec![0; network.routes.len()];
         Self {
             events: EventQueue::new(events_per_second),

@@ -116,6 +116,13 @@ pub(crate) const FLOWS: Parameter = parameter(
 )
 .elsewhere(&["Flows", "buckets", "buckets_", "divisor"]);
 
+pub(crate) const WEIGHTED: Parameter = parameter(
+    "weighted",
+    Domain::Switch,
+    "false",
+    "a flow counts as 1 to 4 flows, by the two highest bits of the traffic class",
+);
+
 /// RED's parameters, and more.
 macro_rules! red_and {
     ($($more:expr),*) => {
