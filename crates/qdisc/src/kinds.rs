@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, red};
+use crate::{ared, blue, choke, droptail, red};
 
 kinds! {
     disciplines {
@@ -19,6 +19,8 @@ kinds! {
         // CHOKe's successors, and others that look into the queue.
 
         // Adaptive signals: BLUE and its bins.
+        /// BLUE.
+        Blue(blue::Blue<P>),
 
         // Accounting of flows over one FIFO.
 
@@ -52,6 +54,8 @@ kinds! {
         // CHOKe's successors, and others that look into the queue.
 
         // Adaptive signals: BLUE and its bins.
+        /// BLUE.
+        Blue: blue::ABOUT, blue::resolve => Blue(blue::Blue::new),
 
         // Accounting of flows over one FIFO.
 

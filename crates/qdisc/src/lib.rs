@@ -22,6 +22,7 @@ extern crate alloc;
 extern crate std;
 
 mod ared;
+mod blue;
 mod buffer;
 mod choke;
 mod config;
@@ -35,6 +36,7 @@ mod seed;
 pub mod units;
 
 pub use ared::Ared;
+pub use blue::Blue;
 pub use choke::Choke;
 pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,

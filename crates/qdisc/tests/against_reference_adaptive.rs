@@ -1,0 +1,194 @@
+//! BLUE, its bins and the stochastic queues against slow references, decision by decision, under random scripts.
+
+use fairlane_qdisc::{
+    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
+};
+use proptest::prelude::*;
+
+#[path = "reference/blue.rs"]
+mod blue;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It was dropped.
+    Dropped(u64, Reason),
+    /// It was marked and queued.
+    Marked(u64, Reason),
+    /// It left for the link.
+    Departed(u64),
+}
+
+/// So many packets or bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Room {
+    Packets(usize),
+    Bytes(u64),
+}
+
+impl Room {
+    /// Whether `queue` and one packet more are not more than this.
+    fn holds(self, queue: &[SimplePacket], more: Option<&SimplePacket>) -> bool {
+        match self {
+            Self::Packets(packets) => queue.iter().chain(more).count() <= packets,
+            Self::Bytes(bytes) => queue.iter().chain(more).map(|p| u64::from(p.bytes)).sum::<u64>() <= bytes,
+        }
+    }
+
+    /// As a parameter.
+    fn text(self) -> String {
+        match self {
+            Self::Packets(packets) => format!("{packets}p"),
+            Self::Bytes(bytes) => format!("{bytes}b"),
+        }
+    }
+}
+
+/// A discipline in plain lists.
+pub(crate) trait Slow {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket, events: &mut Vec<Event>);
+    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>);
+    /// What is queued, in any order.
+    fn backlog(&self) -> Vec<SimplePacket>;
+}
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Diary(Vec<Event>);
+
+impl Fate<SimplePacket> for Diary {
+    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
+        self.0.push(Event::Dropped(packet.id, reason));
+    }
+    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
+        assert!(packet.marked);
+        self.0.push(Event::Marked(packet.id, reason));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue { flow: u64, bytes: u32, ecn: bool },
+    Dequeue,
+    Wait(Duration),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flow = prop_oneof![3 => Just(0_u64), 2 => 1_u64..8, 1 => any::<u64>()];
+    let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1500, 9000]);
+    prop_oneof![
+        12 => (flow, bytes, any::<bool>()).prop_map(|(flow, bytes, ecn)| Step::Enqueue { flow, bytes, ecn }),
+        6 => Just(Step::Dequeue),
+        3 => (1_u64..40_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
+        1 => (500_u64..100_000).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
+    ]
+}
+
+fn room() -> impl Strategy<Value = Room> {
+    prop_oneof![(0_usize..40).prop_map(Room::Packets), (0_u64..40_000).prop_map(Room::Bytes)]
+}
+
+fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
+    range.prop_map(Duration::from_millis)
+}
+
+fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscConfig, ParameterError> {
+    given.iter().try_fold(QdiscConfig::new(kind), |config, (key, text)| config.with(key, text.as_str()))
+}
+
+/// arrived = departed + dropped + backlog, and each reason as the diary has it.
+fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
+    let counters = queue.counters();
+    let dropped = counters.dropped_total();
+    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
+    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
+    for reason in Reason::ALL {
+        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
+        let marks = diary.0.iter().filter(|event| matches!(event, Event::Marked(_, r) if *r == reason)).count();
+        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
+        prop_assert_eq!(counters.marked(reason).packets, marks as u64);
+    }
+    Ok(())
+}
+
+/// Runs `script` on the queue that `config` means and on `slow`.
+fn compare(
+    config: &QdiscConfig,
+    slow: impl FnOnce(Seed) -> Box<dyn Slow>,
+    script: Vec<Step>,
+    number: u64,
+) -> Result<(), TestCaseError> {
+    let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(number) };
+    let mut queue = config.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut slow = slow(host.seed);
+    let (mut diary, mut events) = (Diary::default(), Vec::new());
+    let mut now = Time::ZERO;
+    for (id, step) in script.into_iter().enumerate() {
+        match step {
+            Step::Enqueue { flow, bytes, ecn } => {
+                let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, bytes).with_id(id as u64) };
+                queue.enqueue(now, packet, &mut diary);
+                slow.enqueue(now, packet, &mut events);
+            }
+            Step::Dequeue => {
+                let packet = queue.dequeue(now, &mut diary);
+                diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                slow.dequeue(now, &mut events);
+            }
+            Step::Wait(time) => now += time,
+        }
+        prop_assert_eq!(&diary.0, &events);
+        let backlog = slow.backlog();
+        prop_assert_eq!(queue.packets(), backlog.len());
+        prop_assert_eq!(queue.bytes(), backlog.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>());
+    }
+    check_books(&queue, &diary)
+}
+
+fn ratio() -> impl Strategy<Value = f64> {
+    prop::sample::select(vec![0.003, 0.07, 0.31, 1.0])
+}
+
+fn blue_settings() -> impl Strategy<Value = blue::Blue> {
+    let switches = any::<(bool, bool, bool)>();
+    (room(), ratio(), ratio(), millis(5..300), prop::option::of(room()), switches).prop_map(
+        |(limit, increment, decrement, freeze, trigger, (jitter, repeated, ecn))| blue::Blue {
+            limit,
+            increment,
+            decrement,
+            freeze,
+            jitter,
+            trigger,
+            repeated,
+            ecn,
+        },
+    )
+}
+
+fn blue_config(s: &blue::Blue) -> Result<QdiscConfig, ParameterError> {
+    let mut given = vec![
+        ("limit", s.limit.text()),
+        ("increment", s.increment.to_string()),
+        ("decrement", s.decrement.to_string()),
+        ("freeze", s.freeze.to_string()),
+        ("jitter", s.jitter.to_string()),
+        ("idle", if s.repeated { "repeated" } else { "once" }.to_string()),
+        ("ecn", s.ecn.to_string()),
+    ];
+    given.extend(s.trigger.map(|trigger| ("trigger", trigger.text())));
+    configure(Kind::Blue, &given)
+}
+
+fn fail(error: ParameterError) -> TestCaseError {
+    TestCaseError::fail(error.to_string())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Would catch a change of the probability that comes too early, too late, too often or not at all.
+    #[test]
+    fn blue_decides_as_the_reference(s in blue_settings(), script in prop::collection::vec(step(), 0..600), number in any::<u64>()) {
+        compare(&blue_config(&s).map_err(fail)?, |seed| Box::new(blue::SlowBlue::new(s, seed)), script, number)?;
+    }
+}
