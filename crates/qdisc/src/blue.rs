@@ -74,7 +74,8 @@ const IDLE: Parameter = parameter(
     "repeated",
     "an idle link takes `decrement` every freeze time, or once until a packet is queued",
 );
-const BLUE_ECN: Parameter = Parameter { meaning: "signals mark packets that can be marked; the limit always drops", ..ECN };
+const BLUE_ECN: Parameter =
+    Parameter { meaning: "signals mark packets that can be marked; the limit always drops", ..ECN };
 
 /// What it is told.
 #[derive(Clone, Copy, Debug)]

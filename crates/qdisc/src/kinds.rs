@@ -1,8 +1,10 @@
 //! The list of kinds: the one place that knows them all. A new discipline is a file and its lines here.
 
+use alloc::boxed::Box;
+
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, blue, choke, droptail, red};
+use crate::{ared, blue, choke, droptail, red, sfb, sfred};
 
 kinds! {
     disciplines {
@@ -21,6 +23,10 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
         /// BLUE.
         Blue(blue::Blue<P>),
+        /// Stochastic Fair BLUE.
+        Sfb(Box<sfb::Sfb<P>>),
+        /// Self-configuring RED in the bins of SFB.
+        Sfred(Box<sfred::Sfred<P>>),
 
         // Accounting of flows over one FIFO.
 
@@ -56,6 +62,10 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
         /// BLUE.
         Blue: blue::ABOUT, blue::resolve => Blue(blue::Blue::new),
+        /// Stochastic Fair BLUE.
+        Sfb: sfb::ABOUT, sfb::resolve => Sfb(sfb::Sfb::new),
+        /// Self-configuring RED in the bins of SFB.
+        Sfred: sfred::ABOUT, sfred::resolve => Sfred(sfred::Sfred::new),
 
         // Accounting of flows over one FIFO.
 

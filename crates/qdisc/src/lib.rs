@@ -43,6 +43,8 @@ mod packet;
 mod rate;
 mod red;
 mod seed;
+mod sfb;
+mod sfred;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
 pub mod units;
@@ -59,6 +61,8 @@ pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
 pub use seed::{Seed, Stream};
+pub use sfb::Sfb;
+pub use sfred::Sfred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 
 /// A queue discipline: what the link asks, whatever the algorithm.
