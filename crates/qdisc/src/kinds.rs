@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, blue, choke, droptail, red, sfb, sfred};
+use crate::{ared, blue, choke, droptail, red, sfb, sfq, sfq_red, sfred};
 
 kinds! {
     disciplines {
@@ -31,6 +31,10 @@ kinds! {
         // Accounting of flows over one FIFO.
 
         // A queue for each flow.
+        /// Stochastic Fair Queueing.
+        Sfq(Box<sfq::Sfq<P>>),
+        /// SFQ with RED in each queue.
+        SfqRed(Box<sfq_red::SfqRed<P>>),
 
         // Control of the delay.
     }
@@ -70,6 +74,10 @@ kinds! {
         // Accounting of flows over one FIFO.
 
         // A queue for each flow.
+        /// Stochastic Fair Queueing.
+        Sfq: sfq::ABOUT, sfq::resolve => Sfq(sfq::Sfq::new),
+        /// SFQ with RED in each queue.
+        SfqRed: sfq_red::ABOUT, sfq_red::resolve => SfqRed(sfq_red::SfqRed::new),
 
         // Control of the delay.
     }

@@ -44,6 +44,8 @@ mod rate;
 mod red;
 mod seed;
 mod sfb;
+mod sfq;
+mod sfq_red;
 mod sfred;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
@@ -62,6 +64,8 @@ pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
 pub use seed::{Seed, Stream};
 pub use sfb::Sfb;
+pub use sfq::Sfq;
+pub use sfq_red::SfqRed;
 pub use sfred::Sfred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 

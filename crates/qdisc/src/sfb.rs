@@ -221,8 +221,8 @@ pub(crate) fn resolve_bins(r: &mut Resolver<'_>, limit: Size) -> Result<(binned:
     Ok((settings, bin_size.get()))
 }
 
-/// The paper's equation 1: the probability that all bins of a flow are shared with `polluters` flows.
-fn misclassified(levels: u32, bins: u32, polluters: u32) -> f64 {
+/// The paper's equation 1: the probability that each bin of a flow is shared with one of `polluters` flows.
+pub(crate) fn misclassified(levels: u32, bins: u32, polluters: u32) -> f64 {
     let clean = (0..polluters).fold(1.0, |clean, _| clean * (1.0 - 1.0 / f64::from(bins)));
     (0..levels).fold(1.0, |all, _| all * (1.0 - clean))
 }

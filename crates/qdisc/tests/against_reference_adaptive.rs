@@ -7,8 +7,12 @@ use proptest::prelude::*;
 
 #[path = "reference/blue.rs"]
 mod blue;
+#[allow(dead_code, reason = "only RED is used of it here")]
+mod reference;
 #[path = "reference/sfb.rs"]
 mod sfb;
+#[path = "reference/sfq.rs"]
+mod sfq;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,12 +245,96 @@ fn sfb_config(s: &sfb::Sfb) -> Result<QdiscConfig, ParameterError> {
     configure(kind, &given)
 }
 
+fn sfq_settings() -> impl Strategy<Value = sfq::Sfq> {
+    let quantum = prop_oneof![(1_usize..4).prop_map(Room::Packets), (1_u64..4000).prop_map(Room::Bytes)];
+    (room(), 1_usize..12, quantum, prop::option::of(millis(10..20_000)), any::<(bool, bool)>()).prop_map(
+        |(limit, flows, quantum, perturb, (headdrop, steals))| sfq::Sfq {
+            limit,
+            flows,
+            quantum,
+            perturb,
+            headdrop,
+            steals: steals || matches!(limit, Room::Bytes(_)),
+        },
+    )
+}
+
+fn sfq_config(s: &sfq::Sfq) -> Result<QdiscConfig, ParameterError> {
+    let mut given = vec![
+        ("limit", s.limit.text()),
+        ("flows", s.flows.to_string()),
+        ("quantum", s.quantum.text()),
+        ("headdrop", s.headdrop.to_string()),
+        ("admission", if s.steals { "steal" } else { "ns2" }.to_string()),
+    ];
+    given.extend(s.perturb.map(|perturb| ("perturb", perturb.to_string())));
+    configure(Kind::Sfq, &given)
+}
+
+/// The number of queues, and what each one's RED is told.
+fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
+    use reference::Spacing::{Count, None, Wait};
+    let spacing = prop::sample::select(vec![None, Count, Wait]);
+    let shape = (1_usize..6, 0_u32..15, 0_u32..6, 0_u32..8);
+    (shape, (ratio(), ratio()), spacing, any::<(bool, bool, bool, bool, bool, bool)>()).prop_map(
+        |((flows, limit, min, width), (probability, weight), spacing, switches)| {
+            let (in_bytes, gentle, spare, byte_drop, ecn, harddrop) = switches;
+            let size = |packets: u32| f64::from(packets) * if in_bytes { 1000.0 } else { 1.0 };
+            let red = reference::Settings {
+                algorithm: reference::Algorithm::Red,
+                limit: size(limit),
+                limit_in_bytes: in_bytes,
+                min: size(min),
+                max: size(min + width),
+                in_bytes,
+                probability,
+                weight,
+                gentle,
+                spacing,
+                spare,
+                byte_drop,
+                ecn,
+                harddrop,
+                compare_above_max: false,
+                linux: false,
+                slot: Duration::from_millis(8),
+            };
+            (flows, red)
+        },
+    )
+}
+
+fn sfq_red_config(flows: usize, red: &reference::Settings) -> Result<QdiscConfig, ParameterError> {
+    let size = |number: f64| if red.in_bytes { format!("{number}b") } else { format!("{number}p") };
+    let spacing = match red.spacing {
+        reference::Spacing::None => "none",
+        reference::Spacing::Count => "count",
+        reference::Spacing::Wait => "wait",
+    };
+    let given = [
+        ("limit", "1mb".to_string()),
+        ("flows", flows.to_string()),
+        ("queue_limit", size(red.limit)),
+        ("queue_min", size(red.min)),
+        ("queue_max", size(red.max)),
+        ("probability", red.probability.to_string()),
+        ("weight", red.weight.to_string()),
+        ("gentle", red.gentle.to_string()),
+        ("uniformize", spacing.to_string()),
+        ("spare", red.spare.to_string()),
+        ("byte_drop", red.byte_drop.to_string()),
+        ("ecn", red.ecn.to_string()),
+        ("harddrop", red.harddrop.to_string()),
+    ];
+    configure(Kind::SfqRed, &given)
+}
+
 fn fail(error: ParameterError) -> TestCaseError {
     TestCaseError::fail(error.to_string())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Would catch a change of the probability that comes too early, too late, too often or not at all.
     #[test]
@@ -259,5 +347,18 @@ proptest! {
     #[test]
     fn bins_decide_as_the_reference(s in sfb_settings(), script in prop::collection::vec(step(), 0..400), number in any::<u64>()) {
         compare(&sfb_config(&s).map_err(fail)?, |seed| Box::new(sfb::SlowSfb::new(s, seed)), script, number)?;
+    }
+
+    /// Would catch a turn that is lost or doubled, an allotment that is forgotten, a victim that is not of the longest
+    /// queue, a packet that the moving hash loses or reorders, and ns-2's rule a packet off.
+    #[test]
+    fn sfq_decides_as_the_reference(s in sfq_settings(), script in prop::collection::vec(step(), 0..500), number in any::<u64>()) {
+        compare(&sfq_config(&s).map_err(fail)?, |seed| Box::new(sfq::SlowSfq::new(s, seed)), script, number)?;
+    }
+
+    /// Would catch an average that another queue disturbs, an idle time that begins late, and a turn out of order.
+    #[test]
+    fn sfq_with_red_decides_as_the_reference((flows, red) in sfq_red_settings(), script in prop::collection::vec(step(), 0..500), number in any::<u64>()) {
+        compare(&sfq_red_config(flows, &red).map_err(fail)?, |seed| Box::new(sfq::SlowSfqRed::new(flows, red, seed)), script, number)?;
     }
 }
