@@ -258,8 +258,8 @@ impl<P: Packet> Sfq<P> {
     /// Grants the rounds in which nobody could send yet, all at once.
     fn skip_rounds(&mut self) {
         let Self { ring, allotments, quantum, .. } = self;
-        // Nobody's allotment is above 0.
-        let rounds = ring.iter().map(|queue| -allotments[queue] / *quantum).min().unwrap_or(0);
+        // None if somebody has something left after the last round.
+        let rounds = ring.iter().map(|queue| -allotments[queue] / *quantum).min().unwrap_or(0).max(0);
         for queue in ring.iter() {
             allotments[queue] += rounds * *quantum;
         }
