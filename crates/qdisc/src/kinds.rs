@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, red};
+use crate::{ared, choke, droptail, red, sred};
 
 kinds! {
     disciplines {
@@ -21,6 +21,8 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
 
         // Accounting of flows over one FIFO.
+        /// Stabilized RED.
+        Sred(sred::Sred<P>),
 
         // A queue for each flow.
 
@@ -54,6 +56,8 @@ kinds! {
         // Adaptive signals: BLUE and its bins.
 
         // Accounting of flows over one FIFO.
+        /// Stabilized RED.
+        Sred: sred::ABOUT, sred::resolve => Sred(sred::Sred::new),
 
         // A queue for each flow.
 

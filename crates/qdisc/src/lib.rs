@@ -32,6 +32,7 @@ mod kinds;
 mod packet;
 mod red;
 mod seed;
+mod sred;
 pub mod units;
 
 pub use ared::Ared;
@@ -45,6 +46,7 @@ pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
 pub use seed::{Seed, Stream};
+pub use sred::Sred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 
 /// A queue discipline: what the link asks, whatever the algorithm.

@@ -1,0 +1,191 @@
+//! The disciplines that account for flows over one FIFO against their slow references, decision by decision, under
+//! random scripts.
+
+#[path = "reference/line.rs"]
+mod line;
+#[path = "reference/sred.rs"]
+mod sred;
+
+use fairlane_qdisc::{
+    AnyQdisc, Bytes, Duration, Fate, Host, Kind, Packets, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Size,
+    Time,
+};
+use line::{Event, Slow};
+use proptest::prelude::*;
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Diary(Vec<Event>);
+
+impl Fate<SimplePacket> for Diary {
+    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
+        self.0.push(Event::Dropped(packet.id, reason));
+    }
+    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
+        assert!(packet.marked);
+        self.0.push(Event::Marked(packet.id, reason));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// So many packets of a flow, with so much time after each.
+    Arrive {
+        flow: u64,
+        bytes: u32,
+        ecn: bool,
+        packets: u32,
+        gap: u64,
+    },
+    /// The link asks so often.
+    Leave(u32),
+    Wait(Duration),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flow = prop_oneof![3 => Just(0_u64), 3 => 1_u64..6, 1 => 6_u64..40];
+    let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1000, 1500, 9000]);
+    prop_oneof![
+        10 => (flow, bytes, any::<bool>(), 1_u32..6, prop_oneof![Just(0_u64), 1_u64..4_000_000])
+            .prop_map(|(flow, bytes, ecn, packets, gap)| Step::Arrive { flow, bytes, ecn, packets, gap }),
+        6 => (1_u32..8).prop_map(Step::Leave),
+        4 => (1_u64..60_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
+        // A tenth of a second to half a minute.
+        1 => (100_u64..30_000).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
+    ]
+}
+
+fn script() -> impl Strategy<Value = Vec<Step>> {
+    // Now and then half a day passes.
+    let long = prop::collection::vec((0.0_f64..1.0, 1_u64..43_200), 0..2);
+    (prop::collection::vec(step(), 0..300), long).prop_map(|(mut steps, long)| {
+        for (at, secs) in long {
+            let at = (at * steps.len() as f64) as usize;
+            steps.insert(at, Step::Wait(Duration::from_millis(1000 * secs)));
+        }
+        steps
+    })
+}
+
+/// 1 Mbit/s.
+const RATE: Rate = Rate::from_bits_per_second(1_000_000);
+
+/// `kind` with `given`.
+fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscConfig, TestCaseError> {
+    given
+        .iter()
+        .try_fold(QdiscConfig::new(kind), |config, (key, text)| config.with(key, text.as_str()))
+        .map_err(|error| TestCaseError::fail(error.to_string()))
+}
+
+/// Whether the discipline says and does what the reference does, all along `script`.
+fn agree(
+    kind: Kind,
+    given: &[(&str, String)],
+    number: u64,
+    slow: impl FnOnce(Seed) -> Box<dyn Slow>,
+    script: Vec<Step>,
+) -> Result<(), TestCaseError> {
+    let host = Host { rate: RATE, seed: Seed::new(number) };
+    let mut queue: AnyQdisc<SimplePacket> =
+        configure(kind, given)?.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut slow = slow(host.seed);
+    let mut diary = Diary::default();
+    let mut now = Time::ZERO;
+    let mut id = 0;
+    for step in script {
+        match step {
+            Step::Arrive { flow, bytes, ecn, packets, gap } => {
+                for _ in 0..packets {
+                    let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, bytes).with_id(id) };
+                    id += 1;
+                    queue.enqueue(now, packet, &mut diary);
+                    slow.enqueue(now, packet);
+                    now += Duration::from_nanos(gap);
+                    same(&queue, &diary, slow.as_ref())?;
+                }
+            }
+            Step::Leave(packets) => {
+                for _ in 0..packets {
+                    let packet = queue.dequeue(now, &mut diary);
+                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                    slow.dequeue(now);
+                    now += RATE.transmission(1000);
+                    same(&queue, &diary, slow.as_ref())?;
+                }
+            }
+            Step::Wait(time) => now += time,
+        }
+    }
+    check_books(&queue, &diary)
+}
+
+fn same(queue: &AnyQdisc<SimplePacket>, diary: &Diary, slow: &dyn Slow) -> Result<(), TestCaseError> {
+    prop_assert_eq!(diary.0.last(), slow.line().events.last());
+    prop_assert_eq!(diary.0.len(), slow.line().events.len());
+    prop_assert_eq!(queue.packets(), slow.line().queue.len());
+    prop_assert_eq!(queue.bytes(), slow.line().bytes());
+    if let (Some(fast), Some(slow)) = (queue.average(), slow.average()) {
+        prop_assert!((fast - slow).abs() <= 1e-9 * slow.abs(), "{} {}", fast, slow);
+    }
+    Ok(())
+}
+
+/// arrived = departed + dropped + backlog, and each reason as the diary has it.
+fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
+    let counters = queue.counters();
+    let dropped = counters.dropped_total();
+    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
+    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
+    for reason in Reason::ALL {
+        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
+        let marks = diary.0.iter().filter(|event| matches!(event, Event::Marked(_, r) if *r == reason)).count();
+        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
+        prop_assert_eq!(counters.marked(reason).packets, marks as u64);
+    }
+    Ok(())
+}
+
+/// A limit: a few packets or kilobytes, now and then none.
+fn limit() -> impl Strategy<Value = Size> {
+    prop_oneof![
+        (0_u32..60).prop_map(|packets| Size::Packets(Packets::new(packets))),
+        (0_u64..60).prop_map(|kilobytes| Size::Bytes(Bytes::new(1000 * kilobytes))),
+    ]
+}
+
+fn text(key: &'static str, value: impl ToString + Copy) -> (&'static str, String) {
+    (key, value.to_string())
+}
+
+fn sred() -> impl Strategy<Value = sred::Settings> {
+    let numbers = (
+        prop::sample::select(vec![0.15, 0.6, 1.0]),
+        1_usize..30,
+        prop::sample::select(vec![0.25, 0.7, 1.0]),
+        prop::sample::select(vec![0.001, 0.03, 0.4, 1.0]),
+    );
+    (limit(), numbers, any::<bool>(), any::<bool>()).prop_map(|(limit, (p_max, m, overwrite, alpha), full, ecn)| {
+        sred::Settings { limit, p_max, m, overwrite, alpha, full, ecn }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Would catch any decision that differs from the definition: who is compared and overwritten, the frequency, the
+    /// bands of the queue, both variants.
+    #[test]
+    fn sred_decides_as_the_reference(s in sred(), script in script(), number in any::<u64>()) {
+        let given = [
+            text("limit", s.limit),
+            text("probability", s.p_max),
+            text("zombies", s.m),
+            text("overwrite", s.overwrite),
+            text("weight", s.alpha),
+            text("variant", if s.full { "full" } else { "simple" }),
+            text("ecn", s.ecn),
+        ];
+        agree(Kind::Sred, &given, number, |seed| Box::new(sred::Sred::new(s, seed)), script)?;
+    }
+}
