@@ -28,11 +28,23 @@ mod config;
 mod counters;
 mod droptail;
 mod fifo;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod flow_table;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod flows;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod hash;
 mod kinds;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod longest;
 mod packet;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod rate;
 mod red;
 mod seed;
 mod sred;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod stamped;
 pub mod units;
 
 pub use ared::Ared;
@@ -60,7 +72,8 @@ pub trait Qdisc<P: Packet> {
     /// `now` never runs backwards between calls.
     fn enqueue(&mut self, now: Time, packet: P, fate: &mut impl Fate<P>);
 
-    /// The next packet for the link at `now`, or `None` when nothing is queued: the link is then idle.
+    /// The next packet for the link at `now`, or `None`: nothing is queued, or all of it is held back until
+    /// [`ready_at`](Self::ready_at). The link is then idle.
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
 
     /// Packets queued and alive.
@@ -74,6 +87,15 @@ pub trait Qdisc<P: Packet> {
 
     /// The average queue that the discipline steers by, in its own unit (packets or bytes); `None` where it keeps none.
     fn average(&self) -> Option<f64> {
+        None
+    }
+
+    /// When to ask again: after [`dequeue`](Self::dequeue) gave `None` although packets wait, the earliest time at which
+    /// it may give one. `None` where nothing is held back, which is every discipline but shapers and limiters of rates.
+    ///
+    /// It holds until the next call that changes the queue: an arrival may be ready at once, so a host that hears of one
+    /// asks then too.
+    fn ready_at(&self) -> Option<Time> {
         None
     }
 }

@@ -140,6 +140,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
                 }
             }
             Target::LinkFree(link) => self.plane.link_free(now, link),
+            Target::Release(link) => self.plane.release(now, link),
             Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.plane),
             Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.plane),
             Target::ReceiverTimer(flow) => self.flows[flow as usize].on_receiver_timer(now, &mut self.plane),

@@ -12,6 +12,8 @@ pub(crate) enum Target {
     Arrival(u32),
     /// This link has sent its packet.
     LinkFree(u32),
+    /// This link's queue may have a packet that it held back.
+    Release(u32),
     /// This flow's source starts, stops or sends its next packet.
     Source(u32),
     /// This flow's sender has a timer that may be due.
@@ -41,6 +43,7 @@ impl Target {
             Self::Source(index) => (2, index),
             Self::SenderTimer(index) => (3, index),
             Self::ReceiverTimer(index) => (4, index),
+            Self::Release(index) => (5, index),
         };
         (index as u64) << KIND_BITS | kind
     }
@@ -53,7 +56,8 @@ impl Target {
             1 => Self::LinkFree(index),
             2 => Self::Source(index),
             3 => Self::SenderTimer(index),
-            _ => Self::ReceiverTimer(index),
+            4 => Self::ReceiverTimer(index),
+            _ => Self::Release(index),
         }
     }
 }
@@ -215,6 +219,37 @@ impl EventQueue {
             mask = u64::MAX;
         }
         self.beyond.peek().map(|&Reverse(key)| (key >> 64) as u64 >> self.shift)
+    }
+}
+
+/// A timer's place in the event queue. A deadline that moves away costs nothing: the event stays, and when it comes it is put
+/// off. Only a deadline that comes closer needs an event of its own.
+#[derive(Debug)]
+pub(crate) struct Alarm(Time);
+
+impl Alarm {
+    /// A timer that is not set.
+    pub(crate) const fn off() -> Self {
+        Self(Time::MAX)
+    }
+
+    /// Sees to it that an event for `target` comes at `deadline` or before.
+    pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut EventQueue) {
+        if let Some(deadline) = deadline
+            && deadline < self.0
+        {
+            self.0 = deadline;
+            events.push(deadline, target);
+        }
+    }
+
+    /// Whether the event at `now` is the one that was waited for; another has been overtaken by a closer one.
+    pub(crate) fn rings(&mut self, now: Time) -> bool {
+        let rings = self.0 == now;
+        if rings {
+            self.0 = Time::MAX;
+        }
+        rings
     }
 }
 

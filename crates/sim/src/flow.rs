@@ -4,7 +4,7 @@ use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};
 use fairlane_scenario::{FlowGroup, Tcp, Traffic, Udp};
 
 use crate::Observer;
-use crate::event::Target;
+use crate::event::{Alarm, Target};
 use crate::link::{Transmitter, wire_bytes};
 use crate::network::Routes;
 use crate::packet::{Flags, NO_SACK, Packet};
@@ -48,36 +48,6 @@ struct Connection {
     ecn: bool,
     sender_wakes: Alarm,
     receiver_wakes: Alarm,
-}
-
-/// A timer's place in the event queue. A deadline that moves away costs nothing: the event stays, and when it comes it is put
-/// off. Only a deadline that comes closer needs an event of its own.
-#[derive(Debug)]
-struct Alarm(Time);
-
-impl Alarm {
-    const fn off() -> Self {
-        Self(Time::MAX)
-    }
-
-    /// Sees to it that an event comes at `deadline` or before.
-    fn set<O: Observer>(&mut self, deadline: Option<Time>, target: Target, plane: &mut Plane<'_, O>) {
-        if let Some(deadline) = deadline
-            && deadline < self.0
-        {
-            self.0 = deadline;
-            plane.events.push(deadline, target);
-        }
-    }
-
-    /// Whether the event at `now` is the one that was waited for; another has been overtaken by a closer one.
-    fn rings(&mut self, now: Time) -> bool {
-        let rings = self.0 == now;
-        if rings {
-            self.0 = Time::MAX;
-        }
-        rings
-    }
 }
 
 /// A source at a constant rate.
@@ -224,7 +194,7 @@ impl Flow {
             bytes: self.bytes,
             route: self.routes.forward,
             sack: NO_SACK,
-            flags: Flags::default().with(Flags::ECT, pacer.ecn),
+            flags: Flags::DATAGRAM.with(Flags::ECT, pacer.ecn),
         };
         pacer.next_seq = pacer.next_seq.wrapping_add(1);
         plane.events.push(now + pacer.interval(self.bytes), Target::Source(self.id));
@@ -252,13 +222,17 @@ impl Flow {
         };
         act(&mut connection.sender, &mut Wire { now, packet, totals: &mut self.totals, plane });
         self.totals.timeouts = connection.sender.timeouts();
-        connection.sender_wakes.set(connection.sender.deadline(), Target::SenderTimer(self.id), plane);
+        connection.sender_wakes.set(connection.sender.deadline(), Target::SenderTimer(self.id), &mut plane.events);
     }
 
     /// Sends an acknowledgement, if there is one, and looks at the receiver's deadline.
     fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, plane: &mut Plane<'_, O>) {
         let Ends::Tcp(connection) = &mut self.ends else { return };
-        connection.receiver_wakes.set(connection.receiver.deadline(), Target::ReceiverTimer(self.id), plane);
+        connection.receiver_wakes.set(
+            connection.receiver.deadline(),
+            Target::ReceiverTimer(self.id),
+            &mut plane.events,
+        );
         let Some(ack) = ack else { return };
         let packet = Packet {
             sent: ack.echo,

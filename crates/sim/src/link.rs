@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use fairlane_qdisc::{AnyQdisc, Bytes, Duration, Rate, Size, Time};
 use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
 
+use crate::event::Alarm;
 use crate::meter::Meter;
 use crate::packet::Packet;
 
@@ -40,6 +41,8 @@ pub(crate) struct Managed {
     pub(crate) discipline: AnyQdisc<Packet>,
     /// The transmitter is sending.
     pub(crate) busy: bool,
+    /// When the discipline is asked again although nothing happened: it holds packets back.
+    pub(crate) release: Alarm,
     /// Counts what data meets here; `None` at host links and where only acknowledgements pass.
     pub(crate) meter: Option<Meter>,
 }

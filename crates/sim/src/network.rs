@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Host, ParameterError, Seed};
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, QdiscConfig, Scenario};
 
+use crate::event::Alarm;
 use crate::link::{Link, Managed, Queue, plain_limit};
 use crate::meter::Meter;
 
@@ -156,6 +157,7 @@ fn manage(
         kind: config.kind().name(),
         discipline: config.build(&Host { rate: side.rate, seed })?,
         busy: false,
+        release: Alarm::off(),
         meter: metered.map(Meter::new),
     })
 }

@@ -50,6 +50,8 @@ impl Flags {
     pub(crate) const ECE: Self = Self(8);
     /// Congestion Window Reduced.
     pub(crate) const CWR: Self = Self(16);
+    /// It is of UDP, which does not slow down after a loss.
+    pub(crate) const DATAGRAM: Self = Self(32);
 
     /// These bits and those of `other` when `on`.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
@@ -83,11 +85,47 @@ impl fairlane_qdisc::Packet for Packet {
     fn mark_ce(&mut self) {
         self.flags = self.flags.with(Flags::CE, true);
     }
+    /// Every flow has two hosts of its own.
+    fn source_host(&self) -> u64 {
+        u64::from(self.flow) * 2 + u64::from(self.flags.has(Flags::ACK))
+    }
+    fn destination_host(&self) -> u64 {
+        u64::from(self.flow) * 2 + u64::from(!self.flags.has(Flags::ACK))
+    }
+    /// No source sends ECT(1), so it is CE alone that says so (RFC 9331, section 5.1).
+    fn l4s(&self) -> bool {
+        self.flags.has(Flags::CE)
+    }
+    fn responsive(&self) -> bool {
+        !self.flags.has(Flags::DATAGRAM)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Would catch an acknowledgement that seems to come from the sender of what it answers.
+    #[test]
+    fn an_acknowledgement_goes_from_the_receiver_to_the_sender() {
+        use fairlane_qdisc::Packet as _;
+        let packet = |flow, flags| Packet {
+            sent: Time::ZERO,
+            at: Time::ZERO,
+            flow,
+            seq: 0,
+            bytes: 40,
+            route: 0,
+            sack: NO_SACK,
+            flags,
+        };
+        let (data, ack) = (packet(7, Flags::default()), packet(7, Flags::ACK));
+        assert_eq!((data.source_host(), data.destination_host()), (ack.destination_host(), ack.source_host()));
+        assert_ne!(data.source_host(), data.destination_host());
+        let other = packet(8, Flags::DATAGRAM);
+        assert!(![data.source_host(), data.destination_host()].contains(&other.source_host()));
+        assert_eq!((data.responsive(), ack.responsive(), other.responsive()), (true, true, false));
+    }
 
     #[test]
     fn a_packet_stays_small() {

@@ -1,6 +1,6 @@
 //! Packets on their way: everything between the end points.
 
-use fairlane_qdisc::{Fate, Qdisc, Reason, Time};
+use fairlane_qdisc::{Duration, Fate, Qdisc, Reason, Time};
 
 use crate::event::{EventQueue, Target};
 use crate::link::{Link, Managed, Queue, waiting};
@@ -77,6 +77,16 @@ impl<'o, O: Observer> Plane<'o, O> {
         self.send_next(now, link);
     }
 
+    /// `link`'s queue may give out what it held back, unless an earlier event has overtaken this one.
+    pub(crate) fn release(&mut self, now: Time, link: u32) {
+        if let Queue::Managed(managed) = &mut self.network.links[link as usize].queue
+            && managed.release.rings(now)
+            && !managed.busy
+        {
+            self.send_next(now, link);
+        }
+    }
+
     fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
         match &mut self.network.links[link as usize].queue {
             Queue::Wire { .. } => {
@@ -114,7 +124,7 @@ impl<'o, O: Observer> Plane<'o, O> {
         else {
             return;
         };
-        let Managed { discipline, meter, busy, .. } = &mut **managed;
+        let Managed { discipline, meter, busy, release, .. } = &mut **managed;
         let mut clerk = Clerk {
             link,
             meter: meter.as_mut(),
@@ -124,7 +134,10 @@ impl<'o, O: Observer> Plane<'o, O> {
             backlog: discipline.packets(),
             average: None,
         };
-        let Some(packet) = discipline.dequeue(now, &mut clerk) else { return };
+        let Some(packet) = discipline.dequeue(now, &mut clerk) else {
+            release.set(held_until(now, discipline), Target::Release(link), &mut self.events);
+            return;
+        };
         clerk.backlog = discipline.packets();
         clerk.average = discipline.average();
         clerk.departed(now, &packet);
@@ -189,6 +202,12 @@ impl<'o, O: Observer> Plane<'o, O> {
         };
         clerk.dropped(now, packet, Reason::Limit);
     }
+}
+
+/// When to ask `discipline` again, which gave nothing at `now`: never when it is empty, and never at once.
+fn held_until(now: Time, discipline: &impl Qdisc<Packet>) -> Option<Time> {
+    let ready = discipline.ready_at().filter(|_| discipline.packets() > 0)?;
+    Some(ready.max(now + Duration::from_nanos(1)))
 }
 
 /// Keeps the books of one queue while a packet comes or goes.
@@ -290,5 +309,94 @@ impl Sacks {
         if place != NO_SACK {
             self.free.push(place);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use fairlane_qdisc::Counters;
+
+    use super::*;
+    use crate::event::Alarm;
+    use crate::packet::Flags;
+
+    const GAP: Duration = Duration::from_millis(10);
+
+    /// Gives out one packet a gap, whatever the link could do.
+    struct Pacer {
+        waiting: VecDeque<Packet>,
+        next: Time,
+        counters: Counters,
+    }
+
+    impl Qdisc<Packet> for Pacer {
+        fn enqueue(&mut self, _now: Time, packet: Packet, _fate: &mut impl Fate<Packet>) {
+            self.waiting.push_back(packet);
+        }
+        fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<Packet>) -> Option<Packet> {
+            if now < self.next {
+                return None;
+            }
+            let packet = self.waiting.pop_front()?;
+            self.next = now + GAP;
+            Some(packet)
+        }
+        fn packets(&self) -> usize {
+            self.waiting.len()
+        }
+        fn bytes(&self) -> u64 {
+            0
+        }
+        fn counters(&self) -> &Counters {
+            &self.counters
+        }
+        fn ready_at(&self) -> Option<Time> {
+            Some(self.next)
+        }
+    }
+
+    fn packet(now: Time) -> Packet {
+        let flags = Flags::default();
+        Packet { sent: now, at: now, flow: 0, seq: 0, bytes: 1, route: 0, sack: NO_SACK, flags }
+    }
+
+    /// A queue that holds back is asked when it is ready, once, however many arrivals have asked before; an empty one
+    /// is not asked at all.
+    #[test]
+    fn a_queue_that_holds_back_is_asked_when_it_is_ready() {
+        let mut pacer = Pacer { waiting: VecDeque::new(), next: Time::ZERO, counters: Counters::default() };
+        let (mut alarm, mut events) = (Alarm::off(), EventQueue::new(1e3));
+        let mut left = Vec::new();
+        let mut ask = |pacer: &mut Pacer, alarm: &mut Alarm, events: &mut EventQueue, now: Time| {
+            while pacer.dequeue(now, &mut ()).is_some() {
+                left.push(now);
+            }
+            alarm.set(held_until(now, pacer), Target::Release(3), events);
+        };
+        for arrival in 0..5 {
+            let now = Time::ZERO + Duration::from_millis(arrival);
+            pacer.enqueue(now, packet(now), &mut ());
+            ask(&mut pacer, &mut alarm, &mut events, now);
+        }
+        let mut woken = 0;
+        while let Some((now, target)) = events.pop_before(Time::MAX) {
+            assert_eq!(target, Target::Release(3));
+            assert!(alarm.rings(now));
+            woken += 1;
+            ask(&mut pacer, &mut alarm, &mut events, now);
+        }
+        let gaps: Vec<Time> = (0..5).map(|n| Time::ZERO + Duration::from_millis(10 * n)).collect();
+        assert_eq!((left, woken), (gaps, 4));
+    }
+
+    /// Would catch a simulation that stands still because a discipline names a time that is past.
+    #[test]
+    fn time_goes_on_although_the_queue_says_now() {
+        let now = Time::from_nanos(50);
+        let waiting = VecDeque::from([packet(now)]);
+        let pacer = Pacer { waiting, next: Time::ZERO, counters: Counters::default() };
+        assert_eq!(held_until(now, &pacer), Some(Time::from_nanos(51)));
     }
 }

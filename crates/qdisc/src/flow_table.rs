@@ -1,0 +1,174 @@
+//! Flows by number: a flow that comes gets the number of one that has gone, so that numbers stay small and dense and
+//! can index what a discipline keeps of each flow.
+//!
+//! A hash table with open addressing, linear probing and no tombstones: a removal moves what follows back. It is at
+//! most half full. It takes memory for the most flows that were ever there at once.
+
+use alloc::vec::Vec;
+
+use crate::hash::FlowHash;
+use crate::{FlowKey, Seed};
+
+/// Slots of the first table.
+const FIRST: usize = 16;
+
+/// A flow and its number; [`FlowKey::NONE`] where there is no flow.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    flow: FlowKey,
+    number: u32,
+}
+
+const VACANT: Slot = Slot { flow: FlowKey::NONE, number: 0 };
+
+/// The flows that are known, each with its number.
+#[derive(Debug)]
+pub(crate) struct FlowTable {
+    slots: Vec<Slot>,
+    flows: usize,
+    /// Numbers that were given back, the last one first to be used again.
+    free: Vec<u32>,
+    hash: FlowHash,
+}
+
+impl FlowTable {
+    /// A table without flows, hashed with a key of `seed`'s.
+    pub(crate) fn new(seed: Seed) -> Self {
+        Self { slots: Vec::new(), flows: 0, free: Vec::new(), hash: FlowHash::new(seed.named("flow table")) }
+    }
+
+    /// How many flows are known.
+    pub(crate) const fn flows(&self) -> usize {
+        self.flows
+    }
+
+    /// The number of `flow`, if it is known.
+    pub(crate) fn get(&self, flow: FlowKey) -> Option<usize> {
+        let slot = self.slots.get(self.find(flow)?)?;
+        (slot.flow == flow).then_some(slot.number as usize)
+    }
+
+    /// The number of `flow`, and whether it is new: then the number is that of a flow that has gone, or the next one.
+    pub(crate) fn insert(&mut self, flow: FlowKey) -> (usize, bool) {
+        if let Some(number) = self.get(flow) {
+            return (number, false);
+        }
+        if 2 * (self.flows + 1) > self.slots.len() {
+            self.grow();
+        }
+        // Without free numbers those in use are 0..flows.
+        let number = self.free.pop().unwrap_or(self.flows as u32);
+        self.place(Slot { flow, number });
+        self.flows += 1;
+        (number as usize, true)
+    }
+
+    /// Forgets `flow`; the number that it had and that another may get.
+    pub(crate) fn remove(&mut self, flow: FlowKey) -> Option<usize> {
+        let mut hole = self.find(flow)?;
+        let Slot { flow: found, number } = self.slots[hole];
+        if found != flow {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut next = hole;
+        loop {
+            next = (next + 1) & mask;
+            let slot = self.slots[next];
+            if slot.flow == FlowKey::NONE {
+                break;
+            }
+            // It may move to the hole if that is not before its home: measured backwards from where it stands.
+            let home = self.home(slot.flow);
+            if next.wrapping_sub(home) & mask >= next.wrapping_sub(hole) & mask {
+                self.slots[hole] = slot;
+                hole = next;
+            }
+        }
+        self.slots[hole] = VACANT;
+        self.flows -= 1;
+        self.free.push(number);
+        Some(number as usize)
+    }
+
+    /// Where the search for `flow` starts.
+    fn home(&self, flow: FlowKey) -> usize {
+        self.hash.bits(flow.get()) as usize & (self.slots.len() - 1)
+    }
+
+    /// The slot of `flow`, or the vacant one where it would stand; nothing while there are no slots.
+    fn find(&self, flow: FlowKey) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(flow);
+        while self.slots[at].flow != flow && self.slots[at].flow != FlowKey::NONE {
+            at = (at + 1) & mask;
+        }
+        Some(at)
+    }
+
+    /// Puts down a flow that is not there; a slot is vacant.
+    fn place(&mut self, slot: Slot) {
+        if let Some(at) = self.find(slot.flow) {
+            self.slots[at] = slot;
+        }
+    }
+
+    fn grow(&mut self) {
+        let capacity = (2 * self.slots.len()).max(FIRST);
+        let mut before = Vec::with_capacity(capacity);
+        before.resize(capacity, VACANT);
+        core::mem::swap(&mut self.slots, &mut before);
+        for slot in before.into_iter().filter(|slot| slot.flow != FlowKey::NONE) {
+            self.place(slot);
+        }
+        // As many numbers can be given back as slots can be used: room now saves an allocation later.
+        self.free.reserve(capacity / 2 - self.free.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Would catch a flow lost by a removal nearby, two flows of one number, a number at or above the most flows
+        /// that were there at once, and a table that fills up.
+        #[test]
+        fn behaves_as_a_map(script in prop::collection::vec((0..60_u64, 0..5_u8), 0..800), seed: u64) {
+            let mut table = FlowTable::new(Seed::new(seed));
+            let mut map: BTreeMap<u64, usize> = BTreeMap::new();
+            let mut most = 0;
+            for (key, action) in script {
+                let flow = FlowKey::new(key);
+                match action {
+                    0..=2 => {
+                        let (number, new) = table.insert(flow);
+                        prop_assert_eq!(new, !map.contains_key(&key));
+                        if new {
+                            prop_assert!(!map.values().any(|&other| other == number));
+                        }
+                        prop_assert_eq!(*map.entry(key).or_insert(number), number);
+                    }
+                    3 => prop_assert_eq!(table.remove(flow), map.remove(&key)),
+                    _ => prop_assert_eq!(table.get(flow), map.get(&key).copied()),
+                }
+                most = most.max(map.len());
+                prop_assert_eq!(table.flows(), map.len());
+                prop_assert!(map.values().all(|&number| number < most));
+                prop_assert!(table.slots.is_empty() || 2 * map.len() <= table.slots.len());
+            }
+            for (&key, &number) in &map {
+                prop_assert_eq!(table.get(FlowKey::new(key)), Some(number));
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A packet with the time at which it came to the queue, for disciplines that go by how long packets wait.
+
+use crate::{Duration, FlowKey, Packet, Time};
+
+/// A packet and its arrival. It is a [`Packet`] itself, so that any queue of packets holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamped<P> {
+    /// The packet.
+    pub(crate) packet: P,
+    /// When it came to the queue.
+    pub(crate) arrived: Time,
+}
+
+impl<P> Stamped<P> {
+    /// `packet`, which came at `arrived`.
+    pub(crate) const fn new(packet: P, arrived: Time) -> Self {
+        Self { packet, arrived }
+    }
+
+    /// How long it has waited at `now`; nothing if it came later.
+    pub(crate) const fn sojourn(&self, now: Time) -> Duration {
+        now.since(self.arrived)
+    }
+}
+
+impl<P: Packet> Packet for Stamped<P> {
+    fn flow(&self) -> FlowKey {
+        self.packet.flow()
+    }
+    fn bytes(&self) -> u32 {
+        self.packet.bytes()
+    }
+    fn ecn_capable(&self) -> bool {
+        self.packet.ecn_capable()
+    }
+    fn mark_ce(&mut self) {
+        self.packet.mark_ce();
+    }
+    fn source_host(&self) -> u64 {
+        self.packet.source_host()
+    }
+    fn destination_host(&self) -> u64 {
+        self.packet.destination_host()
+    }
+    fn class(&self) -> u8 {
+        self.packet.class()
+    }
+    fn l4s(&self) -> bool {
+        self.packet.l4s()
+    }
+    fn label(&self) -> u64 {
+        self.packet.label()
+    }
+    fn set_label(&mut self, bits_per_second: u64) {
+        self.packet.set_label(bits_per_second);
+    }
+    fn responsive(&self) -> bool {
+        self.packet.responsive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SimplePacket;
+
+    /// Would catch a question that the stamp answers for the packet, and a time that runs backwards.
+    #[test]
+    fn a_stamped_packet_answers_as_the_packet() {
+        let plain = SimplePacket::new(4, 99).with_hosts(1, 2).with_class(8).with_l4s().with_label(5).unresponsive();
+        let mut stamped = Stamped::new(plain, Time::from_nanos(10));
+        assert_eq!((stamped.flow(), stamped.bytes(), stamped.ecn_capable()), (FlowKey::new(4), 99, true));
+        assert_eq!((stamped.source_host(), stamped.destination_host(), stamped.class()), (1, 2, 8));
+        assert_eq!((stamped.l4s(), stamped.label(), stamped.responsive()), (true, 5, false));
+        stamped.mark_ce();
+        stamped.set_label(6);
+        assert_eq!((stamped.packet.marked, stamped.packet.label), (true, 6));
+        assert_eq!(stamped.sojourn(Time::from_nanos(25)), Duration::from_nanos(15));
+        assert_eq!(stamped.sojourn(Time::from_nanos(5)), Duration::ZERO);
+    }
+}
