@@ -115,7 +115,7 @@ pub struct SimplePacket {
     /// Told apart by the host; no discipline looks at it.
     pub id: u64,
     /// The two hosts, sender first; `None` for a pair that is the flow's own.
-    pub hosts: Option<(u64, u64)>,
+    pub hosts: Option<(u32, u32)>,
     /// The traffic class byte; its two ECN bits are ignored.
     pub class: u8,
     /// Whether it came as ECT(1).
@@ -161,7 +161,7 @@ impl SimplePacket {
 
     /// The same packet from `source` to `destination`.
     #[must_use]
-    pub const fn with_hosts(mut self, source: u64, destination: u64) -> Self {
+    pub const fn with_hosts(mut self, source: u32, destination: u32) -> Self {
         self.hosts = Some((source, destination));
         self
     }
@@ -209,10 +209,10 @@ impl Packet for SimplePacket {
         self.marked = true;
     }
     fn source_host(&self) -> u64 {
-        self.hosts.map_or(self.flow, |(source, _)| source)
+        self.hosts.map_or(self.flow, |(source, _)| u64::from(source))
     }
     fn destination_host(&self) -> u64 {
-        self.hosts.map_or(self.flow, |(_, destination)| destination)
+        self.hosts.map_or(self.flow, |(_, destination)| u64::from(destination))
     }
     fn class(&self) -> u8 {
         self.class & !0b11

@@ -446,7 +446,7 @@ fn xchoke_punishes_by_hits_and_forgets() -> Outcome {
 /// What a packet costs beside itself: a flow key. A discipline must not grow unnoticed.
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<SimplePacket>(), 24);
+    assert_eq!(size_of::<SimplePacket>(), 48);
     assert_eq!(size_of::<fairlane_qdisc::FlowKey>(), 8);
     assert!(size_of::<AnyQdisc<SimplePacket>>() <= 1024, "{}", size_of::<AnyQdisc<SimplePacket>>());
 }

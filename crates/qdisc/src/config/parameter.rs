@@ -8,7 +8,7 @@ use crate::buffer::MAX_PACKETS;
 use crate::{Bytes, Duration, Packets, Rate, Size};
 
 /// What a parameter's value can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Domain {
     /// Packets or bytes, such as `100p` or `150kb`: at most 16777216p or 2^40 bytes.
@@ -32,6 +32,13 @@ pub enum Domain {
     },
     /// A plain number above 0 and at most 1.
     Ratio,
+    /// A plain number.
+    Number {
+        /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+    },
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -39,7 +46,7 @@ pub enum Domain {
 }
 
 /// One parameter of a discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Parameter {
     /// Its key, tc(8)'s word where tc has one.
@@ -64,6 +71,7 @@ pub(crate) enum Parsed {
     Duration(Duration),
     /// `u32::MAX` is infinite.
     Count(u32),
+    /// A ratio, or another number.
     Ratio(f64),
     Switch(bool),
     Choice(&'static str),
@@ -88,6 +96,7 @@ impl Domain {
             Self::Count { min, max, infinite: false } => format!("whole number, {min}..{max}"),
             Self::Count { min, max, infinite: true } => format!("whole number, {min}..{max}, or `infinite`"),
             Self::Ratio => "number, above 0, at most 1".to_string(),
+            Self::Number { min, max } => format!("number, {min}..{max}"),
             Self::Switch => "`true` or `false`".to_string(),
             Self::Choice(names) => {
                 names.iter().map(|name| format!("`{name}`")).collect::<alloc::vec::Vec<_>>().join(", ")
@@ -130,6 +139,10 @@ impl Parameter {
             Domain::Ratio => match text.parse::<f64>() {
                 Ok(ratio) if ratio > 0.0 && ratio <= 1.0 => Parsed::Ratio(ratio),
                 _ => return Err(self.unlike(text, "0.02")),
+            },
+            Domain::Number { min, max } => match text.parse::<f64>() {
+                Ok(number) if (min..=max).contains(&number) => Parsed::Ratio(number),
+                _ => return Err(self.unlike(text, &max.min(min.max(1.0)).to_string())),
             },
             Domain::Switch => Parsed::Switch(text.parse().map_err(|_| self.unlike(text, "true"))?),
             Domain::Choice(names) => match names.iter().find(|name| **name == text) {
@@ -197,5 +210,24 @@ impl Parameter {
     pub(crate) const fn default(mut self, default: &'static str) -> Self {
         self.default = default;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a bound that is left out, and NaN or infinity let in.
+    #[test]
+    fn a_number_is_within_its_bounds() {
+        let beta = parameter("beta", Domain::Number { min: 0.0, max: 2.5 }, "1.25", "weight of the change");
+        let read = |text: &str| beta.read(&Value::from(text)).map_err(|error| error.to_string());
+        for (text, number) in [("0", 0.0), ("2.5", 2.5), ("1", 1.0), ("1e-3", 0.001)] {
+            assert_eq!(read(text), Ok(Parsed::Ratio(number)));
+        }
+        for text in ["-0.1", "2.6", "nan", "inf", "", "1p"] {
+            let expected = format!("beta: it cannot be \"{text}\": it is number, 0..2.5; write for example 1");
+            assert_eq!(read(text), Err(expected));
+        }
     }
 }
