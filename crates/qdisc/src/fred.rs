@@ -20,10 +20,13 @@ use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
 use crate::config::shared::{AVPKT, BANDWIDTH, BYTE_DROP, ECN, LIMIT, MAX, MIN, PROBABILITY, WEIGHT};
-use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, parameter, size};
+use crate::config::{
+    About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, at_least, number, ordered, parameter, part,
+    same_unit, times,
+};
 use crate::flow_table::FlowTable;
 use crate::red::power;
-use crate::{Bytes, Counters, Fate, FlowKey, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
+use crate::{Bytes, Counters, Fate, FlowKey, Packet, Packets, Qdisc, Reason, Seed, Size, Stream, Time};
 
 /// What is known of it.
 pub(crate) const ABOUT: About = About {
@@ -87,17 +90,20 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> 
     let avpkt = r.take("avpkt", Origin::Default("as tc(8) and the papers"), Bytes::new(1000))?;
     let bandwidth = r.bandwidth("the average's idle clock")?;
     let (rule, min) = match r.given::<Size>("max")? {
-        Some(max) => ("max / 2", size::part(max, 2)),
-        None => ("limit / 4, the paper", size::at_least(size::part(limit, 4), 1, avpkt)),
+        Some(max) => ("max / 2", part(max, 2)),
+        None => ("limit / 4, the paper", at_least(part(limit, 4), 1, avpkt)),
     };
     let min = r.take("min", Origin::Derived(rule), min)?;
-    let max = r.take("max", Origin::Derived("2 min, the paper"), size::times(min, 2))?;
-    let thresholds = size::ordered(min, max)?;
+    let max = r.take("max", Origin::Derived("2 min, the paper"), times(min, 2))?;
+    let thresholds = ordered(min, max)?;
     let probability = r.take("probability", Origin::Default("the paper"), 0.02)?;
     let weight = r.take("weight", Origin::Default("the paper"), 0.002)?;
-    let four = size::packets_in_unit_of(min, 4, avpkt);
+    let four = match min {
+        Size::Packets(_) => Size::Packets(Packets::new(4)),
+        Size::Bytes(_) => Size::Bytes(Bytes::new(4 * avpkt.get())),
+    };
     let minq = r.take("minq", Origin::Default("the paper for large buffers"), four)?;
-    if !size::same_unit(minq, min) {
+    if !same_unit(minq, min) {
         let message = format!("it is {minq} and min is {min}: both must be packets or both bytes");
         return Err(ParameterError::new("minq", message));
     }
@@ -106,17 +112,17 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Settings, ParameterError> 
     let ecn = r.take("ecn", Origin::Default("senders must agree"), false)?;
     r.judge(limit, thresholds, avpkt, false);
     r.say_average(weight, avpkt, bandwidth);
-    if size::number(minq) > size::number(min) {
+    if number(minq) > number(min) {
         r.warn(format!("minq {minq} is above min {min}: no flow reaches it, so none is ever signalled at random"));
     }
     Ok(Settings {
         limit,
-        min: size::number(min),
-        max: size::number(max),
+        min: number(min),
+        max: number(max),
         in_bytes: matches!(min, Size::Bytes(_)),
         probability,
         weight,
-        minq: size::number(minq),
+        minq: number(minq),
         many_flows,
         avpkt: avpkt.get(),
         slot: bandwidth.transmission(avpkt.get()).as_nanos().max(1),
@@ -154,7 +160,7 @@ pub struct Fred<P> {
     sharing: f64,
     /// From when the queue's idle time is not yet in the average.
     idle_since: Option<Time>,
-    /// Packets since the last random signal, or their bytes over the mean packet's; -1 below `min`.
+    /// Packets since the last random signal, -1 below `min`; with `byte_drop` their bytes over the mean packet's.
     count: f64,
     slope: f64,
     per_avpkt: f64,
@@ -172,7 +178,7 @@ impl<P: Packet> Fred<P> {
             average: 0.0,
             sharing: 1.0,
             idle_since: None,
-            count: -1.0,
+            count: if settings.byte_drop { 0.0 } else { -1.0 },
             // Where the thresholds are one the curve is a step and no average lies on the slope.
             slope: if max > min { probability / (max - min) } else { 0.0 },
             per_avpkt: 1.0 / avpkt as f64,
@@ -216,7 +222,7 @@ impl<P: Packet> Fred<P> {
 
     /// What is to be done with an arrival of `bytes` bytes of `flow`.
     fn judge(&mut self, flow: Flow, bytes: u32) -> Verdict {
-        let Settings { min, max, minq, many_flows, .. } = self.settings;
+        let Settings { min, max, minq, many_flows, byte_drop, .. } = self.settings;
         let queued = flow.queued as f64;
         // The average flow has the average shared among all, but a packet at least. Multiplied by the flows instead.
         let (least, share) = (self.packets_worth(1.0), queued * self.sharing);
@@ -228,7 +234,8 @@ impl<P: Packet> Fred<P> {
             return Verdict::Strike;
         }
         if self.average < min {
-            self.count = -1.0;
+            // As RED: the first packet above `min` is number 0.
+            self.count = if byte_drop { 0.0 } else { -1.0 };
             return Verdict::Pass;
         }
         if crowded {
@@ -236,7 +243,7 @@ impl<P: Packet> Fred<P> {
             return if many_flows { Verdict::Pass } else { Verdict::Signal(Reason::Forced) };
         }
         let size = f64::from(bytes) * self.per_avpkt;
-        self.count = self.count.max(0.0) + if self.settings.byte_drop { size } else { 1.0 };
+        self.count += if byte_drop { size } else { 1.0 };
         if holds_average && queued >= minq && self.roll(size) {
             self.count = 0.0;
             return Verdict::Signal(Reason::Early);
@@ -326,5 +333,96 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
 
     fn average(&self) -> Option<f64> {
         Some(self.average)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Duration, SimplePacket};
+
+    /// Min 5 and max 10 packets of 1000 bytes at 1 Mbit/s.
+    const SETTINGS: Settings = Settings {
+        limit: Size::Packets(Packets::new(30)),
+        min: 5.0,
+        max: 10.0,
+        in_bytes: false,
+        probability: 0.02,
+        weight: 0.2,
+        minq: 2.0,
+        many_flows: false,
+        avpkt: 1000,
+        slot: 8_000_000,
+        byte_drop: false,
+        ecn: false,
+    };
+
+    /// SPEC 6: what the flows hold adds up to the queue, and only flows that hold something are known.
+    #[test]
+    fn what_flows_hold_is_the_queue() {
+        for in_bytes in [false, true] {
+            let scale = if in_bytes { 1000.0 } else { 1.0 };
+            let settings = Settings { in_bytes, min: 5.0 * scale, max: 10.0 * scale, minq: 2.0 * scale, ..SETTINGS };
+            let mut queue = Fred::new(settings, Seed::new(1));
+            let mut script = Seed::new(2).stream("script");
+            let mut now = Time::ZERO;
+            let mut held: BTreeMap<u64, u64> = BTreeMap::new();
+            for _ in 0..50_000 {
+                now += Duration::from_nanos(u64::from(script.below(9_000_000)));
+                let packet = SimplePacket::new(u64::from(script.below(6)), 200 + script.below(1800));
+                let size = |packet: &SimplePacket| if in_bytes { u64::from(packet.bytes) } else { 1 };
+                if script.below(5) < 3 {
+                    let before = queue.packets();
+                    queue.enqueue(now, packet, &mut ());
+                    if queue.packets() > before {
+                        *held.entry(packet.flow).or_default() += size(&packet);
+                    }
+                } else if let Some(packet) = queue.dequeue(now, &mut ())
+                    && let Some(left) = held.get_mut(&packet.flow)
+                {
+                    *left -= size(&packet);
+                    held.retain(|_, left| *left > 0);
+                }
+                assert_eq!(held.values().sum::<u64>() as f64, queue.backlog());
+                assert_eq!(queue.numbers.flows(), held.len());
+                for (&flow, &queued) in &held {
+                    assert_eq!(queue.flow(FlowKey::new(flow)).queued, queued);
+                }
+            }
+            while queue.dequeue(now, &mut ()).is_some() {}
+            assert_eq!(queue.numbers.flows(), 0);
+        }
+    }
+
+    /// Would catch idle time that counts twice or not at all: an arrival that is dropped at the empty queue takes what
+    /// has passed, the next one the rest.
+    #[test]
+    fn idle_time_counts_once() {
+        let mut queue = Fred::<SimplePacket>::new(SETTINGS, Seed::new(1));
+        queue.average = 40.0;
+        queue.idle_since = Some(Time::ZERO);
+        queue.enqueue(Time::from_nanos(20_000_000), SimplePacket::new(1, 1000), &mut ());
+        // Two and a half slots have passed: two count.
+        assert!((queue.average - 40.0 * 0.8 * 0.8).abs() < 1e-12, "{}", queue.average);
+        queue.enqueue(Time::from_nanos(24_000_000), SimplePacket::new(1, 1000), &mut ());
+        assert!((queue.average - 40.0 * 0.8 * 0.8 * 0.8).abs() < 1e-12, "{}", queue.average);
+        assert_eq!(queue.counters().dropped(Reason::Forced).packets, 2);
+    }
+
+    /// With `many_flows` and the average above `max`, each flow has two packets, and no more.
+    #[test]
+    fn many_flows_have_two_packets_each() {
+        for (many_flows, admitted) in [(false, 0), (true, 2)] {
+            let mut queue = Fred::new(Settings { many_flows, weight: 1e-9, ..SETTINGS }, Seed::new(1));
+            for flow in 0..4 {
+                for _ in 0..5 {
+                    queue.average = 11.0;
+                    queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ());
+                }
+                assert_eq!(queue.flow(FlowKey::new(flow)).queued, admitted);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, red, sred};
+use crate::{ared, choke, droptail, fred, red, sred};
 
 kinds! {
     disciplines {
@@ -23,6 +23,8 @@ kinds! {
         // Accounting of flows over one FIFO.
         /// Stabilized RED.
         Sred(sred::Sred<P>),
+        /// Flow RED.
+        Fred(fred::Fred<P>),
 
         // A queue for each flow.
 
@@ -58,6 +60,8 @@ kinds! {
         // Accounting of flows over one FIFO.
         /// Stabilized RED.
         Sred: sred::ABOUT, sred::resolve => Sred(sred::Sred::new),
+        /// Flow RED.
+        Fred: fred::ABOUT, fred::resolve => Fred(fred::Fred::new),
 
         // A queue for each flow.
 

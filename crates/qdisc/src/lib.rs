@@ -28,10 +28,10 @@ mod config;
 mod counters;
 mod droptail;
 mod fifo;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flow_table;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flows;
+mod fred;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod hash;
 mod kinds;
@@ -54,6 +54,7 @@ pub use config::{
 };
 pub use counters::{Count, Counters, Reason};
 pub use droptail::DropTail;
+pub use fred::Fred;
 pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;

@@ -1,6 +1,8 @@
 //! The disciplines that account for flows over one FIFO against their slow references, decision by decision, under
 //! random scripts.
 
+#[path = "reference/fred.rs"]
+mod fred;
 #[path = "reference/line.rs"]
 mod line;
 #[path = "reference/sred.rs"]
@@ -170,6 +172,38 @@ fn sred() -> impl Strategy<Value = sred::Settings> {
     })
 }
 
+/// Thresholds in packets or kilobytes, as text, and what they are in the average's unit.
+fn size(count: u32, in_bytes: bool) -> (String, f64) {
+    let text = if in_bytes { format!("{count}kb") } else { format!("{count}p") };
+    (text, f64::from(count) * if in_bytes { 1000.0 } else { 1.0 })
+}
+
+fn fred() -> impl Strategy<Value = (fred::Settings, Vec<(&'static str, String)>)> {
+    let thresholds = (1_u32..12, 0_u32..20, 0_u32..6, any::<bool>());
+    let numbers = (prop::sample::select(vec![0.02, 0.3, 1.0]), prop::sample::select(vec![0.002, 0.2, 0.7, 1.0]));
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    (limit(), thresholds, numbers, switches).prop_map(
+        |(limit, (least, width, minq, in_bytes), (max_p, w), (many_flows, byte_drop, ecn))| {
+            let (min_text, min) = size(least, in_bytes);
+            let (max_text, max) = size(least + width, in_bytes);
+            let (minq_text, minq) = size(minq, in_bytes);
+            let slot = RATE.transmission(1000);
+            let given = vec![
+                text("limit", limit),
+                ("min", min_text),
+                ("max", max_text),
+                ("minq", minq_text),
+                text("probability", max_p),
+                text("weight", w),
+                text("many_flows", many_flows),
+                text("byte_drop", byte_drop),
+                text("ecn", ecn),
+            ];
+            (fred::Settings { limit, min, max, minq, in_bytes, max_p, w, many_flows, byte_drop, ecn, slot }, given)
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -187,5 +221,12 @@ proptest! {
             text("ecn", s.ecn),
         ];
         agree(Kind::Sred, &given, number, |seed| Box::new(sred::Sred::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: who is struck, spared or tried, the strikes' end, when
+    /// the average is taken and over which flows it is shared.
+    #[test]
+    fn fred_decides_as_the_reference((s, given) in fred(), script in script(), number in any::<u64>()) {
+        agree(Kind::Fred, &given, number, |seed| Box::new(fred::Fred::new(s, seed)), script)?;
     }
 }
