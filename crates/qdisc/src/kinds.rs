@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{ared, choke, droptail, fred, red, sred};
+use crate::{afd, ared, choke, droptail, fred, red, sred};
 
 kinds! {
     disciplines {
@@ -25,6 +25,8 @@ kinds! {
         Sred(sred::Sred<P>),
         /// Flow RED.
         Fred(fred::Fred<P>),
+        /// Approximate Fair Dropping.
+        Afd(afd::Afd<P>),
 
         // A queue for each flow.
 
@@ -62,6 +64,8 @@ kinds! {
         Sred: sred::ABOUT, sred::resolve => Sred(sred::Sred::new),
         /// Flow RED.
         Fred: fred::ABOUT, fred::resolve => Fred(fred::Fred::new),
+        /// Approximate Fair Dropping.
+        Afd: afd::ABOUT, afd::resolve => Afd(afd::Afd::new),
 
         // A queue for each flow.
 

@@ -21,6 +21,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod afd;
 mod ared;
 mod buffer;
 mod choke;
@@ -47,6 +48,7 @@ mod sred;
 mod stamped;
 pub mod units;
 
+pub use afd::Afd;
 pub use ared::Ared;
 pub use choke::Choke;
 pub use config::{

@@ -165,3 +165,18 @@ fn fred_strikes_last_as_long_as_the_flow_is_queued() -> Outcome {
     assert_eq!(drops.of(Reason::RatePenalty), 2 + 9 + 2);
     Ok(())
 }
+
+/// SPEC 16: a flow at three times its fair share ends within 15 % of the share, and the queue near its target. Twice the
+/// flows need four times the samples for the same error of a flow's part in them.
+#[test]
+fn afd_holds_an_unresponsive_flow_to_its_share() -> Outcome {
+    for (count, shadow) in [(4, "500"), (9, "2000")] {
+        let queue = build(Kind::Afd, &[("limit", "300p"), ("target_queue", "50p"), ("shadow", shadow)])?;
+        let mut bench = Bench::new(queue, &one_greedy(count, 3.0));
+        let goodputs = bench.goodputs(20.0, 100.0);
+        let fair = LINK / (count + 1) as f64;
+        assert!((goodputs[count] / fair - 1.0).abs() < 0.15, "{goodputs:?}");
+        assert!((bench.mean_queue() / 50.0 - 1.0).abs() < 0.15, "{}", bench.mean_queue());
+    }
+    Ok(())
+}

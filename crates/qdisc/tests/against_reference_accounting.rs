@@ -1,6 +1,8 @@
 //! The disciplines that account for flows over one FIFO against their slow references, decision by decision, under
 //! random scripts.
 
+#[path = "reference/afd.rs"]
+mod afd;
 #[path = "reference/fred.rs"]
 mod fred;
 #[path = "reference/line.rs"]
@@ -204,6 +206,18 @@ fn fred() -> impl Strategy<Value = (fred::Settings, Vec<(&'static str, String)>)
     )
 }
 
+fn afd() -> impl Strategy<Value = afd::Settings> {
+    let interval = prop::sample::select(vec![1_000_000_u64, 6_250_000, 300_000_000]).prop_map(Duration::from_nanos);
+    let numbers = (1_usize..40, 1_u32..4, 1_u32..20);
+    (limit(), numbers, interval).prop_map(|(limit, (b, s, q_target), interval)| afd::Settings {
+        limit,
+        b,
+        s,
+        q_target: f64::from(q_target),
+        interval,
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -228,5 +242,19 @@ proptest! {
     #[test]
     fn fred_decides_as_the_reference((s, given) in fred(), script in script(), number in any::<u64>()) {
         agree(Kind::Fred, &given, number, |seed| Box::new(fred::Fred::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: what is sampled and evicted, the counts, the
+    /// controller's law and when it runs.
+    #[test]
+    fn afd_decides_as_the_reference(s in afd(), script in script(), number in any::<u64>()) {
+        let given = [
+            text("limit", s.limit),
+            text("shadow", s.b),
+            text("sample", s.s),
+            ("target_queue", format!("{}p", s.q_target)),
+            text("interval", s.interval),
+        ];
+        agree(Kind::Afd, &given, number, |seed| Box::new(afd::Afd::new(s, seed)), script)?;
     }
 }
