@@ -13,8 +13,8 @@
 //! moments that have passed: the queue has not changed since. Counts are exact, not by hash. The paper leaves the queue's
 //! target open; here it is the middle of tc's thresholds for RED.
 //!
-//! **Cost.** One random number and a look-up of the flow; one arrival in `sample` two more of each. Another random number
-//! for a flow above its share. No division on the packet path.
+//! **Cost.** Two random numbers and a look-up of the flow; one arrival in `sample` one and two more. No division on the
+//! packet path.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -196,8 +196,8 @@ impl<P: Packet> Afd<P> {
     fn exceeds(&mut self, flow: FlowKey) -> bool {
         let Some(number) = self.numbers.get(flow) else { return false };
         let samples = f64::from(self.flows[number].samples);
-        // u < 1 - m_fair / m, without the division.
-        samples > self.fair && self.rolls.unit() * samples < samples - self.fair
+        // u < 1 - m_fair / m, without the division; never for a flow at or below the share.
+        self.rolls.unit() * samples < samples - self.fair
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{afd, ared, choke, droptail, fred, red, sred};
+use crate::{afd, ared, choke, csfq, droptail, fred, red, sred};
 
 kinds! {
     disciplines {
@@ -27,6 +27,8 @@ kinds! {
         Fred(fred::Fred<P>),
         /// Approximate Fair Dropping.
         Afd(afd::Afd<P>),
+        /// Core-Stateless Fair Queueing.
+        Csfq(csfq::Csfq<P>),
 
         // A queue for each flow.
 
@@ -66,6 +68,8 @@ kinds! {
         Fred: fred::ABOUT, fred::resolve => Fred(fred::Fred::new),
         /// Approximate Fair Dropping.
         Afd: afd::ABOUT, afd::resolve => Afd(afd::Afd::new),
+        /// Core-Stateless Fair Queueing.
+        Csfq: csfq::ABOUT, csfq::resolve => Csfq(csfq::Csfq::new),
 
         // A queue for each flow.
 

@@ -27,6 +27,7 @@ mod buffer;
 mod choke;
 mod config;
 mod counters;
+mod csfq;
 mod droptail;
 mod fifo;
 mod flow_table;
@@ -39,8 +40,8 @@ mod kinds;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
 mod longest;
 mod packet;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod rate;
+mod recent;
 mod red;
 mod seed;
 mod sred;
@@ -55,6 +56,7 @@ pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,
 };
 pub use counters::{Count, Counters, Reason};
+pub use csfq::Csfq;
 pub use droptail::DropTail;
 pub use fred::Fred;
 pub use kinds::{AnyQdisc, Kind};

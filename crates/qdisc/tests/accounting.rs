@@ -180,3 +180,57 @@ fn afd_holds_an_unresponsive_flow_to_its_share() -> Outcome {
     }
     Ok(())
 }
+
+/// SPEC 13, the paper's first experiment: N flows, the i-th at i times its fair share, end within 10 % of the share.
+#[test]
+fn csfq_gives_each_flow_its_share_whatever_it_sends() -> Outcome {
+    for count in [4_usize, 10] {
+        let fair = LINK / count as f64;
+        let rates: Vec<f64> = (1..=count).map(|i| i as f64 * fair).collect();
+        for threshold in ["0b", "16kb"] {
+            let queue = build(Kind::Csfq, &[("limit", "64kb"), ("threshold", threshold)])?;
+            let goodputs = Bench::new(queue, &rates).goodputs(5.0, 30.0);
+            assert!(goodputs.iter().all(|goodput| (goodput / fair - 1.0).abs() < 0.1), "{goodputs:?}");
+        }
+    }
+    Ok(())
+}
+
+/// SPEC 13 and appendix E: a queue that is no edge drops nothing without a label, and by labels what the edge would have.
+#[test]
+fn csfq_in_the_core_goes_by_labels_alone() -> Outcome {
+    // Two flows of 10 Mbit/s at a link of 10: without labels no share is known and the queue overflows.
+    let given = [("limit", "64kb"), ("edge", "false"), ("threshold", "0b")];
+    let mut bench = Bench::new(build(Kind::Csfq, &given)?, &[10.0, 10.0]);
+    bench.goodputs(5.0, 10.0);
+    assert_eq!(bench.drops.of(Reason::Label), 0);
+    assert!(bench.drops.of(Reason::Limit) > 1000);
+    // With labels of 10 and 2 Mbit/s the first loses, as a flow of 10 Mbit/s beside one of 2 should.
+    let mut queue = build(Kind::Csfq, &given)?;
+    let mut lost = [0, 0];
+    let mut drops = Drops::default();
+    let mut labels = [0, 0];
+    for n in 0..60_000_u64 {
+        // Every sixth packet of the second flow; a packet each 2/3 ms is 12 Mbit/s.
+        let (flow, label) = if n % 6 == 5 { (1, 2_000_000) } else { (0, 10_000_000) };
+        let now = Time::from_nanos(n * 666_667);
+        queue.enqueue(now, SimplePacket::new(flow, 1000).with_label(label), &mut drops);
+        if n % 6 != 4
+            && let Some(packet) = queue.dequeue(now, &mut drops)
+        {
+            labels[packet.flow as usize] = packet.label;
+        }
+        if n == 10_000 {
+            drops.0.clear();
+        }
+    }
+    for (flow, _) in drops.0.iter().filter(|(_, reason)| *reason == Reason::Label) {
+        lost[*flow as usize] += 1;
+    }
+    // 10 of 12 fit: the first flow keeps 8 of its 10 and is known by that behind this queue.
+    assert!((f64::from(lost[0]) / 50_000.0 - 1.0 / 6.0).abs() < 0.01, "{lost:?}");
+    assert_eq!(lost[1], 0);
+    assert!((labels[0] as f64 / 8e6 - 1.0).abs() < 0.1, "{labels:?}");
+    assert_eq!(labels[1], 2_000_000);
+    Ok(())
+}

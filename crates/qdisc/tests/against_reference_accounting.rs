@@ -3,6 +3,8 @@
 
 #[path = "reference/afd.rs"]
 mod afd;
+#[path = "reference/csfq.rs"]
+mod csfq;
 #[path = "reference/fred.rs"]
 mod fred;
 #[path = "reference/line.rs"]
@@ -40,6 +42,7 @@ enum Step {
         ecn: bool,
         packets: u32,
         gap: u64,
+        label: u64,
     },
     /// The link asks so often.
     Leave(u32),
@@ -49,9 +52,12 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let flow = prop_oneof![3 => Just(0_u64), 3 => 1_u64..6, 1 => 6_u64..40];
     let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1000, 1500, 9000]);
+    let gap = prop_oneof![Just(0_u64), 1_u64..4_000_000];
+    // CSFQ's, in bit/s; mostly none.
+    let label = prop_oneof![4 => Just(0_u64), 1 => 1_u64..3_000_000];
     prop_oneof![
-        10 => (flow, bytes, any::<bool>(), 1_u32..6, prop_oneof![Just(0_u64), 1_u64..4_000_000])
-            .prop_map(|(flow, bytes, ecn, packets, gap)| Step::Arrive { flow, bytes, ecn, packets, gap }),
+        10 => (flow, bytes, any::<bool>(), 1_u32..6, gap, label)
+            .prop_map(|(flow, bytes, ecn, packets, gap, label)| Step::Arrive { flow, bytes, ecn, packets, gap, label }),
         6 => (1_u32..8).prop_map(Step::Leave),
         4 => (1_u64..60_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
         // A tenth of a second to half a minute.
@@ -99,9 +105,10 @@ fn agree(
     let mut id = 0;
     for step in script {
         match step {
-            Step::Arrive { flow, bytes, ecn, packets, gap } => {
+            Step::Arrive { flow, bytes, ecn, packets, gap, label } => {
                 for _ in 0..packets {
-                    let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, bytes).with_id(id) };
+                    let packet = SimplePacket::new(flow, bytes).with_id(id).with_label(label);
+                    let packet = SimplePacket { ecn_capable: ecn, ..packet };
                     id += 1;
                     queue.enqueue(now, packet, &mut diary);
                     slow.enqueue(now, packet);
@@ -112,7 +119,7 @@ fn agree(
             Step::Leave(packets) => {
                 for _ in 0..packets {
                     let packet = queue.dequeue(now, &mut diary);
-                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id, packet.label)));
                     slow.dequeue(now);
                     now += RATE.transmission(1000);
                     same(&queue, &diary, slow.as_ref())?;
@@ -218,6 +225,21 @@ fn afd() -> impl Strategy<Value = afd::Settings> {
     })
 }
 
+fn csfq() -> impl Strategy<Value = csfq::Settings> {
+    let times = (1_u64..400, 1_u64..400, 1_u64..400);
+    (limit(), times, any::<bool>(), 1_usize..12, prop::option::of(1_u32..8)).prop_map(
+        |(limit, (k, k_alpha, k_c), edge, table_size, part)| {
+            let threshold = match (limit, part) {
+                (_, None) => 0.0,
+                (Size::Packets(limit), Some(part)) => f64::from(limit.get() / part),
+                (Size::Bytes(limit), Some(part)) => (limit.get() / u64::from(part)) as f64,
+            };
+            let [k, k_alpha, k_c] = [k, k_alpha, k_c].map(Duration::from_millis);
+            csfq::Settings { limit, c: 1e6, k, k_alpha, k_c, edge, table_size, threshold }
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -256,5 +278,22 @@ proptest! {
             text("interval", s.interval),
         ];
         agree(Kind::Afd, &given, number, |seed| Box::new(afd::Afd::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: the rates, who is known at the edge, when and how the
+    /// fair rate moves, what is labelled anew.
+    #[test]
+    fn csfq_decides_as_the_reference(s in csfq(), script in script(), number in any::<u64>()) {
+        let unit = if matches!(s.limit, Size::Packets(_)) { "p" } else { "b" };
+        let given = [
+            text("limit", s.limit),
+            text("edge", s.edge),
+            text("table_size", s.table_size),
+            text("k", s.k),
+            text("k_alpha", s.k_alpha),
+            text("k_c", s.k_c),
+            ("threshold", format!("{}{unit}", s.threshold)),
+        ];
+        agree(Kind::Csfq, &given, number, |seed| Box::new(csfq::Csfq::new(s, seed)), script)?;
     }
 }

@@ -73,9 +73,8 @@ impl Slow for Afd {
             }
         }
         let m = self.shadow.iter().filter(|&&flow| flow == p.flow).count() as f64;
-        let d = if m > 0.0 { (1.0 - self.m_fair / m).max(0.0) } else { 0.0 };
-        // A drop that is impossible draws nothing.
-        if d > 0.0 && self.label.unit() < d {
+        // A flow that was not sampled is not tried.
+        if m > 0.0 && self.label.unit() < (1.0 - self.m_fair / m).max(0.0) {
             self.line.drop(p, Reason::Label);
         } else {
             self.line.admit(p, None);

@@ -9,8 +9,8 @@ pub(crate) enum Event {
     Dropped(u64, Reason),
     /// It was marked and queued.
     Marked(u64, Reason),
-    /// It left for the link.
-    Departed(u64),
+    /// It left for the link, with this label.
+    Departed(u64, u64),
 }
 
 /// A slow reference.
@@ -71,7 +71,7 @@ impl Line {
             return None;
         }
         let p = self.queue.remove(0);
-        self.events.push(Event::Departed(p.id));
+        self.events.push(Event::Departed(p.id, p.label));
         Some(p)
     }
 }
