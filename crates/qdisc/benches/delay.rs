@@ -9,6 +9,9 @@ use fairlane_qdisc::{
     Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Stream, Time,
 };
 
+/// Parameters that are given.
+type Given = &'static [(&'static str, &'static str)];
+
 const FLOWS: u32 = 10_000;
 
 fn packets() -> Vec<SimplePacket> {
@@ -17,7 +20,7 @@ fn packets() -> Vec<SimplePacket> {
     (0..65_536).map(|_| SimplePacket::new(flow(&mut chance), 1000)).collect()
 }
 
-fn bench(c: &mut Criterion, name: &str, kind: Kind, given: &[(&str, &str)]) -> Result<(), ParameterError> {
+fn bench(c: &mut Criterion, name: &str, kind: Kind, given: Given) -> Result<(), ParameterError> {
     let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))?;
     let mut queue = config.build(&Host { rate: Rate::from_bits_per_second(10_000_000_000), seed: Seed::new(1) })?;
     let packets = packets();
@@ -41,11 +44,8 @@ fn bench(c: &mut Criterion, name: &str, kind: Kind, given: &[(&str, &str)]) -> R
     Ok(())
 }
 
-/// A name, and the kind with its parameters.
-type Case<'a> = (&'a str, Kind, &'a [(&'a str, &'a str)]);
-
 fn delay(c: &mut Criterion) {
-    let cases: [Case; 10] = [
+    let cases: [(&str, Kind, Given); 10] = [
         ("droptail", Kind::DropTail, &[("limit", "1000p")]),
         ("codel", Kind::Codel, &[]),
         ("pie", Kind::Pie, &[]),

@@ -158,7 +158,14 @@ pub(crate) fn resolve_core(r: &mut Resolver<'_>) -> Result<(PieSettings, Bytes),
 
 /// Says what looks wrong.
 fn judge(r: &mut Resolver<'_>, target: Duration, tupdate: Duration, (alpha, beta): (u32, u32), avpkt: Bytes) {
-    crate::delay::judge_target(r, target, avpkt);
+    let spared = r.rate().transmission(2 * avpkt.get());
+    if r.rate().bits_per_second() > 0 && spared > target {
+        r.warn(alloc::format!(
+            "two packets of {avpkt} take {:.3} ms and are always spared: target {target} is out of reach, and what finds \
+             more is dropped",
+            1e3 * spared.as_secs()
+        ));
+    }
     if tupdate > target {
         r.warn(alloc::format!(
             "tupdate {tupdate} is longer than target {target}: the queue changes faster than PIE looks"

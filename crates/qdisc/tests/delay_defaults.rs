@@ -58,6 +58,7 @@ fn what_looks_wrong_is_said() -> Result<(), ParameterError> {
         (Kind::Codel, &[("target", "60ms")], LINK, "more than half of interval 100ms"),
         (Kind::FqCodel, &[("interval", "8ms")], LINK, "more than half of interval 8ms"),
         (Kind::Cobalt, &[("blue_threshold", "4ms")], LINK, "BLUE does all the work"),
+        (Kind::Pie, &[], slow, "two packets of 1kb take 16.000 ms and are always spared"),
         (Kind::Pie, &[("tupdate", "30ms")], LINK, "tupdate 30ms is longer than target 15ms"),
         (Kind::Pie, &[("alpha", "0")], LINK, "alpha 0 does not steer"),
         (Kind::FqPie, &[("beta", "1")], LINK, "beta 1 is below alpha 2"),

@@ -24,19 +24,22 @@ pub(crate) struct PiSettings {
     most: f64,
 }
 
+/// No gain is larger.
+const MOST_GAIN: f64 = 1000.0;
+
 pub(crate) const PI_TARGET: Parameter = TARGET.default("15ms, RFC 9332");
 pub(crate) const PI_TUPDATE: Parameter =
     TUPDATE.default("16ms, as tc(8); the smaller of `target` and max_rtt / 3, RFC 9332, when `max_rtt` is given");
 pub(crate) const ALPHA: Parameter = parameter(
     "alpha",
-    Domain::Number { min: 0.0, max: 1000.0 },
+    Domain::Number { min: 0.0, max: MOST_GAIN },
     "0.16, as tc(8); 0.1 tupdate / max_rtt^2, RFC 9332, when `max_rtt` is given",
     "probability that an update adds for each second that the delay is above `target`",
 )
 .elsewhere(&["A"]);
 pub(crate) const BETA: Parameter = parameter(
     "beta",
-    Domain::Number { min: 0.0, max: 1000.0 },
+    Domain::Number { min: 0.0, max: MOST_GAIN },
     "3.2, as tc(8); 0.3 / max_rtt, RFC 9332, when `max_rtt` is given",
     "probability that an update adds for each second that the delay has grown by",
 )
@@ -91,15 +94,15 @@ impl PiSettings {
         } else {
             r.take("tupdate", tc.clone(), Duration::from_millis(16))?
         };
-        let rtt = max_rtt.as_secs();
+        let (period, rtt) = (tupdate.as_nanos() as f64, max_rtt.as_nanos() as f64);
         let alpha = if by_rtt {
-            let alpha = (0.1 * tupdate.as_secs() / (rtt * rtt)).min(1000.0);
+            let alpha = (0.1e9 * period / (rtt * rtt)).min(MOST_GAIN);
             r.take("alpha", Origin::Derived("0.1 tupdate / max_rtt^2, RFC 9332"), alpha)?
         } else {
             r.take("alpha", tc.clone(), 0.16)?
         };
         let beta = if by_rtt {
-            r.take("beta", Origin::Derived("0.3 / max_rtt, RFC 9332"), (0.3 / rtt).min(1000.0))?
+            r.take("beta", Origin::Derived("0.3 / max_rtt, RFC 9332"), (0.3e9 / rtt).min(MOST_GAIN))?
         } else {
             r.take("beta", tc, 3.2)?
         };
