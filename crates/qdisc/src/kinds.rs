@@ -1,8 +1,10 @@
 //! The list of kinds: the one place that knows them all. A new discipline is a file and its lines here.
 
+use alloc::boxed::Box;
+
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
-use crate::{afd, ared, choke, csfq, droptail, fred, red, sred};
+use crate::{afd, ared, choke, csfq, droptail, fred, red, red_pd, sred};
 
 kinds! {
     disciplines {
@@ -29,6 +31,8 @@ kinds! {
         Afd(afd::Afd<P>),
         /// Core-Stateless Fair Queueing.
         Csfq(csfq::Csfq<P>),
+        /// RED with Preferential Dropping.
+        RedPd(Box<red_pd::RedPd<P>>),
 
         // A queue for each flow.
 
@@ -70,6 +74,8 @@ kinds! {
         Afd: afd::ABOUT, afd::resolve => Afd(afd::Afd::new),
         /// Core-Stateless Fair Queueing.
         Csfq: csfq::ABOUT, csfq::resolve => Csfq(csfq::Csfq::new),
+        /// RED with Preferential Dropping.
+        RedPd: red_pd::ABOUT, red_pd::resolve => RedPd(red_pd::RedPd::new),
 
         // A queue for each flow.
 

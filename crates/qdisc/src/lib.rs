@@ -43,6 +43,7 @@ mod packet;
 mod rate;
 mod recent;
 mod red;
+mod red_pd;
 mod seed;
 mod sred;
 #[allow(dead_code, reason = "the disciplines that use it come next")]
@@ -62,6 +63,7 @@ pub use fred::Fred;
 pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use red::Red;
+pub use red_pd::RedPd;
 pub use seed::{Seed, Stream};
 pub use sred::Sred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
