@@ -1,5 +1,5 @@
 # make test     everything that must pass before a change lands; installs what it needs
-# make papers   the papers' experiments in full (about half an hour of CPU); make test runs a short form of them
+# make papers   the papers' experiments in full; make test runs a short form of them
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md has the rest
 # make figures  the pictures in docs/, drawn anew from real runs
 
@@ -14,21 +14,24 @@ setup:
 
 lint:
 	$(CARGO) fmt --all -- --check
+	$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 
 check:
 	$(CARGO) test --workspace --all-features --locked
+	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
+	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 
 deny:
-	target/tools/bin/cargo-deny --all-features check --disable-fetch bans licenses sources
+	target/tools/bin/cargo-deny --all-features check bans licenses sources
 
 papers:
-	$(CARGO) test --release --locked -p fairlane-sim --test papers -- --nocapture --include-ignored
+	FAIRLANE_FULL=1 $(CARGO) test --release --locked -p fairlane-sim --test papers -- --nocapture
 
 bench:
 	$(CARGO) bench --locked
 
 figures:
-	$(CARGO) run --release --locked -p fairlane --example figures
+	$(CARGO) run --release --locked -p fairlane-report --features figures --example figures

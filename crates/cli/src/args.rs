@@ -47,7 +47,7 @@ pub(crate) struct Compare {
     /// Disciplines to compare, or "all" [default: droptail, red and those of the file]
     ///
     /// The bottleneck's queue becomes each of them and keeps those of its parameters that the discipline knows too. In a
-    /// scenario with [[links]] this happens to every link queue that the file describes; links that have the plain default
+    /// scenario with links of its own this happens to every link queue that the file describes; links that have the plain default
     /// queue (droptail, 1000 packets) keep it.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
     pub(crate) queue: Vec<Disciplines>,

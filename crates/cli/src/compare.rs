@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use fairlane_outcome::Outcomes;
 use fairlane_outcome::tables::write_dir;
 use fairlane_qdisc::{Kind, QdiscConfig};
 use fairlane_report::{PaperNumbers, compare_table};
@@ -47,15 +46,14 @@ impl Plan {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control(machine::thread_cpu_s)?;
         let Done { outcomes, interrupted } = self.batch.execute(&control)?;
-        let outcomes = Outcomes { outcomes };
         if let Some(folder) = &self.out {
-            write_dir(folder, &outcomes.outcomes).map_err(Failure::plain)?;
+            write_dir(folder, &outcomes).map_err(Failure::plain)?;
         }
         if self.json {
             output::print_outcomes(&outcomes, interrupted)?;
-        } else if !outcomes.outcomes.is_empty() {
+        } else if !outcomes.is_empty() {
             let paper = self.as_published.then(PaperNumbers::choke_figure_3);
-            output::print(&compare_table(&outcomes.outcomes, paper.as_ref(), &output::terminal()))?;
+            output::print(&compare_table(&outcomes, paper.as_ref(), &output::terminal()))?;
         }
         plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "disciplines"))
     }

@@ -14,7 +14,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
         .and_then(|config| config.explain(args.rate))
         .map_err(|error| Failure::plain(format!("{} {error}", args.kind)))?;
     if args.form.json {
-        output::print_json(&format!("{:#}", explanation_json(&explanation, args.rate)))
+        output::print_json(&explanation_json(&explanation, args.rate))
     } else {
         output::print(&explanation_text(&explanation, args.rate, output::terminal().width))
     }
@@ -24,7 +24,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
 pub(crate) fn list(args: &Qdiscs) -> Result<(), Failure> {
     if args.form.json {
         let kinds: Vec<Value> = Kind::ALL.into_iter().map(kind_json).collect();
-        output::print_json(&format!("{:#}", Value::from(kinds)))
+        output::print_json(&kinds)
     } else {
         let width = output::terminal().width;
         output::print(&Kind::ALL.map(|kind| kind_text(kind, width)).join("\n"))

@@ -1,12 +1,12 @@
 //! Where results go: standard output, and files that are tried before hours of computing.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairlane_outcome::Outcomes;
-
+use fairlane_outcome::Outcome;
 use fairlane_report::Terminal;
+use serde::Serialize;
 
 use crate::error::{Failure, colour};
 
@@ -24,21 +24,22 @@ pub(crate) fn tell(text: &str) {
     let _nobody_there = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints `json` and ends the line.
-pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
-    print(&format!("{json}\n"))
+/// Prints the JSON form of `value`, indented, as it comes: the text of a million flows is never held as a whole.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer_pretty(&mut stdout, value).map_err(io::Error::from);
+    written.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
 }
 
 /// Prints `{"outcomes": […]}`; with `"partial": true` when some that were asked for are missing.
-pub(crate) fn print_outcomes(outcomes: &Outcomes, partial: bool) -> Result<(), Failure> {
-    if !partial {
-        return print_json(&outcomes.to_json());
+pub(crate) fn print_outcomes(outcomes: &[Outcome], partial: bool) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Printed<'a> {
+        outcomes: &'a [Outcome],
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        partial: bool,
     }
-    let mut tree = serde_json::to_value(outcomes).map_err(Failure::plain)?;
-    if let Some(keys) = tree.as_object_mut() {
-        keys.insert("partial".to_owned(), true.into());
-    }
-    print_json(&format!("{tree:#}"))
+    print_json(&Printed { outcomes, partial })
 }
 
 /// What tables are printed on.

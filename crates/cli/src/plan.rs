@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairlane_outcome::Outcomes;
+use fairlane_outcome::Outcome;
 use fairlane_scenario::Document;
 
 use crate::args::Change;
@@ -26,9 +26,9 @@ pub(crate) fn complete(interrupted: bool, there: &str) -> Result<(), Failure> {
 }
 
 /// What there is of `asked` things, for an interruption.
-pub(crate) fn so_far(outcomes: &Outcomes, asked: usize, what: &str) -> String {
-    let done = outcomes.outcomes.iter().filter(|outcome| !outcome.partial).count();
-    let partial = outcomes.outcomes.len() - done;
+pub(crate) fn so_far(outcomes: &[Outcome], asked: usize, what: &str) -> String {
+    let done = outcomes.iter().filter(|outcome| !outcome.partial).count();
+    let partial = outcomes.len() - done;
     let also = if partial == 0 { String::new() } else { format!(", and {partial} in part") };
     format!("{done} of {asked} {what} are done{also}; the others are missing")
 }

@@ -59,7 +59,7 @@ impl Plan {
         }
         if let Some(outcome) = outcomes.first() {
             if self.json {
-                output::print_json(&outcome.to_json())?;
+                output::print_json(outcome)?;
             } else {
                 output::print(&run_report(outcome, &output::terminal()))?;
             }

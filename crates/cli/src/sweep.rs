@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fairlane_outcome::tables::write_file;
-use fairlane_outcome::{Outcomes, Point, PointValue};
+use fairlane_outcome::{Point, PointValue};
 use fairlane_report::sweep_table;
 use fairlane_scenario::Vary;
 
@@ -42,14 +42,13 @@ impl Plan {
         let control = progress::control(machine::thread_cpu_s)?;
         let Done { mut outcomes, interrupted } = self.batch.execute(&control)?;
         outcomes.retain(|outcome| !outcome.partial);
-        let outcomes = Outcomes { outcomes };
         if let Some(file) = &self.out {
-            write_file(file, &outcomes.outcomes).map_err(Failure::plain)?;
+            write_file(file, &outcomes).map_err(Failure::plain)?;
         }
         if self.json {
             output::print_outcomes(&outcomes, interrupted)?;
-        } else if !outcomes.outcomes.is_empty() {
-            output::print(&sweep_table(&outcomes.outcomes, &output::terminal()))?;
+        } else if !outcomes.is_empty() {
+            output::print(&sweep_table(&outcomes, &output::terminal()))?;
         }
         plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "points"))
     }

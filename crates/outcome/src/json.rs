@@ -9,13 +9,13 @@ impl Outcome {
     /// The JSON form, indented. The same runs in the same order give the same bytes, but for the cost.
     #[must_use]
     pub fn to_json(&self) -> String {
-        print(&tree(self))
+        text(self)
     }
 
     /// The JSON form without the `cost`, which is never the same twice: for comparing outcomes byte by byte.
     #[must_use]
     pub fn to_json_without_cost(&self) -> String {
-        print(&without_cost(tree(self)))
+        text(&without_cost(tree(self)))
     }
 
     /// Reads the JSON form.
@@ -32,14 +32,14 @@ impl Outcomes {
     /// The JSON form, `{"outcomes": […]}`, indented.
     #[must_use]
     pub fn to_json(&self) -> String {
-        print(&tree(self))
+        text(self)
     }
 
     /// The JSON form without any `cost`; see [`Outcome::to_json_without_cost`].
     #[must_use]
     pub fn to_json_without_cost(&self) -> String {
         let outcomes: Vec<Value> = self.outcomes.iter().map(|outcome| without_cost(tree(outcome))).collect();
-        print(&serde_json::json!({ "outcomes": outcomes }))
+        text(&serde_json::json!({ "outcomes": outcomes }))
     }
 
     /// Reads the JSON form.
@@ -64,6 +64,7 @@ fn without_cost(mut tree: Value) -> Value {
     tree
 }
 
-fn print(tree: &Value) -> String {
-    format!("{tree:#}")
+/// The text of `form`; see [`tree`] for why there always is one.
+fn text(form: &impl Serialize) -> String {
+    serde_json::to_string_pretty(form).unwrap_or_default()
 }

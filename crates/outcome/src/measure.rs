@@ -112,7 +112,7 @@ fn queue_group(name: &str, flows: &[&QueueFlowRun], whole: &Part, queue_packets:
         departed: count(part.departed),
         marked: count(part.marked),
         dropped: Drops::counted(part.dropped),
-        drop_ratio: real(count_ratio(part.dropped_total(), part.arrived)),
+        drop_ratio: real(drop_ratio(part.dropped_total(), part.arrived)),
         throughput_bps: real(ratio(bits(part.departed_bytes), window_s)),
         share: real(count_ratio(part.departed_bytes, whole.departed_bytes)),
         queue_share: real(ratio(part.mean_packets, queue_packets)),
@@ -126,7 +126,7 @@ fn queue_flow(flow: &QueueFlowRun, queue_packets: f64, window_s: f64) -> QueueFl
         arrived: count(part.arrived),
         departed: count(part.departed),
         dropped: count(part.dropped_total()),
-        drop_ratio: real(count_ratio(part.dropped_total(), part.arrived)),
+        drop_ratio: real(drop_ratio(part.dropped_total(), part.arrived)),
         throughput_bps: real(ratio(bits(part.departed_bytes), window_s)),
         queue_share: real(ratio(part.mean_packets, queue_packets)),
     }
@@ -227,7 +227,7 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
         dropped: count(flow.dropped),
         throughput_bps: real(exit.throughput_bps),
         goodput_bps: real(ratio(bits(flow.unique_bytes), window_s)),
-        drop_ratio: real(count_ratio(flow.dropped, flow.sent)),
+        drop_ratio: real(drop_ratio(flow.dropped, flow.sent)),
         queue_share: real(ratio(exit.mean_packets, exit.queue_packets)),
         retransmitted: count(flow.retransmitted),
         timeouts: count(flow.timeouts),
@@ -259,7 +259,7 @@ fn group_outcome(name: &str, members: &[&Exit<'_>], total_bps: f64) -> GroupOutc
         flows: members.len() as u64,
         throughput_bps: real(throughput_bps),
         share: real(ratio(throughput_bps, total_bps)),
-        drop_ratio: real(count_ratio(sum(|flow| flow.dropped), sum(|flow| flow.sent))),
+        drop_ratio: real(drop_ratio(sum(|flow| flow.dropped), sum(|flow| flow.sent))),
         queue_share: real(ratio(mean_packets, queues.values().sum())),
         jain: real(stats::jain(&throughputs)),
     }
@@ -284,6 +284,11 @@ fn real(value: f64) -> Estimate {
 
 fn count_ratio(part: u64, whole: u64) -> f64 {
     ratio(part as f64, whole as f64)
+}
+
+/// Drops among what came. What was dropped may have come before the measurement began, so that there can be more of it.
+fn drop_ratio(dropped: u64, came: u64) -> f64 {
+    count_ratio(dropped, came).min(1.0)
 }
 
 /// `part / whole`; 0 of nothing.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub use arrow_array::RecordBatch;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
-use crate::{Estimate, Outcome, Outcomes, QueueFlow, QueueOutcome, Reason};
+use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason};
 use columns::Columns;
 use write::Format;
 
@@ -186,8 +186,11 @@ pub fn write_dir(dir: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
         write::batch(&dir.join(name).with_extension("parquet"), Format::Parquet, table)?;
         write::batch(&dir.join(name).with_extension("csv"), Format::Csv, table)?;
     }
-    let json = Outcomes { outcomes: outcomes.to_vec() }.to_json() + "\n";
-    write::atomically(&dir.join("outcomes.json"), |file| io::Write::write_all(file, json.as_bytes()))
+    write::atomically(&dir.join("outcomes.json"), |file| {
+        let mut file = io::BufWriter::new(file);
+        serde_json::to_writer_pretty(&mut file, &std::collections::BTreeMap::from([("outcomes", outcomes)]))?;
+        io::Write::write_all(&mut file, b"\n").and_then(|()| io::Write::flush(&mut file))
+    })
 }
 
 /// Writes the table [`groups`] to `path`, whose extension says in which format: `.parquet` or `.csv`. For a sweep, that

@@ -85,7 +85,8 @@ impl Steady {
         let packet = self.arrivals.next();
         self.queue.enqueue(self.now, packet, &mut ());
         if self.queue.packets() > self.packets {
-            black_box(self.queue.dequeue(self.now, &mut ()));
+            let departed = self.queue.dequeue(self.now, &mut ());
+            black_box(&departed);
         }
     }
 }

@@ -41,12 +41,14 @@ impl<P: Packet> Buffer<P> {
     }
 
     /// Drops a packet that is not queued.
+    #[inline(always)]
     pub(crate) fn discard(&mut self, now: Time, packet: P, reason: Reason, fate: &mut impl Fate<P>) {
         self.counters.count_drop(reason, packet.bytes());
         fate.dropped(now, packet, reason);
     }
 
     /// Drops the packet at `place`. [`Fifo::settle`] must follow.
+    #[inline(always)]
     pub(crate) fn evict(&mut self, now: Time, place: Place, reason: Reason, fate: &mut impl Fate<P>) {
         if let Some(packet) = self.fifo.remove(place) {
             self.discard(now, packet, reason, fate);
@@ -54,6 +56,7 @@ impl<P: Packet> Buffer<P> {
     }
 
     /// Queues `packet`, marked for `mark` if that says so, or drops it for want of room; whether it was queued.
+    #[inline(always)]
     pub(crate) fn admit(&mut self, now: Time, mut packet: P, mark: Option<Reason>, fate: &mut impl Fate<P>) -> bool {
         if self.overflows(packet.bytes()) {
             self.discard(now, packet, Reason::Limit, fate);
@@ -69,9 +72,12 @@ impl<P: Packet> Buffer<P> {
     }
 
     /// Takes the oldest packet for the link.
+    #[inline(always)]
     pub(crate) fn depart(&mut self) -> Option<P> {
-        let packet = self.fifo.pop()?;
-        self.counters.departed.add(packet.bytes());
-        Some(packet)
+        let packet = self.fifo.pop();
+        if let Some(packet) = &packet {
+            self.counters.departed.add(packet.bytes());
+        }
+        packet
     }
 }

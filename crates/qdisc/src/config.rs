@@ -8,6 +8,7 @@ use core::fmt;
 use crate::{AnyQdisc, Kind, Packet, Rate, Seed};
 
 mod kind;
+mod numbers;
 mod parameter;
 mod red;
 mod registry;
@@ -18,6 +19,7 @@ pub use kind::FlowState;
 pub use parameter::{Domain, Parameter};
 
 pub(crate) use kind::About;
+pub(crate) use numbers::Numbers;
 pub(crate) use parameter::parameter;
 pub(crate) use red::{Era, at_least, number, ordered, part, same_unit, times};
 pub(crate) use registry::kinds;

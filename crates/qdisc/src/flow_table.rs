@@ -37,6 +37,15 @@ impl FlowTable {
         Self { slots: Vec::new(), flows: 0, free: Vec::new(), hash: FlowHash::new(seed.named("flow table")) }
     }
 
+    /// The same with room for `flows` flows from the start.
+    pub(crate) fn with_room(seed: Seed, flows: usize) -> Self {
+        let mut table = Self::new(seed);
+        while table.slots.len() < 2 * flows {
+            table.grow();
+        }
+        table
+    }
+
     /// How many flows are known.
     pub(crate) const fn flows(&self) -> usize {
         self.flows

@@ -23,48 +23,86 @@ extern crate std;
 
 mod afd;
 mod ared;
+mod bare;
+mod blue;
 mod buffer;
+mod cake;
+mod cbq;
 mod choke;
+mod cobalt;
+mod codel;
 mod config;
 mod counters;
 mod csfq;
+mod delay;
 mod droptail;
+mod drr;
+mod dualpi2;
+mod fair;
 mod fifo;
+mod flow_buffer;
 mod flow_table;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flows;
+mod fq_codel;
+mod fq_pie;
 mod fred;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod hash;
+mod ideal;
 mod kinds;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod longest;
 mod packet;
+mod pi2;
+mod pie;
 mod rate;
 mod recent;
 mod red;
 mod red_pd;
+mod rounds;
+mod schedule;
 mod seed;
+mod sfb;
+mod sfq;
+mod sfq_red;
+mod sfred;
+mod signal;
 mod sred;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
 pub mod units;
+mod weight;
 
 pub use afd::Afd;
 pub use ared::Ared;
+pub use bare::Bare;
+pub use blue::Blue;
+pub use cake::Cake;
+pub use cbq::Cbq;
 pub use choke::Choke;
+pub use cobalt::Cobalt;
+pub use codel::Codel;
 pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,
 };
 pub use counters::{Count, Counters, Reason};
 pub use csfq::Csfq;
 pub use droptail::DropTail;
+pub use drr::Drr;
+pub use dualpi2::DualPi2;
+pub use fair::FairQueue;
+pub use fq_codel::FqCodel;
+pub use fq_pie::FqPie;
 pub use fred::Fred;
+pub use ideal::ideal_shares;
 pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
+pub use pi2::Pi2;
+pub use pie::Pie;
 pub use red::Red;
 pub use red_pd::RedPd;
 pub use seed::{Seed, Stream};
+pub use sfb::Sfb;
+pub use sfq::Sfq;
+pub use sfq_red::SfqRed;
+pub use sfred::Sfred;
 pub use sred::Sred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 

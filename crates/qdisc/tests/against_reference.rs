@@ -41,6 +41,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn algorithm() -> impl Strategy<Value = (Kind, Algorithm, Vec<(&'static str, String)>)> {
+    prop_oneof![2 => founder(), 1 => successor()]
+}
+
+fn founder() -> impl Strategy<Value = (Kind, Algorithm, Vec<(&'static str, String)>)> {
     let plain = |kind, algorithm| Just((kind, algorithm, Vec::new()));
     let with = |key: &'static str, value: &str| (key, value.to_string());
     prop_oneof![
@@ -91,6 +95,63 @@ fn algorithm() -> impl Strategy<Value = (Kind, Algorithm, Vec<(&'static str, Str
     ]
 }
 
+/// CHOKe's successors. CHOKeW's and CHOKeR's sizes are in packets where `min` and `max` are, and else in kilobytes.
+fn successor() -> impl Strategy<Value = (Kind, Algorithm, Vec<(&'static str, String)>)> {
+    let factor = (any::<bool>(), 0_u32..30, 0.01_f64..1.0, 0.01_f64..0.5, 1_u32..6, 1_u32..12);
+    prop_oneof![
+        factor.prop_map(|(weighted, threshold, increment, decrement, band, most)| {
+            let kind = if weighted { Kind::Chokew } else { Kind::Choker };
+            let band = (!weighted).then_some(f64::from(band));
+            let most = f64::from(most);
+            let threshold = f64::from(threshold);
+            (kind, Algorithm::Chokew { threshold, increment, decrement, band, most }, Vec::new())
+        }),
+        (1_u32..12).prop_map(|most| (
+            Kind::Choked,
+            Algorithm::Choked { most },
+            vec![("max_candidates", most.to_string())]
+        )),
+        (1_u64..2000, 0.01_f64..1.0, 0.01_f64..1.0, 1_u32..6).prop_map(|(millis, share, hit_ratio, most)| (
+            Kind::Sac,
+            Algorithm::Sac { interval: Duration::from_millis(millis), share, hit_ratio, most },
+            vec![
+                ("interval", format!("{millis}ms")),
+                ("share", share.to_string()),
+                ("hit_ratio", hit_ratio.to_string()),
+                ("max_candidates", most.to_string())
+            ]
+        )),
+        (1_usize..4, 3_u32..8, 1_u32..4, 1_u32..3, 1_u64..20_000).prop_map(|(size, cap, hits, drops, millis)| (
+            Kind::Rechoke,
+            Algorithm::Rechoke { size, cap, hits, drops, window: Duration::from_millis(millis) },
+            vec![
+                ("table_size", size.to_string()),
+                ("hit_cap", cap.to_string()),
+                ("hits", hits.to_string()),
+                ("drops", drops.to_string()),
+                ("window", format!("{millis}ms"))
+            ]
+        )),
+    ]
+}
+
+/// The factor's parameters, whose unit is that of the thresholds; and the algorithm with them in that unit.
+fn factor(algorithm: Algorithm, in_bytes: bool) -> (Algorithm, Vec<(&'static str, String)>) {
+    let Algorithm::Chokew { threshold, increment, decrement, band, most } = algorithm else {
+        return (algorithm, Vec::new());
+    };
+    let (unit, scale) = if in_bytes { ("kb", 1000.0) } else { ("p", 1.0) };
+    let mut given = vec![
+        ("threshold", format!("{threshold}{unit}")),
+        ("increment", increment.to_string()),
+        ("decrement", decrement.to_string()),
+        ("max_candidates", most.to_string()),
+    ];
+    given.extend(band.map(|band| ("band", format!("{band}{unit}"))));
+    let band = band.map(|band| scale * band);
+    (Algorithm::Chokew { threshold: scale * threshold, increment, decrement, band, most }, given)
+}
+
 type Switches = (bool, bool, bool, bool, bool, bool, bool, bool);
 
 /// A configuration and the reference's settings that mean the same.
@@ -108,7 +169,10 @@ fn setup() -> impl Strategy<Value = (QdiscConfig, Settings)> {
             let (gentle, spare, byte_drop, ecn, harddrop, compare_above_max, linux, in_bytes) = switches;
             let size = |count: u32, bytes: bool| if bytes { format!("{count}kb") } else { format!("{count}p") };
             let scale = |count: u32, bytes: bool| f64::from(count) * if bytes { 1000.0 } else { 1.0 };
-            let linux = linux && kind.parameters().iter().any(|parameter| parameter.key == "sampling");
+            let knows = |key: &str| kind.parameters().iter().any(|parameter| parameter.key == key);
+            let linux = linux && knows("sampling");
+            let compare_above_max = compare_above_max || !knows("compare_above_max");
+            let (algorithm, more) = factor(algorithm, in_bytes);
             let settings = Settings {
                 algorithm,
                 limit: scale(limit, limit_in_bytes),
@@ -144,6 +208,7 @@ fn setup() -> impl Strategy<Value = (QdiscConfig, Settings)> {
                 ("sampling", if linux { "linux" } else { "exact" }.to_string()),
             ];
             all.extend(given);
+            all.extend(more);
             configure(kind, &all).ok().map(|config| (config, settings))
         },
     )
@@ -176,7 +241,7 @@ fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), Test
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Would catch any decision that differs from the definitions: order of stages, thresholds, who is drawn, which
     /// reason, what is counted when, and any packet lost or reported twice.
@@ -190,7 +255,12 @@ proptest! {
         for (id, step) in script.into_iter().enumerate() {
             match step {
                 Step::Enqueue { flow, bytes, ecn } => {
-                    let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, bytes).with_id(id as u64) };
+                    let packet = SimplePacket {
+                        ecn_capable: ecn,
+                        class: (flow * 32) as u8,
+                        responsive: flow % 2 == 1,
+                        ..SimplePacket::new(flow, bytes).with_id(id as u64)
+                    };
                     queue.enqueue(now, packet, &mut diary);
                     slow.enqueue(now, packet);
                 }

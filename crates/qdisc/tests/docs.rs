@@ -32,3 +32,16 @@ fn each_page_has_its_headings_and_its_parameters() {
         assert!(page.contains(kind.source()), "{kind} names its source: {}", kind.source());
     }
 }
+
+/// Would catch a discipline that the README does not list, or lists as another than it is.
+#[test]
+fn the_readme_lists_every_kind() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap_or_default();
+    let listed: Vec<_> = readme.lines().filter(|line| line.starts_with("| [`")).collect();
+    let line = |kind: Kind| {
+        let year = kind.year().map_or(String::new(), |year| year.to_string());
+        format!("| [`{kind}`](docs/qdiscs/{kind}.md) | {} | {year} |", kind.summary())
+    };
+    let expected: Vec<_> = Kind::ALL.into_iter().map(line).collect();
+    assert_eq!(listed, expected, "the table is:\n{}", expected.join("\n"));
+}

@@ -141,7 +141,6 @@ const DUMBBELL_CASES: &[Case] = &[
     ("min = \"100p\"", "probability = ‸1.5", &["bottleneck.queue.probability: ", "1.5"]),
     // Choices.
     ("\"choke\"", "‸\"chok\"", &["bottleneck.queue.kind: ", "\"chok\"", "did you mean \"choke\"?"]),
-    ("\"choke\"", "‸\"codel\"", &["\"codel\"", "not implemented in this version", "droptail"]),
     ("kind = \"udp\"", "kind = ‸\"tfrc\"", &["flows.cbr.kind: ", "not implemented in this version"]),
     ("kind = \"udp\"", "kind = ‸\"dcp\"", &["flows.cbr.kind: ", "\"dcp\"", "tcp, udp"]),
     ("cc = \"reno\"", "cc = ‸\"cubic\"", &["flows.ftp.cc: ", "not implemented in this version", "newreno"]),

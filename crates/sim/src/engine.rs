@@ -3,15 +3,17 @@
 use std::fmt;
 
 use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
-use fairlane_qdisc::{Qdisc, Seed, Time};
+use fairlane_qdisc::{Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Hop, Scenario, Traffic};
 
 use crate::batch::Control;
 use crate::event::{TARGETS, Target};
 use crate::flow::{self, Flow, Totals};
-use crate::link::Queue;
+use crate::link::{Link, Queue};
 use crate::network::{Network, QueueError, link_name, link_of};
 use crate::observer::Observer;
+use crate::own::{Disciplines, FromScenario, Own};
+use crate::packet::Packet;
 use crate::plane::Plane;
 
 /// A scenario that cannot be run.
@@ -71,19 +73,30 @@ const LOOK_EVERY: u64 = 1 << 14;
 /// # Errors
 /// The scenario cannot be run; see [`Error`].
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    let mut engine = Engine::new(scenario, run, observer)?;
-    let warmup = Time::ZERO + scenario.warmup;
-    let end = Time::ZERO + scenario.duration;
-    let mut partial = engine.advance(warmup, control);
-    engine.begin_measurement();
-    partial = partial || engine.advance(end, control);
-    engine.check();
-    Ok(engine.result(run, partial))
+    Ok(Engine::new(scenario, run, observer, &mut FromScenario)?.run(run, control))
 }
 
-struct Engine<'s, 'o, O> {
+/// As [`run`], with disciplines of the caller's own: `own` is asked for each direction of each link, by its
+/// [name](link_name), before the scenario's discipline is built. Where it gives one, with the name that outcomes call it
+/// by, that one stands there; the scenario's queue is left out.
+///
+/// The seed of the [`Host`](fairlane_qdisc::Host) that `own` gets is the one that the scenario's discipline would have had.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with<D: Qdisc<Packet>>(
+    scenario: &Scenario,
+    run: u32,
+    control: &Control,
+    observer: &mut impl Observer,
+    own: impl FnMut(&str, &Host) -> Option<(&'static str, D)>,
+) -> Result<Run, Error> {
+    Ok(Engine::new(scenario, run, observer, &mut Own(own))?.run(run, control))
+}
+
+struct Engine<'s, 'o, O, D> {
     scenario: &'s Scenario,
-    plane: Plane<'o, O>,
+    plane: Plane<'o, O, D>,
     flows: Vec<Flow>,
     before: Vec<Totals>,
     now: Time,
@@ -91,8 +104,13 @@ struct Engine<'s, 'o, O> {
     events: u64,
 }
 
-impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
-    fn new(scenario: &'s Scenario, run: u32, observer: &'o mut O) -> Result<Self, Error> {
+impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
+    fn new(
+        scenario: &'s Scenario,
+        run: u32,
+        observer: &'o mut O,
+        disciplines: &mut impl Disciplines<Discipline = D>,
+    ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         let wanted = 2 * scenario.links.len() + 4 * count;
         if wanted > TARGETS {
@@ -105,7 +123,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             return Err(Error::NoLink { group: group.name.clone() });
         }
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
-        let mut plane = Plane::new(Network::new(scenario, seed)?, events_per_second(scenario), observer);
+        let mut plane = Plane::new(Network::new(scenario, seed, disciplines)?, events_per_second(scenario), observer);
         let mut flows = Vec::with_capacity(count);
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
@@ -116,6 +134,17 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             }
         }
         Ok(Self { scenario, plane, flows, before: Vec::new(), now: Time::ZERO, from: Time::ZERO, events: 0 })
+    }
+
+    /// The whole run.
+    fn run(mut self, run: u32, control: &Control) -> Run {
+        let warmup = Time::ZERO + self.scenario.warmup;
+        let end = Time::ZERO + self.scenario.duration;
+        let mut partial = self.advance(warmup, control);
+        self.begin_measurement();
+        partial = partial || self.advance(end, control);
+        self.check();
+        self.result(run, partial)
     }
 
     /// Handles every event before `until`; true when it was told to stop on the way.
@@ -253,7 +282,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
     /// The place of a link's queue among those of the result.
     fn reported(&self, hop: Hop) -> Option<usize> {
         let link = link_of(hop) as usize;
-        let metered = |link: &crate::link::Link| matches!(&link.queue, Queue::Managed(queue) if queue.meter.is_some());
+        let metered = |link: &Link<D>| matches!(&link.queue, Queue::Managed(queue) if queue.meter.is_some());
         metered(&self.plane.network.links[link])
             .then(|| self.plane.network.links[..link].iter().filter(|link| metered(link)).count())
     }

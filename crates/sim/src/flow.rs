@@ -1,6 +1,6 @@
 //! The end points: what sends, and what receives.
 
-use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};
+use fairlane_qdisc::{Duration, Qdisc, Rate, Seed, Stream, Time};
 use fairlane_scenario::{FlowGroup, Tcp, Traffic, Udp};
 
 use crate::Observer;
@@ -35,6 +35,7 @@ pub(crate) struct Flow {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most flows are TCP, and a box would cost each packet a cache miss")]
 enum Ends {
     Tcp(Connection),
     Udp(Pacer),
@@ -118,7 +119,7 @@ impl Flow {
     }
 
     /// The source's event: it starts, stops, or sends its next packet.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, plane: &mut Plane<'_, O>) {
+    pub(crate) fn on_source<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
         let stopped = self.stop.is_some_and(|stop| now >= stop);
         match &mut self.ends {
             Ends::Udp(_) if stopped => {}
@@ -136,7 +137,7 @@ impl Flow {
     }
 
     /// The sender's timer may be due.
-    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, plane: &mut Plane<'_, O>) {
+    pub(crate) fn on_sender_timer<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
         let Ends::Tcp(connection) = &mut self.ends else { return };
         if !connection.sender_wakes.rings(now) {
             return;
@@ -150,7 +151,7 @@ impl Flow {
     }
 
     /// The receiver's timer may be due.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, plane: &mut Plane<'_, O>) {
+    pub(crate) fn on_receiver_timer<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
         let Ends::Tcp(connection) = &mut self.ends else { return };
         if !connection.receiver_wakes.rings(now) {
             return;
@@ -161,7 +162,12 @@ impl Flow {
     }
 
     /// A packet has reached its host.
-    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: Packet, plane: &mut Plane<'_, O>) {
+    pub(crate) fn on_packet<O: Observer, D: Qdisc<Packet>>(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        plane: &mut Plane<'_, O, D>,
+    ) {
         if packet.flags.has(Flags::ACK) {
             let sack = plane.sacks.take(packet.sack);
             let ack = Ack { next: packet.seq, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent };
@@ -184,7 +190,7 @@ impl Flow {
         self.answer(now, received.ack, plane);
     }
 
-    fn send_datagram<O: Observer>(&mut self, now: Time, plane: &mut Plane<'_, O>) {
+    fn send_datagram<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
         let Ends::Udp(pacer) = &mut self.ends else { return };
         let packet = Packet {
             sent: now,
@@ -203,11 +209,11 @@ impl Flow {
     }
 
     /// Lets the sender act, then looks at its deadline.
-    fn with_sender<O: Observer>(
+    fn with_sender<O: Observer, D: Qdisc<Packet>>(
         &mut self,
         now: Time,
-        plane: &mut Plane<'_, O>,
-        act: impl FnOnce(&mut Sender, &mut Wire<'_, '_, O>),
+        plane: &mut Plane<'_, O, D>,
+        act: impl FnOnce(&mut Sender, &mut Wire<'_, '_, O, D>),
     ) {
         let Ends::Tcp(connection) = &mut self.ends else { return };
         let packet = Packet {
@@ -226,7 +232,7 @@ impl Flow {
     }
 
     /// Sends an acknowledgement, if there is one, and looks at the receiver's deadline.
-    fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, plane: &mut Plane<'_, O>) {
+    fn answer<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, ack: Option<Ack>, plane: &mut Plane<'_, O, D>) {
         let Ends::Tcp(connection) = &mut self.ends else { return };
         connection.receiver_wakes.set(
             connection.receiver.deadline(),
@@ -262,14 +268,14 @@ impl Connection {
 }
 
 /// The way into the network for a sender's segments.
-struct Wire<'f, 'o, O> {
+struct Wire<'f, 'o, O, D> {
     now: Time,
     packet: Packet,
     totals: &'f mut Totals,
-    plane: &'f mut Plane<'o, O>,
+    plane: &'f mut Plane<'o, O, D>,
 }
 
-impl<O: Observer> Network for Wire<'_, '_, O> {
+impl<O: Observer, D: Qdisc<Packet>> Network for Wire<'_, '_, O, D> {
     fn send(&mut self, segment: Segment) {
         self.totals.sent += 1;
         self.totals.retransmitted += u64::from(segment.retransmission);

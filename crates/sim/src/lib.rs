@@ -36,16 +36,18 @@ mod link;
 mod meter;
 mod network;
 mod observer;
+mod own;
 mod packet;
+mod pipe;
 mod plane;
 pub mod tcp;
 
 pub use batch::{Control, run_all};
-pub use engine::{Error, run};
+pub use engine::{Error, run, run_with};
 pub use fingerprint::Fingerprint;
 pub use network::link_name;
 pub use observer::{Happening, Observer, PacketEvent};
-pub use packet::PacketKind;
+pub use packet::{Packet, PacketKind};
 
 #[doc(no_inline)]
 pub use fairlane_scenario::Scenario;

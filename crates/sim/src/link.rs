@@ -1,27 +1,25 @@
 //! One direction of a link: a queue, a transmitter, and the packets under way.
 
-use std::collections::VecDeque;
-
-use fairlane_qdisc::{AnyQdisc, Bytes, Duration, Rate, Size, Time};
+use fairlane_qdisc::{Bytes, Duration, Rate, Size, Time};
 use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
 
 use crate::event::Alarm;
 use crate::meter::Meter;
-use crate::packet::Packet;
+use crate::pipe::Pipe;
 
 /// A link: what it is made of is up to `queue`.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Link<D> {
     /// The packets that have left the queue or are sure to leave it, by the time when each reaches the other end.
-    pub(crate) pipe: VecDeque<Packet>,
+    pub(crate) pipe: Pipe,
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
-    pub(crate) queue: Queue,
+    pub(crate) queue: Queue<D>,
 }
 
 /// What stands before the transmitter.
 #[derive(Debug)]
-pub(crate) enum Queue {
+pub(crate) enum Queue<D> {
     /// A FIFO that drops from the tail. Nothing that comes later changes when a packet leaves it, so its packets go into
     /// the pipe at once and it needs one event a packet instead of two. `tests/links.rs` holds it against DropTail.
     Wire {
@@ -31,14 +29,14 @@ pub(crate) enum Queue {
         limit: usize,
     },
     /// A discipline.
-    Managed(Box<Managed>),
+    Managed(Box<Managed<D>>),
 }
 
 /// A discipline at work.
 #[derive(Debug)]
-pub(crate) struct Managed {
+pub(crate) struct Managed<D> {
     pub(crate) kind: &'static str,
-    pub(crate) discipline: AnyQdisc<Packet>,
+    pub(crate) discipline: D,
     /// The transmitter is sending.
     pub(crate) busy: bool,
     /// When the discipline is asked again although nothing happened: it holds packets back.
@@ -47,9 +45,16 @@ pub(crate) struct Managed {
     pub(crate) meter: Option<Meter>,
 }
 
-impl Link {
-    pub(crate) fn new(side: &LinkSide, queue: Queue) -> Self {
-        Self { pipe: VecDeque::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
+impl<D> Managed<D> {
+    /// `discipline`, called `kind` in outcomes, before a transmitter that is free; metered for so many flows or not at all.
+    pub(crate) fn new(kind: &'static str, discipline: D, metered: Option<usize>) -> Self {
+        Self { kind, discipline, busy: false, release: Alarm::off(), meter: metered.map(Meter::new) }
+    }
+}
+
+impl<D> Link<D> {
+    pub(crate) fn new(side: &LinkSide, queue: Queue<D>) -> Self {
+        Self { pipe: Pipe::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
     }
 }
 
@@ -69,12 +74,6 @@ pub(crate) fn plain_limit(config: &QdiscConfig) -> Option<usize> {
         }
     }
     limit
-}
-
-/// How many packets wait in a wire at `now`: those that are not gone, but for the one being sent.
-pub(crate) fn waiting(pipe: &VecDeque<Packet>, delay: Duration, now: Time) -> usize {
-    let gone = pipe.partition_point(|packet| packet.at <= now + delay);
-    (pipe.len() - gone).saturating_sub(1)
 }
 
 /// Sends packets one after the other at a rate. What a packet's time has over whole nanoseconds is carried to the next, so

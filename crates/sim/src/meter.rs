@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use crate::packet::Packet;
 
-/// One flow's counts at one queue since the start.
+/// One flow's counts at one queue since the measurement began.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
     arrived: u64,
@@ -17,7 +17,9 @@ struct FlowMeter {
     /// The sum of all times of leaving less the sum of all times of coming, in packet-nanoseconds modulo 2^64: with
     /// `backlog` times the present added it is the area under the flow's queue.
     area: u64,
-    backlog: u64,
+    backlog: u32,
+    /// It has been here, be it before the measurement.
+    seen: bool,
 }
 
 impl FlowMeter {
@@ -27,7 +29,14 @@ impl FlowMeter {
     }
 
     const fn area_at(&self, now: Time) -> u64 {
-        self.area.wrapping_add(self.backlog.wrapping_mul(now.as_nanos()))
+        self.area.wrapping_add((self.backlog as u64).wrapping_mul(now.as_nanos()))
+    }
+
+    /// Forgets everything but what is queued.
+    fn begin(&mut self, now: Time) {
+        let (backlog, seen) = (self.backlog, self.seen);
+        *self = Self { backlog, seen, ..Self::default() };
+        self.area = self.area_at(now).wrapping_neg();
     }
 }
 
@@ -35,7 +44,6 @@ impl FlowMeter {
 #[derive(Debug)]
 pub(crate) struct Meter {
     flows: Vec<FlowMeter>,
-    before: Vec<FlowMeter>,
     from: Time,
     average: (f64, u64),
     delay_ns: Histogram<u64>,
@@ -49,7 +57,6 @@ impl Meter {
     pub(crate) fn new(flows: usize) -> Self {
         Self {
             flows: vec![FlowMeter::default(); flows],
-            before: Vec::new(),
             from: Time::ZERO,
             average: (0.0, 0),
             delay_ns: Histogram::new_with_max(LONGEST_NS, 3).expect("three digits up to 1000 s is a range it can hold"),
@@ -61,6 +68,7 @@ impl Meter {
         let flow = &mut self.flows[packet.flow as usize];
         flow.arrived += 1;
         flow.backlog += 1;
+        flow.seen = true;
         flow.area = flow.area.wrapping_sub(now.as_nanos());
     }
 
@@ -96,7 +104,9 @@ impl Meter {
 
     /// Forgets everything but what is queued: the measurement begins.
     pub(crate) fn begin(&mut self, now: Time) {
-        self.before.clone_from(&self.flows);
+        for flow in &mut self.flows {
+            flow.begin(now);
+        }
         self.from = now;
         self.average = (0.0, 0);
         self.delay_ns.reset();
@@ -106,20 +116,16 @@ impl Meter {
     pub(crate) fn flows(&self, now: Time) -> Vec<QueueFlowRun> {
         let length = (now - self.from).as_nanos();
         let mean = |area: u64| if length == 0 { 0.0 } else { area as f64 / length as f64 };
-        let counts = |(id, (flow, before)): (usize, (&FlowMeter, &FlowMeter))| {
-            let area = flow.area_at(now).wrapping_sub(before.area_at(self.from));
-            QueueFlowRun {
-                flow: id as u32,
-                arrived: flow.arrived - before.arrived,
-                departed: flow.departed - before.departed,
-                departed_bytes: flow.departed_bytes - before.departed_bytes,
-                marked: flow.marked - before.marked,
-                dropped: std::array::from_fn(|reason| flow.dropped[reason] - before.dropped[reason]),
-                mean_packets: mean(area),
-            }
+        let counts = |(id, flow): (usize, &FlowMeter)| QueueFlowRun {
+            flow: id as u32,
+            arrived: flow.arrived,
+            departed: flow.departed,
+            departed_bytes: flow.departed_bytes,
+            marked: flow.marked,
+            dropped: flow.dropped,
+            mean_packets: mean(flow.area_at(now)),
         };
-        let all = self.flows.iter().zip(&self.before).enumerate();
-        all.filter(|(_, (flow, _))| flow.arrived > 0).map(counts).collect()
+        self.flows.iter().enumerate().filter(|(_, flow)| flow.seen).map(counts).collect()
     }
 
     /// The discipline's average, averaged over the arrivals since the beginning of the measurement.

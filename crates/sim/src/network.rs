@@ -1,11 +1,11 @@
 //! The network of a scenario, laid out: every link, and the route of every flow as a row of links.
 
 use fairlane_qdisc::{Host, ParameterError, Seed};
-use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, QdiscConfig, Scenario};
 
-use crate::event::Alarm;
+use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
+
 use crate::link::{Link, Managed, Queue, plain_limit};
-use crate::meter::Meter;
+use crate::own::Disciplines;
 
 /// Ends a route: the packet has reached its host.
 pub(crate) const END: u32 = u32::MAX;
@@ -18,10 +18,10 @@ pub(crate) struct Routes {
 }
 
 /// Links and routes.
-#[derive(Debug, Default)]
-pub(crate) struct Network {
+#[derive(Debug)]
+pub(crate) struct Network<D> {
     /// First the scenario's links, forward and reverse in turn, then the hosts' links.
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<Link<D>>,
     /// All routes, one after the other, each ended by [`END`].
     pub(crate) table: Vec<u32>,
     /// Each flow's routes.
@@ -66,22 +66,26 @@ pub fn link_name(scenario: &Scenario, link: u32) -> String {
     format!("link {link}")
 }
 
-impl Network {
-    /// Lays out the network of `scenario`.
-    pub(crate) fn new(scenario: &Scenario, seed: Seed) -> Result<Self, QueueError> {
-        let mut network = Self::default();
+impl<D> Network<D> {
+    /// Lays out the network of `scenario`, whose queues come from `disciplines`.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        seed: Seed,
+        disciplines: &mut impl Disciplines<Discipline = D>,
+    ) -> Result<Self, QueueError> {
+        let mut network = Self { links: Vec::new(), table: Vec::new(), routes: Vec::new(), first_host_link: 0 };
         let flows = scenario.flows.iter().map(|group| group.count as usize).sum();
         for (index, link) in scenario.links.iter().enumerate() {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
                 let hop = Hop { link: index, reverse };
                 let metered = scenario.flows.iter().any(|group| group.path.contains(&hop));
-                network.add(scenario, side, seed, metered.then_some(flows))?;
+                network.add(scenario, side, seed, metered.then_some(flows), disciplines)?;
             }
         }
         network.first_host_link = network.links.len() as u32;
         for group in &scenario.flows {
             for _ in 0..group.count {
-                network.add_flow(scenario, group, seed)?;
+                network.add_flow(scenario, group, seed, disciplines)?;
             }
         }
         Ok(network)
@@ -94,9 +98,15 @@ impl Network {
     }
 
     /// Adds the hosts of one flow, and its routes.
-    fn add_flow(&mut self, scenario: &Scenario, group: &FlowGroup, seed: Seed) -> Result<(), QueueError> {
-        let source = self.add_access(scenario, group.source.as_ref(), seed)?;
-        let sink = self.add_access(scenario, group.sink.as_ref(), seed)?;
+    fn add_flow(
+        &mut self,
+        scenario: &Scenario,
+        group: &FlowGroup,
+        seed: Seed,
+        disciplines: &mut impl Disciplines<Discipline = D>,
+    ) -> Result<(), QueueError> {
+        let source = self.add_access(scenario, group.source.as_ref(), seed, disciplines)?;
+        let sink = self.add_access(scenario, group.sink.as_ref(), seed, disciplines)?;
         let forward = self.table.len() as u32;
         self.table.extend(source.map(|(up, _)| up));
         self.table.extend(group.path.iter().copied().map(link_of));
@@ -117,11 +127,12 @@ impl Network {
         scenario: &Scenario,
         access: Option<&Access>,
         seed: Seed,
+        disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<Option<(u32, u32)>, QueueError> {
         let Some(Access { rate, delay, queue }) = access else { return Ok(None) };
         let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone() };
-        let data = self.add(scenario, &side, seed, None)?;
-        let other = self.add(scenario, &side, seed, None)?;
+        let data = self.add(scenario, &side, seed, None, disciplines)?;
+        let other = self.add(scenario, &side, seed, None, disciplines)?;
         Ok(Some((data, other)))
     }
 
@@ -132,32 +143,24 @@ impl Network {
         side: &LinkSide,
         seed: Seed,
         metered: Option<usize>,
+        disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<u32, QueueError> {
         let id = self.links.len() as u32;
-        let queue = match plain_limit(&side.queue) {
-            Some(limit) if metered.is_none() => Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO, limit },
-            _ => {
-                let name = link_name(scenario, id);
-                let managed = manage(&side.queue, side, seed.named("queue").named(&name), metered);
-                Queue::Managed(Box::new(managed.map_err(|error| QueueError { link: name, error })?))
+        let name = || link_name(scenario, id);
+        let host = |name: &str| Host { rate: side.rate, seed: seed.named("queue").named(name) };
+        let own = disciplines.own(name, host);
+        let queue = match (own, plain_limit(&side.queue)) {
+            (Some((kind, discipline)), _) => Queue::Managed(Box::new(Managed::new(kind, discipline, metered))),
+            (None, Some(limit)) if metered.is_none() => Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO, limit },
+            (None, _) => {
+                let name = name();
+                let kind = side.queue.kind().name();
+                let built = disciplines.scenarios(&side.queue, &host(&name));
+                let discipline = built.map_err(|error| QueueError { link: name, error })?;
+                Queue::Managed(Box::new(Managed::new(kind, discipline, metered)))
             }
         };
         self.links.push(Link::new(side, queue));
         Ok(id)
     }
-}
-
-fn manage(
-    config: &QdiscConfig,
-    side: &LinkSide,
-    seed: Seed,
-    metered: Option<usize>,
-) -> Result<Managed, ParameterError> {
-    Ok(Managed {
-        kind: config.kind().name(),
-        discipline: config.build(&Host { rate: side.rate, seed })?,
-        busy: false,
-        release: Alarm::off(),
-        meter: metered.map(Meter::new),
-    })
 }

@@ -11,9 +11,10 @@ pub enum PacketKind {
     Ack,
 }
 
-/// A packet: small and `Copy`, since every hop moves it.
+/// A packet as the simulator's disciplines see it, through [`fairlane_qdisc::Packet`]. Small and `Copy`, since every hop
+/// moves it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Packet {
+pub struct Packet {
     /// When its sender sent it; in an acknowledgement, when the segment that it answers was sent.
     pub(crate) sent: Time,
     /// On a link: when it reaches the other end. In a queue: when it came there.

@@ -3,17 +3,20 @@
 use fairlane_qdisc::{Duration, Fate, Qdisc, Reason, Time};
 
 use crate::event::{EventQueue, Target};
-use crate::link::{Link, Managed, Queue, waiting};
+use crate::link::{Link, Managed, Queue};
 use crate::meter::Meter;
 use crate::network::{END, Network};
 use crate::packet::{NO_SACK, Packet, PacketKind};
+use crate::pipe::Store;
 use crate::tcp::SackBlocks;
 use crate::{Happening, Observer, PacketEvent};
 
 /// The network at work.
-pub(crate) struct Plane<'o, O> {
+pub(crate) struct Plane<'o, O, D> {
     pub(crate) events: EventQueue,
-    pub(crate) network: Network,
+    pub(crate) network: Network<D>,
+    /// The packets on the links.
+    store: Store,
     pub(crate) sacks: Sacks,
     /// Data packets dropped of each flow, at any queue.
     pub(crate) dropped: Vec<u64>,
@@ -25,12 +28,13 @@ pub(crate) struct Plane<'o, O> {
     pub(crate) observer: &'o mut O,
 }
 
-impl<'o, O: Observer> Plane<'o, O> {
-    pub(crate) fn new(network: Network, events_per_second: f64, observer: &'o mut O) -> Self {
+impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
+    pub(crate) fn new(network: Network<D>, events_per_second: f64, observer: &'o mut O) -> Self {
         let dropped = vec![0; network.routes.len()];
         Self {
             events: EventQueue::new(events_per_second),
             network,
+            store: Store::new(),
             sacks: Sacks::default(),
             dropped,
             packet_hops: 0,
@@ -50,9 +54,9 @@ impl<'o, O: Observer> Plane<'o, O> {
     /// The packet at the head of `link`'s pipe reaches the other end; gives it back when that is its host.
     pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
         let pipe = &mut self.network.links[link as usize].pipe;
-        let taken = pipe.pop_front();
-        if let Some(next) = pipe.front() {
-            self.events.push(next.at, Target::Arrival(link));
+        let taken = pipe.pop(&mut self.store);
+        if let Some(at) = pipe.next_arrival(&self.store) {
+            self.events.push(at, Target::Arrival(link));
         }
         let packet = taken?;
         self.packet_hops += 1;
@@ -167,20 +171,15 @@ impl<'o, O: Observer> Plane<'o, O> {
         if pipe.is_empty() {
             self.events.push(arrival, Target::Arrival(link));
         }
-        // First the copy, then the changes: the other way round the processor would wait for them before it could copy.
-        pipe.push_back(*packet);
-        if let Some(packet) = pipe.back_mut() {
-            packet.at = arrival;
-            packet.route = route;
-        }
+        pipe.push(&mut self.store, packet, arrival, route);
     }
 
     /// When a packet that enters a wire at `now` will reach the other end; `None` if the wire drops it.
     fn pass_wire(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Time> {
         let Link { pipe, transmitter, delay, queue } = &mut self.network.links[link as usize];
         let Queue::Wire { busy_until, limit } = queue else { return None };
-        // Only a pipe longer than the limit can hold a queue that is full.
-        if pipe.len() > *limit && waiting(pipe, *delay, now) >= *limit {
+        // Only a pipe longer than the limit can hold a queue that is full. Of what has not gone one packet is being sent.
+        if pipe.len() > *limit && pipe.after(&self.store, now + *delay) > *limit {
             self.drop_from_wire(now, link, *packet);
             return None;
         }

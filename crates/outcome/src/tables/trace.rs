@@ -33,9 +33,9 @@ pub struct TraceRow<'a> {
     pub seq: u32,
     /// Its size on the wire in bytes.
     pub bytes: u32,
-    /// How long it was in the queue, in nanoseconds; `None` for an arrival.
+    /// How long it was in the queue, in nanoseconds; `None` unless the link sends it.
     pub sojourn_ns: Option<u64>,
-    /// Packets in the queue after this.
+    /// Packets in the queue: as the arrival that caused this found it, or as the departure left it.
     pub backlog_packets: u32,
     /// The average that the discipline steers by; `None` where it keeps none.
     pub avg: Option<f64>,

@@ -3,7 +3,8 @@
 use alloc::format;
 use alloc::string::ToString;
 
-use super::{Candidates, ChokeSettings, MAX_HITS, Memory, Rule, Source};
+use super::memory::MAX_HITS;
+use super::{Candidates, ChokeSettings, Memory, Rule, Source};
 use crate::config::shared::{LIMIT, red_and};
 use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::red::RedSettings;
@@ -125,13 +126,13 @@ const MEMORY: Parameter = parameter(
     "flows remembered: an arrival of one of the last flows admitted is dropped",
 )
 .elsewhere(&["k", "Mloc"]);
-const TABLE_SIZE: Parameter = parameter(
+pub(super) const TABLE_SIZE: Parameter = parameter(
     "table_size",
     Domain::Count { min: 1, max: 1_048_576, infinite: false },
     "64; the paper has no bound",
     "flows in the table of hits; the longest unused makes room",
 );
-const HIT_CAP: Parameter = parameter(
+pub(super) const HIT_CAP: Parameter = parameter(
     "hit_cap",
     Domain::Count { min: 1, max: MAX_HITS, infinite: false },
     "30",

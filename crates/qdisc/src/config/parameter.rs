@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use super::numbers::Numbers;
 use super::{ParameterError, Value, nearest};
 use crate::buffer::MAX_PACKETS;
 use crate::{Bytes, Duration, Packets, Rate, Size};
@@ -35,6 +36,13 @@ pub enum Domain {
     /// A plain number.
     Number {
         /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+    },
+    /// Plain numbers in a row, separated by commas, such as `0.5,0.3`: at most 8 of them.
+    Numbers {
+        /// The least that each may be.
         min: f64,
         /// The most.
         max: f64,
@@ -73,6 +81,7 @@ pub(crate) enum Parsed {
     Count(u32),
     /// A ratio, or another number.
     Ratio(f64),
+    Numbers(Numbers),
     Switch(bool),
     Choice(&'static str),
 }
@@ -97,6 +106,9 @@ impl Domain {
             Self::Count { min, max, infinite: true } => format!("whole number, {min}..{max}, or `infinite`"),
             Self::Ratio => "number, above 0, at most 1".to_string(),
             Self::Number { min, max } => format!("number, {min}..{max}"),
+            Self::Numbers { min, max } => {
+                format!("up to {} numbers, {min}..{max}, separated by commas", Numbers::MOST)
+            }
             Self::Switch => "`true` or `false`".to_string(),
             Self::Choice(names) => {
                 names.iter().map(|name| format!("`{name}`")).collect::<alloc::vec::Vec<_>>().join(", ")
@@ -143,6 +155,10 @@ impl Parameter {
             Domain::Number { min, max } => match text.parse::<f64>() {
                 Ok(number) if (min..=max).contains(&number) => Parsed::Ratio(number),
                 _ => return Err(self.unlike(text, &max.min(min.max(1.0)).to_string())),
+            },
+            Domain::Numbers { min, max } => match Numbers::read(text, min, max) {
+                Some(numbers) => Parsed::Numbers(numbers),
+                None => return Err(self.unlike(text, &format!("{max},{max}"))),
             },
             Domain::Switch => Parsed::Switch(text.parse().map_err(|_| self.unlike(text, "true"))?),
             Domain::Choice(names) => match names.iter().find(|name| **name == text) {

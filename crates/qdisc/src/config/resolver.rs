@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
+use super::numbers::Numbers;
 use super::parameter::Parsed;
 use super::red::packets;
 use super::{Explanation, Kind, Origin, ParameterError, QdiscConfig, Resolved};
@@ -34,6 +35,7 @@ setting!(
     Duration = Duration,
     u32 = Count,
     f64 = Ratio,
+    Numbers = Numbers,
     bool = Switch,
     &'static str = Choice
 );

@@ -3,6 +3,8 @@
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
+mod successors;
+
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -36,6 +38,10 @@ pub(crate) enum Algorithm {
     Mloc { memory: usize },
     Xchoke { size: usize, cap: u32, age: Option<Duration> },
     Gchoke { maxcomp: u32 },
+    Chokew { threshold: f64, increment: f64, decrement: f64, band: Option<f64>, most: f64 },
+    Choked { most: u32 },
+    Sac { interval: Duration, share: f64, hit_ratio: f64, most: u32 },
+    Rechoke { size: usize, cap: u32, hits: u32, drops: u32, window: Duration },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +93,7 @@ pub(crate) struct Reference {
     choke: Stream,
     tabled: Stream,
     drop: Stream,
+    later: successors::State,
     pub(crate) events: Vec<Event>,
 }
 
@@ -110,6 +117,7 @@ impl Reference {
             choke: seed.stream("choke"),
             tabled: seed.stream("table"),
             drop: seed.stream("drop"),
+            later: successors::State::new(seed),
             events: Vec::new(),
         }
     }
@@ -127,8 +135,8 @@ impl Reference {
     }
 
     fn has_thresholds(&self) -> bool {
-        use Algorithm::{FrontDrop, Mloc, RandomDrop, TailDrop};
-        !matches!(self.s.algorithm, TailDrop | FrontDrop | RandomDrop | Mloc { .. })
+        use Algorithm::{Chokew, FrontDrop, Mloc, RandomDrop, TailDrop};
+        !matches!(self.s.algorithm, TailDrop | FrontDrop | RandomDrop | Mloc { .. } | Chokew { .. })
     }
 
     // The queue with its holes.
@@ -362,9 +370,13 @@ impl Reference {
                 let region = (1 + (share * f64::from(regions)) as u32).clamp(1, regions);
                 (twice * region - less) as usize
             }
+            Algorithm::Sac { .. } => self.sac_candidates(),
             _ => 1,
         };
-        let chosen = self.candidates(m);
+        let chosen = match self.s.algorithm {
+            Algorithm::Choked { most } => self.choked_candidates(most),
+            _ => self.candidates(m),
+        };
         let hits: Vec<usize> =
             chosen.into_iter().filter(|&at| self.queue[at].is_some_and(|v| v.flow == p.flow)).collect();
         for &at in &hits {
@@ -463,6 +475,9 @@ impl Reference {
             Algorithm::Xchoke { size, cap, .. } => {
                 self.xchoke(now, p, size, cap);
             }
+            Algorithm::Chokew { .. } => self.chokew(p),
+            Algorithm::Sac { .. } => self.sac(now, p),
+            Algorithm::Rechoke { .. } => self.rechoke(now, p),
             _ => {
                 self.choke(p);
             }

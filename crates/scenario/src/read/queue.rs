@@ -6,38 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 30] = [
-    "blue",
-    "sfb",
-    "sfred",
-    "sfq",
-    "sfq-red",
-    "fred",
-    "sred",
-    "red-penalty-box",
-    "red-pd",
-    "csfq",
-    "drr",
-    "wfq",
-    "scfq",
-    "stfq",
-    "cbq",
-    "afd",
-    "bare",
-    "chokew",
-    "choker",
-    "rechoke",
-    "sac",
-    "choked",
-    "codel",
-    "fq-codel",
-    "pie",
-    "fq-pie",
-    "cobalt",
-    "cake",
-    "pi2",
-    "dualpi2",
-];
+const PLANNED: [&str; 6] = ["blue", "sfb", "sfred", "sfq", "sfq-red", "red-penalty-box"];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
 const LIMIT: &str = "1000p";

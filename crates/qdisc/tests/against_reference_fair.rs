@@ -1,0 +1,263 @@
+//! Fair queueing against slow references, decision by decision, under random scripts.
+
+#[path = "reference/cbq.rs"]
+mod cbq;
+#[path = "reference/drr.rs"]
+mod drr;
+#[path = "reference/fair.rs"]
+mod fair;
+
+use fairlane_qdisc::{
+    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
+};
+use proptest::prelude::*;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Dropped(u64, Reason),
+    Departed(u64),
+}
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Diary(Vec<Event>);
+
+impl Fate<SimplePacket> for Diary {
+    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
+        self.0.push(Event::Dropped(packet.id, reason));
+    }
+    fn marked(&mut self, _now: Time, packet: &SimplePacket, _reason: Reason) {
+        panic!("packet {} was marked: nothing here marks", packet.id);
+    }
+}
+
+const RATE: u64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue {
+        flow: u64,
+        bytes: u32,
+        class: u8,
+    },
+    Dequeue,
+    Wait(Duration),
+    /// Until what is held back may go.
+    UntilReady,
+}
+
+/// Arrivals of a heavy flow and others, departures, and times from nothing to days. Whole milliseconds make virtual
+/// times meet exactly, so that ties are tried too.
+fn step() -> impl Strategy<Value = Step> {
+    let flow = prop_oneof![3 => Just(0_u64), 4 => 1_u64..9, 1 => Just(u64::MAX)];
+    let bytes = prop::sample::select(vec![40_u32, 250, 500, 1000, 1000, 1500, 9000]);
+    prop_oneof![
+        12 => (flow, bytes, prop_oneof![2 => Just(0_u8), 1 => any::<u8>()])
+            .prop_map(|(flow, bytes, class)| Step::Enqueue { flow, bytes, class }),
+        7 => Just(Step::Dequeue),
+        1 => Just(Step::UntilReady),
+        2 => (0_u64..40).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
+        2 => (1_u64..40_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
+        1 => (500_u64..400_000_000).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
+    ]
+}
+
+fn script() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 0..500)
+}
+
+/// A limit as it is written, and as a number.
+fn limit() -> impl Strategy<Value = (String, u64, bool)> {
+    prop_oneof![
+        (0_u64..40).prop_map(|packets| (format!("{packets}p"), packets, false)),
+        (0_u64..40_000).prop_map(|bytes| (format!("{bytes}b"), bytes, true)),
+    ]
+}
+
+/// Either of the two: what is slow and what is fast say the same.
+trait Slow {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket);
+    fn dequeue(&mut self, now: Time);
+    fn backlog(&self) -> (usize, u64);
+    fn events(&self) -> &[Event];
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Slow for cbq::Reference {
+    fn enqueue(&mut self, _now: Time, packet: SimplePacket) {
+        self.enqueue(packet);
+    }
+    fn dequeue(&mut self, now: Time) {
+        self.dequeue(now);
+    }
+    fn backlog(&self) -> (usize, u64) {
+        (self.packets(), self.bytes())
+    }
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+    fn ready_at(&self) -> Option<Time> {
+        self.ready_at()
+    }
+}
+
+impl Slow for drr::Reference {
+    fn enqueue(&mut self, _now: Time, packet: SimplePacket) {
+        self.enqueue(packet);
+    }
+    fn dequeue(&mut self, _now: Time) {
+        self.dequeue();
+    }
+    fn backlog(&self) -> (usize, u64) {
+        (self.packets(), self.bytes())
+    }
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
+
+impl Slow for fair::Reference {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket) {
+        self.enqueue(now, packet);
+    }
+    fn dequeue(&mut self, now: Time) {
+        self.dequeue(now);
+    }
+    fn backlog(&self) -> (usize, u64) {
+        (self.packets(), self.bytes())
+    }
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
+
+/// arrived = departed + dropped + backlog, and each reason as the diary has it.
+fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
+    let counters = queue.counters();
+    let dropped = counters.dropped_total();
+    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
+    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
+    for reason in Reason::ALL {
+        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
+        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
+        prop_assert_eq!(counters.marked(reason).packets, 0);
+    }
+    Ok(())
+}
+
+fn config(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscConfig, ParameterError> {
+    given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))
+}
+
+/// Plays `script` to both.
+fn compare(
+    config: Result<QdiscConfig, ParameterError>,
+    mut slow: impl Slow,
+    script: Vec<Step>,
+) -> Result<(), TestCaseError> {
+    let host = Host { rate: Rate::from_bits_per_second(RATE), seed: Seed::new(1) };
+    let mut queue = config.and_then(|c| c.build(&host)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut diary = Diary::default();
+    let mut now = Time::ZERO;
+    for (id, step) in script.into_iter().enumerate() {
+        match step {
+            Step::Enqueue { flow, bytes, class } => {
+                let packet = SimplePacket::new(flow, bytes).with_id(id as u64).with_class(class);
+                queue.enqueue(now, packet, &mut diary);
+                slow.enqueue(now, packet);
+            }
+            Step::Dequeue => {
+                let packet = queue.dequeue(now, &mut diary);
+                diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                slow.dequeue(now);
+            }
+            Step::Wait(time) => now += time,
+            Step::UntilReady => now = now.max(queue.ready_at().unwrap_or(now)),
+        }
+        prop_assert_eq!(&diary.0[..], slow.events());
+        prop_assert_eq!((queue.packets(), queue.bytes()), slow.backlog());
+        prop_assert_eq!(queue.ready_at(), slow.ready_at());
+    }
+    check_books(&queue, &diary)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Would catch a turn that is lost or taken twice, a deficit kept by who has left, a wrong victim, and rounds that are
+    /// counted at once but would have gone otherwise.
+    #[test]
+    fn drr_decides_as_the_reference(
+        (limit, number, limit_in_bytes) in limit(),
+        quantum in prop::sample::select(vec![1_u64, 37, 250, 1000, 1500, 9000]),
+        drop_front in any::<bool>(),
+        weighted in any::<bool>(),
+        script in script(),
+    ) {
+        let drop = if drop_front { "front" } else { "tail" };
+        let quantum_text = format!("{quantum}b");
+        let given = [("limit", &limit[..]), ("quantum", &quantum_text), ("drop", drop), ("weighted", &weighted.to_string())];
+        let settings = drr::Settings { limit: number, limit_in_bytes, quantum, drop_front, weighted };
+        compare(config(Kind::Drr, &given), drr::Reference::new(settings), script)?;
+    }
+
+    /// Would catch a tag that differs by one unit where it decides, virtual time that misses a flow's end, a tie that
+    /// falls to another flow, and anything remembered over an idle time.
+    #[test]
+    fn fair_queueing_decides_as_the_reference(
+        (kind, law) in prop::sample::select(vec![
+            (Kind::Wfq, fair::Law::Wfq), (Kind::Scfq, fair::Law::Scfq), (Kind::Stfq, fair::Law::Stfq),
+        ]),
+        (limit, number, limit_in_bytes) in limit(),
+        weighted in any::<bool>(),
+        script in script(),
+    ) {
+        let given = [("limit", &limit[..]), ("weighted", &weighted.to_string())];
+        let settings = fair::Settings { law, limit: number, limit_in_bytes, weighted, rate: RATE };
+        compare(config(kind, &given), fair::Reference::new(settings), script)?;
+    }
+
+    /// Would catch an average that differs, a class that borrows although it is bounded or although another is within
+    /// its limit, a priority or a turn passed over, and a time that is too early or too late.
+    #[test]
+    fn cbq_decides_as_the_reference(
+        (limit, number, limit_in_bytes) in limit(),
+        (shares, prio) in classes(),
+        bounded in 0_u8..=255,
+        maxburst in prop::sample::select(vec![1_u32, 20, 256]),
+        extradelay in prop::option::of(1_u64..30),
+        script in script(),
+    ) {
+        let bounded: Vec<bool> = (0..shares.len()).map(|k| bounded & 1 << k != 0).collect();
+        let text = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(",");
+        let mut given = vec![
+            ("limit", limit),
+            ("shares", text(&mut shares.iter().map(f64::to_string))),
+            ("prio", text(&mut prio.iter().map(u8::to_string))),
+            ("maxburst", format!("{maxburst}p")),
+        ];
+        given.extend(extradelay.map(|millis| ("extradelay", format!("{millis}ms"))));
+        if bounded.contains(&true) {
+            let mut list = (0..bounded.len()).filter(|&k| bounded[k]).map(|k| k.to_string());
+            given.push(("bounded", text(&mut list)));
+        }
+        let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        let extradelay = extradelay.map_or(0.0, |millis| millis as f64 * 1e6);
+        let rate = RATE as f64;
+        let settings =
+            cbq::Settings { limit: number, limit_in_bytes, shares, prio, bounded, maxburst, extradelay, rate };
+        compare(config(Kind::Cbq, &given), cbq::Reference::new(settings), script)?;
+    }
+}
+
+/// Shares and priorities of one class to eight.
+fn classes() -> impl Strategy<Value = (Vec<f64>, Vec<u8>)> {
+    prop_oneof![
+        prop::sample::select(vec![vec![1.0], vec![0.5, 0.25], vec![0.125; 8], vec![0.3, 0.1, 0.6], vec![0.01, 0.99]]),
+        prop::collection::vec(0.01..0.125_f64, 1..=8),
+    ]
+    .prop_flat_map(|shares| (Just(shares.clone()), prop::collection::vec(1_u8..4, shares.len())))
+}

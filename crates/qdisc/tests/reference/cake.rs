@@ -1,0 +1,335 @@
+//! CAKE once more, from SPEC 17.5 and sch_cake: lists that are searched, counts that are counted anew, and rates that are
+//! divided.
+
+use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, Time};
+
+use super::cobalt::{self, Answer};
+use super::delay::{Event, Limit, Queue, Slow, bytes};
+use super::fq::Hash;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) limit: Limit,
+    pub(crate) rate: u64,
+    pub(crate) shaped: bool,
+    pub(crate) rtt: Duration,
+    pub(crate) diffserv3: bool,
+    pub(crate) by_source: bool,
+    pub(crate) by_destination: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    None,
+    Sparse,
+    SparseWait,
+    Bulk,
+    Decaying,
+}
+
+/// A queue of a tin.
+struct Flow {
+    packets: Queue,
+    tag: u64,
+    hosts: (u64, u64),
+    set: Set,
+    /// In 1/65536 byte.
+    deficit: i64,
+    cobalt: cobalt::Variables,
+}
+
+struct Tin {
+    rate: u64,
+    quantum: i64,
+    cobalt: cobalt::Settings,
+    flow_quantum: i64,
+    flows: Vec<Flow>,
+    new: Vec<usize>,
+    old: Vec<usize>,
+    decaying: Vec<usize>,
+    next: Time,
+    deficit: i64,
+}
+
+/// How long `bytes` bytes take at `rate`, rounded down.
+fn time(bytes: u64, rate: u64) -> Duration {
+    let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+impl Tin {
+    fn new(s: &Settings, shift: u32, quantum: i64) -> Self {
+        let rate = (s.rate >> shift).max(1);
+        let packet = time(1514, rate).as_nanos();
+        let wanted = s.rtt.as_nanos() / 20;
+        let target = wanted.max(packet + packet / 2);
+        let interval = (s.rtt.as_nanos() + target - wanted).max(2 * target);
+        let cobalt = cobalt::Settings {
+            target: Duration::from_nanos(target),
+            interval: Duration::from_nanos(interval),
+            floor: Duration::from_nanos(4 * packet),
+            blue_threshold: Duration::from_nanos(u64::MAX),
+            ecn: true,
+        };
+        let flow = || Flow {
+            packets: Vec::new(),
+            tag: 0,
+            hosts: (0, 0),
+            set: Set::None,
+            deficit: 0,
+            cobalt: cobalt::Variables::default(),
+        };
+        Self {
+            rate,
+            quantum,
+            cobalt,
+            flow_quantum: ((rate / 8) >> 12).clamp(300, 1514) as i64,
+            flows: (0..1024).map(|_| flow()).collect(),
+            new: Vec::new(),
+            old: Vec::new(),
+            decaying: Vec::new(),
+            next: Time::ZERO,
+            deficit: 0,
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        self.flows.iter().any(|flow| matches!(flow.set, Set::Sparse | Set::SparseWait | Set::Bulk))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.flows.iter().all(|flow| flow.packets.is_empty())
+    }
+
+    fn share(&self, s: &Settings, queue: usize) -> i64 {
+        let bulk = || self.flows.iter().filter(|flow| flow.set == Set::Bulk);
+        let (source, destination) = self.flows[queue].hosts;
+        let from = bulk().filter(|flow| s.by_source && flow.hosts.0 == source).count();
+        let to = bulk().filter(|flow| s.by_destination && flow.hosts.1 == destination).count();
+        self.flow_quantum * (65_536 / from.max(to).max(1) as i64)
+    }
+
+    fn find(&mut self, tag: u64, hosts: (u64, u64)) -> usize {
+        let home = (tag % 1024) as usize;
+        let ways: Vec<usize> = (0..8).map(|way| home - home % 8 + (home % 8 + way) % 8).collect();
+        let reserved = ways.iter().copied().find(|&way| self.flows[way].tag == tag);
+        let idle = ways.iter().copied().find(|&way| self.flows[way].set == Set::None);
+        let queue = reserved.or(idle).unwrap_or(home);
+        if reserved.is_none() || self.flows[queue].set == Set::None {
+            self.flows[queue].tag = tag;
+            self.flows[queue].hosts = hosts;
+        }
+        queue
+    }
+
+    fn arrived(&mut self, s: &Settings, queue: usize) {
+        match self.flows[queue].set {
+            Set::None | Set::Decaying => {
+                self.decaying.retain(|&other| other != queue);
+                self.new.push(queue);
+                self.flows[queue].deficit = self.share(s, queue);
+                self.flows[queue].set = Set::Sparse;
+            }
+            Set::SparseWait => self.flows[queue].set = Set::Bulk,
+            Set::Sparse | Set::Bulk => {}
+        }
+    }
+
+    fn next(&mut self, s: &Settings, decaying_first: bool) -> Option<usize> {
+        let mut first = decaying_first;
+        loop {
+            let list = if first && !self.decaying.is_empty() {
+                &mut self.decaying
+            } else if !self.new.is_empty() {
+                &mut self.new
+            } else if !self.old.is_empty() {
+                &mut self.old
+            } else {
+                &mut self.decaying
+            };
+            first = false;
+            let queue = *list.first()?;
+            if self.flows[queue].deficit > 0 {
+                return Some(queue);
+            }
+            list.remove(0);
+            self.old.push(queue);
+            if self.flows[queue].set == Set::Sparse {
+                let empty = self.flows[queue].packets.is_empty();
+                self.flows[queue].set = if empty { Set::SparseWait } else { Set::Bulk };
+            }
+            self.flows[queue].deficit += self.share(s, queue);
+        }
+    }
+
+    fn retire(&mut self, now: Time, queue: usize) {
+        let settings = self.cobalt;
+        let flow = &mut self.flows[queue];
+        flow.cobalt.empty(&settings, now);
+        for list in [&mut self.new, &mut self.old, &mut self.decaying] {
+            list.retain(|&other| other != queue);
+        }
+        if flow.cobalt.p > 0.0 || flow.cobalt.count > 0 || now < flow.cobalt.drop_next {
+            flow.set = Set::Decaying;
+            self.decaying.push(queue);
+        } else {
+            flow.set = Set::None;
+        }
+    }
+}
+
+pub(crate) struct Cake {
+    s: Settings,
+    hash: Hash,
+    tins: Vec<Tin>,
+    /// When the shaper last found nothing to send, and what has been sent since.
+    busy_since: Time,
+    sent: u64,
+    turn: usize,
+    rolls: Stream,
+    events: Vec<Event>,
+}
+
+impl Cake {
+    pub(crate) fn new(s: Settings, seed: Seed) -> Self {
+        let shares: &[(u32, i64)] = if s.diffserv3 { &[(0, 1024), (4, 64), (2, 512)] } else { &[(0, 65_535)] };
+        Self {
+            s,
+            hash: Hash::new(seed),
+            tins: shares.iter().map(|&(shift, quantum)| Tin::new(&s, shift, quantum)).collect(),
+            busy_since: Time::ZERO,
+            sent: 0,
+            turn: 0,
+            rolls: seed.stream("blue"),
+            events: Vec::new(),
+        }
+    }
+
+    fn next(&self) -> Time {
+        self.busy_since + time(self.sent, self.s.rate)
+    }
+
+    fn total(&self) -> (usize, u64) {
+        let queues = || self.tins.iter().flat_map(|tin| &tin.flows).map(|flow| &flow.packets);
+        (queues().map(Vec::len).sum(), queues().map(bytes).sum())
+    }
+
+    fn drop_from_longest(&mut self, now: Time) {
+        let mut longest: Option<(usize, usize)> = None;
+        for tin in 0..self.tins.len() {
+            for queue in 0..1024 {
+                let packets = &self.tins[tin].flows[queue].packets;
+                let longer = |(t, q): (usize, usize)| bytes(packets) > bytes(&self.tins[t].flows[q].packets);
+                if !packets.is_empty() && longest.is_none_or(longer) {
+                    longest = Some((tin, queue));
+                }
+            }
+        }
+        let Some((tin, queue)) = longest else { return };
+        let settings = self.tins[tin].cobalt;
+        let flow = &mut self.tins[tin].flows[queue];
+        flow.cobalt.full(&settings, now);
+        let (p, _) = flow.packets.remove(0);
+        self.events.push(Event::Dropped(p.id, Reason::BufferSteal));
+    }
+
+    fn choose(&mut self, now: Time) -> usize {
+        let active: Vec<bool> = self.tins.iter().map(Tin::is_active).collect();
+        if self.s.shaped {
+            let mut best = i128::MAX;
+            let mut chosen = 0;
+            for (number, tin) in self.tins.iter().enumerate() {
+                let wait = i128::from(tin.next.as_nanos()) - i128::from(now.as_nanos());
+                if active[number] && (wait <= 0 || wait <= best) {
+                    (best, chosen) = (wait, number);
+                }
+            }
+            return chosen;
+        }
+        while !(active[self.turn] && self.tins[self.turn].deficit >= 0) {
+            let tin = &mut self.tins[self.turn];
+            if tin.deficit <= 0 {
+                tin.deficit += tin.quantum;
+            }
+            self.turn = (self.turn + 1) % self.tins.len();
+        }
+        self.turn
+    }
+}
+
+impl Slow for Cake {
+    fn enqueue(&mut self, now: Time, p: SimplePacket) {
+        if self.s.limit.is_exceeded(1, u64::from(p.bytes)) {
+            self.events.push(Event::Dropped(p.id, Reason::Limit));
+            return;
+        }
+        if self.total().0 == 0 && self.next() < now {
+            self.busy_since = now;
+            self.sent = 0;
+        }
+        let tin = match p.class >> 2 {
+            _ if !self.s.diffserv3 => 0,
+            1 | 8 => 1,
+            4 | 44 | 46 | 48 | 56 => 2,
+            _ => 0,
+        };
+        let tin = &mut self.tins[tin];
+        if tin.is_empty() && tin.next < now {
+            tin.next = now;
+        }
+        let queue = tin.find(self.hash.bits(p.flow), (p.source_host(), p.destination_host()));
+        tin.flows[queue].packets.push((p, now));
+        tin.arrived(&self.s, queue);
+        while self.s.limit.is_exceeded(self.total().0, self.total().1) {
+            self.drop_from_longest(now);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time) {
+        let mut decaying_first = true;
+        while self.total().0 > 0 && !(self.s.shaped && self.next() > now) {
+            let number = self.choose(now);
+            let tin = &mut self.tins[number];
+            let Some(queue) = tin.next(&self.s, decaying_first) else { return };
+            decaying_first = false;
+            let settings = tin.cobalt;
+            let flow = &mut tin.flows[queue];
+            let mut left = None;
+            while left.is_none() && !flow.packets.is_empty() {
+                let (p, arrived) = flow.packets.remove(0);
+                match flow.cobalt.ask(&settings, now, arrived, p.ecn_capable, &mut self.rolls) {
+                    Answer::Drop(reason) if !flow.packets.is_empty() => {
+                        self.events.push(Event::Dropped(p.id, reason));
+                        continue;
+                    }
+                    Answer::Mark => self.events.push(Event::Marked(p.id, Reason::AqmDequeue)),
+                    _ => {}
+                }
+                left = Some(p);
+            }
+            let Some(p) = left else {
+                tin.retire(now, queue);
+                continue;
+            };
+            flow.deficit -= i64::from(p.bytes) * 65_536;
+            let takes = time(u64::from(p.bytes), tin.rate);
+            tin.next = if tin.next < now { tin.next + takes } else { tin.next.max(now + takes) };
+            tin.deficit -= i64::from(p.bytes);
+            self.sent += u64::from(p.bytes);
+            self.events.push(Event::Departed(p.id));
+            return;
+        }
+    }
+
+    fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    fn queued(&self) -> Vec<SimplePacket> {
+        self.tins.iter().flat_map(|tin| &tin.flows).flat_map(|flow| &flow.packets).map(|(p, _)| *p).collect()
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        (self.s.shaped && self.total().0 > 0).then(|| self.next())
+    }
+}

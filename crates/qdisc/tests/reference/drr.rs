@@ -1,0 +1,111 @@
+//! DRR with longest-queue drop once more: slow, in plain lists, straight from its definition.
+
+use fairlane_qdisc::{Reason, SimplePacket};
+
+use crate::Event;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) limit: u64,
+    pub(crate) limit_in_bytes: bool,
+    pub(crate) quantum: u64,
+    /// The oldest of the longest queue goes, not the newest.
+    pub(crate) drop_front: bool,
+    pub(crate) weighted: bool,
+}
+
+struct Flow {
+    key: u64,
+    packets: Vec<SimplePacket>,
+    deficit: u64,
+}
+
+pub(crate) struct Reference {
+    s: Settings,
+    /// The flows that have packets, the one whose turn it is first.
+    ring: Vec<Flow>,
+    /// The turn of the first has begun: it has its quantum.
+    begun: bool,
+    pub(crate) events: Vec<Event>,
+}
+
+pub(crate) fn bytes(packets: &[SimplePacket]) -> u64 {
+    packets.iter().map(|p| u64::from(p.bytes)).sum()
+}
+
+/// 1 to 4: the two high bits of the class, and one.
+pub(crate) fn weight(weighted: bool, p: &SimplePacket) -> u64 {
+    if weighted { 1 + u64::from(p.class) / 64 } else { 1 }
+}
+
+impl Reference {
+    pub(crate) fn new(s: Settings) -> Self {
+        Self { s, ring: Vec::new(), begun: false, events: Vec::new() }
+    }
+
+    pub(crate) fn packets(&self) -> usize {
+        self.ring.iter().map(|f| f.packets.len()).sum()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ring.iter().map(|f| bytes(&f.packets)).sum()
+    }
+
+    fn fits(&self, packets: u64, bytes: u64) -> bool {
+        if self.s.limit_in_bytes { bytes <= self.s.limit } else { packets <= self.s.limit }
+    }
+
+    pub(crate) fn enqueue(&mut self, p: SimplePacket) {
+        if !self.fits(1, u64::from(p.bytes)) {
+            self.events.push(Event::Dropped(p.id, Reason::Limit));
+            return;
+        }
+        match self.ring.iter_mut().find(|f| f.key == p.flow) {
+            Some(f) => f.packets.push(p),
+            None => self.ring.push(Flow { key: p.flow, packets: vec![p], deficit: 0 }),
+        }
+        while !self.fits(self.packets() as u64, self.bytes()) {
+            self.drop_from_longest(p.id);
+        }
+    }
+
+    fn drop_from_longest(&mut self, arriving: u64) {
+        let most = self.ring.iter().map(|f| bytes(&f.packets)).max();
+        let ties = (0..self.ring.len()).filter(|&i| Some(bytes(&self.ring[i].packets)) == most);
+        let Some(longest) = ties.min_by_key(|&i| self.ring[i].key) else { return };
+        let packets = &mut self.ring[longest].packets;
+        let p = if self.s.drop_front { packets.remove(0) } else { packets.remove(packets.len() - 1) };
+        let reason = if p.id == arriving { Reason::Limit } else { Reason::BufferSteal };
+        self.events.push(Event::Dropped(p.id, reason));
+        self.leave_if_empty(longest);
+    }
+
+    fn leave_if_empty(&mut self, at: usize) {
+        if self.ring[at].packets.is_empty() {
+            self.ring.remove(at);
+            if at == 0 {
+                self.begun = false;
+            }
+        }
+    }
+
+    pub(crate) fn dequeue(&mut self) {
+        while !self.ring.is_empty() {
+            let first = &mut self.ring[0];
+            let head = first.packets[0];
+            if !self.begun {
+                first.deficit += weight(self.s.weighted, &head) * self.s.quantum;
+                self.begun = true;
+            }
+            if u64::from(head.bytes) <= first.deficit {
+                first.deficit -= u64::from(head.bytes);
+                first.packets.remove(0);
+                self.events.push(Event::Departed(head.id));
+                self.leave_if_empty(0);
+                return;
+            }
+            self.ring.rotate_left(1);
+            self.begun = false;
+        }
+    }
+}

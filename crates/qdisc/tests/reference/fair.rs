@@ -1,0 +1,159 @@
+//! WFQ, SCFQ and STFQ once more: slow, in plain lists, straight from their definitions.
+
+use fairlane_qdisc::{Reason, SimplePacket, Time};
+
+use crate::Event;
+use crate::drr::{bytes, weight};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Law {
+    /// Virtual time is that of the fluid server; the smallest finish goes first.
+    Wfq,
+    /// Virtual time is the finish of the packet in service; the smallest finish goes first.
+    Scfq,
+    /// Virtual time is the start of the packet in service; the smallest start goes first.
+    Stfq,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) law: Law,
+    pub(crate) limit: u64,
+    pub(crate) limit_in_bytes: bool,
+    pub(crate) weighted: bool,
+    /// Of the link, in bit/s.
+    pub(crate) rate: u64,
+}
+
+/// Virtual time counts in units of a byte, divided by 12 * 2^10.
+const UNITS: u128 = 12 * 1024;
+
+struct Queued {
+    packet: SimplePacket,
+    start: u128,
+    finish: u128,
+}
+
+/// What is known of a flow since the last idle time.
+struct Flow {
+    key: u64,
+    finish: u128,
+    weight: u64,
+    /// The fluid server has not served all of it.
+    fluid: bool,
+}
+
+pub(crate) struct Reference {
+    s: Settings,
+    /// In the order of arrival.
+    queue: Vec<Queued>,
+    flows: Vec<Flow>,
+    virtual_time: u128,
+    at: Time,
+    /// The fluid server's work that made no whole unit, in 1/3 bit * ns.
+    rest: u128,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Reference {
+    pub(crate) fn new(s: Settings) -> Self {
+        Self { s, queue: Vec::new(), flows: Vec::new(), virtual_time: 0, at: Time::ZERO, rest: 0, events: Vec::new() }
+    }
+
+    pub(crate) fn packets(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.queue.iter().map(|q| u64::from(q.packet.bytes)).sum()
+    }
+
+    fn fits(&self, packets: u64, bytes: u64) -> bool {
+        if self.s.limit_in_bytes { bytes <= self.s.limit } else { packets <= self.s.limit }
+    }
+
+    /// Virtual time runs at C over the sum of the weights of those that the fluid server has not served.
+    fn run_fluid(&mut self, now: Time) {
+        let mut work = u128::from(now.since(self.at).as_nanos()) * u128::from(self.s.rate) * 3 + self.rest;
+        if now == self.at {
+            return;
+        }
+        self.at = now;
+        // 3 * 8 * 10^9 for a byte, so 3 * 8 * 10^9 / UNITS for a unit.
+        let per_unit = 3 * 8_000_000_000 / UNITS;
+        loop {
+            let active = self.flows.iter().filter(|f| f.fluid);
+            let weights: u128 = active.clone().map(|f| u128::from(f.weight)).sum();
+            let Some(end) = active.map(|f| f.finish).min() else { break };
+            let needed = end.saturating_sub(self.virtual_time) * weights * per_unit;
+            if work < needed {
+                self.virtual_time += work / (weights * per_unit);
+                self.rest = work % (weights * per_unit);
+                return;
+            }
+            work -= needed;
+            self.virtual_time = self.virtual_time.max(end);
+            for f in self.flows.iter_mut().filter(|f| f.finish <= end) {
+                f.fluid = false;
+            }
+        }
+        self.rest = 0;
+    }
+
+    pub(crate) fn enqueue(&mut self, now: Time, p: SimplePacket) {
+        if !self.fits(1, u64::from(p.bytes)) {
+            self.events.push(Event::Dropped(p.id, Reason::Limit));
+            return;
+        }
+        if self.s.law == Law::Wfq {
+            self.run_fluid(now);
+        }
+        let weight = weight(self.s.weighted, &p);
+        let known = self.flows.iter().find(|f| f.key == p.flow).map_or(0, |f| f.finish);
+        let start = known.max(self.virtual_time);
+        let finish = start + u128::from(p.bytes) * UNITS / u128::from(weight);
+        self.flows.retain(|f| f.key != p.flow);
+        self.flows.push(Flow { key: p.flow, finish, weight, fluid: true });
+        self.queue.push(Queued { packet: p, start, finish });
+        while !self.fits(self.packets() as u64, self.bytes()) {
+            self.drop_from_longest(p.id);
+        }
+    }
+
+    /// Drops the last packet of the flow that has the most bytes queued, as if it had not come.
+    fn drop_from_longest(&mut self, arriving: u64) {
+        let length = |key| {
+            let of: Vec<_> = self.queue.iter().filter(|q| q.packet.flow == key).map(|q| q.packet).collect();
+            bytes(&of)
+        };
+        let most = self.queue.iter().map(|q| length(q.packet.flow)).max();
+        let keys = self.queue.iter().map(|q| q.packet.flow).filter(|&key| Some(length(key)) == most);
+        let Some(longest) = keys.min() else { return };
+        let Some(at) = self.queue.iter().rposition(|q| q.packet.flow == longest) else { return };
+        let Queued { packet, start, .. } = self.queue.remove(at);
+        for f in self.flows.iter_mut().filter(|f| f.key == longest) {
+            f.finish = start;
+        }
+        let reason = if packet.id == arriving { Reason::Limit } else { Reason::BufferSteal };
+        self.events.push(Event::Dropped(packet.id, reason));
+    }
+
+    /// Smallest tag first; of equal tags the flow with the smaller number; of one flow, in order.
+    pub(crate) fn dequeue(&mut self, now: Time) {
+        let tag = |q: &Queued| if self.s.law == Law::Stfq { q.start } else { q.finish };
+        let next = (0..self.queue.len()).min_by_key(|&i| (tag(&self.queue[i]), self.queue[i].packet.flow, i));
+        let Some(next) = next else {
+            // Idle: everything begins anew.
+            self.flows.clear();
+            (self.virtual_time, self.at, self.rest) = (0, now, 0);
+            return;
+        };
+        let Queued { packet, start, finish } = self.queue.remove(next);
+        match self.s.law {
+            Law::Wfq => {}
+            Law::Scfq => self.virtual_time = finish,
+            Law::Stfq => self.virtual_time = start,
+        }
+        self.events.push(Event::Departed(packet.id));
+    }
+}
