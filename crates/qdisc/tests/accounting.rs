@@ -234,3 +234,34 @@ fn csfq_in_the_core_goes_by_labels_alone() -> Outcome {
     assert_eq!(labels[1], 2_000_000);
     Ok(())
 }
+
+/// RED's thresholds for the tests on top of it.
+const RED: [(&str, &str); 3] = [("limit", "100p"), ("min", "10p"), ("max", "60p")];
+
+/// SPEC 7.3: flows of equal constant rates end at equal goodputs. Each is monitored now and then, so it takes a while.
+#[test]
+fn red_pd_leaves_equal_flows_equal() -> Outcome {
+    let mut bench = Bench::new(build(Kind::RedPd, &RED)?, &[2.0; 8]);
+    let goodputs = bench.goodputs(20.0, 1500.0);
+    let fair = LINK / 8.0;
+    assert!(goodputs.iter().all(|goodput| (goodput / fair - 1.0).abs() < 0.1), "{goodputs:?}");
+    Ok(())
+}
+
+/// SPEC 7.3: a flow that takes four times its share is monitored and loses it to the others; RED lets it have it.
+#[test]
+fn red_pd_takes_from_the_greedy() -> Outcome {
+    let rates = one_greedy(9, 4.0);
+    let red = Bench::new(build(Kind::Red, &RED)?, &rates).goodputs(20.0, 100.0);
+    assert!(red[9] > 2.5, "{red:?}");
+    let mut bench = Bench::new(build(Kind::RedPd, &RED)?, &rates);
+    let goodputs = bench.goodputs(20.0, 100.0);
+    assert!(goodputs[9] < 1.5, "{goodputs:?}");
+    assert!(goodputs[..9].iter().all(|goodput| *goodput > 0.9), "{goodputs:?}");
+    let filtered: Vec<u64> =
+        bench.drops.0.iter().filter(|(_, reason)| *reason == Reason::RatePenalty).map(|(flow, _)| *flow).collect();
+    let greedy = filtered.iter().filter(|flow| **flow == 9).count();
+    // The others too send more than a TCP of 40 ms would at this drop rate, but not much.
+    assert!(greedy * 4 > filtered.len() * 3, "{greedy} of {}", filtered.len());
+    Ok(())
+}

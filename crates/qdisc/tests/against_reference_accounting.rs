@@ -9,6 +9,10 @@ mod csfq;
 mod fred;
 #[path = "reference/line.rs"]
 mod line;
+#[path = "reference/red.rs"]
+mod red;
+#[path = "reference/red_pd.rs"]
+mod red_pd;
 #[path = "reference/sred.rs"]
 mod sred;
 
@@ -240,6 +244,33 @@ fn csfq() -> impl Strategy<Value = csfq::Settings> {
     )
 }
 
+/// RED's part of the disciplines on top of it.
+fn red() -> impl Strategy<Value = (red::Settings, Vec<(&'static str, String)>)> {
+    use red::Spacing;
+    let spacing =
+        prop::sample::select(vec![("none", Spacing::None), ("count", Spacing::Count), ("wait", Spacing::Wait)]);
+    let numbers = (prop::sample::select(vec![0.02, 0.3, 1.0]), prop::sample::select(vec![0.002, 0.2, 0.7]));
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    ((1_u32..12, 1_u32..20), numbers, spacing, switches).prop_map(
+        |((least, width), (max_p, w), (uniformize, spacing), (in_bytes, gentle, spare, ecn))| {
+            let (min_text, min) = size(least, in_bytes);
+            let (max_text, max) = size(least + width, in_bytes);
+            let slot = RATE.transmission(1000);
+            let given = vec![
+                ("min", min_text),
+                ("max", max_text),
+                text("probability", max_p),
+                text("weight", w),
+                text("gentle", gentle),
+                text("uniformize", uniformize),
+                text("spare", spare),
+                text("ecn", ecn),
+            ];
+            (red::Settings { min, max, in_bytes, max_p, w, gentle, spacing, spare, ecn, slot }, given)
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -295,5 +326,20 @@ proptest! {
             ("threshold", format!("{}{unit}", s.threshold)),
         ];
         agree(Kind::Csfq, &given, number, |seed| Box::new(csfq::Csfq::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: the intervals and their lists, who is monitored,
+    /// raised, lowered and released and when, the test of responsiveness, the filter.
+    #[test]
+    fn red_pd_decides_as_the_reference(
+        limit in limit(),
+        (s, mut given) in red(),
+        rtt in prop::sample::select(vec![20_u64, 40, 300]),
+        script in script(),
+        number in any::<u64>(),
+    ) {
+        given.extend([text("limit", limit), ("rtt", format!("{rtt}ms"))]);
+        let r = rtt as f64 / 1000.0;
+        agree(Kind::RedPd, &given, number, |seed| Box::new(red_pd::RedPd::new(limit, s, r, seed)), script)?;
     }
 }

@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 2] = ["red-penalty-box", "red-pd"];
+const PLANNED: [&str; 1] = ["red-penalty-box"];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
 const LIMIT: &str = "1000p";

@@ -1,0 +1,187 @@
+use super::*;
+
+const RTT: Duration = Duration::from_millis(40);
+
+/// SPEC appendix D, and the bounds of 2 and 10 round trips.
+#[test]
+fn an_interval_is_three_fifths_of_a_tcps_time_between_losses() {
+    assert!((interval(RTT, 0.01).as_secs() - 0.195_959).abs() < 1e-6);
+    assert_eq!(interval(RTT, 0.0), Duration::from_millis(400));
+    assert_eq!(interval(RTT, 0.000_001), Duration::from_millis(400));
+    assert_eq!(interval(RTT, 0.5), Duration::from_millis(80));
+    assert_eq!(interval(Duration::from_nanos(u64::MAX), 1.0), Duration::from_nanos(u64::MAX));
+    assert!(interval(Duration::from_nanos(1), 1.0) > Duration::ZERO);
+}
+
+fn monitor(probability: f64, unresponsive: bool) -> Monitor {
+    Monitor { unresponsive, ..Monitor::new(probability) }
+}
+
+/// SPEC 7.3: P doubles or grows by g, unresponsive flows three times or by 2 g, and it stays below 1.
+#[test]
+fn the_probability_is_raised_by_the_law() {
+    for (before, gain, unresponsive, after) in [
+        (0.1, 0.3, false, 0.2),
+        (0.1, 0.05, false, 0.15),
+        (0.1, 0.3, true, 0.3),
+        (0.1, 0.05, true, 0.2),
+        (0.6, 0.7, false, 0.8),
+        (0.4, 0.7, true, 0.8),
+        (0.7, 0.4, false, 0.85),
+    ] {
+        let mut monitor = monitor(before, unresponsive);
+        monitor.raise(gain);
+        assert!((monitor.probability - after).abs() < 1e-12, "{before} {gain}: {}", monitor.probability);
+    }
+    let mut certain = monitor(0.9, false);
+    for _ in 0..200 {
+        certain.raise(1.0);
+        assert!(certain.probability <= 1.0);
+    }
+}
+
+/// SPEC 7.3: by 0.05 above 0.1, else by half, and released at 0.005; unresponsive flows by 0.05 above 0.075, else by a third, and
+/// released at 0.0025.
+#[test]
+fn the_probability_is_lowered_by_the_law() {
+    for (before, unresponsive, after) in [
+        (0.2, false, Some(0.15)),
+        (0.1, false, Some(0.05)),
+        (0.006, false, Some(0.003)),
+        (0.005, false, None),
+        (0.2, true, Some(0.15)),
+        (0.076, true, Some(0.026)),
+        (0.075, true, Some(0.05)),
+        (0.003, true, Some(0.002)),
+        (0.0025, true, None),
+    ] {
+        let mut monitor = monitor(before, unresponsive);
+        let stays = monitor.lower();
+        assert_eq!(stays, after.is_some(), "{before}");
+        assert!(after.is_none_or(|after: f64| (monitor.probability - after).abs() < 1e-12), "{}", monitor.probability);
+    }
+}
+
+/// A flow of constant rate does not respond; one whose rate falls with the root of its losses does, and so does one with few or
+/// similar observations.
+#[test]
+fn constant_rates_do_not_respond() {
+    let verdict = |observations: &[(f64, f64)]| {
+        let mut monitor = Monitor::new(0.1);
+        for &(rate, loss) in observations {
+            monitor.observe(rate, loss);
+        }
+        monitor.does_not_respond()
+    };
+    assert!(!verdict(&[]));
+    // One pair alone is no proof; three are.
+    assert!(!verdict(&[(1e6, 0.01), (1e6, 0.02)]));
+    assert!(verdict(&[(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)]));
+    // A little faster than 1 / sqrt(p).
+    let tcp = [0.01, 0.02, 0.03, 0.05, 0.08].map(|loss| (1e5 * libm::pow(loss, -0.6), loss));
+    assert!(!verdict(&tcp));
+    // Losses tenfold apart say nothing.
+    assert!(!verdict(&[(1e6, 0.001), (1e6, 0.01), (1e6, 0.1)]));
+    // Only the last five count.
+    let mut early: Vec<(f64, f64)> = std::vec![(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)];
+    early.extend([(1e6, 0.5); 5]);
+    assert!(!verdict(&early));
+}
+
+/// ns-2's spacing: at a constant probability the gaps between drops are uniform on 1..1/p.
+#[test]
+fn the_filter_spaces_its_drops() {
+    let mut monitor = Monitor::new(0.1);
+    let mut rolls = Seed::new(1).stream("rolls");
+    let mut seen = [0_u32; 12];
+    let mut gap = 1;
+    for _ in 0..550_000 {
+        if monitor.rolls(rolls.unit()) {
+            monitor.passed = 0.0;
+            seen[gap.min(11)] += 1;
+            gap = 1;
+        } else {
+            monitor.passed += 1.0;
+            gap += 1;
+        }
+    }
+    // The last gap is cut or not by how sums of 0.1 are rounded.
+    assert!(seen[0] == 0 && seen[11] == 0, "{seen:?}");
+    let drops: u32 = seen.iter().sum();
+    for count in &seen[1..=10] {
+        let expected = f64::from(drops) / 10.0;
+        assert!((f64::from(*count) - expected).abs() < 5.0 * libm::sqrt(expected), "{seen:?}");
+    }
+}
+
+/// What ended intervals leave is what any number of empty ones would: a year passes at once.
+#[test]
+fn a_year_without_arrivals_forgets_everything() {
+    let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+    let mut now = Time::ZERO;
+    for n in 0..5000_u64 {
+        now = Time::from_nanos(n * 2_000_000);
+        monitoring.advance(now);
+        monitoring.arrived += 1000;
+        if n % 3 == 0 {
+            monitoring.dropped += 1000;
+            monitoring.flow(FlowKey::new(n % 7), 1000).dropped += 1000;
+        }
+    }
+    assert_eq!(monitoring.numbers.flows(), 7);
+    let monitored = monitoring.flows.iter().filter(|flow| flow.monitor.is_some()).count();
+    assert_eq!(monitored, 7);
+    monitoring.advance(now + Duration::from_secs(31_536_000.0));
+    assert_eq!((monitoring.numbers.flows(), monitoring.known.len()), (0, 0));
+    assert_eq!(monitoring.lengths, [Duration::from_millis(400); LISTS]);
+    assert!(monitoring.average.is_some_and(|average| average < 1e-300));
+    let Some(started) = monitoring.started else { panic!("it has started") };
+    assert!(now + Duration::from_secs(31_536_000.0) - started < Duration::from_millis(400));
+}
+
+/// SPEC 7.3: a list has the fifty flows with the most bytes dropped.
+#[test]
+fn the_fifty_with_most_drops_are_listed() {
+    let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+    monitoring.advance(Time::ZERO);
+    for flow in 0..200_u64 {
+        monitoring.flow(FlowKey::new(flow), 1000).dropped += 1000 + flow * 7 % 200;
+    }
+    monitoring.advance(Time::ZERO + Duration::from_millis(400));
+    let mut listed: Vec<u64> =
+        monitoring.known.iter().map(|&number| monitoring.flows[number as usize].listed()).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, (1150..1200).collect::<Vec<u64>>());
+}
+
+/// Would catch a flow that is monitored at once, or not in time: it takes drops in three intervals of five.
+#[test]
+fn drops_in_three_intervals_of_five_are_regular() {
+    for (drops, monitored) in [
+        ([1, 1, 0, 0, 0], false),
+        ([1, 1, 1, 0, 0], true),
+        ([1, 0, 1, 0, 1], true),
+        ([1, 0, 0, 1, 0], false),
+        ([0, 0, 1, 1, 1], true),
+    ] {
+        let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+        let mut now = Time::ZERO;
+        monitoring.advance(now);
+        for dropped in drops {
+            monitoring.arrived += 100_000;
+            if dropped > 0 {
+                monitoring.dropped += 2000;
+                monitoring.flow(FlowKey::new(7), 2000).dropped += 2000;
+            }
+            now += monitoring.length;
+            monitoring.advance(now);
+        }
+        let found = monitoring.flows.iter().any(|flow| flow.monitor.is_some());
+        assert_eq!(found, monitored, "{drops:?}");
+        if found {
+            // The only regular flow's part is the drop rate itself, here 2 %, averaged with the intervals before.
+            let probability = monitoring.flows[0].monitor.map_or(0.0, |monitor| monitor.probability);
+            assert!(probability > 0.0 && probability <= 0.02, "{probability}");
+        }
+    }
+}
