@@ -25,7 +25,7 @@ check:
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 
 deny:
-	target/tools/bin/cargo-deny --all-features check --disable-fetch bans licenses sources
+	target/tools/bin/cargo-deny --all-features check bans licenses sources
 
 papers:
 	FAIRLANE_FULL=1 $(CARGO) test --release --locked -p fairlane-sim --test papers -- --nocapture

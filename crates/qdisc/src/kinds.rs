@@ -5,7 +5,8 @@ use alloc::boxed::Box;
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
 use crate::{
-    ared, bare, cake, cbq, choke, cobalt, codel, droptail, drr, dualpi2, fair, fq_codel, fq_pie, pi2, pie, red,
+    ared, bare, blue, cake, cbq, choke, cobalt, codel, droptail, drr, dualpi2, fair, fq_codel, fq_pie, pi2, pie, red,
+    sfb, sfq, sfq_red, sfred,
 };
 
 kinds! {
@@ -23,12 +24,22 @@ kinds! {
         // CHOKe's successors, and others that look into the queue.
 
         // Adaptive signals: BLUE and its bins.
+        /// BLUE.
+        Blue(blue::Blue<P>),
+        /// Stochastic Fair BLUE.
+        Sfb(Box<sfb::Sfb<P>>),
+        /// Self-configuring RED in the bins of SFB.
+        Sfred(Box<sfred::Sfred<P>>),
 
         // Accounting of flows over one FIFO.
         /// Buffer management by rate estimation.
         Bare(bare::Bare<P>),
 
         // A queue for each flow.
+        /// Stochastic Fair Queueing.
+        Sfq(Box<sfq::Sfq<P>>),
+        /// SFQ with RED in each queue.
+        SfqRed(Box<sfq_red::SfqRed<P>>),
 
         /// Deficit Round Robin.
         Drr(drr::Drr<P>),
@@ -91,12 +102,22 @@ kinds! {
         Choked: choke::successors::CHOKED, choke::successors::choked => Choke(choke::Choke::new),
 
         // Adaptive signals: BLUE and its bins.
+        /// BLUE.
+        Blue: blue::ABOUT, blue::resolve => Blue(blue::Blue::new),
+        /// Stochastic Fair BLUE.
+        Sfb: sfb::ABOUT, sfb::resolve => Sfb(sfb::Sfb::new),
+        /// Self-configuring RED in the bins of SFB.
+        Sfred: sfred::ABOUT, sfred::resolve => Sfred(sfred::Sfred::new),
 
         // Accounting of flows over one FIFO.
         /// Buffer management by rate estimation.
         Bare: bare::ABOUT, bare::resolve => Bare(bare::Bare::new),
 
         // A queue for each flow.
+        /// Stochastic Fair Queueing.
+        Sfq: sfq::ABOUT, sfq::resolve => Sfq(sfq::Sfq::new),
+        /// SFQ with RED in each queue.
+        SfqRed: sfq_red::ABOUT, sfq_red::resolve => SfqRed(sfq_red::SfqRed::new),
 
         /// Deficit Round Robin with drops from the longest queue.
         Drr: drr::ABOUT, drr::resolve => Drr(drr::Drr::new),

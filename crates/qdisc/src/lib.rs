@@ -23,6 +23,7 @@ extern crate std;
 
 mod ared;
 mod bare;
+mod blue;
 mod buffer;
 mod cake;
 mod cbq;
@@ -56,13 +57,19 @@ mod red;
 mod rounds;
 mod schedule;
 mod seed;
+mod sfb;
+mod sfq;
+mod sfq_red;
+mod sfred;
 mod signal;
+#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod stamped;
 pub mod units;
 mod weight;
 
 pub use ared::Ared;
 pub use bare::Bare;
+pub use blue::Blue;
 pub use cake::Cake;
 pub use cbq::Cbq;
 pub use choke::Choke;
@@ -85,6 +92,10 @@ pub use pi2::Pi2;
 pub use pie::Pie;
 pub use red::Red;
 pub use seed::{Seed, Stream};
+pub use sfb::Sfb;
+pub use sfq::Sfq;
+pub use sfq_red::SfqRed;
+pub use sfred::Sfred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 
 /// A queue discipline: what the link asks, whatever the algorithm.

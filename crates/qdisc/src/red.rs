@@ -156,12 +156,17 @@ impl RedCore {
 
     /// Takes the occupancy that an arrival sees into the average.
     pub(crate) fn arrive<P: Packet>(&mut self, now: Time, buffer: &Buffer<P>) {
+        self.sample(now, self.occupancy(buffer));
+    }
+
+    /// The same where the queue is not a [`Buffer`]; `occupancy` is in the average's unit.
+    pub(crate) fn sample(&mut self, now: Time, occupancy: f64) {
         let keep = 1.0 - self.settings.weight;
         if let Some(since) = self.idle_since.take() {
             let slots = now.since(since).as_nanos() / self.settings.slot;
             self.average *= power(keep, slots);
         }
-        self.average = keep * self.average + self.settings.weight * self.occupancy(buffer);
+        self.average = keep * self.average + self.settings.weight * occupancy;
     }
 
     /// The link asked and found nothing.

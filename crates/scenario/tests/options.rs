@@ -135,7 +135,7 @@ fn wrong_options_say_which_option_it_was() {
         ("bottleneck", "1mbit", &["`bottleneck` is a table", "bottleneck.rate"]),
         ("bottleneck.queue", "red", &["`bottleneck.queue` is a table", "bottleneck.queue.kind"]),
         ("bottleneck.rate.x", "1", &["`rate` is a value"]),
-        ("bottleneck.queue.kind", "codel", &["not implemented in this version"]),
+        ("bottleneck.queue.kind", "chok", &["did you mean \"choke\"?"]),
         ("bottleneck.queue.max", "50p", &["bottleneck.queue.max: min: ", "50p"]),
         ("bottleneck.queue.colour", "red", &["choke has no parameter \"colour\""]),
         ("colour", "red", &["there is no key \"colour\""]),

@@ -1,0 +1,218 @@
+//! SFB and SFRED once more: what a bin holds is counted anew from the list of packets each time it is asked for.
+
+use std::collections::HashMap;
+
+use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
+
+use super::{Event, Room, Slow};
+
+/// What a bin learns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    Blue { increment: f64, decrement: f64, freeze: Option<Duration> },
+    Red { weight: f64, probability: f64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sfb {
+    pub(crate) limit: Room,
+    pub(crate) levels: u64,
+    pub(crate) bins: u64,
+    pub(crate) bin_size: usize,
+    /// `None`: any full bin drops.
+    pub(crate) bin_max: Option<usize>,
+    pub(crate) rule: Rule,
+    pub(crate) rehash: Duration,
+    pub(crate) warmup: Duration,
+    /// Bits a second.
+    pub(crate) penalty_rate: u64,
+    pub(crate) penalty_burst: u64,
+    pub(crate) ecn: bool,
+    pub(crate) harddrop: bool,
+}
+
+/// The number of a set, a level, a bin.
+type Place = (u64, u64, u64);
+
+/// What is known in a bin: BLUE's probability or RED's `max_p`, and RED's average and where it was.
+#[derive(Clone, Copy)]
+struct Known {
+    p: f64,
+    until: Option<Time>,
+    average: f64,
+    status: char,
+}
+
+pub(crate) struct SlowSfb {
+    s: Sfb,
+    seed: Seed,
+    queue: Vec<(SimplePacket, Vec<Place>)>,
+    known: HashMap<Place, Known>,
+    set: u64,
+    moved: Time,
+    /// In 10^-9 bits.
+    tokens: u128,
+    paid: Time,
+    rolls: Stream,
+}
+
+impl SlowSfb {
+    pub(crate) fn new(s: Sfb, seed: Seed) -> Self {
+        let tokens = u128::from(s.penalty_burst) * 8_000_000_000;
+        let (set, moved, paid, rolls) = (0, Time::ZERO, Time::ZERO, seed.stream("sfb"));
+        Self { s, seed, queue: Vec::new(), known: HashMap::new(), set, moved, tokens, paid, rolls }
+    }
+
+    fn places(&self, set: u64, flow: u64) -> Vec<Place> {
+        let place = |level: u64| {
+            let mut secrets = self.seed.numbered(set).numbered(level / 3).stream("hash");
+            let hash = mix(mix(flow.min(u64::MAX - 1) ^ secrets.bits()) ^ secrets.bits());
+            (set, level, ((hash >> (21 * (level % 3))) % (1 << 21)) * self.s.bins / (1 << 21))
+        };
+        (0..self.s.levels).map(place).collect()
+    }
+
+    fn queued(&self, place: &Place) -> usize {
+        self.queue.iter().filter(|(_, places)| places.contains(place)).count()
+    }
+
+    fn known(&mut self, place: Place) -> &mut Known {
+        let p = if let Rule::Red { probability, .. } = self.s.rule { probability } else { 0.0 };
+        self.known.entry(place).or_insert(Known { p, until: None, average: 0.0, status: 'b' })
+    }
+
+    fn teach(&mut self, now: Time, place: Place) {
+        let (queued, size, rule) = (self.queued(&place), self.s.bin_size, self.s.rule);
+        let known = self.known(place);
+        match rule {
+            Rule::Blue { increment, decrement, freeze } => {
+                if (queued <= size && queued > 0) || (freeze.is_some() && known.until.is_some_and(|until| now <= until))
+                {
+                    return;
+                }
+                known.p = if queued > size { known.p + increment } else { known.p - decrement }.clamp(0.0, 1.0);
+                known.until = freeze.map(|freeze| now + freeze);
+            }
+            Rule::Red { weight, .. } => {
+                known.average = (1.0 - weight) * known.average + weight * queued as f64;
+                let (min, max) = (0.2 * size as f64, 0.8 * size as f64);
+                let status = match known.average {
+                    average if average > max => 'a',
+                    average if average < min => 'b',
+                    _ => '-',
+                };
+                if status != known.status && status == 'a' {
+                    known.p = (known.p * 2.0).min(1.0);
+                }
+                if status != known.status && status == 'b' {
+                    known.p = (known.p / 3.0).max(1e-6);
+                }
+                known.status = status;
+            }
+        }
+    }
+
+    fn probability(&mut self, place: Place) -> f64 {
+        let (size, rule) = (self.s.bin_size as f64, self.s.rule);
+        let known = *self.known(place);
+        match rule {
+            Rule::Blue { .. } => known.p,
+            Rule::Red { .. } if known.average < 0.2 * size => 0.0,
+            Rule::Red { .. } if known.average >= 0.8 * size => 1.0,
+            Rule::Red { .. } => known.p * (known.average - 0.2 * size) / (0.6 * size),
+        }
+    }
+
+    /// Whether the rate limit lets `bytes` pass.
+    fn pay(&mut self, now: Time, bytes: u32) -> bool {
+        let earned = u128::from(now.since(self.paid).as_nanos()) * u128::from(self.s.penalty_rate);
+        self.tokens = (self.tokens + earned).min(u128::from(self.s.penalty_burst) * 8_000_000_000);
+        self.paid = now;
+        let price = u128::from(bytes) * 8_000_000_000;
+        let pays = self.tokens >= price;
+        self.tokens -= if pays { price } else { 0 };
+        pays
+    }
+
+    fn push(&mut self, mut p: SimplePacket, places: Vec<Place>, mark: Option<Reason>, events: &mut Vec<Event>) {
+        let backlog = self.backlog();
+        if !self.s.limit.holds(&backlog, Some(&p)) {
+            events.push(Event::Dropped(p.id, Reason::Limit));
+            return;
+        }
+        if let Some(reason) = mark {
+            p.marked = true;
+            events.push(Event::Marked(p.id, reason));
+        }
+        self.queue.push((p, places));
+    }
+}
+
+impl Slow for SlowSfb {
+    fn enqueue(&mut self, now: Time, p: SimplePacket, events: &mut Vec<Event>) {
+        if now.since(self.moved) >= self.s.rehash {
+            self.moved = now;
+            self.set += 1;
+        }
+        let mut places = self.places(self.set, p.flow);
+        for &place in &places {
+            self.teach(now, place);
+        }
+        let queued: Vec<usize> = places.iter().map(|place| self.queued(place)).collect();
+        let over = match self.s.bin_max {
+            None => queued.iter().any(|&queued| queued > self.s.bin_size),
+            Some(most) => queued.iter().all(|&queued| queued >= most),
+        };
+        if over {
+            events.push(Event::Dropped(p.id, Reason::BinFull));
+            return;
+        }
+        if places.iter().all(|&place| self.known(place).p >= 1.0) {
+            if now.since(self.moved) + self.s.warmup >= self.s.rehash {
+                let next = self.places(self.set + 1, p.flow);
+                let rule = self.s.rule;
+                for &place in &next {
+                    let known = self.known(place);
+                    known.p = match rule {
+                        Rule::Blue { increment, .. } => known.p + increment,
+                        Rule::Red { .. } => known.p * 2.0,
+                    }
+                    .min(1.0);
+                }
+                places.extend(next);
+            }
+            if self.pay(now, p.bytes) {
+                self.push(p, places, None, events);
+            } else {
+                events.push(Event::Dropped(p.id, Reason::RatePenalty));
+            }
+            return;
+        }
+        let least = places.iter().map(|&place| self.probability(place)).fold(1.0, f64::min);
+        let reason = if least == 1.0 { Reason::Forced } else { Reason::Early };
+        let roll = self.rolls.unit();
+        let hard = self.s.harddrop && least > 0.5 && roll < (least - 0.5) * 2.0;
+        if roll < least && (hard || !self.s.ecn || !p.ecn_capable) {
+            events.push(Event::Dropped(p.id, reason));
+        } else {
+            self.push(p, places, (roll < least).then_some(reason), events);
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, events: &mut Vec<Event>) {
+        if !self.queue.is_empty() {
+            events.push(Event::Departed(self.queue.remove(0).0.id));
+        }
+    }
+
+    fn backlog(&self) -> Vec<SimplePacket> {
+        self.queue.iter().map(|(p, _)| *p).collect()
+    }
+}
+
+/// The finalizer of SplitMix64.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
