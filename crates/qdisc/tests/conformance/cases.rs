@@ -41,6 +41,20 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
         "chokew" => &[("threshold", "2p"), ("increment", "0.2"), ("decrement", "0.1")],
         "choker" => &[("threshold", "2p"), ("increment", "0.2"), ("decrement", "0.1"), ("band", "4p")],
         "cbq" => &[("bounded", "1")],
+        "blue" => &[("increment", "0.1"), ("decrement", "0.02"), ("freeze", "50ms"), ("jitter", "true")],
+        "sfb" => &[
+            ("levels", "2"),
+            ("bins", "5"),
+            ("bin_size", "4p"),
+            ("bin_max", "6p"),
+            ("increment", "0.1"),
+            ("decrement", "0.02"),
+        ],
+        "sfred" => &[("levels", "2"), ("bins", "5"), ("bin_size", "4p"), ("bin_max", "6p")],
+        "sfq" => &[("flows", "5")],
+        "sfq-red" => {
+            &[("limit", "1mb"), ("flows", "5"), ("queue_limit", "8p"), ("queue_min", "1p"), ("queue_max", "4p")]
+        }
         "fq-codel" | "fq-pie" => &[("quantum", "")],
         _ => &[],
     }

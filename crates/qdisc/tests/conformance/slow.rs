@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Host, SimplePacket, Time};
 
 use crate::Event;
+use crate::adaptive;
 use crate::fair_references::{cbq, drr, fair};
 use crate::other_references::delay::{self, Limit};
 use crate::other_references::{bare, cake, cobalt, codel, fq, pi2, pie};
@@ -193,7 +194,8 @@ const PI2: pi2::Settings = pi2::Settings {
 
 /// The reference of the case `name`; nothing where there is none here yet.
 pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
-    red_family(name, host).or_else(|| fair_queueing(name, host)).or_else(|| delays(name, host))
+    let first = red_family(name, host).or_else(|| fair_queueing(name, host));
+    first.or_else(|| delays(name, host)).or_else(|| adaptive::reference(name, host))
 }
 
 fn red_family(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
