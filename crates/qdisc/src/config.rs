@@ -21,7 +21,7 @@ pub use parameter::{Domain, Parameter};
 pub(crate) use kind::About;
 pub(crate) use numbers::Numbers;
 pub(crate) use parameter::parameter;
-pub(crate) use red::Era;
+pub(crate) use red::{Era, at_least, number, ordered, part, same_unit, times};
 pub(crate) use registry::kinds;
 pub(crate) use resolver::Resolver;
 

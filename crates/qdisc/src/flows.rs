@@ -71,11 +71,6 @@ impl<P: Packet> FlowQueues<P> {
         self.packet(self.queue(queue).head)
     }
 
-    /// The newest packet of `queue`.
-    pub(crate) fn back(&self, queue: usize) -> Option<&P> {
-        self.packet(self.queue(queue).tail)
-    }
-
     /// Appends `packet` to `queue`.
     pub(crate) fn push_back(&mut self, queue: usize, packet: P) {
         if queue >= self.queues.len() {
@@ -190,7 +185,6 @@ mod tests {
                 let bytes = |list: &VecDeque<SimplePacket>| list.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>();
                 let list = &lists[queue];
                 prop_assert_eq!(flows.front(queue), list.front());
-                prop_assert_eq!(flows.back(queue), list.back());
                 prop_assert_eq!((flows.packets_in(queue), flows.bytes_in(queue)), (list.len(), bytes(list)));
                 let all: usize = lists.iter().map(VecDeque::len).sum();
                 prop_assert_eq!((flows.packets(), flows.bytes()), (all, lists.iter().map(bytes).sum::<u64>()));
@@ -209,7 +203,7 @@ mod tests {
     #[test]
     fn a_queue_that_was_never_used_is_empty() {
         let mut flows: FlowQueues<SimplePacket> = FlowQueues::new();
-        assert_eq!((flows.pop_front(9), flows.pop_back(9), flows.front(9), flows.back(9)), (None, None, None, None));
+        assert_eq!((flows.pop_front(9), flows.pop_back(9), flows.front(9)), (None, None, None));
         assert_eq!((flows.packets_in(9), flows.bytes_in(9)), (0, 0));
     }
 }

@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
 use crate::{
-    ared, bare, blue, cake, cbq, choke, cobalt, codel, droptail, drr, dualpi2, fair, fq_codel, fq_pie, pi2, pie, red,
-    sfb, sfq, sfq_red, sfred,
+    afd, ared, bare, blue, cake, cbq, choke, cobalt, codel, csfq, droptail, drr, dualpi2, fair, fq_codel, fq_pie, fred,
+    pi2, pie, red, sfb, sfq, sfq_red, sfred, sred,
 };
 
 kinds! {
@@ -34,6 +34,14 @@ kinds! {
         // Accounting of flows over one FIFO.
         /// Buffer management by rate estimation.
         Bare(bare::Bare<P>),
+        /// Stabilized RED.
+        Sred(sred::Sred<P>),
+        /// Flow RED.
+        Fred(fred::Fred<P>),
+        /// Approximate Fair Dropping.
+        Afd(afd::Afd<P>),
+        /// Core-Stateless Fair Queueing.
+        Csfq(csfq::Csfq<P>),
 
         // A queue for each flow.
         /// Stochastic Fair Queueing.
@@ -112,6 +120,14 @@ kinds! {
         // Accounting of flows over one FIFO.
         /// Buffer management by rate estimation.
         Bare: bare::ABOUT, bare::resolve => Bare(bare::Bare::new),
+        /// Stabilized RED.
+        Sred: sred::ABOUT, sred::resolve => Sred(sred::Sred::new),
+        /// Flow RED.
+        Fred: fred::ABOUT, fred::resolve => Fred(fred::Fred::new),
+        /// Approximate Fair Dropping.
+        Afd: afd::ABOUT, afd::resolve => Afd(afd::Afd::new),
+        /// Core-Stateless Fair Queueing.
+        Csfq: csfq::ABOUT, csfq::resolve => Csfq(csfq::Csfq::new),
 
         // A queue for each flow.
         /// Stochastic Fair Queueing.

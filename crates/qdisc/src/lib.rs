@@ -21,6 +21,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod afd;
 mod ared;
 mod bare;
 mod blue;
@@ -32,6 +33,7 @@ mod cobalt;
 mod codel;
 mod config;
 mod counters;
+mod csfq;
 mod delay;
 mod droptail;
 mod drr;
@@ -40,10 +42,10 @@ mod fair;
 mod fifo;
 mod flow_buffer;
 mod flow_table;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod flows;
 mod fq_codel;
 mod fq_pie;
+mod fred;
 mod hash;
 mod ideal;
 mod kinds;
@@ -51,8 +53,8 @@ mod longest;
 mod packet;
 mod pi2;
 mod pie;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 mod rate;
+mod recent;
 mod red;
 mod rounds;
 mod schedule;
@@ -62,11 +64,12 @@ mod sfq;
 mod sfq_red;
 mod sfred;
 mod signal;
-#[allow(dead_code, reason = "the disciplines that use it come next")]
+mod sred;
 mod stamped;
 pub mod units;
 mod weight;
 
+pub use afd::Afd;
 pub use ared::Ared;
 pub use bare::Bare;
 pub use blue::Blue;
@@ -79,12 +82,14 @@ pub use config::{
     Domain, Explanation, FlowState, Host, Origin, Parameter, ParameterError, QdiscConfig, Resolved, Value,
 };
 pub use counters::{Count, Counters, Reason};
+pub use csfq::Csfq;
 pub use droptail::DropTail;
 pub use drr::Drr;
 pub use dualpi2::DualPi2;
 pub use fair::FairQueue;
 pub use fq_codel::FqCodel;
 pub use fq_pie::FqPie;
+pub use fred::Fred;
 pub use ideal::ideal_shares;
 pub use kinds::{AnyQdisc, Kind};
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
@@ -96,6 +101,7 @@ pub use sfb::Sfb;
 pub use sfq::Sfq;
 pub use sfq_red::SfqRed;
 pub use sfred::Sfred;
+pub use sred::Sred;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 
 /// A queue discipline: what the link asks, whatever the algorithm.

@@ -275,7 +275,7 @@ pub(crate) fn carry_out<P: Packet>(
 }
 
 /// `base` to the `exponent` by repeated squaring: any idle time costs at most 64 steps and cannot overflow.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
+pub(crate) fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
         if exponent & 1 == 1 {

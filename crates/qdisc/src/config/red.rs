@@ -21,7 +21,7 @@ pub(crate) enum Era {
 
 /// RED's thresholds, as sizes of the same unit.
 #[derive(Clone, Copy)]
-struct Thresholds {
+pub(crate) struct Thresholds {
     min: Size,
     max: Size,
 }
@@ -133,7 +133,7 @@ impl Resolver<'_> {
         };
         let rule = if given_max.is_some() { Origin::Derived("max / 3, as ns-2") } else { rule };
         let min = self.take("min", rule, derived)?;
-        let max = self.take("max", Origin::Derived("3 min, as ns-2"), triple(min))?;
+        let max = self.take("max", Origin::Derived("3 min, as ns-2"), times(min, 3))?;
         ordered(min, max)
     }
 
@@ -202,7 +202,7 @@ impl Resolver<'_> {
     }
 
     /// Warns of thresholds that do little good.
-    fn judge(&mut self, limit: Size, Thresholds { min, max }: Thresholds, avpkt: Bytes, gentle: bool) {
+    pub(crate) fn judge(&mut self, limit: Size, Thresholds { min, max }: Thresholds, avpkt: Bytes, gentle: bool) {
         if number(max) < 2.0 * number(min) {
             self.warn(format!("max {max} is below twice min {min}: the average cannot settle between them"));
         }
@@ -217,7 +217,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn say_average(&mut self, weight: f64, avpkt: Bytes, bandwidth: Rate) {
+    pub(crate) fn say_average(&mut self, weight: f64, avpkt: Bytes, bandwidth: Rate) {
         if weight < 1.0 {
             let packets = -1.0 / libm::log1p(-weight);
             let time = packets * bandwidth.transmission(avpkt.get()).as_secs();
@@ -227,7 +227,7 @@ impl Resolver<'_> {
 }
 
 /// `min` and `max` if they can be thresholds.
-fn ordered(min: Size, max: Size) -> Result<Thresholds, ParameterError> {
+pub(crate) fn ordered(min: Size, max: Size) -> Result<Thresholds, ParameterError> {
     if !same_unit(min, max) {
         let message = format!("it is {max} and min is {min}: both must be packets or both bytes");
         return Err(ParameterError::new("max", message));
@@ -279,33 +279,33 @@ fn count(size: Size) -> u64 {
 }
 
 /// The same as a float: sizes stay below 2^53.
-fn number(size: Size) -> f64 {
+pub(crate) fn number(size: Size) -> f64 {
     count(size) as f64
 }
 
 /// Whether both count the same thing.
-const fn same_unit(a: Size, b: Size) -> bool {
+pub(crate) const fn same_unit(a: Size, b: Size) -> bool {
     matches!((a, b), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)))
 }
 
 /// The `divisor`-th part of `size`.
-fn part(size: Size, divisor: u32) -> Size {
+pub(crate) fn part(size: Size, divisor: u32) -> Size {
     match size {
         Size::Packets(packets) => Size::Packets(Packets::new(packets.get() / divisor)),
         Size::Bytes(bytes) => Size::Bytes(Bytes::new(bytes.get() / u64::from(divisor))),
     }
 }
 
-/// Three times `size`.
-fn triple(size: Size) -> Size {
+/// `factor` times `size`.
+pub(crate) fn times(size: Size, factor: u32) -> Size {
     match size {
-        Size::Packets(packets) => Size::Packets(Packets::new(3 * packets.get())),
-        Size::Bytes(bytes) => Size::Bytes(Bytes::new(3 * bytes.get())),
+        Size::Packets(packets) => Size::Packets(Packets::new(packets.get().saturating_mul(factor))),
+        Size::Bytes(bytes) => Size::Bytes(Bytes::new(bytes.get().saturating_mul(u64::from(factor)))),
     }
 }
 
 /// `size`, but not less than `least` mean packets.
-fn at_least(size: Size, least: u32, avpkt: Bytes) -> Size {
+pub(crate) fn at_least(size: Size, least: u32, avpkt: Bytes) -> Size {
     match size {
         Size::Packets(packets) => Size::Packets(packets.max(Packets::new(least))),
         Size::Bytes(bytes) => Size::Bytes(bytes.max(Bytes::new(u64::from(least) * avpkt.get()))),

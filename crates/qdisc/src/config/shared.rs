@@ -91,11 +91,9 @@ pub(crate) const HARDDROP: Parameter =
     parameter("harddrop", Domain::Switch, "false", "a forced signal drops even what could be marked")
         .elsewhere(&["UseHardDrop"]);
 
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 pub(crate) const TARGET: Parameter =
     parameter("target", Domain::Duration, "5ms, RFC 8289", "delay that packets may stand in the queue for long")
         .elsewhere(&["target_", "Target", "delay_ref", "QueueDelayReference", "qdelay_ref"]);
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 pub(crate) const INTERVAL: Parameter = parameter(
     "interval",
     Domain::Duration,
@@ -103,11 +101,9 @@ pub(crate) const INTERVAL: Parameter = parameter(
     "how long the delay may be above `target` before a drop",
 )
 .elsewhere(&["interval_", "Interval"]);
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 pub(crate) const QUANTUM: Parameter =
     parameter("quantum", Domain::Bytes, "1514b, an Ethernet frame", "bytes that a flow may send when its turn comes")
         .elsewhere(&["quantum_", "Quantum"]);
-#[allow(dead_code, reason = "the disciplines that use it come next")]
 pub(crate) const FLOWS: Parameter = parameter(
     "flows",
     Domain::Count { min: 1, max: 65_536, infinite: false },

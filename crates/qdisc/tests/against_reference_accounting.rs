@@ -1,0 +1,299 @@
+//! The disciplines that account for flows over one FIFO against their slow references, decision by decision, under
+//! random scripts.
+
+#[path = "reference/afd.rs"]
+mod afd;
+#[path = "reference/csfq.rs"]
+mod csfq;
+#[path = "reference/fred.rs"]
+mod fred;
+#[path = "reference/line.rs"]
+mod line;
+#[path = "reference/sred.rs"]
+mod sred;
+
+use fairlane_qdisc::{
+    AnyQdisc, Bytes, Duration, Fate, Host, Kind, Packets, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Size,
+    Time,
+};
+use line::{Event, Slow};
+use proptest::prelude::*;
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Diary(Vec<Event>);
+
+impl Fate<SimplePacket> for Diary {
+    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
+        self.0.push(Event::Dropped(packet.id, reason));
+    }
+    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
+        assert!(packet.marked);
+        self.0.push(Event::Marked(packet.id, reason));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// So many packets of a flow, with so much time after each.
+    Arrive {
+        flow: u64,
+        bytes: u32,
+        ecn: bool,
+        packets: u32,
+        gap: u64,
+        label: u64,
+    },
+    /// The link asks so often.
+    Leave(u32),
+    Wait(Duration),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flow = prop_oneof![3 => Just(0_u64), 3 => 1_u64..6, 1 => 6_u64..40];
+    let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1000, 1500, 9000]);
+    let gap = prop_oneof![Just(0_u64), 1_u64..4_000_000];
+    // CSFQ's, in bit/s; mostly none.
+    let label = prop_oneof![4 => Just(0_u64), 1 => 1_u64..3_000_000];
+    prop_oneof![
+        10 => (flow, bytes, any::<bool>(), 1_u32..6, gap, label)
+            .prop_map(|(flow, bytes, ecn, packets, gap, label)| Step::Arrive { flow, bytes, ecn, packets, gap, label }),
+        6 => (1_u32..8).prop_map(Step::Leave),
+        4 => (1_u64..60_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
+        // A tenth of a second to half a minute.
+        1 => (100_u64..30_000).prop_map(|millis| Step::Wait(Duration::from_millis(millis))),
+    ]
+}
+
+fn script() -> impl Strategy<Value = Vec<Step>> {
+    // Now and then half a day passes.
+    let long = prop::collection::vec((0.0_f64..1.0, 1_u64..43_200), 0..2);
+    (prop::collection::vec(step(), 0..300), long).prop_map(|(mut steps, long)| {
+        for (at, secs) in long {
+            let at = (at * steps.len() as f64) as usize;
+            steps.insert(at, Step::Wait(Duration::from_millis(1000 * secs)));
+        }
+        steps
+    })
+}
+
+/// 1 Mbit/s.
+const RATE: Rate = Rate::from_bits_per_second(1_000_000);
+
+/// `kind` with `given`.
+fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscConfig, TestCaseError> {
+    given
+        .iter()
+        .try_fold(QdiscConfig::new(kind), |config, (key, text)| config.with(key, text.as_str()))
+        .map_err(|error| TestCaseError::fail(error.to_string()))
+}
+
+/// Whether the discipline says and does what the reference does, all along `script`.
+fn agree(
+    kind: Kind,
+    given: &[(&str, String)],
+    number: u64,
+    slow: impl FnOnce(Seed) -> Box<dyn Slow>,
+    script: Vec<Step>,
+) -> Result<(), TestCaseError> {
+    let host = Host { rate: RATE, seed: Seed::new(number) };
+    let mut queue: AnyQdisc<SimplePacket> =
+        configure(kind, given)?.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut slow = slow(host.seed);
+    let mut diary = Diary::default();
+    let mut now = Time::ZERO;
+    let mut id = 0;
+    for step in script {
+        match step {
+            Step::Arrive { flow, bytes, ecn, packets, gap, label } => {
+                for _ in 0..packets {
+                    let packet = SimplePacket::new(flow, bytes).with_id(id).with_label(label);
+                    let packet = SimplePacket { ecn_capable: ecn, ..packet };
+                    id += 1;
+                    queue.enqueue(now, packet, &mut diary);
+                    slow.enqueue(now, packet);
+                    now += Duration::from_nanos(gap);
+                    same(&queue, &diary, slow.as_ref())?;
+                }
+            }
+            Step::Leave(packets) => {
+                for _ in 0..packets {
+                    let packet = queue.dequeue(now, &mut diary);
+                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id, packet.label)));
+                    slow.dequeue(now);
+                    now += RATE.transmission(1000);
+                    same(&queue, &diary, slow.as_ref())?;
+                }
+            }
+            Step::Wait(time) => now += time,
+        }
+    }
+    check_books(&queue, &diary)
+}
+
+fn same(queue: &AnyQdisc<SimplePacket>, diary: &Diary, slow: &dyn Slow) -> Result<(), TestCaseError> {
+    prop_assert_eq!(diary.0.last(), slow.line().events.last());
+    prop_assert_eq!(diary.0.len(), slow.line().events.len());
+    prop_assert_eq!(queue.packets(), slow.line().queue.len());
+    prop_assert_eq!(queue.bytes(), slow.line().bytes());
+    if let (Some(fast), Some(slow)) = (queue.average(), slow.average()) {
+        prop_assert!((fast - slow).abs() <= 1e-9 * slow.abs(), "{} {}", fast, slow);
+    }
+    Ok(())
+}
+
+/// arrived = departed + dropped + backlog, and each reason as the diary has it.
+fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
+    let counters = queue.counters();
+    let dropped = counters.dropped_total();
+    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
+    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
+    for reason in Reason::ALL {
+        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
+        let marks = diary.0.iter().filter(|event| matches!(event, Event::Marked(_, r) if *r == reason)).count();
+        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
+        prop_assert_eq!(counters.marked(reason).packets, marks as u64);
+    }
+    Ok(())
+}
+
+/// A limit: a few packets or kilobytes, now and then none.
+fn limit() -> impl Strategy<Value = Size> {
+    prop_oneof![
+        (0_u32..60).prop_map(|packets| Size::Packets(Packets::new(packets))),
+        (0_u64..60).prop_map(|kilobytes| Size::Bytes(Bytes::new(1000 * kilobytes))),
+    ]
+}
+
+fn text(key: &'static str, value: impl ToString + Copy) -> (&'static str, String) {
+    (key, value.to_string())
+}
+
+fn sred() -> impl Strategy<Value = sred::Settings> {
+    let numbers = (
+        prop::sample::select(vec![0.15, 0.6, 1.0]),
+        1_usize..30,
+        prop::sample::select(vec![0.25, 0.7, 1.0]),
+        prop::sample::select(vec![0.001, 0.03, 0.4, 1.0]),
+    );
+    (limit(), numbers, any::<bool>(), any::<bool>()).prop_map(|(limit, (p_max, m, overwrite, alpha), full, ecn)| {
+        sred::Settings { limit, p_max, m, overwrite, alpha, full, ecn }
+    })
+}
+
+/// Thresholds in packets or kilobytes, as text, and what they are in the average's unit.
+fn size(count: u32, in_bytes: bool) -> (String, f64) {
+    let text = if in_bytes { format!("{count}kb") } else { format!("{count}p") };
+    (text, f64::from(count) * if in_bytes { 1000.0 } else { 1.0 })
+}
+
+fn fred() -> impl Strategy<Value = (fred::Settings, Vec<(&'static str, String)>)> {
+    let thresholds = (1_u32..12, 0_u32..20, 0_u32..6, any::<bool>());
+    let numbers = (prop::sample::select(vec![0.02, 0.3, 1.0]), prop::sample::select(vec![0.002, 0.2, 0.7, 1.0]));
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    (limit(), thresholds, numbers, switches).prop_map(
+        |(limit, (least, width, minq, in_bytes), (max_p, w), (many_flows, byte_drop, ecn))| {
+            let (min_text, min) = size(least, in_bytes);
+            let (max_text, max) = size(least + width, in_bytes);
+            let (minq_text, minq) = size(minq, in_bytes);
+            let slot = RATE.transmission(1000);
+            let given = vec![
+                text("limit", limit),
+                ("min", min_text),
+                ("max", max_text),
+                ("minq", minq_text),
+                text("probability", max_p),
+                text("weight", w),
+                text("many_flows", many_flows),
+                text("byte_drop", byte_drop),
+                text("ecn", ecn),
+            ];
+            (fred::Settings { limit, min, max, minq, in_bytes, max_p, w, many_flows, byte_drop, ecn, slot }, given)
+        },
+    )
+}
+
+fn afd() -> impl Strategy<Value = afd::Settings> {
+    let interval = prop::sample::select(vec![1_000_000_u64, 6_250_000, 300_000_000]).prop_map(Duration::from_nanos);
+    let numbers = (1_usize..40, 1_u32..4, 1_u32..20);
+    (limit(), numbers, interval).prop_map(|(limit, (b, s, q_target), interval)| afd::Settings {
+        limit,
+        b,
+        s,
+        q_target: f64::from(q_target),
+        interval,
+    })
+}
+
+fn csfq() -> impl Strategy<Value = csfq::Settings> {
+    let times = (1_u64..400, 1_u64..400, 1_u64..400);
+    (limit(), times, any::<bool>(), 1_usize..12, prop::option::of(1_u32..8)).prop_map(
+        |(limit, (k, k_alpha, k_c), edge, table_size, part)| {
+            let threshold = match (limit, part) {
+                (_, None) => 0.0,
+                (Size::Packets(limit), Some(part)) => f64::from(limit.get() / part),
+                (Size::Bytes(limit), Some(part)) => (limit.get() / u64::from(part)) as f64,
+            };
+            let [k, k_alpha, k_c] = [k, k_alpha, k_c].map(Duration::from_millis);
+            csfq::Settings { limit, c: 1e6, k, k_alpha, k_c, edge, table_size, threshold }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Would catch any decision that differs from the definition: who is compared and overwritten, the frequency, the
+    /// bands of the queue, both variants.
+    #[test]
+    fn sred_decides_as_the_reference(s in sred(), script in script(), number in any::<u64>()) {
+        let given = [
+            text("limit", s.limit),
+            text("probability", s.p_max),
+            text("zombies", s.m),
+            text("overwrite", s.overwrite),
+            text("weight", s.alpha),
+            text("variant", if s.full { "full" } else { "simple" }),
+            text("ecn", s.ecn),
+        ];
+        agree(Kind::Sred, &given, number, |seed| Box::new(sred::Sred::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: who is struck, spared or tried, the strikes' end, when
+    /// the average is taken and over which flows it is shared.
+    #[test]
+    fn fred_decides_as_the_reference((s, given) in fred(), script in script(), number in any::<u64>()) {
+        agree(Kind::Fred, &given, number, |seed| Box::new(fred::Fred::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: what is sampled and evicted, the counts, the
+    /// controller's law and when it runs.
+    #[test]
+    fn afd_decides_as_the_reference(s in afd(), script in script(), number in any::<u64>()) {
+        let given = [
+            text("limit", s.limit),
+            text("shadow", s.b),
+            text("sample", s.s),
+            ("target_queue", format!("{}p", s.q_target)),
+            text("interval", s.interval),
+        ];
+        agree(Kind::Afd, &given, number, |seed| Box::new(afd::Afd::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: the rates, who is known at the edge, when and how the
+    /// fair rate moves, what is labelled anew.
+    #[test]
+    fn csfq_decides_as_the_reference(s in csfq(), script in script(), number in any::<u64>()) {
+        let unit = if matches!(s.limit, Size::Packets(_)) { "p" } else { "b" };
+        let given = [
+            text("limit", s.limit),
+            text("edge", s.edge),
+            text("table_size", s.table_size),
+            text("k", s.k),
+            text("k_alpha", s.k_alpha),
+            text("k_c", s.k_c),
+            ("threshold", format!("{}{unit}", s.threshold)),
+        ];
+        agree(Kind::Csfq, &given, number, |seed| Box::new(csfq::Csfq::new(s, seed)), script)?;
+    }
+}

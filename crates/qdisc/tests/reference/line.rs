@@ -1,0 +1,77 @@
+//! The line of packets under the slow references, and what they tell: a plain list, straight from the definitions.
+
+use fairlane_qdisc::{Reason, SimplePacket, Size, Time};
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It was dropped.
+    Dropped(u64, Reason),
+    /// It was marked and queued.
+    Marked(u64, Reason),
+    /// It left for the link, with this label.
+    Departed(u64, u64),
+}
+
+/// A slow reference.
+pub(crate) trait Slow {
+    fn enqueue(&mut self, now: Time, p: SimplePacket);
+    fn dequeue(&mut self, now: Time);
+    fn line(&self) -> &Line;
+    /// The average queue that it steers by.
+    fn average(&self) -> Option<f64> {
+        None
+    }
+}
+
+pub(crate) struct Line {
+    pub(crate) limit: Size,
+    pub(crate) queue: Vec<SimplePacket>,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Line {
+    pub(crate) fn new(limit: Size) -> Self {
+        Self { limit, queue: Vec::new(), events: Vec::new() }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.queue.iter().map(|p| u64::from(p.bytes)).sum()
+    }
+
+    /// What is queued, in the unit of the limit; and the limit.
+    pub(crate) fn fill(&self) -> (f64, f64) {
+        match self.limit {
+            Size::Packets(limit) => (self.queue.len() as f64, f64::from(limit.get())),
+            Size::Bytes(limit) => (self.bytes() as f64, limit.get() as f64),
+        }
+    }
+
+    pub(crate) fn drop(&mut self, p: SimplePacket, reason: Reason) {
+        self.events.push(Event::Dropped(p.id, reason));
+    }
+
+    /// The hard limit is tested last. Whether `p` was queued.
+    pub(crate) fn admit(&mut self, p: SimplePacket, mark: Option<Reason>) -> bool {
+        let size = if matches!(self.limit, Size::Packets(_)) { 1.0 } else { f64::from(p.bytes) };
+        let (queued, limit) = self.fill();
+        if queued + size > limit {
+            self.drop(p, Reason::Limit);
+            return false;
+        }
+        if let Some(reason) = mark {
+            self.events.push(Event::Marked(p.id, reason));
+        }
+        self.queue.push(p);
+        true
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<SimplePacket> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let p = self.queue.remove(0);
+        self.events.push(Event::Departed(p.id, p.label));
+        Some(p)
+    }
+}
