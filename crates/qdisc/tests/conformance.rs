@@ -13,6 +13,15 @@ mod file;
 #[path = "conformance/slow.rs"]
 mod slow;
 
+#[path = "reference"]
+#[allow(dead_code, reason = "the references can do more than the vectors ask")]
+mod accounting_references {
+    pub(crate) mod afd;
+    pub(crate) mod csfq;
+    pub(crate) mod fred;
+    pub(crate) mod line;
+    pub(crate) mod sred;
+}
 #[allow(dead_code, reason = "the references can do more than the vectors ask")]
 mod reference;
 #[path = "reference"]
@@ -39,6 +48,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use accounting_references::line;
 use fairlane_qdisc::{Kind, Seed};
 use reference::Event;
 

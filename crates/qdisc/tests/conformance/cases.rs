@@ -29,7 +29,7 @@ const ALL: [(&str, &str); 12] = [
     ("weighted", "true"),
     ("quantum", "500b"),
     ("memory", "2"),
-    ("shares", "0.5,0.1,0.4"),
+    ("shares", "0.3,0.1,0.4"),
     ("prio", "2,1,1"),
     ("maxburst", "2p"),
 ];
@@ -40,7 +40,9 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
         "bare" => &[("limit", "32kb"), ("weighted", "")],
         "chokew" => &[("threshold", "2p"), ("increment", "0.2"), ("decrement", "0.1")],
         "choker" => &[("threshold", "2p"), ("increment", "0.2"), ("decrement", "0.1"), ("band", "4p")],
-        "cbq" => &[("bounded", "1")],
+        "cbq" => &[("bounded", "0,1")],
+        "sred" => &[("zombies", "20")],
+        "afd" => &[("shadow", "20"), ("sample", "2"), ("target_queue", "4p")],
         "blue" => &[("increment", "0.1"), ("decrement", "0.02"), ("freeze", "50ms"), ("jitter", "true")],
         "sfb" => &[
             ("levels", "2"),

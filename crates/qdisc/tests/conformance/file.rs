@@ -1,5 +1,6 @@
 //! A vector as a file: JSON Lines, one header and one line for each operation. `conformance/README.md` describes it.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use fairlane_qdisc::{AnyQdisc, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time, Value};
@@ -21,6 +22,8 @@ pub(crate) struct After {
     pub(crate) average: Option<f64>,
     /// Only after a dequeue that gave nothing although packets wait.
     pub(crate) ready_at: Option<Time>,
+    /// What the packet that left was labelled with meanwhile.
+    pub(crate) label: Option<u64>,
 }
 
 impl After {
@@ -50,25 +53,30 @@ impl Fate<SimplePacket> for Diary {
 
 /// What the library makes of `operations`.
 pub(crate) fn replay(mut queue: AnyQdisc<SimplePacket>, operations: &[Operation]) -> Vec<After> {
+    let mut labels = HashMap::new();
     let mut step = |operation: &Operation| {
         let mut diary = Diary::default();
-        let held = match *operation {
+        let (mut held, mut label) = (false, None);
+        match *operation {
             Operation::Enqueue(at, packet) => {
+                labels.insert(packet.id, packet.label);
                 queue.enqueue(at, packet, &mut diary);
-                false
             }
             Operation::Dequeue(at) => {
                 let packet = queue.dequeue(at, &mut diary);
                 diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
-                packet.is_none() && queue.packets() > 0
+                held = packet.is_none() && queue.packets() > 0;
+                label =
+                    packet.filter(|packet| labels.get(&packet.id) != Some(&packet.label)).map(|packet| packet.label);
             }
-        };
+        }
         After {
             events: diary.0,
             packets: queue.packets() as u64,
             bytes: queue.bytes(),
             average: queue.average(),
             ready_at: queue.ready_at().filter(|_| held),
+            label,
         }
     };
     operations.iter().map(&mut step).collect()
@@ -87,7 +95,8 @@ pub(crate) fn expected(case: &Case, library: &[After], operations: &[Operation])
         let events = events.split_off(seen.min(events.len()));
         seen += events.len();
         // What follows from the events is not asked of the reference again.
-        After { events, average: slow.average(), ..fast.clone() }
+        let label = fast.label.map(|label| slow.label().unwrap_or(label));
+        After { events, average: slow.average(), label, ..fast.clone() }
     };
     (operations.iter().zip(library).map(&mut step).collect(), "reference")
 }
@@ -147,6 +156,9 @@ fn write_after(after: &After) -> String {
         format!("\"fates\": [{}], \"packets\": {}, \"queued\": {}", fates.join(", "), after.packets, after.bytes);
     if let Some(average) = after.average {
         text += &format!(", \"average\": {average:?}");
+    }
+    if let Some(label) = after.label {
+        text += &format!(", \"label\": {label}");
     }
     if let Some(ready) = after.ready_at {
         text += &format!(", \"ready_at\": {}", ready.as_nanos());
@@ -220,6 +232,7 @@ fn read_after(line: &Json) -> Result<After, Error> {
         bytes: number(&line["queued"])?,
         average: line["average"].as_f64(),
         ready_at: line["ready_at"].as_u64().map(Time::from_nanos),
+        label: line["label"].as_u64().filter(|_| line["op"] == "dequeue"),
     })
 }
 

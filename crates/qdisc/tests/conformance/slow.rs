@@ -1,8 +1,9 @@
 //! The slow references behind one interface, each told what its case tells the discipline.
 
-use fairlane_qdisc::{Duration, Host, SimplePacket, Time};
+use fairlane_qdisc::{Duration, Host, Packets, SimplePacket, Size, Time};
 
 use crate::Event;
+use crate::accounting_references::{afd, csfq, fred, line, sred};
 use crate::adaptive;
 use crate::fair_references::{cbq, drr, fair};
 use crate::other_references::delay::{self, Limit};
@@ -16,6 +17,10 @@ pub(crate) trait Slow {
     /// All that happened so far.
     fn events(&self) -> Vec<Event>;
     fn average(&self) -> Option<f64> {
+        None
+    }
+    /// The label that the last packet left with, where it says that.
+    fn label(&self) -> Option<u64> {
         None
     }
 }
@@ -102,6 +107,35 @@ impl Slow for bare::Reference {
     }
     fn average(&self) -> Option<f64> {
         Some(self.avgq)
+    }
+}
+
+/// One of those that account for flows over one FIFO.
+struct Accounting(Box<dyn line::Slow>);
+
+impl Slow for Accounting {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket) {
+        self.0.enqueue(now, packet);
+    }
+    fn dequeue(&mut self, now: Time) {
+        self.0.dequeue(now);
+    }
+    fn events(&self) -> Vec<Event> {
+        let event = |event: &line::Event| match *event {
+            line::Event::Dropped(id, reason) => Event::Dropped(id, reason),
+            line::Event::Marked(id, reason) => Event::Marked(id, reason),
+            line::Event::Departed(id, _) => Event::Departed(id),
+        };
+        self.0.line().events.iter().map(event).collect()
+    }
+    fn average(&self) -> Option<f64> {
+        self.0.average()
+    }
+    fn label(&self) -> Option<u64> {
+        match self.0.line().events.last() {
+            Some(line::Event::Departed(_, label)) => Some(*label),
+            _ => None,
+        }
     }
 }
 
@@ -195,7 +229,8 @@ const PI2: pi2::Settings = pi2::Settings {
 /// The reference of the case `name`; nothing where there is none here yet.
 pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
     let first = red_family(name, host).or_else(|| fair_queueing(name, host));
-    first.or_else(|| delays(name, host)).or_else(|| adaptive::reference(name, host))
+    let second = first.or_else(|| delays(name, host)).or_else(|| accounting(name, host));
+    second.or_else(|| adaptive::reference(name, host))
 }
 
 fn red_family(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
@@ -246,9 +281,9 @@ fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
             return Some(Box::new(cbq::Reference::new(cbq::Settings {
                 limit: LIMIT,
                 limit_in_bytes: false,
-                shares: vec![0.5, 0.1, 0.4],
+                shares: vec![0.3, 0.1, 0.4],
                 prio: vec![2, 1, 1],
-                bounded: vec![false, true, false],
+                bounded: vec![true, true, false],
                 maxburst: 2,
                 extradelay: 0.0,
                 rate: rate as f64,
@@ -338,4 +373,53 @@ fn delays(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         }
         _ => return None,
     })
+}
+
+fn accounting(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
+    let limit = Size::Packets(Packets::new(LIMIT as u32));
+    let seed = host.seed;
+    let slow: Box<dyn line::Slow> = match name {
+        "sred" => {
+            let (p_max, m, overwrite, alpha) = (0.2, 20, 0.25, 0.2);
+            Box::new(sred::Sred::new(
+                sred::Settings { limit, p_max, m, overwrite, alpha, full: false, ecn: true },
+                seed,
+            ))
+        }
+        "fred" => {
+            let settings = fred::Settings {
+                limit,
+                min: 3.0,
+                max: 9.0,
+                minq: 4.0,
+                in_bytes: false,
+                max_p: 0.2,
+                w: 0.2,
+                many_flows: false,
+                byte_drop: false,
+                ecn: true,
+                slot: host.rate.transmission(1000),
+            };
+            Box::new(fred::Fred::new(settings, seed))
+        }
+        "afd" => {
+            let interval = Duration::from_nanos(6_250_000);
+            Box::new(afd::Afd::new(afd::Settings { limit, b: 20, s: 2, q_target: 4.0, interval }, seed))
+        }
+        "csfq" => {
+            let settings = csfq::Settings {
+                limit,
+                c: host.rate.bits_per_second() as f64,
+                k: millis(100),
+                k_alpha: millis(200),
+                k_c: millis(100),
+                edge: true,
+                table_size: 16_384,
+                threshold: 6.0,
+            };
+            Box::new(csfq::Csfq::new(settings, seed))
+        }
+        _ => return None,
+    };
+    Some(Box::new(Accounting(slow)))
 }
