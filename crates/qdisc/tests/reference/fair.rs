@@ -2,8 +2,8 @@
 
 use fairlane_qdisc::{Reason, SimplePacket, Time};
 
+use super::drr::{bytes, weight};
 use crate::Event;
-use crate::drr::{bytes, weight};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Law {
