@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 6] = ["blue", "sfb", "sfred", "sfq", "sfq-red", "red-penalty-box"];
+const PLANNED: [&str; 5] = ["blue", "sfb", "sfred", "sfq", "sfq-red"];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
 const LIMIT: &str = "1000p";
