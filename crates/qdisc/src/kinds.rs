@@ -6,7 +6,7 @@ use crate::config::{About, ParameterError, Resolver, kinds};
 use crate::{Counters, Fate, Packet, Qdisc, Seed, Time};
 use crate::{
     afd, ared, bare, blue, cake, cbq, choke, cobalt, codel, csfq, droptail, drr, dualpi2, fair, fq_codel, fq_pie, fred,
-    pi2, pie, red, red_pd, sfb, sfq, sfq_red, sfred, sred,
+    penalty_box, pi2, pie, red, red_pd, sfb, sfq, sfq_red, sfred, sred,
 };
 
 kinds! {
@@ -42,6 +42,8 @@ kinds! {
         Afd(afd::Afd<P>),
         /// Core-Stateless Fair Queueing.
         Csfq(csfq::Csfq<P>),
+        /// RED with a penalty box.
+        PenaltyBox(Box<penalty_box::PenaltyBox<P>>),
         /// RED with Preferential Dropping.
         RedPd(Box<red_pd::RedPd<P>>),
 
@@ -130,6 +132,8 @@ kinds! {
         Afd: afd::ABOUT, afd::resolve => Afd(afd::Afd::new),
         /// Core-Stateless Fair Queueing.
         Csfq: csfq::ABOUT, csfq::resolve => Csfq(csfq::Csfq::new),
+        /// RED with a penalty box.
+        RedPenaltyBox: penalty_box::ABOUT, penalty_box::resolve => PenaltyBox(penalty_box::PenaltyBox::new),
         /// RED with Preferential Dropping.
         RedPd: red_pd::ABOUT, red_pd::resolve => RedPd(red_pd::RedPd::new),
 

@@ -265,3 +265,34 @@ fn red_pd_takes_from_the_greedy() -> Outcome {
     assert!(greedy * 4 > filtered.len() * 3, "{greedy} of {}", filtered.len());
     Ok(())
 }
+
+/// SPEC 7.1: a flow at twice the link's rate is held at the box's rate, for as long as it goes on, and the others get what
+/// they send; when it has stopped it is let out.
+#[test]
+fn the_penalty_box_holds_a_flood_at_its_rate() -> Outcome {
+    let mut rates = vec![0.8; 8];
+    rates.push(2.0 * LINK);
+    let given = [&RED[..], &[("penalty_rate", "400kbit")]].concat();
+    let mut bench = Bench::new(build(Kind::RedPenaltyBox, &given)?, &rates);
+    let goodputs = bench.goodputs(10.0, 60.0);
+    assert!((goodputs[8] / 0.4 - 1.0).abs() < 0.05, "{goodputs:?}");
+    assert!(goodputs[..8].iter().all(|goodput| (goodput / 0.8 - 1.0).abs() < 0.02), "{goodputs:?}");
+    assert!(bench.drops.0.iter().all(|(flow, reason)| *flow == 8 && *reason == Reason::RatePenalty));
+    // It falls silent for three periods of 5 s, and comes back with what it may send.
+    bench.flows[8] = (bench.now + Duration::from_secs(16.0), 1.0);
+    let goodputs = bench.goodputs(20.0, 10.0);
+    assert!((goodputs[8] / 1.0 - 1.0).abs() < 0.02, "{goodputs:?}");
+    Ok(())
+}
+
+/// SPEC 7.1, S003's criticism: a log shows the heaviest flow. Once that is boxed there are no drops that would show the next.
+#[test]
+fn the_penalty_box_catches_only_the_heaviest() -> Outcome {
+    let mut bench = Bench::new(build(Kind::RedPenaltyBox, &RED)?, &[8.0, 5.0, 1.0, 1.0]);
+    bench.goodputs(5.0, 60.0);
+    let boxed: Vec<u64> =
+        bench.drops.0.iter().filter(|(_, reason)| *reason == Reason::RatePenalty).map(|(flow, _)| *flow).collect();
+    assert!(boxed.len() > 50_000);
+    assert!(boxed.iter().all(|flow| *flow == 0));
+    Ok(())
+}

@@ -9,6 +9,8 @@ mod csfq;
 mod fred;
 #[path = "reference/line.rs"]
 mod line;
+#[path = "reference/penalty_box.rs"]
+mod penalty_box;
 #[path = "reference/red.rs"]
 mod red;
 #[path = "reference/red_pd.rs"]
@@ -70,8 +72,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn script() -> impl Strategy<Value = Vec<Step>> {
-    // Now and then half a day passes.
-    let long = prop::collection::vec((0.0_f64..1.0, 1_u64..43_200), 0..2);
+    // Now and then up to two hours pass.
+    let long = prop::collection::vec((0.0_f64..1.0, 1_u64..7200), 0..2);
     (prop::collection::vec(step(), 0..300), long).prop_map(|(mut steps, long)| {
         for (at, secs) in long {
             let at = (at * steps.len() as f64) as usize;
@@ -341,5 +343,37 @@ proptest! {
         given.extend([text("limit", limit), ("rtt", format!("{rtt}ms"))]);
         let r = rtt as f64 / 1000.0;
         agree(Kind::RedPd, &given, number, |seed| Box::new(red_pd::RedPd::new(limit, s, r, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the definition: when a period ends, who is judged by what, who is
+    /// boxed and let out, and what the box lets through.
+    #[test]
+    fn the_penalty_box_decides_as_the_reference(
+        limit in limit(),
+        (red, mut given) in red(),
+        (history, period, rtt) in (1_usize..30, 50_u64..3000, prop::sample::select(vec![1_u64, 20, 100])),
+        (mtu, rate, burst) in (prop::sample::select(vec![40_u32, 300, 1500]), 1_u32..300, 0_u32..10),
+        script in script(),
+        number in any::<u64>(),
+    ) {
+        given.extend([
+            text("limit", limit),
+            text("history", history),
+            ("interval", format!("{period}ms")),
+            ("rtt", format!("{rtt}ms")),
+            ("mtu", format!("{mtu}b")),
+            ("penalty_rate", format!("{rate}kbit")),
+            ("penalty_burst", format!("{burst}p")),
+        ]);
+        let s = penalty_box::Settings {
+            history,
+            period: Duration::from_millis(period),
+            r: rtt as f64 / 1000.0,
+            b: f64::from(mtu),
+            box_rate: f64::from(rate) * 125.0,
+            burst: f64::from(burst) * 1000.0,
+        };
+        let slow = |seed| -> Box<dyn Slow> { Box::new(penalty_box::PenaltyBox::new(limit, s, red, seed)) };
+        agree(Kind::RedPenaltyBox, &given, number, slow, script)?;
     }
 }

@@ -5,9 +5,6 @@ use fairlane_qdisc::{Kind, ParameterError, QdiscConfig, Rate};
 use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
-/// Disciplines that have a name and will come.
-const PLANNED: [&str; 1] = ["red-penalty-box"];
-
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
 const LIMIT: &str = "1000p";
 
@@ -44,7 +41,7 @@ fn config(table: &Reader<'_>) -> Result<QdiscConfig, ScenarioError> {
 
 fn kind(field: &Field<'_>) -> Result<Kind, ScenarioError> {
     let choices = Kind::ALL.map(|kind| (kind.name(), kind));
-    field.choice("queue discipline", &choices, &PLANNED)
+    field.choice("queue discipline", &choices, &[])
 }
 
 /// Sets the parameters of `table` that the command line has given, or the file's.
