@@ -41,8 +41,11 @@ fn bench(c: &mut Criterion, name: &str, kind: Kind, given: &[(&str, &str)]) -> R
     Ok(())
 }
 
+/// A name, and the kind with its parameters.
+type Case<'a> = (&'a str, Kind, &'a [(&'a str, &'a str)]);
+
 fn delay(c: &mut Criterion) {
-    let cases: [(&str, Kind, &[(&str, &str)]); 10] = [
+    let cases: [Case; 10] = [
         ("droptail", Kind::DropTail, &[("limit", "1000p")]),
         ("codel", Kind::Codel, &[]),
         ("pie", Kind::Pie, &[]),

@@ -317,3 +317,6 @@ impl<P: Packet> Qdisc<P> for Sfb<P> {
         self.queue.counters()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -331,3 +331,6 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         &self.counters
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -331,8 +331,9 @@ fn sfq_red_config(flows: usize, red: &reference::Settings) -> Result<QdiscConfig
     configure(Kind::SfqRed, &given)
 }
 
-fn fail(error: ParameterError) -> TestCaseError {
-    TestCaseError::fail(error.to_string())
+/// A refusal as a failure of the test.
+fn built(config: Result<QdiscConfig, ParameterError>) -> Result<QdiscConfig, TestCaseError> {
+    config.map_err(|error| TestCaseError::fail(error.to_string()))
 }
 
 proptest! {
@@ -341,26 +342,26 @@ proptest! {
     /// Would catch a change of the probability that comes too early, too late, too often or not at all.
     #[test]
     fn blue_decides_as_the_reference(s in blue_settings(), script in prop::collection::vec(step(), 0..600), number in any::<u64>()) {
-        compare(&blue_config(&s).map_err(fail)?, |seed| Box::new(blue::SlowBlue::new(s, seed)), script, number)?;
+        compare(&built(blue_config(&s))?, |seed| Box::new(blue::SlowBlue::new(s, seed)), script, number)?;
     }
 
     /// Would catch a bin that is not the flow's, a count that is not what is queued, a lesson too many or too few, a
     /// wrong order of the stages, a hash that moves too early, and packets that leave bins which they did not enter.
     #[test]
     fn bins_decide_as_the_reference(s in sfb_settings(), script in prop::collection::vec(step(), 0..400), number in any::<u64>()) {
-        compare(&sfb_config(&s).map_err(fail)?, |seed| Box::new(sfb::SlowSfb::new(s, seed)), script, number)?;
+        compare(&built(sfb_config(&s))?, |seed| Box::new(sfb::SlowSfb::new(s, seed)), script, number)?;
     }
 
     /// Would catch a turn that is lost or doubled, an allotment that is forgotten, a victim that is not of the longest
     /// queue, a packet that the moving hash loses or reorders, and ns-2's rule a packet off.
     #[test]
     fn sfq_decides_as_the_reference(s in sfq_settings(), script in prop::collection::vec(step(), 0..500), number in any::<u64>()) {
-        compare(&sfq_config(&s).map_err(fail)?, |seed| Box::new(sfq::SlowSfq::new(s, seed)), script, number)?;
+        compare(&built(sfq_config(&s))?, |seed| Box::new(sfq::SlowSfq::new(s, seed)), script, number)?;
     }
 
     /// Would catch an average that another queue disturbs, an idle time that begins late, and a turn out of order.
     #[test]
     fn sfq_with_red_decides_as_the_reference((flows, red) in sfq_red_settings(), script in prop::collection::vec(step(), 0..500), number in any::<u64>()) {
-        compare(&sfq_red_config(flows, &red).map_err(fail)?, |seed| Box::new(sfq::SlowSfqRed::new(flows, red, seed)), script, number)?;
+        compare(&built(sfq_red_config(flows, &red))?, |seed| Box::new(sfq::SlowSfqRed::new(flows, red, seed)), script, number)?;
     }
 }

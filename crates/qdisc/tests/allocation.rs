@@ -14,6 +14,10 @@ fn nothing_is_allocated_after_warm_up() -> Result<(), ParameterError> {
         let mut queue = config.build(&host)?;
         let mut chance = host.seed.stream("arrivals");
         let mut now = Time::ZERO;
+        // As full as it gets: strangers that come at once.
+        for flow in 0..5000 {
+            queue.enqueue(now, SimplePacket::new(flow, 1000), &mut ());
+        }
         let mut work = |arrivals: u32| {
             for _ in 0..arrivals {
                 // From idle to overload and back, a heavy flow and a hundred thousand others.

@@ -6,8 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 
 /// Disciplines that have a name and will come.
-const PLANNED: [&str; 11] =
-    ["blue", "sfb", "sfred", "sfq", "sfq-red", "fred", "sred", "red-penalty-box", "red-pd", "csfq", "afd"];
+const PLANNED: [&str; 2] = ["red-penalty-box", "red-pd"];
 
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
 const LIMIT: &str = "1000p";
