@@ -85,7 +85,7 @@ fn founder() -> impl Strategy<Value = (Kind, Algorithm, Vec<(&'static str, Strin
         (1_usize..4, 1_u32..6, prop::option::of(1_u64..20_000)).prop_map(move |(size, cap, age)| {
             let mut given = vec![with("table_size", &size.to_string()), with("hit_cap", &cap.to_string())];
             given.extend(age.map(|age| ("age", format!("{age}ms"))));
-            (Kind::Xchoke, Algorithm::Xchoke { size, cap, age: age.map(Duration::from_millis) }, given)
+            (Kind::Xchoke, Algorithm::Xchoke { size, cap, age: Duration::from_millis(age.unwrap_or(10_000)) }, given)
         }),
         prop::sample::select(vec![("1", 1), ("3", 3), ("infinite", u32::MAX)]).prop_map(move |(text, maxcomp)| (
             Kind::Gchoke,

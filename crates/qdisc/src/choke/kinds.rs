@@ -140,7 +140,8 @@ pub(super) const HIT_CAP: Parameter = parameter(
 )
 .elsewhere(&["n_cap"]);
 const AGE: Parameter =
-    parameter("age", Domain::Duration, "never", "hits of a flow are halved this often").elsewhere(&["T_age"]);
+    parameter("age", Domain::Duration, "10s; the paper forgets nothing", "hits of a flow are halved this often")
+        .elsewhere(&["T_age"]);
 const MAXCOMP: Parameter = parameter(
     "maxcomp",
     Domain::Count { min: 1, max: 16_777_216, infinite: true },
@@ -253,10 +254,12 @@ fn regions(r: &mut Resolver<'_>, red: &RedSettings) -> Result<Candidates, Parame
 fn hits(r: &mut Resolver<'_>) -> Result<Memory, ParameterError> {
     let size = r.take("table_size", Origin::Default("enough for the flows that matter"), 64)?;
     let cap = r.take("hit_cap", Origin::Default("2^30 is certain at any probability that matters"), 30)?;
-    let age = r.given::<Duration>("age")?;
-    match age {
-        Some(age) => r.note("age", age.to_string(), Origin::Given),
-        None => r.note("age", "never".to_string(), Origin::Default("the paper forgets nothing")),
-    }
+    // Without an end to it every TCP that lives long is in the table too, and when the average is above `min` all are
+    // dropped alike.
+    let age = r.take(
+        "age",
+        Origin::Default("so that flows caught by chance leave the table"),
+        Duration::from_millis(10_000),
+    )?;
     Ok(Memory::Hits { size, cap, age })
 }

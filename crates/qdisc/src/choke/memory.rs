@@ -16,8 +16,8 @@ pub(crate) enum Memory {
         size: u32,
         /// More hits than these do not count.
         cap: u32,
-        /// Hits are halved this often, if ever.
-        age: Option<Duration>,
+        /// Hits are halved this often.
+        age: Duration,
     },
     /// The last flows admitted, so many.
     Last(u32),
@@ -50,7 +50,7 @@ impl Remembered {
         match memory {
             Memory::Nothing | Memory::Last(0) => Self::Nothing,
             Memory::Hits { size, cap, age } => {
-                Self::Hits(Box::new(Hits { table: FlowTable::new(size, age), cap, rolls: seed.stream("table") }))
+                Self::Hits(Box::new(Hits { table: FlowTable::new(size, Some(age)), cap, rolls: seed.stream("table") }))
             }
             Memory::Last(size) => Self::Last(Box::new(FlowTable::new(size, None))),
             Memory::Suspects { size, cap, hits, signals, window } => Self::Suspects(Box::new(Suspects {

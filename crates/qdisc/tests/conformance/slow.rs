@@ -253,7 +253,7 @@ fn red_family(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         "front-choke" => Front { candidates: 1 },
         "back-choke" => Back { candidates: 1 },
         "mloc-choke" => Mloc { memory: 2 },
-        "xchoke" => Xchoke { size: 64, cap: 30, age: None },
+        "xchoke" => Xchoke { size: 64, cap: 30, age: millis(10_000) },
         "gchoke" => Gchoke { maxcomp: 5 },
         "chokew" => chokew(None),
         "choker" => chokew(Some(4.0)),

@@ -36,7 +36,7 @@ pub(crate) enum Algorithm {
     Front { candidates: usize },
     Back { candidates: usize },
     Mloc { memory: usize },
-    Xchoke { size: usize, cap: u32, age: Option<Duration> },
+    Xchoke { size: usize, cap: u32, age: Duration },
     Gchoke { maxcomp: u32 },
     Chokew { threshold: f64, increment: f64, decrement: f64, band: Option<f64>, most: f64 },
     Choked { most: u32 },
@@ -399,7 +399,7 @@ impl Reference {
         let Algorithm::Xchoke { age, .. } = self.s.algorithm else { return None };
         let at = self.table.iter().position(|t| t.flow == flow)?;
         let mut tabled = self.table.remove(at);
-        while let Some(age) = age.filter(|&age| now.since(tabled.since) >= age && tabled.hits > 0) {
+        while now.since(tabled.since) >= age && tabled.hits > 0 {
             tabled.hits /= 2;
             tabled.since += age;
         }
