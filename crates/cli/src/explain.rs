@@ -1,9 +1,10 @@
 //! `fairlane explain` and `fairlane qdiscs`: the disciplines themselves.
 
-use fairlane_qdisc::{Explanation, Kind, Origin, Parameter, ParameterError, QdiscConfig, Rate, Resolved};
+use fairlane_qdisc::{Explanation, FlowState, Kind, Origin, Parameter, ParameterError, QdiscConfig, Rate, Resolved};
 use serde_json::{Value, json};
 
 use crate::args::{Explain, Qdiscs, Setting};
+use crate::costs::{self, Cost};
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
 use crate::output;
@@ -55,7 +56,33 @@ fn heading(kind: Kind, title: &str, width: usize) -> String {
     let mut text = format!("{title}\n");
     text += &paragraph(kind.summary(), "  ", "  ", width);
     text += &paragraph(&source(kind), "  Source: ", "    ", width);
-    text + &paragraph(kind.needs(), "  Keeps: ", "    ", width)
+    text += &paragraph(kind.needs(), "  Keeps: ", "    ", width);
+    text += &paragraph(by_flow(kind), "  Of each flow: ", "    ", width);
+    if let Some(cost) = costs::of(kind) {
+        let Cost { few_ns, many_ns } = cost;
+        let words = format!("{few_ns} ns a packet with 33 flows, {many_ns} ns with 10,001 ({})", costs::machine());
+        text += &paragraph(&words, "  Costs: ", "    ", width);
+    }
+    if kind.is_experimental() {
+        text += &paragraph(
+            "its publication leaves much open, and this is one reading of it",
+            "  Experimental: ",
+            "    ",
+            width,
+        );
+    }
+    text
+}
+
+/// How what a discipline keeps grows with the number of flows.
+const fn by_flow(kind: Kind) -> &'static str {
+    match kind.flow_state() {
+        FlowState::None => "nothing",
+        FlowState::Fixed => "a share of a table whose size the parameters set",
+        FlowState::Queued => "something while packets of it are queued",
+        FlowState::Seen => "something while it was seen lately",
+        _ => "see its page",
+    }
 }
 
 fn source(kind: Kind) -> String {
@@ -119,6 +146,9 @@ fn kind_json(kind: Kind) -> Value {
         "source": kind.source(),
         "year": kind.year(),
         "state": kind.needs(),
+        "flow_state": kind.flow_state().name(),
+        "experimental": kind.is_experimental(),
+        "cost_ns": costs::of(kind).map(|cost| json!({ "33_flows": cost.few_ns, "10001_flows": cost.many_ns })),
         "parameters": parameters,
     })
 }

@@ -4,6 +4,7 @@
 mod args;
 mod batch;
 mod compare;
+mod costs;
 mod docs;
 mod error;
 mod explain;

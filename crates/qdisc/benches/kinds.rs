@@ -80,6 +80,7 @@ fn kinds(c: &mut Criterion) {
         group.warm_up_time(std::time::Duration::from_millis(200));
         group.measurement_time(std::time::Duration::from_millis(500));
         group.sample_size(20);
+        group.nresamples(2000);
         for kind in Kind::ALL {
             match Overload::new(kind, light) {
                 Ok(mut overload) => {
