@@ -68,10 +68,12 @@ impl Entry {
     }
 }
 
-/// A wheel of short stretches of time, and a heap for what lies beyond one turn of it.
+/// Two wheels, and a heap for what lies beyond both.
 ///
-/// A stretch holds about two events, so that finding the next one costs the same however many are waiting. The events of a
-/// stretch are put in order when its time comes.
+/// Time is cut into short stretches, and as many stretches as the first wheel has places make a turn of it. The first wheel holds
+/// what comes in the present turn, by stretches; the second what comes in later turns, by turns; when a turn begins, its events
+/// move from the second to the first. A stretch holds about two events, so that finding the next one costs the same however many
+/// are waiting. The events of a stretch are put in order when its time comes.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     /// A stretch is 2^shift nanoseconds.
@@ -80,15 +82,13 @@ pub(crate) struct EventQueue {
     current: u64,
     /// What is left of the current stretch, the next event last.
     due: Vec<Entry>,
-    /// The first event of each stretch of the turn to come: an index into `waiting`, or [`NIL`].
-    heads: Vec<u32>,
-    /// Which stretches have events, a bit each.
-    occupied: Vec<u64>,
-    /// The events of all stretches, each chained to the next of its own.
-    waiting: Vec<(Entry, u32)>,
-    /// The first free place of `waiting`.
-    free: u32,
-    /// What lies beyond the turn.
+    /// The stretches of this turn.
+    stretches: Wheel,
+    /// The turns after it.
+    turns: Wheel,
+    /// The events of both wheels.
+    waiting: Waiting,
+    /// What lies beyond the turns.
     beyond: BinaryHeap<Reverse<u128>>,
     sequence: u64,
 }
@@ -96,8 +96,85 @@ pub(crate) struct EventQueue {
 /// The end of a chain.
 const NIL: u32 = u32::MAX;
 
-/// Stretches in a turn.
+/// Stretches in a turn: a power of two.
 const STRETCHES: u64 = 1 << 15;
+
+/// Turns that the second wheel holds: a power of two.
+const TURNS: u64 = 1 << 12;
+
+/// A ring of chains, and which of them are not empty, a bit each.
+#[derive(Debug)]
+struct Wheel {
+    /// The first event of each chain: a place in [`Waiting`], or [`NIL`].
+    heads: Vec<u32>,
+    occupied: Vec<u64>,
+}
+
+impl Wheel {
+    fn new(places: u64) -> Self {
+        Self { heads: vec![NIL; places as usize], occupied: vec![0; places as usize / 64] }
+    }
+
+    fn add(&mut self, place: u64, entry: Entry, waiting: &mut Waiting) {
+        let place = place as usize;
+        self.heads[place] = waiting.keep(entry, self.heads[place]);
+        self.occupied[place / 64] |= 1 << (place % 64);
+    }
+
+    /// The head of a chain, which then is empty here.
+    fn take(&mut self, place: u64) -> u32 {
+        let place = place as usize;
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        std::mem::replace(&mut self.heads[place], NIL)
+    }
+
+    /// The first place at or after `from` that has events.
+    fn next(&self, from: u64) -> Option<u64> {
+        let first = from as usize / 64;
+        // Of the first word, only what is not before `from`.
+        let mut mask = u64::MAX << (from % 64);
+        for (word, bits) in self.occupied.iter().enumerate().skip(first) {
+            let bits = bits & mask;
+            if bits != 0 {
+                return Some(word as u64 * 64 + u64::from(bits.trailing_zeros()));
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
+/// Events in chains.
+#[derive(Debug)]
+struct Waiting {
+    places: Vec<(Entry, u32)>,
+    /// The first free place.
+    free: u32,
+}
+
+impl Waiting {
+    /// Keeps `entry` before `next`, and tells where.
+    fn keep(&mut self, entry: Entry, next: u32) -> u32 {
+        if self.free == NIL {
+            self.places.push((entry, next));
+            return self.places.len() as u32 - 1;
+        }
+        let place = self.free;
+        let slot = &mut self.places[place as usize];
+        self.free = slot.1;
+        *slot = (entry, next);
+        place
+    }
+
+    /// Frees `place`; its entry, and the place of the next one.
+    fn release(&mut self, place: u32) -> (Entry, u32) {
+        let slot = &mut self.places[place as usize];
+        let taken = *slot;
+        slot.1 = self.free;
+        self.free = place;
+        taken
+    }
+}
 
 impl EventQueue {
     /// A queue for about so many events a second; another number makes it slower and changes nothing else.
@@ -107,10 +184,9 @@ impl EventQueue {
             shift: (nanos as u64).max(1).ilog2(),
             current: 0,
             due: Vec::new(),
-            heads: vec![NIL; STRETCHES as usize],
-            occupied: vec![0; STRETCHES as usize / 64],
-            waiting: Vec::new(),
-            free: NIL,
+            stretches: Wheel::new(STRETCHES),
+            turns: Wheel::new(TURNS),
+            waiting: Waiting { places: Vec::new(), free: NIL },
             beyond: BinaryHeap::new(),
             sequence: 0,
         }
@@ -123,8 +199,13 @@ impl EventQueue {
         let stretch = entry.time >> self.shift;
         if stretch <= self.current {
             self.make_due(entry);
-        } else if stretch < self.current + STRETCHES {
-            self.chain(stretch, entry);
+            return;
+        }
+        let (turn, present) = (stretch / STRETCHES, self.current / STRETCHES);
+        if turn == present {
+            self.stretches.add(stretch % STRETCHES, entry, &mut self.waiting);
+        } else if turn < present + TURNS {
+            self.turns.add(turn % TURNS, entry, &mut self.waiting);
         } else {
             self.beyond.push(Reverse(entry.key()));
         }
@@ -133,7 +214,7 @@ impl EventQueue {
     /// Takes the next event, if it is before `until`.
     pub(crate) fn pop_before(&mut self, until: Time) -> Option<(Time, Target)> {
         if self.due.is_empty() {
-            self.turn();
+            self.go_on();
         }
         let next = self.due.last()?;
         let at = Time::from_nanos(next.time);
@@ -151,74 +232,60 @@ impl EventQueue {
         self.due.insert(later.map_or(0, |place| place + 1), entry);
     }
 
-    /// Puts an event in its stretch.
-    fn chain(&mut self, stretch: u64, entry: Entry) {
-        let place = (stretch % STRETCHES) as usize;
-        let item = (entry, self.heads[place]);
-        if self.free == NIL {
-            self.heads[place] = self.waiting.len() as u32;
-            self.waiting.push(item);
-        } else {
-            self.heads[place] = self.free;
-            let slot = &mut self.waiting[self.free as usize];
-            self.free = slot.1;
-            *slot = item;
-        }
-        self.occupied[place / 64] |= 1 << (place % 64);
-    }
-
     /// Goes on to the next stretch that has events.
-    fn turn(&mut self) {
-        let Some(stretch) = self.next_stretch() else { return };
-        self.current = stretch;
-        let place = (stretch % STRETCHES) as usize;
-        self.occupied[place / 64] &= !(1 << (place % 64));
-        let mut chained = std::mem::replace(&mut self.heads[place], NIL);
-        while chained != NIL {
-            let slot = &mut self.waiting[chained as usize];
-            let (entry, next) = *slot;
-            slot.1 = self.free;
-            self.free = chained;
-            chained = next;
-            self.due.push(entry);
+    fn go_on(&mut self) {
+        let mut next = self.stretches.next(self.current % STRETCHES);
+        if next.is_none() && self.next_turn() {
+            next = self.stretches.next(0);
         }
-        // What lay beyond the turn may lie within it now.
-        while let Some(&Reverse(key)) = self.beyond.peek() {
-            let entry = Entry { time: (key >> 64) as u64, tie: key as u64 };
-            let stretch = entry.time >> self.shift;
-            if stretch >= self.current + STRETCHES {
-                break;
-            }
-            self.beyond.pop();
-            if stretch == self.current {
-                self.due.push(entry);
-            } else {
-                self.chain(stretch, entry);
-            }
+        let Some(place) = next else { return };
+        self.current = self.current / STRETCHES * STRETCHES + place;
+        let mut chained = self.stretches.take(place);
+        while chained != NIL {
+            let (entry, next) = self.waiting.release(chained);
+            self.due.push(entry);
+            chained = next;
         }
         if self.due.len() > 1 {
             self.due.sort_unstable_by_key(|entry| Reverse(entry.key()));
         }
     }
 
-    /// The next stretch that has events: in the wheel, or else beyond it.
-    fn next_stretch(&self) -> Option<u64> {
-        let start = (self.current + 1) % STRETCHES;
-        let words = self.occupied.len();
-        let (first, bit) = (start as usize / 64, start % 64);
-        // The first word is looked at twice: from the bit on at first, and as a whole when the turn comes round to it.
-        let mut mask = u64::MAX << bit;
-        for step in 0..=words {
-            let word = (first + step) % words;
-            let bits = self.occupied[word] & mask;
-            if bits != 0 {
-                let place = word as u64 * 64 + u64::from(bits.trailing_zeros());
-                let ahead = (place + STRETCHES - start) % STRETCHES;
-                return Some(self.current + 1 + ahead);
-            }
-            mask = u64::MAX;
+    /// Begins the next turn that has events; false when there is none.
+    fn next_turn(&mut self) -> bool {
+        let present = self.current / STRETCHES;
+        let start = (present + 1) % TURNS;
+        let near = self.turns.next(start).or_else(|| self.turns.next(0));
+        let near = near.map(|place| present + 1 + (place + TURNS - start) % TURNS);
+        let far = self.beyond.peek().map(|&Reverse(key)| self.turn_of(key));
+        let Some(turn) = near.into_iter().chain(far).min() else { return false };
+        self.current = turn * STRETCHES;
+        let mut chained = self.turns.take(turn % TURNS);
+        while chained != NIL {
+            let (entry, next) = self.waiting.release(chained);
+            self.stretches.add((entry.time >> self.shift) % STRETCHES, entry, &mut self.waiting);
+            chained = next;
         }
-        self.beyond.peek().map(|&Reverse(key)| (key >> 64) as u64 >> self.shift)
+        // What lay beyond the turns may lie within them now.
+        while let Some(&Reverse(key)) = self.beyond.peek() {
+            let due = self.turn_of(key);
+            if due >= turn + TURNS {
+                break;
+            }
+            self.beyond.pop();
+            let entry = Entry { time: (key >> 64) as u64, tie: key as u64 };
+            if due == turn {
+                self.stretches.add((entry.time >> self.shift) % STRETCHES, entry, &mut self.waiting);
+            } else {
+                self.turns.add(due % TURNS, entry, &mut self.waiting);
+            }
+        }
+        true
+    }
+
+    /// The turn of an entry with this key.
+    fn turn_of(&self, key: u128) -> u64 {
+        ((key >> 64) as u64 >> self.shift) / STRETCHES
     }
 }
 
