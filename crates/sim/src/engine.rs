@@ -239,7 +239,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             queues.push(QueueRun {
                 name: link_name(self.scenario, id as u32),
                 kind: managed.kind,
-                rate_bps: link.transmitter.rate().bits_per_second() as f64,
+                rate_bps: self.plane.network.media[link.medium as usize].pace.rate().bits_per_second() as f64,
                 mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
                 mean_avg: meter.mean_average(),
                 delay_ns: meter.delay_ns().clone(),

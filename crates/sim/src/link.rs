@@ -7,14 +7,25 @@ use crate::event::Alarm;
 use crate::meter::Meter;
 use crate::pipe::Pipe;
 
-/// A link: what it is made of is up to `queue`.
+/// A link: what it is made of is up to `queue`. Each flow has four, so what is alike stands in a [`Medium`].
 #[derive(Debug)]
 pub(crate) struct Link<D> {
     /// The packets that have left the queue or are sure to leave it, by the time when each reaches the other end.
     pub(crate) pipe: Pipe,
-    pub(crate) transmitter: Transmitter,
-    pub(crate) delay: Duration,
+    /// Where its medium stands in [`Network::media`](crate::network::Network).
+    pub(crate) medium: u32,
+    /// See [`Pace::next`].
+    pub(crate) carry: u64,
     pub(crate) queue: Queue<D>,
+}
+
+/// What like links are made of.
+#[derive(Debug)]
+pub(crate) struct Medium {
+    pub(crate) pace: Pace,
+    pub(crate) delay: Duration,
+    /// The most packets that wait before a [`Queue::Wire`]; the one being sent does not.
+    pub(crate) limit: usize,
 }
 
 /// What stands before the transmitter.
@@ -25,8 +36,6 @@ pub(crate) enum Queue<D> {
     Wire {
         /// When the transmitter has sent all that is in the pipe.
         busy_until: Time,
-        /// The most packets that wait; the one being sent does not.
-        limit: usize,
     },
     /// A discipline.
     Managed(Box<Managed<D>>),
@@ -53,8 +62,15 @@ impl<D> Managed<D> {
 }
 
 impl<D> Link<D> {
-    pub(crate) fn new(side: &LinkSide, queue: Queue<D>) -> Self {
-        Self { pipe: Pipe::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
+    pub(crate) const fn new(medium: u32, queue: Queue<D>) -> Self {
+        Self { pipe: Pipe::new(), medium, carry: 0, queue }
+    }
+}
+
+impl Medium {
+    /// The medium of `side`, with room for `limit` packets where the link is a wire.
+    pub(crate) const fn new(side: &LinkSide, limit: usize) -> Self {
+        Self { pace: Pace::new(side.rate), delay: side.delay, limit }
     }
 }
 
@@ -76,34 +92,33 @@ pub(crate) fn plain_limit(config: &QdiscConfig) -> Option<usize> {
     limit
 }
 
-/// Sends packets one after the other at a rate. What a packet's time has over whole nanoseconds is carried to the next, so
-/// that the rate is exact in the long run.
+/// How long packets take at a rate.
 #[derive(Clone, Debug)]
-pub(crate) struct Transmitter {
+pub(crate) struct Pace {
     rate: u64,
-    carry: u64,
     /// The size that the next two fields are for: mostly it is the same again, and the division is saved.
     bytes: u32,
     nanos: u64,
     remainder: u64,
 }
 
-impl Transmitter {
+impl Pace {
     pub(crate) const fn new(rate: Rate) -> Self {
-        Self { rate: rate.bits_per_second(), carry: 0, bytes: 0, nanos: 0, remainder: 0 }
+        Self { rate: rate.bits_per_second(), bytes: 0, nanos: 0, remainder: 0 }
     }
 
-    /// How long the next packet, of `bytes` bytes, takes.
-    pub(crate) const fn next(&mut self, bytes: u32) -> Duration {
+    /// How long the next packet, of `bytes` bytes, takes. What a packet's time has over whole nanoseconds is carried to the
+    /// next, in `carry`, so that the rate is exact in the long run.
+    pub(crate) const fn next(&mut self, carry: &mut u64, bytes: u32) -> Duration {
         if bytes != self.bytes {
             let bit_nanos = bytes as u64 * 8_000_000_000;
             self.bytes = bytes;
             self.nanos = bit_nanos / self.rate;
             self.remainder = bit_nanos % self.rate;
         }
-        self.carry += self.remainder;
-        if self.carry >= self.rate {
-            self.carry -= self.rate;
+        *carry += self.remainder;
+        if *carry >= self.rate {
+            *carry -= self.rate;
             return Duration::from_nanos(self.nanos + 1);
         }
         Duration::from_nanos(self.nanos)
@@ -111,6 +126,24 @@ impl Transmitter {
 
     pub(crate) const fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.rate)
+    }
+}
+
+/// Sends packets one after the other at a rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    pace: Pace,
+    carry: u64,
+}
+
+impl Transmitter {
+    pub(crate) const fn new(rate: Rate) -> Self {
+        Self { pace: Pace::new(rate), carry: 0 }
+    }
+
+    /// How long the next packet, of `bytes` bytes, takes.
+    pub(crate) const fn next(&mut self, bytes: u32) -> Duration {
+        self.pace.next(&mut self.carry, bytes)
     }
 }
 

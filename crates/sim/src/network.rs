@@ -4,7 +4,7 @@ use fairlane_qdisc::{Host, ParameterError, Seed};
 
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
 
-use crate::link::{Link, Managed, Queue, plain_limit};
+use crate::link::{Link, Managed, Medium, Queue, plain_limit};
 use crate::own::Disciplines;
 
 /// Ends a route: the packet has reached its host.
@@ -22,11 +22,23 @@ pub(crate) struct Routes {
 pub(crate) struct Network<D> {
     /// First the scenario's links, forward and reverse in turn, then the hosts' links.
     pub(crate) links: Vec<Link<D>>,
+    pub(crate) media: Vec<Medium>,
     /// All routes, one after the other, each ended by [`END`].
     pub(crate) table: Vec<u32>,
     /// Each flow's routes.
     pub(crate) routes: Vec<Routes>,
     first_host_link: u32,
+}
+
+/// What like links have in common.
+#[derive(Debug)]
+struct LinkKind {
+    side: LinkSide,
+    /// Nothing but a FIFO that drops from the tail.
+    wire: bool,
+    /// How many flows are counted there.
+    metered: Option<usize>,
+    medium: u32,
 }
 
 /// A queue that cannot be built: whose, and why.
@@ -73,19 +85,24 @@ impl<D> Network<D> {
         seed: Seed,
         disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<Self, QueueError> {
-        let mut network = Self { links: Vec::new(), table: Vec::new(), routes: Vec::new(), first_host_link: 0 };
+        let mut network =
+            Self { links: Vec::new(), media: Vec::new(), table: Vec::new(), routes: Vec::new(), first_host_link: 0 };
         let flows = scenario.flows.iter().map(|group| group.count as usize).sum();
         for (index, link) in scenario.links.iter().enumerate() {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
                 let hop = Hop { link: index, reverse };
                 let metered = scenario.flows.iter().any(|group| group.path.contains(&hop));
-                network.add(scenario, side, seed, metered.then_some(flows), disciplines)?;
+                let kind = network.kind(side.clone(), metered.then_some(flows));
+                network.add(scenario, &kind, seed, disciplines)?;
             }
         }
         network.first_host_link = network.links.len() as u32;
+        network.routes.reserve_exact(flows);
         for group in &scenario.flows {
+            let ends =
+                [&group.source, &group.sink].map(|access| access.as_ref().map(|access| network.host_kinds(access)));
             for _ in 0..group.count {
-                network.add_flow(scenario, group, seed, disciplines)?;
+                network.add_flow(scenario, group, &ends, seed, disciplines)?;
             }
         }
         Ok(network)
@@ -97,16 +114,37 @@ impl<D> Network<D> {
             && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, Queue::Wire { .. }))
     }
 
+    /// What links like `side` have in common; metered for so many flows or not at all.
+    fn kind(&mut self, side: LinkSide, metered: Option<usize>) -> LinkKind {
+        let limit = plain_limit(&side.queue).filter(|_| metered.is_none());
+        self.media.push(Medium::new(&side, limit.unwrap_or(0)));
+        LinkKind { side, wire: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
+    }
+
+    /// The links of like hosts: the one that data takes, and the other. They get a medium each, since the packets of a direction
+    /// are mostly of one size.
+    fn host_kinds(&mut self, access: &Access) -> [LinkKind; 2] {
+        let Access { rate, delay, queue } = access;
+        [(); 2].map(|()| self.kind(LinkSide { rate: *rate, delay: *delay, queue: queue.clone() }, None))
+    }
+
     /// Adds the hosts of one flow, and its routes.
     fn add_flow(
         &mut self,
         scenario: &Scenario,
         group: &FlowGroup,
+        ends: &[Option<[LinkKind; 2]>; 2],
         seed: Seed,
         disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<(), QueueError> {
-        let source = self.add_access(scenario, group.source.as_ref(), seed, disciplines)?;
-        let sink = self.add_access(scenario, group.sink.as_ref(), seed, disciplines)?;
+        let mut hosts = [None; 2];
+        for (host, end) in hosts.iter_mut().zip(ends) {
+            if let Some([data, other]) = end {
+                let data = self.add(scenario, data, seed, disciplines)?;
+                *host = Some((data, self.add(scenario, other, seed, disciplines)?));
+            }
+        }
+        let [source, sink] = hosts;
         let forward = self.table.len() as u32;
         self.table.extend(source.map(|(up, _)| up));
         self.table.extend(group.path.iter().copied().map(link_of));
@@ -121,46 +159,30 @@ impl<D> Network<D> {
         Ok(())
     }
 
-    /// Adds a host's two links: the one that data takes, and the other.
-    fn add_access(
-        &mut self,
-        scenario: &Scenario,
-        access: Option<&Access>,
-        seed: Seed,
-        disciplines: &mut impl Disciplines<Discipline = D>,
-    ) -> Result<Option<(u32, u32)>, QueueError> {
-        let Some(Access { rate, delay, queue }) = access else { return Ok(None) };
-        let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone() };
-        let data = self.add(scenario, &side, seed, None, disciplines)?;
-        let other = self.add(scenario, &side, seed, None, disciplines)?;
-        Ok(Some((data, other)))
-    }
-
-    /// Adds one direction of a link, metered for so many flows or not at all.
+    /// Adds one direction of a link.
     fn add(
         &mut self,
         scenario: &Scenario,
-        side: &LinkSide,
+        kind: &LinkKind,
         seed: Seed,
-        metered: Option<usize>,
         disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<u32, QueueError> {
+        let LinkKind { side, wire, metered, medium } = kind;
         let id = self.links.len() as u32;
         let name = || link_name(scenario, id);
         let host = |name: &str| Host { rate: side.rate, seed: seed.named("queue").named(name) };
-        let own = disciplines.own(name, host);
-        let queue = match (own, plain_limit(&side.queue)) {
-            (Some((kind, discipline)), _) => Queue::Managed(Box::new(Managed::new(kind, discipline, metered))),
-            (None, Some(limit)) if metered.is_none() => Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO, limit },
-            (None, _) => {
+        let queue = match disciplines.own(name, host) {
+            Some((kind, discipline)) => Queue::Managed(Box::new(Managed::new(kind, discipline, *metered))),
+            None if *wire => Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO },
+            None => {
                 let name = name();
                 let kind = side.queue.kind().name();
                 let built = disciplines.scenarios(&side.queue, &host(&name));
                 let discipline = built.map_err(|error| QueueError { link: name, error })?;
-                Queue::Managed(Box::new(Managed::new(kind, discipline, metered)))
+                Queue::Managed(Box::new(Managed::new(kind, discipline, *metered)))
             }
         };
-        self.links.push(Link::new(side, queue));
+        self.links.push(Link::new(*medium, queue));
         Ok(id)
     }
 }

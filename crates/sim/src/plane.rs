@@ -3,7 +3,7 @@
 use fairlane_qdisc::{Duration, Fate, Qdisc, Reason, Time};
 
 use crate::event::{EventQueue, Target};
-use crate::link::{Link, Managed, Queue};
+use crate::link::{Link, Managed, Medium, Queue};
 use crate::meter::Meter;
 use crate::network::{END, Network};
 use crate::packet::{NO_SACK, Packet, PacketKind};
@@ -124,8 +124,7 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
 
     /// Lets a link whose transmitter is free take a packet from its queue, if there is one.
     fn send_next(&mut self, now: Time, link: u32) {
-        let Link { transmitter, delay, queue: Queue::Managed(managed), .. } = &mut self.network.links[link as usize]
-        else {
+        let Link { medium, carry, queue: Queue::Managed(managed), .. } = &mut self.network.links[link as usize] else {
             return;
         };
         let Managed { discipline, meter, busy, release, .. } = &mut **managed;
@@ -146,7 +145,8 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
         clerk.average = discipline.average();
         clerk.departed(now, &packet);
         *busy = true;
-        let sent = now + transmitter.next(packet.bytes);
+        let Medium { pace, delay, .. } = &mut self.network.media[*medium as usize];
+        let sent = now + pace.next(carry, packet.bytes);
         let arrival = sent + *delay;
         self.events.push(sent, Target::LinkFree(link));
         self.travel(arrival, link, &packet);
@@ -176,14 +176,15 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
 
     /// When a packet that enters a wire at `now` will reach the other end; `None` if the wire drops it.
     fn pass_wire(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Time> {
-        let Link { pipe, transmitter, delay, queue } = &mut self.network.links[link as usize];
-        let Queue::Wire { busy_until, limit } = queue else { return None };
+        let Link { pipe, medium, carry, queue } = &mut self.network.links[link as usize];
+        let Queue::Wire { busy_until } = queue else { return None };
+        let Medium { pace, delay, limit } = &mut self.network.media[*medium as usize];
         // Only a pipe longer than the limit can hold a queue that is full. Of what has not gone one packet is being sent.
         if pipe.len() > *limit && pipe.after(&self.store, now + *delay) > *limit {
             self.drop_from_wire(now, link, *packet);
             return None;
         }
-        *busy_until = now.max(*busy_until) + transmitter.next(packet.bytes);
+        *busy_until = now.max(*busy_until) + pace.next(carry, packet.bytes);
         Some(*busy_until + *delay)
     }
 
