@@ -1,0 +1,162 @@
+//! One FIFO, and an account of each flow: what the numbers are worth to a flow that does not answer.
+
+use fairlane_outcome::Run;
+use fairlane_qdisc::Reason;
+
+use crate::setup::{document, extremes, figure_3, rates, simulate};
+
+/// A link of `rate` with `queue`; `flows` follow.
+fn run(rate: &str, delay: &str, queue: &str, flows: &str) -> Run {
+    let text = format!(
+        r#"
+        duration = "50s"
+        warmup = "15s"
+        [tcp]
+        preset = "modern"
+        delayed_ack = false
+        [bottleneck]
+        rate = "{rate}"
+        delay = "{delay}"
+        queue = {queue}
+        [access]
+        rate = "1gbit"
+        delay = "4ms"
+        {flows}
+        "#
+    );
+    simulate(&document(&text)).0
+}
+
+/// A group of `count` TCP flows.
+fn tcp(count: u32, packet: u32) -> String {
+    format!(
+        "[[flows]]\nname = \"tcp\"\nkind = \"tcp\"\ncc = \"sack\"\ncount = {count}\npacket = \"{packet}b\"\nstart = \"0s..5s\"\n"
+    )
+}
+
+/// A group of `count` UDP flows that send `rate`, somewhat irregularly.
+fn udp(name: &str, count: u32, rate: &str) -> String {
+    format!("[[flows]]\nname = \"{name}\"\nkind = \"udp\"\ncount = {count}\nrate = \"{rate}\"\njitter = 0.5\n")
+}
+
+/// SPEC 5: SRED's queue stays between a sixth and a third of the buffer whatever the number of flows, below 256: the paper's
+/// link of 45 Mbit/s and buffer of 500 kB, with packets of 576 bytes.
+///
+/// By the paper's law a packet of N equal flows is dropped with p (N/256)^2, so that the windows, N sqrt(1.5/p) each, are
+/// 256 sqrt(1.5/p) together: 810 packets at the upper p of 0.15, 1619 at the lower. A round trip of 110 ms holds 1074, and the
+/// band 145 to 289 more.
+#[test]
+fn sred_keeps_its_queue_whatever_the_number_of_flows() {
+    for flows in [20, 60, 180] {
+        let run = run("45mbit", "39ms", "{ kind = \"sred\", limit = \"500kb\" }", &tcp(flows, 576));
+        let mean = run.queues[0].mean_packets;
+        println!("{flows} flows: {mean:.1} packets");
+        assert!((145.0..=289.0).contains(&mean), "{flows} flows: {mean} packets");
+    }
+}
+
+/// SPEC 16: nobody answers, and all send too much. A flow at three times its share gets it within 15 %, and the queue stands
+/// at its target of 40 packets.
+#[test]
+fn afd_gives_a_flow_at_three_times_its_share_about_the_share() {
+    let queue = "{ kind = \"afd\", limit = \"240p\", shadow = 1000 }";
+    let run = run("10mbit", "4ms", queue, &(udp("some", 9, "1300kbit") + &udp("more", 1, "3mbit")));
+    let (rates, queued) = (rates(&run), run.queues[0].mean_packets);
+    println!("{rates:.0?}, {queued:.1} packets");
+    assert!((rates[9] / 1000.0 - 1.0).abs() < 0.15, "{rates:?}");
+    assert!((queued / 40.0 - 1.0).abs() < 0.15, "{queued}");
+}
+
+/// SPEC 13: eight flows that send once, twice, three times their share and so on all get the share within 10 %.
+#[test]
+fn csfq_gives_all_the_same() {
+    let flows: String = (1..=8).map(|n| udp(&format!("f{n}"), 1, &format!("{}kbit", 1250 * n))).collect();
+    let rates = rates(&run("10mbit", "4ms", "{ kind = \"csfq\", limit = \"64kb\" }", &flows));
+    println!("{rates:.0?}");
+    assert!(rates.iter().all(|rate| (rate / 1250.0 - 1.0).abs() < 0.1), "{rates:?}");
+}
+
+/// Beside nine TCPs that each leave some of their share of 1 Mbit/s, a flow at three times that gets the share and what is left.
+#[test]
+fn an_unresponsive_flow_gets_about_its_share() {
+    for (queue, most) in [
+        ("{ kind = \"fred\", limit = \"120p\" }", 1500.0),
+        ("{ kind = \"afd\", limit = \"120p\" }", 1500.0),
+        ("{ kind = \"csfq\", limit = \"64kb\" }", 1500.0),
+    ] {
+        let rates = rates(&run("10mbit", "4ms", queue, &(tcp(9, 1000) + &udp("more", 1, "3mbit"))));
+        let (least, largest) = extremes(&rates[..9]);
+        println!("{queue}: {:.0}, TCP {least:.0} to {largest:.0}", rates[9]);
+        assert!((950.0..most).contains(&rates[9]), "{queue}: {rates:?}");
+        assert!(least > 700.0 && largest < 1300.0, "{queue}: {rates:?}");
+    }
+}
+
+/// Figure 3: with N flows FRED holds the flood to the average queue of a flow, where one packet more may come: q packets in
+/// all make it 1 + floor(q / N) of q.
+#[test]
+fn fred_leaves_a_flood_the_average_queue() {
+    let (run, _) = simulate(&figure_3("fred", &[]));
+    let queued = run.queues[0].mean_packets;
+    let expected = 1000.0 * (1.0 + (queued / 33.0).floor()) / queued;
+    let (flood, (least, most)) = (rates(&run)[32], extremes(&rates(&run)[..32]));
+    println!("fred: {flood:.1}, expected {expected:.1}; TCP {least:.1} to {most:.1}");
+    assert!((flood / expected - 1.0).abs() < 0.05, "{flood}, expected {expected}");
+    assert!(least > 20.0, "{least}");
+}
+
+/// Figure 3: under BARE a flow never has more than maxth queued, 240 kB / 33, which is seven packets. The queue is aimed at
+/// half of what all may have, so the flood gets one to two shares.
+#[test]
+fn bare_leaves_a_flood_its_part_of_the_buffer() {
+    let (run, _) = simulate(&figure_3("bare", &[]));
+    let queued = run.queues[0].mean_packets;
+    let (flood, (least, _)) = (rates(&run)[32], extremes(&rates(&run)[..32]));
+    println!("bare: {flood:.1} of {queued:.1} packets; TCP from {least:.1}");
+    assert!((queued / 120.0 - 1.0).abs() < 0.15, "{queued}");
+    assert!((1000.0 / 33.0..=1000.0 * 7.0 / queued).contains(&flood), "{flood}");
+    assert!(least > 20.0, "{least}");
+}
+
+/// Figure 3 has 3.8 packets of a fair flow in a second. The rates that CSFQ labels packets with need several packets each: with
+/// ten times the paper's constants for its link of ten times the rate, the flood is down from 66 shares to less than three.
+/// The same goes for AFD's clock and for 1500 samples, 15 for each TCP.
+#[test]
+fn rates_are_known_from_several_packets() {
+    for (kind, settings) in [
+        ("csfq", &[("k", "1s"), ("k_alpha", "2s"), ("k_c", "1s")][..]),
+        ("afd", &[("interval", "62500us"), ("shadow", "1500"), ("target_queue", "150p")]),
+    ] {
+        let keys: Vec<_> = settings.iter().map(|(key, value)| (format!("bottleneck.queue.{key}"), *value)).collect();
+        let settings: Vec<_> = keys.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        let (run, _) = simulate(&figure_3(kind, &settings));
+        let (flood, (least, most)) = (rates(&run)[32], extremes(&rates(&run)[..32]));
+        println!("{kind}: {flood:.1}; TCP {least:.1} to {most:.1}");
+        assert!((30.0..90.0).contains(&flood), "{kind}: {flood}");
+        assert!(least > 15.0 && most < 45.0, "{kind}: {least} to {most}");
+    }
+}
+
+/// SPEC 7.3: a TCP whose round trip is longer than the measure's is hardly ever filtered; a flood is.
+#[test]
+fn red_pd_leaves_slow_tcps_alone() {
+    let queue = "{ kind = \"red-pd\", limit = \"120p\", min = \"15p\", max = \"60p\", rtt = \"40ms\" }";
+    let run = run("10mbit", "32ms", queue, &(tcp(9, 1000) + &udp("flood", 1, "5mbit")));
+    let filtered = |flow: usize| {
+        let flow = &run.queues[0].flows[flow];
+        flow.dropped[Reason::RatePenalty.index()] as f64 / flow.arrived as f64
+    };
+    let tcp = (0..9).map(filtered).fold(0.0, f64::max);
+    println!("filtered: TCP {tcp:.4}, flood {:.3}", filtered(9));
+    assert!(tcp < 0.005, "{tcp}");
+    assert!(filtered(9) > 0.3, "{}", filtered(9));
+}
+
+/// SPEC 7.1: the box holds a CBR flow of twice the link at its rate, 5 % of the link.
+#[test]
+fn the_penalty_box_holds_a_flood_at_its_rate() {
+    let (run, _) = simulate(&figure_3("red-penalty-box", &[]));
+    let flood = rates(&run)[32];
+    println!("penalty box: {flood:.1}");
+    assert!((flood / 50.0 - 1.0).abs() < 0.05, "{flood}");
+}

@@ -1,0 +1,114 @@
+//! A queue for each flow: everybody gets what he asks for, up to the same level.
+
+use crate::setup::{document, extremes, figure_3, rates, simulate};
+
+/// SFQ with so many queues that no two of 33 flows share one.
+const MANY: (&str, &str) = ("bottleneck.queue.flows", "65536");
+
+/// Figure 3, where the equal share is 1/33. TCP flows that wait for a timeout leave their share to the others, so the flood's
+/// max-min share is more: at each moment the link over the flows that have packets.
+#[test]
+fn a_flood_gets_its_share_at_each_moment() {
+    for kind in ["drr", "wfq", "scfq", "stfq", "sfq"] {
+        let settings: &[_] = if kind == "sfq" { &[MANY] } else { &[] };
+        let (run, books) = simulate(&figure_3(kind, settings));
+        let (rates, share) = (rates(&run), 1000.0 * books.share_of_the_last(run.from_s));
+        let (least, most) = extremes(&rates[..32]);
+        println!("{kind}: flood {:.2}, share {share:.2}, TCP {least:.2} to {most:.2} kbit/s", rates[32]);
+        assert!((rates[32] / share - 1.0).abs() < 0.05, "{kind}: {} instead of {share} kbit/s", rates[32]);
+        assert!((rates.iter().sum::<f64>() - 1000.0).abs() < 1.0, "{kind}: the link is busy");
+        assert!(most < 1.15 * rates[32] && least > 20.0, "{kind}: {least} to {most}");
+    }
+}
+
+/// DRR drops from the front of the longest queue: duplicate acknowledgements come at once, no TCP waits for a timeout, and
+/// all 33 flows have packets all the time. Then the share is 1/33 to the packet.
+#[test]
+fn where_nobody_is_silent_all_shares_are_equal() {
+    let (run, _) = simulate(&figure_3("drr", &[]));
+    assert_eq!(run.flows.iter().map(|flow| flow.timeouts).sum::<u64>(), 0);
+    // Three packets of 8 kbit in 100 s.
+    assert!(rates(&run).iter().all(|rate| (rate - 1000.0 / 33.0).abs() < 0.25), "{:?}", rates(&run));
+}
+
+/// The theorems: while two flows have packets queued, the link's bytes for them differ by a packet of each (Golestani,
+/// theorem 1; Goyal, Vin, Cheng, theorem 1), or by a quantum and two packets (Shreedhar, Varghese, theorem 1). FQ-CoDel is
+/// DRR, and a flow that has just come has one more turn, ahead of the others.
+#[test]
+fn who_has_packets_queued_is_served_as_much_as_the_flood() {
+    for (kind, bound) in [
+        ("drr", 1000.0 + 2.0 * 1000.0),
+        ("scfq", 2.0 * 1000.0),
+        ("stfq", 2.0 * 1000.0),
+        ("sfq", 2.0 * 1000.0),
+        ("fq-codel", 2.0 * 1514.0 + 2.0 * 1000.0),
+    ] {
+        let settings: &[_] = if matches!(kind, "sfq" | "fq-codel") { &[MANY] } else { &[] };
+        let (run, books) = simulate(&figure_3(kind, settings));
+        let (worst, together) = books.unfairness();
+        let rates = rates(&run);
+        println!(
+            "{kind}: {worst} bytes in {together:.0} s of all flows, flood {:.2}, {:?}",
+            rates[32],
+            extremes(&rates)
+        );
+        assert!(worst <= bound, "{kind}: {worst} bytes, {bound} allowed");
+        // 32 flows for 120 s: they are there most of the time.
+        assert!(together > 0.6 * 32.0 * 120.0, "{kind}: {together}");
+    }
+}
+
+/// 16 TCP flows, and a flood of twice the link.
+fn sixteen(kind: &str, others: &str) -> fairlane_scenario::Document {
+    document(&format!(
+        r#"
+        duration = "100s"
+        warmup = "20s"
+        [bottleneck]
+        rate = "1mbit"
+        queue = {{ kind = "{kind}", limit = "100p" }}
+        [access]
+        rate = "10mbit"
+        [[flows]]
+        name = "others"
+        count = 16
+        {others}
+        [[flows]]
+        name = "flood"
+        kind = "udp"
+        rate = "2mbit"
+        "#
+    ))
+}
+
+/// With a short buffer TCP times out often. The flood then has a fifth more than 1/17 under WFQ, and it is what the silent
+/// ones leave: beside flows that never stop it has 1/17.
+#[test]
+fn what_a_flood_has_above_its_share_is_left_by_silent_flows() {
+    for kind in ["wfq", "scfq", "stfq"] {
+        let (run, books) = simulate(&sixteen(kind, "kind = \"tcp\""));
+        let (flood, share) = (rates(&run)[16], 1000.0 * books.share_of_the_last(run.from_s));
+        println!("{kind}: flood {flood:.2}, share {share:.2}, 1/17 is 58.82 kbit/s");
+        assert!(share > 1.08 * 1000.0 / 17.0, "{kind}: {share}: there was nothing to explain");
+        assert!((flood / share - 1.0).abs() < 0.05, "{kind}: {flood} instead of {share}");
+
+        let (run, _) = simulate(&sixteen(kind, "kind = \"udp\"\nrate = \"100kbit\""));
+        // Two packets of 8 kbit in 80 s.
+        assert!((rates(&run)[16] - 1000.0 / 17.0).abs() < 0.2, "{kind}: {:?}", rates(&run));
+    }
+}
+
+/// A bounded class holds its packets back, and the simulator asks again when it is time. All packets are of class 0.
+#[test]
+fn a_bounded_class_gets_its_share_of_an_idle_link() {
+    for share in [0.1, 0.5, 0.9] {
+        let mut document = sixteen("cbq", "kind = \"tcp\"");
+        for (key, value) in [("shares", format!("{share}")), ("bounded", "0".to_string())] {
+            document.set(&format!("bottleneck.queue.{key}"), &value).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let (run, _) = simulate(&document);
+        let got = rates(&run).iter().sum::<f64>() / 1000.0;
+        // SPEC 14: within 2 %.
+        assert!((got / share - 1.0).abs() < 0.02, "{share}: {got}");
+    }
+}
