@@ -29,6 +29,8 @@ pub struct Packet<'a> {
     pub number: u64,
     /// When it came, since the first packet; never before the packet before it, see [`Capture::late`].
     pub time: Time,
+    /// The time that the file says, since 1970.
+    pub stamp: Duration,
     /// What it begins with.
     pub link: LinkType,
     /// Its length in bytes before anything was cut off, as the file counts.
@@ -126,13 +128,7 @@ impl<R: Read> Capture<R> {
         self.number = number;
         self.last = self.last.max(asked);
         let headers = Headers::read(link, data, original);
-        Ok(Some(Packet { number, time: self.last, link, original, data, headers }))
-    }
-
-    /// The time of the first packet since 1970; `None` before it was read.
-    #[must_use]
-    pub const fn start(&self) -> Option<Duration> {
-        self.start
+        Ok(Some(Packet { number, time: self.last, stamp: time, link, original, data, headers }))
     }
 
     /// The packets so far whose times ran backwards.
