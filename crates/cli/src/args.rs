@@ -25,6 +25,7 @@ pub(crate) enum Verb {
     Compare(Compare),
     Run(Run),
     Sweep(Sweep),
+    Replay(Replay),
     Explain(Explain),
     Qdiscs(Qdiscs),
     Completions(Completions),
@@ -138,6 +139,45 @@ pub(crate) struct Sweep {
     /// Also write one row for each point and group to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// Send captured packets through a queue: they come as they were captured and leave at the link's rate
+///
+/// Example: fairlane replay uplink.pcap --rate 10mbit --queue choke limit=300p min=100p max=200p
+///
+/// The packets do not react to the queue: traffic that would have slowed down does not. All packets of the file go through,
+/// so choose one direction first, such as with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The capture: pcap or pcapng of Ethernet, raw IP, Linux cooked or loopback packets
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Parameters as in a scenario's queue, such as limit=300p; of several disciplines each takes those that it has
+    #[arg(value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) parameters: Vec<Setting>,
+
+    /// Rate of the link that the queue feeds
+    #[arg(long, value_parser = rate)]
+    pub(crate) rate: Rate,
+
+    /// Disciplines, or "all"; each sees the same packets
+    #[arg(long, value_name = "KIND", value_delimiter = ',', required = true, value_parser = disciplines)]
+    pub(crate) queue: Vec<Disciplines>,
+
+    /// Where the discipline's randomness comes from
+    #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
+    pub(crate) seed: u64,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Write the packets that leave the queue as a capture: when the link begins to send them, with the marks they got
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) write: Option<PathBuf>,
 }
 
 /// Say every parameter of a discipline as it will be used, and what looks wrong

@@ -46,10 +46,7 @@ impl Batch {
         for job in &jobs {
             check(&job.scenario, &job.asked)?;
         }
-        let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-        let pool = pool
-            .map_err(|error| Failure::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))?;
-        Ok(Self { jobs, runs, pool })
+        Ok(Self { jobs, runs, pool: pool(threads)? })
     }
 
     /// How many jobs there are.
@@ -72,6 +69,12 @@ impl Batch {
             done.outcomes.len() < self.jobs.len() || done.outcomes.iter().any(|outcome| outcome.partial);
         Ok(done)
     }
+}
+
+/// So many threads, or one for each core.
+pub(crate) fn pool(threads: Option<usize>) -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    pool.map_err(|error| Failure::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
 }
 
 fn outcome(job: &Job, runs: NonZeroU32, control: &Control) -> Result<Option<Outcome>, Failure> {

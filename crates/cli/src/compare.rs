@@ -61,24 +61,11 @@ impl Plan {
 
 /// The disciplines that are asked for, each once.
 fn kinds(asked: &[Disciplines], scenario: &mut Scenario) -> Vec<Kind> {
-    let mut kinds = Vec::new();
-    for choice in asked {
-        match choice {
-            Disciplines::All => kinds.extend(Kind::ALL),
-            Disciplines::One(kind) => kinds.push(*kind),
-        }
-    }
     if asked.is_empty() {
-        kinds.extend(USUAL);
-        kinds.extend(compared(scenario).map(|side| side.queue.kind()));
+        plan::once(USUAL.into_iter().chain(compared(scenario).map(|side| side.queue.kind())))
+    } else {
+        plan::kinds(asked)
     }
-    let mut each = Vec::new();
-    for kind in kinds {
-        if !each.contains(&kind) {
-            each.push(kind);
-        }
-    }
-    each
 }
 
 /// The directions of links whose queues a comparison changes: the bottleneck's, and every other one that the file describes.

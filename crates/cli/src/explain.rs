@@ -32,8 +32,13 @@ pub(crate) fn list(args: &Qdiscs) -> Result<(), Failure> {
     }
 }
 
-fn config(kind: Kind, parameters: &[Setting]) -> Result<QdiscConfig, ParameterError> {
-    parameters.iter().try_fold(QdiscConfig::new(kind), |config, setting| config.with(&setting.key, &*setting.value))
+/// The discipline with the parameters of the command line.
+pub(crate) fn config<'a>(
+    kind: Kind,
+    parameters: impl IntoIterator<Item = &'a Setting>,
+) -> Result<QdiscConfig, ParameterError> {
+    let with = |config: QdiscConfig, setting: &Setting| config.with(&setting.key, &*setting.value);
+    parameters.into_iter().try_fold(QdiscConfig::new(kind), with)
 }
 
 fn explanation_text(explanation: &Explanation, rate: Rate, width: usize) -> String {

@@ -14,6 +14,7 @@ mod output;
 mod pcap;
 mod plan;
 mod progress;
+mod replay;
 mod run;
 mod sweep;
 mod trace;
@@ -45,6 +46,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Compare(args) => compare::Plan::new(args)?.execute(),
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
+        Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),
         Verb::Completions(args) => docs::completions(args.shell),

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use fairlane_outcome::Outcome;
+use fairlane_qdisc::Kind;
 use fairlane_scenario::Document;
 
-use crate::args::Change;
+use crate::args::{Change, Disciplines};
 use crate::error::Failure;
 
 /// The scenario file as the command line changes it; Figure 3 of the CHOKe paper without a file.
@@ -18,6 +19,25 @@ pub(crate) fn document(file: Option<&Path>, change: &Change) -> Result<Document,
         document.set("seed", &seed.to_string())?;
     }
     Ok(document)
+}
+
+/// The disciplines that are asked for, each once.
+pub(crate) fn kinds(asked: &[Disciplines]) -> Vec<Kind> {
+    once(asked.iter().flat_map(|choice| match choice {
+        Disciplines::All => Kind::ALL.to_vec(),
+        Disciplines::One(kind) => vec![*kind],
+    }))
+}
+
+/// Each of `kinds` once, in the order in which they first come.
+pub(crate) fn once(kinds: impl IntoIterator<Item = Kind>) -> Vec<Kind> {
+    let mut each = Vec::new();
+    for kind in kinds {
+        if !each.contains(&kind) {
+            each.push(kind);
+        }
+    }
+    each
 }
 
 /// Says what there is when the work was interrupted, and what is missing.

@@ -36,6 +36,11 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// A run has come to its end.
+    pub(crate) fn finish_one(&self) {
+        self.finished.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// How many runs have come to their end.
     #[must_use]
     pub fn finished(&self) -> u64 {
@@ -79,6 +84,6 @@ fn timed(scenario: &Scenario, number: u32, control: &Control) -> Result<Run, Err
     if let (Some(clock), Some(before)) = (control.clock, before) {
         result.cost.cpu_s = clock() - before;
     }
-    control.finished.fetch_add(1, Ordering::Relaxed);
+    control.finish_one();
     Ok(result)
 }

@@ -36,6 +36,8 @@ pub enum Error {
         /// The flow group's name.
         group: String,
     },
+    /// A link of rate zero would never send.
+    NoRate,
 }
 
 impl fmt::Display for Error {
@@ -45,6 +47,7 @@ impl fmt::Display for Error {
             Self::TooLarge { wanted } => {
                 write!(f, "{wanted} links and flows are too many: the simulator numbers {TARGETS}; use fewer flows")
             }
+            Self::NoRate => f.write_str("a link needs a rate above zero"),
             Self::NoLink { group } => {
                 write!(
                     f,

@@ -40,6 +40,7 @@ mod own;
 mod packet;
 mod pipe;
 mod plane;
+mod replay;
 pub mod tcp;
 
 pub use batch::{Control, run_all};
@@ -48,6 +49,7 @@ pub use fingerprint::Fingerprint;
 pub use network::link_name;
 pub use observer::{Happening, Observer, PacketEvent};
 pub use packet::{Packet, PacketKind};
+pub use replay::{Replay, ReplayFlow};
 
 #[doc(no_inline)]
 pub use fairlane_scenario::Scenario;

@@ -4,8 +4,6 @@ use fairlane_outcome::QueueFlowRun;
 use fairlane_qdisc::{Reason, Time};
 use hdrhistogram::Histogram;
 
-use crate::packet::Packet;
-
 /// One flow's counts at one queue since the measurement began.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
@@ -63,9 +61,16 @@ impl Meter {
         }
     }
 
-    /// A packet came.
-    pub(crate) fn arrived(&mut self, now: Time, packet: &Packet) {
-        let flow = &mut self.flows[packet.flow as usize];
+    /// Makes room for a flow that nobody knew of when the meter was made.
+    pub(crate) fn reach(&mut self, flow: u32) {
+        if flow as usize >= self.flows.len() {
+            self.flows.resize(flow as usize + 1, FlowMeter::default());
+        }
+    }
+
+    /// A packet of `flow` came.
+    pub(crate) fn arrived(&mut self, now: Time, flow: u32) {
+        let flow = &mut self.flows[flow as usize];
         flow.arrived += 1;
         flow.backlog += 1;
         flow.seen = true;
@@ -80,26 +85,25 @@ impl Meter {
         }
     }
 
-    /// The link began to send a packet.
-    pub(crate) fn departed(&mut self, now: Time, packet: &Packet) {
-        let flow = &mut self.flows[packet.flow as usize];
+    /// The link began to send a packet of `flow` that came at `at`.
+    pub(crate) fn departed(&mut self, now: Time, flow: u32, bytes: u32, at: Time) {
+        let flow = &mut self.flows[flow as usize];
         flow.departed += 1;
-        flow.departed_bytes += u64::from(packet.bytes);
+        flow.departed_bytes += u64::from(bytes);
         flow.leave(now);
-        self.delay_ns.saturating_record((now - packet.at).as_nanos());
+        self.delay_ns.saturating_record((now - at).as_nanos());
     }
 
-    /// A packet was dropped, whether it had been queued or just came.
-    pub(crate) fn dropped(&mut self, now: Time, packet: &Packet, reason: Reason) {
-        let flow = &mut self.flows[packet.flow as usize];
+    /// A packet of `flow` was dropped, whether it had been queued or just came.
+    pub(crate) fn dropped(&mut self, now: Time, flow: u32, reason: Reason) {
+        let flow = &mut self.flows[flow as usize];
         flow.dropped[reason.index()] += 1;
         flow.leave(now);
     }
 
-    /// A packet was marked.
-    pub(crate) fn marked(&mut self, packet: &Packet) {
-        let flow = &mut self.flows[packet.flow as usize];
-        flow.marked += 1;
+    /// A packet of `flow` was marked.
+    pub(crate) fn marked(&mut self, flow: u32) {
+        self.flows[flow as usize].marked += 1;
     }
 
     /// Forgets everything but what is queued: the measurement begins.

@@ -205,7 +205,7 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
 }
 
 /// When to ask `discipline` again, which gave nothing at `now`: never when it is empty, and never at once.
-fn held_until(now: Time, discipline: &impl Qdisc<Packet>) -> Option<Time> {
+pub(crate) fn held_until<P: fairlane_qdisc::Packet>(now: Time, discipline: &impl Qdisc<P>) -> Option<Time> {
     let ready = discipline.ready_at().filter(|_| discipline.packets() > 0)?;
     Some(ready.max(now + Duration::from_nanos(1)))
 }
@@ -224,14 +224,14 @@ struct Clerk<'p, O> {
 impl<O: Observer> Clerk<'_, O> {
     fn arrived(&mut self, now: Time, packet: &Packet) {
         if let Some(meter) = &mut self.meter {
-            meter.arrived(now, packet);
+            meter.arrived(now, packet.flow);
         }
         self.tell(now, packet, Happening::Arrived);
     }
 
     fn departed(&mut self, now: Time, packet: &Packet) {
         if let Some(meter) = &mut self.meter {
-            meter.departed(now, packet);
+            meter.departed(now, packet.flow, packet.bytes, packet.at);
         }
         self.tell(now, packet, Happening::Departed { sojourn: now - packet.at });
     }
@@ -258,7 +258,7 @@ impl<O: Observer> Clerk<'_, O> {
 impl<O: Observer> Fate<Packet> for Clerk<'_, O> {
     fn dropped(&mut self, now: Time, packet: Packet, reason: Reason) {
         if let Some(meter) = &mut self.meter {
-            meter.dropped(now, &packet, reason);
+            meter.dropped(now, packet.flow, reason);
         }
         if packet.kind() == PacketKind::Data {
             self.dropped[packet.flow as usize] += 1;
@@ -269,7 +269,7 @@ impl<O: Observer> Fate<Packet> for Clerk<'_, O> {
 
     fn marked(&mut self, now: Time, packet: &Packet, reason: Reason) {
         if let Some(meter) = &mut self.meter {
-            meter.marked(packet);
+            meter.marked(packet.flow);
         }
         self.tell(now, packet, Happening::Marked(reason));
     }

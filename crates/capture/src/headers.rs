@@ -1,0 +1,118 @@
+//! What a packet's headers tell, as far as they were captured.
+
+use std::net::IpAddr;
+
+use etherparse::{Ipv6ExtensionSlice, Ipv6ExtensionsSlice, LaxIpSlice};
+
+use crate::flow::{FlowId, has_ports};
+use crate::link::{Inside, LinkType, Outside};
+
+/// What a packet's headers tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// The flow, by this packet's own headers. A later fragment has no ports here; [`Flows`](crate::Flows) knows better.
+    pub flow: FlowId,
+    /// Which fragment of a datagram it is; `None` for a whole one.
+    pub fragment: Option<Fragment>,
+    /// Length on the wire in bytes, whatever part of it was captured: with the Ethernet header but without its check
+    /// sequence, and without the headers that loopback and "cooked" captures make up.
+    pub bytes: u32,
+    /// The TOS or traffic class byte; 0 where there is no IP.
+    pub tos: u8,
+    /// Where IP begins in the captured bytes; `None` where there is no IP.
+    pub ip_at: Option<usize>,
+}
+
+/// A fragment of an IP datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// The datagram's identification.
+    pub identification: u32,
+    /// It is the first one, which alone has the ports.
+    pub first: bool,
+}
+
+impl Headers {
+    /// Reads the headers of `data`, captured on a link of type `link`, of a packet that had `original` bytes.
+    #[must_use]
+    pub fn read(link: LinkType, data: &[u8], original: u32) -> Self {
+        let bytes = original.saturating_sub(link.made_up());
+        let Outside { inside, hosts } = link.open(data);
+        let ip = match inside {
+            Inside::Ip(at) => data.get(at..).and_then(|rest| LaxIpSlice::from_slice(rest).ok()).map(|(ip, _)| (at, ip)),
+            Inside::Other(_) => None,
+        };
+        let Some((at, ip)) = ip else {
+            let ether_type = if let Inside::Other(ether_type) = inside { ether_type } else { 0 };
+            let flow = FlowId::Frame { ether_type, source: hosts.0, destination: hosts.1 };
+            return Self { flow, fragment: None, bytes, tos: 0, ip_at: None };
+        };
+        let fragment = fragment(&ip);
+        let flow = FlowId::Ip {
+            protocol: ip.payload_ip_number().0,
+            source: ip.source_addr(),
+            destination: ip.destination_addr(),
+            ports: ports(&ip, fragment),
+        };
+        Self { flow, fragment, bytes, tos: tos(&ip), ip_at: Some(at) }
+    }
+
+    /// The ECN codepoint (RFC 3168): 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    #[must_use]
+    pub const fn ecn(&self) -> u8 {
+        self.tos & 0b11
+    }
+
+    /// The TOS or traffic class byte without the ECN codepoint.
+    #[must_use]
+    pub const fn class(&self) -> u8 {
+        self.tos & !0b11
+    }
+
+    /// The sender and the receiver by their IP addresses; `None` where there is no IP.
+    #[must_use]
+    pub const fn hosts(&self) -> Option<(IpAddr, IpAddr)> {
+        match self.flow {
+            FlowId::Ip { source, destination, .. } => Some((source, destination)),
+            FlowId::Frame { .. } => None,
+        }
+    }
+}
+
+fn tos(ip: &LaxIpSlice<'_>) -> u8 {
+    match ip {
+        LaxIpSlice::Ipv4(ip) => ip.header().dcp().value() << 2 | ip.header().ecn().value(),
+        LaxIpSlice::Ipv6(ip) => ip.header().traffic_class(),
+    }
+}
+
+fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
+    match ip {
+        LaxIpSlice::Ipv4(ip) => {
+            let header = ip.header();
+            let (first, identification) = (header.fragments_offset().value() == 0, header.identification());
+            header.is_fragmenting_payload().then_some(Fragment { identification: u32::from(identification), first })
+        }
+        LaxIpSlice::Ipv6(ip) => ipv6_fragment(ip.extensions()),
+    }
+}
+
+fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
+    extensions.clone().into_iter().find_map(|extension| match extension {
+        Ipv6ExtensionSlice::Fragment(header) => header.is_fragmenting_payload().then(|| Fragment {
+            identification: header.identification(),
+            first: header.fragment_offset().value() == 0,
+        }),
+        _ => None,
+    })
+}
+
+/// The first four bytes above IP, where they are ports and were captured.
+fn ports(ip: &LaxIpSlice<'_>, fragment: Option<Fragment>) -> Option<(u16, u16)> {
+    let payload = ip.payload();
+    if !has_ports(payload.ip_number.0) || fragment.is_some_and(|fragment| !fragment.first) {
+        return None;
+    }
+    let &[a, b, c, d] = payload.payload.first_chunk()?;
+    Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+}

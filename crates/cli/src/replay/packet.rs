@@ -1,0 +1,100 @@
+//! A captured packet in the queue.
+
+use fairlane_capture::{FlowId, Flows, Packet, mark_ce};
+use fairlane_qdisc::FlowKey;
+
+/// Hosts of packets without IP are numbered from here; each of their flows has a pair of its own.
+const OTHER_HOSTS: u64 = 1 << 32;
+
+/// What the discipline may know of a captured packet, and the packet itself where it is written again.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    pub(crate) flow: u32,
+    bytes: u32,
+    tos: u8,
+    hosts: (u64, u64),
+    responsive: bool,
+    label: u64,
+    frame: Option<Box<Frame>>,
+}
+
+/// The packet as it was captured.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) data: Vec<u8>,
+    pub(crate) original: u32,
+    ip_at: Option<usize>,
+}
+
+impl Captured {
+    /// The packet, with its bytes if they are to be kept.
+    pub(crate) fn new(packet: &Packet<'_>, flows: &mut Flows, keep: bool) -> Self {
+        let headers = &packet.headers;
+        let flow = flows.number(packet.time, headers);
+        let other = OTHER_HOSTS + 2 * u64::from(flow);
+        let hosts = headers.hosts().map_or((other, other + 1), |(source, destination)| {
+            (u64::from(flows.host(source)), u64::from(flows.host(destination)))
+        });
+        let frame = || Frame { data: packet.data.to_vec(), original: packet.original, ip_at: headers.ip_at };
+        Self {
+            flow,
+            bytes: headers.bytes,
+            tos: headers.tos,
+            hosts,
+            responsive: FlowId::responsive(&headers.flow),
+            label: 0,
+            frame: keep.then(|| Box::new(frame())),
+        }
+    }
+
+    /// The packet's bytes, if they were kept.
+    pub(crate) fn frame(&self) -> Option<&Frame> {
+        self.frame.as_deref()
+    }
+
+    const fn ecn(&self) -> u8 {
+        self.tos & 0b11
+    }
+}
+
+impl fairlane_qdisc::Packet for Captured {
+    fn flow(&self) -> FlowKey {
+        FlowKey::new(u64::from(self.flow))
+    }
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    fn ecn_capable(&self) -> bool {
+        self.ecn() != 0
+    }
+    fn mark_ce(&mut self) {
+        self.tos |= 0b11;
+        if let Some(frame) = &mut self.frame
+            && let Some(at) = frame.ip_at
+        {
+            mark_ce(&mut frame.data, at);
+        }
+    }
+    fn source_host(&self) -> u64 {
+        self.hosts.0
+    }
+    fn destination_host(&self) -> u64 {
+        self.hosts.1
+    }
+    fn class(&self) -> u8 {
+        self.tos & !0b11
+    }
+    /// ECT(1) or CE.
+    fn l4s(&self) -> bool {
+        self.ecn() & 1 == 1
+    }
+    fn label(&self) -> u64 {
+        self.label
+    }
+    fn set_label(&mut self, bits_per_second: u64) {
+        self.label = bits_per_second;
+    }
+    fn responsive(&self) -> bool {
+        self.responsive
+    }
+}

@@ -1,0 +1,85 @@
+//! The capture of what leaves.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fairlane_capture::{LinkType, Packet, Writer};
+use fairlane_qdisc::Time;
+
+use super::packet::Captured;
+use crate::error::Failure;
+
+/// A capture that is being written, if one is wanted.
+#[derive(Debug)]
+pub(crate) struct Written {
+    path: Option<PathBuf>,
+    begun: Option<Begun>,
+    /// The first thing that went wrong.
+    failed: Option<io::Error>,
+}
+
+/// A capture whose first packet has come.
+#[derive(Debug)]
+struct Begun {
+    link: LinkType,
+    /// When the first packet came, since 1970.
+    start: Duration,
+    writer: Writer<BufWriter<File>>,
+}
+
+impl Written {
+    /// Nothing was written yet.
+    pub(crate) fn new(path: Option<&Path>) -> Self {
+        Self { path: path.map(Path::to_owned), begun: None, failed: None }
+    }
+
+    /// Whether there will be a file.
+    pub(crate) const fn wanted(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// Begins the file with the first packet, and refuses one that it cannot hold; says what went wrong with those before.
+    pub(crate) fn expect(&mut self, packet: &Packet<'_>) -> Result<(), Failure> {
+        let Some(path) = &self.path else { return Ok(()) };
+        if let Some(error) = &self.failed {
+            return Err(Failure::write(path, error));
+        }
+        match &self.begun {
+            Some(begun) if begun.link == packet.link => Ok(()),
+            Some(_) => {
+                let message = format!("packet {} has another link type than those before", packet.number);
+                Err(Failure::new(message, "--write holds packets of one link type: split the capture by interface"))
+            }
+            None => {
+                self.begun = Some(Begun { link: packet.link, start: packet.stamp, writer: begin(path, packet.link)? });
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a packet that left at `at`.
+    pub(crate) fn write(&mut self, at: Time, packet: &Captured) {
+        let (Some(begun), Some(frame), None) = (&mut self.begun, packet.frame(), &self.failed) else { return };
+        let time = begun.start.saturating_add(Duration::from_nanos(at.as_nanos()));
+        self.failed = begun.writer.write(time, frame.original, &frame.data).err();
+    }
+
+    /// Ends the file, or says why it could not be written.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Some(path) = &self.path else { return Ok(()) };
+        if let Some(error) = &self.failed {
+            return Err(Failure::write(path, error));
+        }
+        // A capture without packets becomes one without packets.
+        let writer = self.begun.map_or_else(|| begin(path, LinkType::Ethernet), |begun| Ok(begun.writer))?;
+        let flushed = writer.into_inner().into_inner();
+        flushed.map(drop).map_err(|error| Failure::write(path, error.error()))
+    }
+}
+
+fn begin(path: &Path, link: LinkType) -> Result<Writer<BufWriter<File>>, Failure> {
+    let file = File::create(path).and_then(|file| Writer::new(BufWriter::new(file), link));
+    file.map_err(|error| Failure::write(path, &error))
+}

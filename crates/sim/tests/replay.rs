@@ -1,0 +1,149 @@
+//! Arrivals from elsewhere are treated as those of a scenario: the replay is held against the event queue.
+
+use fairlane_outcome::Run;
+use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_scenario::Document;
+use fairlane_sim::{Control, Happening, Observer, PacketEvent, Replay, ReplayFlow, run};
+
+/// What came to the bottleneck, and what left it: when, and of which flow.
+#[derive(Default)]
+struct Log {
+    arrivals: Vec<(Time, u32, u32, bool)>,
+    departures: Vec<(Time, u32, u32, bool)>,
+}
+
+impl Observer for Log {
+    fn packet(&mut self, event: &PacketEvent) {
+        match event.happening {
+            Happening::Arrived => self.arrivals.push((event.at, event.flow, event.bytes, event.ecn_capable)),
+            Happening::Departed { .. } => self.departures.push((event.at, event.flow, event.bytes, event.marked)),
+            _ => {}
+        }
+    }
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+/// Six flows of different sizes at odd rates, two of them ECN-capable, at 1.4 times the link's rate.
+fn simulate(queue: &QdiscConfig) -> (Run, Log) {
+    let text = r#"
+        duration = "10s"
+        seed = 5
+        [bottleneck]
+        rate = "1234567bit"
+        delay = "1ms"
+        [[flows]]
+        name = "small"
+        kind = "udp"
+        rate = "200100bit"
+        packet = "211b"
+        jitter = 0.9
+        count = 3
+        [[flows]]
+        name = "large"
+        kind = "udp"
+        rate = "600700bit"
+        packet = "1499b"
+        jitter = 0.5
+        ecn = true
+        count = 2
+    "#;
+    let document = Document::parse("replay.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let mut scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
+    scenario.links[0].forward.queue = queue.clone();
+    let mut log = Log::default();
+    let run = run(&scenario, 0, &Control::default(), &mut log).unwrap_or_else(|error| panic!("{error}"));
+    (run, log)
+}
+
+/// The simulator's packet as the disciplines see it.
+fn packet(flow: u32, bytes: u32, ecn: bool) -> SimplePacket {
+    let key = 2 * flow;
+    let packet = SimplePacket::new(u64::from(key), bytes).with_hosts(key, key + 1).unresponsive();
+    if ecn { packet.with_ecn() } else { packet }
+}
+
+/// The same arrivals, the same decisions, at the same nanosecond, under every discipline. Would catch a replay that asks the
+/// queue in another order, at another time or with other randomness.
+#[test]
+fn equals_the_simulator_under_every_discipline() {
+    for kind in Kind::ALL {
+        let config = QdiscConfig::new(kind);
+        let (simulated, log) = simulate(&config);
+        let rate = Rate::from_bits_per_second(1_234_567);
+        let mut replay = Replay::new(&config, rate, Seed::new(5)).unwrap_or_else(|error| panic!("{error}"));
+        let mut left = Vec::new();
+        for (at, flow, bytes, ecn) in &log.arrivals {
+            let packet = SimplePacket { id: u64::from(*flow), ..packet(*flow, *bytes, *ecn) };
+            replay.arrive(*at, *flow, packet, &mut |at, packet: SimplePacket| {
+                left.push((at, packet.id as u32, packet.bytes, packet.marked));
+            });
+        }
+        let common = left.len();
+        assert!(common > 1000 && common <= log.departures.len(), "{kind}: {common}");
+        assert_eq!(left, log.departures[..common], "{kind}");
+        let names: Vec<ReplayFlow> =
+            (0..5).map(|flow| ReplayFlow { name: format!("f{flow}"), group: "udp".to_owned(), kind: "udp" }).collect();
+        let run = replay.run("replay", 5, &names, false);
+        let (ours, theirs) = (&run.queues[0], &simulated.queues[0]);
+        assert_eq!((&ours.name, ours.kind, ours.rate_bps), (&theirs.name, theirs.kind, theirs.rate_bps));
+        for (ours, theirs) in ours.flows.iter().zip(&theirs.flows) {
+            assert_eq!(
+                (ours.arrived, ours.marked, ours.dropped),
+                (theirs.arrived, theirs.marked, theirs.dropped),
+                "{kind}"
+            );
+        }
+        assert!((ours.mean_packets / theirs.mean_packets - 1.0).abs() < 0.01, "{kind}");
+        assert_eq!(ours.mean_avg, theirs.mean_avg, "{kind}");
+    }
+}
+
+/// Everything that arrived has departed, was dropped or is still there; and after the end there is nothing left.
+#[test]
+fn nothing_is_lost_from_the_books() {
+    for kind in Kind::ALL {
+        let (_, log) = simulate(&QdiscConfig::new(Kind::DropTail));
+        let rate = Rate::from_bits_per_second(500_000);
+        let mut replay =
+            Replay::new(&QdiscConfig::new(kind), rate, Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
+        let (mut departed, mut bits, mut last) = (0_u64, 0_u64, Time::ZERO);
+        let mut count = |at: Time, packet: SimplePacket| {
+            assert!(at >= last);
+            (departed, bits, last) = (departed + 1, bits + 8 * u64::from(packet.bytes), at);
+        };
+        for (at, flow, bytes, ecn) in &log.arrivals {
+            replay.arrive(*at, *flow, packet(*flow, *bytes, *ecn), &mut count);
+        }
+        let control = Control::default();
+        assert!(!replay.drain(&control, &mut count));
+        assert_eq!(control.finished(), 1);
+        let run = replay.run("replay", 1, &[], false);
+        let sum =
+            |field: fn(&fairlane_outcome::QueueFlowRun) -> u64| run.queues[0].flows.iter().map(field).sum::<u64>();
+        assert_eq!(sum(|flow| flow.arrived), log.arrivals.len() as u64, "{kind}");
+        assert_eq!(sum(|flow| flow.departed), departed, "{kind}");
+        assert_eq!(departed + sum(|flow| flow.dropped.iter().sum()), log.arrivals.len() as u64, "{kind}");
+        // The link is never asked to carry more than it can.
+        assert!(bits as f64 <= 500_000.0 * run.to_s + 1.0, "{kind}: {bits} bits in {} s", run.to_s);
+        assert!(run.to_s > last.as_secs(), "{kind}: the last packet takes its time too");
+    }
+}
+
+/// A stop leaves what waits where it is; a link of no rate is refused.
+#[test]
+fn a_stop_is_heard_and_a_link_must_have_a_rate() {
+    let config = QdiscConfig::new(Kind::DropTail);
+    let mut replay =
+        Replay::new(&config, Rate::from_bits_per_second(8), Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
+    let mut departed = 0;
+    for _ in 0..5 {
+        replay.arrive(Time::ZERO, 0, SimplePacket::new(0, 1), &mut |_, _: SimplePacket| departed += 1);
+    }
+    let control = Control::default();
+    control.stop();
+    assert!(replay.drain(&control, &mut |_, _: SimplePacket| departed += 1));
+    assert_eq!((departed, control.finished()), (1, 0));
+    let run = replay.run("replay", 1, &[], true);
+    assert_eq!((run.to_s, run.partial, run.queues[0].flows[0].departed), (1.0, true, 1));
+    assert!(Replay::<SimplePacket>::new(&config, Rate::from_bits_per_second(0), Seed::new(1)).is_err());
+}
