@@ -2,6 +2,8 @@
 
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
+use crate::source::Udp;
+
 /// A network, the traffic that it carries, and how long to watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -99,19 +101,8 @@ pub struct FlowGroup {
 pub enum Traffic {
     /// TCP with unlimited data (FTP).
     Tcp(Tcp),
-    /// UDP at a constant rate.
+    /// UDP, which nothing slows down.
     Udp(Udp),
-}
-
-/// UDP at a constant rate (CBR); the phase of the first packet is drawn uniformly from one interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Udp {
-    /// Rate on the wire.
-    pub rate: Rate,
-    /// Each interval between packets is drawn uniformly from (1 − jitter) to (1 + jitter) times the mean; 0 to 1.
-    pub jitter: f64,
-    /// Whether its packets say that they are ECN-capable.
-    pub ecn: bool,
 }
 
 /// A TCP sender and its receiver.

@@ -40,6 +40,7 @@ mod own;
 mod packet;
 mod pipe;
 mod plane;
+mod source;
 pub mod tcp;
 
 pub use batch::{Control, run_all};
