@@ -14,6 +14,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod application;
 mod document;
 mod dumbbell;
 mod error;
@@ -26,6 +27,7 @@ mod suggest;
 mod tree;
 mod vary;
 
+pub use application::{Application, Sizes, Transfers};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;

@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
+use crate::application::Application;
 use crate::source::Udp;
 
 /// A network, the traffic that it carries, and how long to watch.
@@ -99,7 +100,7 @@ pub struct FlowGroup {
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// TCP with unlimited data (FTP).
+    /// TCP.
     Tcp(Tcp),
     /// UDP, which nothing slows down.
     Udp(Udp),
@@ -108,6 +109,8 @@ pub enum Traffic {
 /// A TCP sender and its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
+    /// What gives it its data.
+    pub application: Application,
     /// Congestion control and loss recovery.
     pub congestion: Congestion,
     /// The receiver's window in packets.
@@ -153,6 +156,7 @@ impl Tcp {
     #[must_use]
     pub const fn ns2_1999(congestion: Congestion, window: u32) -> Self {
         Self {
+            application: Application::Ftp,
             congestion,
             window,
             initial_window: 1,
@@ -173,6 +177,7 @@ impl Tcp {
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {
+            application: Application::Ftp,
             congestion,
             window,
             initial_window: 10,

@@ -181,6 +181,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     fn begin_measurement(&mut self) {
         self.from = self.now;
         self.before = self.totals();
+        self.flows.iter_mut().for_each(Flow::begin_measurement);
         for link in &mut self.plane.network.links {
             if let Queue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
@@ -274,6 +275,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                     dropped: now.dropped - before.dropped,
                     retransmitted: now.retransmitted - before.retransmitted,
                     timeouts: now.timeouts - before.timeouts,
+                    completions_ns: self.flows[id].completions().map(<[u64]>::to_vec),
                 });
             }
         }

@@ -2,6 +2,7 @@
 
 mod connection;
 mod datagrams;
+mod transfers;
 
 use fairlane_qdisc::{Duration, Qdisc, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
@@ -77,7 +78,7 @@ impl Flow {
     pub(crate) fn new(id: u32, group: &FlowGroup, routes: Routes, seed: Seed) -> Self {
         let bytes = wire_bytes(group.packet);
         let ends = match &group.traffic {
-            Traffic::Tcp(tcp) => Ends::Tcp(Connection::new(tcp, seed)),
+            Traffic::Tcp(tcp) => Ends::Tcp(Connection::new(tcp, bytes, seed)),
             Traffic::Udp(udp) => Ends::Udp(Datagrams::new(udp, bytes, seed)),
         };
         let stop = group.stop.map(|stop| Time::ZERO + stop);
@@ -101,6 +102,21 @@ impl Flow {
 
     pub(crate) fn totals(&self) -> Totals {
         self.common.totals
+    }
+
+    /// The measurement begins.
+    pub(crate) fn begin_measurement(&mut self) {
+        if let Ends::Tcp(connection) = &mut self.ends {
+            connection.begin_measurement();
+        }
+    }
+
+    /// How long each completed transfer took, in nanoseconds; `None` for a flow without transfers.
+    pub(crate) fn completions(&self) -> Option<&[u64]> {
+        match &self.ends {
+            Ends::Tcp(connection) => connection.completions(),
+            Ends::Udp(_) => None,
+        }
     }
 
     /// The source's event: it starts, stops, or sends its next packet.

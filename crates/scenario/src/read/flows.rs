@@ -6,12 +6,12 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, source, tcp};
+use crate::read::{FLOWS, PACKET, application, source, tcp};
 use crate::{route, suggest};
 
 pub(crate) const COMMON_KEYS: [&str; 10] =
     ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
-pub(crate) const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
+pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
     ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),
@@ -84,8 +84,10 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
     let traffic = match kind {
         Kind::Tcp => {
-            let table = table.clone().only(&[&COMMON_KEYS[..], &TCP_KEYS[..]].concat(), TCP_ELSEWHERE)?;
-            Traffic::Tcp(tcp::of_group(around.tcp, &table)?)
+            let application = application::Kind::of(table)?;
+            let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
+            let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
+            Traffic::Tcp(Tcp { application: application.read(&table)?, ..tcp::of_group(around.tcp, &table)? })
         }
         Kind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
     };

@@ -18,6 +18,17 @@ pub(crate) fn pareto(random: &mut Stream, mean: f64, shape: f64) -> f64 {
     mean * (shape - 1.0) / shape * libm::pow(positive(random), -1.0 / shape)
 }
 
+/// Log-normal; `sigma` is the standard deviation of the logarithm.
+pub(crate) fn lognormal(random: &mut Stream, mean: f64, sigma: f64) -> f64 {
+    mean * libm::exp(sigma * normal(random) - sigma * sigma / 2.0)
+}
+
+/// Normal of mean 0 and variance 1, after Box and Muller.
+fn normal(random: &mut Stream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(positive(random)));
+    radius * libm::cos(2.0 * core::f64::consts::PI * random.unit())
+}
+
 /// The first success of trials with `probability`, counted from 1.
 pub(crate) fn geometric(random: &mut Stream, probability: f64) -> u64 {
     if probability >= 1.0 {

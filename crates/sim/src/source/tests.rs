@@ -144,13 +144,26 @@ fn silences_of_a_pareto_source_have_its_tail() {
     assert!((hill(&silences, silences.len() / 10) - 1.5).abs() < 0.15, "{}", hill(&silences, silences.len() / 10));
 }
 
-/// Exponential: mean m and second moment 2 m²; Pareto aside, the only law that sources draw directly.
+/// Exponential: mean m and second moment 2 m².
 #[test]
 fn exponential_has_its_moments() {
     let values = draws(100_000, |random| draw::exponential(random, 3.0));
     let squares: Vec<f64> = values.iter().map(|value| value * value).collect();
     assert!((mean(&values) / 3.0 - 1.0).abs() < 0.02);
     assert!((mean(&squares) / 18.0 - 1.0).abs() < 0.05);
+}
+
+/// Log-normal: the mean, and the logarithm's mean ln m − σ²/2 and deviation σ.
+#[test]
+fn lognormal_has_its_moments() {
+    let values = draws(200_000, |random| draw::lognormal(random, 30.0, 1.0));
+    let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
+    let centre = mean(&logarithms);
+    let deviation = mean(&logarithms.iter().map(|log| (log - centre) * (log - centre)).collect::<Vec<_>>()).sqrt();
+    // Standard errors: 1.3/√200,000 of the mean, 1/√200,000 of the logarithm's.
+    assert!((mean(&values) / 30.0 - 1.0).abs() < 0.012, "{}", mean(&values));
+    assert!((centre - (libm::log(30.0) - 0.5)).abs() < 0.01, "{centre}");
+    assert!((deviation - 1.0).abs() < 0.01, "{deviation}");
 }
 
 /// The same seed gives the same source, another one another.
