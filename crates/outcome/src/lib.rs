@@ -24,4 +24,6 @@ pub use fairlane_qdisc::Reason;
 pub use histogram::{DelayBin, DelayHistogram};
 pub use point::{Point, PointValue};
 pub use run::{Cost, FlowRun, QueueFlowRun, QueueRun, Run};
-pub use schema::{Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome};
+pub use schema::{
+    Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome,
+};

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::estimate::{Averager, Estimate};
 use crate::record::Combine;
-use crate::schema::{Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueGroup, QueueOutcome};
+use crate::schema::{Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome};
 use crate::{Cost, Drops, FlowRun, QueueFlowRun, QueueRun, Run, stats};
 
 impl Outcome {
@@ -231,6 +231,7 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
         queue_share: real(ratio(exit.mean_packets, exit.queue_packets)),
         retransmitted: count(flow.retransmitted),
         timeouts: count(flow.timeouts),
+        transfers: transfers([flow].into_iter()),
     }
 }
 
@@ -262,7 +263,28 @@ fn group_outcome(name: &str, members: &[&Exit<'_>], total_bps: f64) -> GroupOutc
         drop_ratio: real(drop_ratio(sum(|flow| flow.dropped), sum(|flow| flow.sent))),
         queue_share: real(ratio(mean_packets, queues.values().sum())),
         jain: real(stats::jain(&throughputs)),
+        transfers: transfers(members.iter().map(|exit| exit.flow)),
     }
+}
+
+/// The completed transfers of `flows`; `None` where none of them makes any.
+fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<TransferOutcome> {
+    let lists: Vec<&Vec<u64>> = flows.filter_map(|flow| flow.completions_ns.as_ref()).collect();
+    if lists.is_empty() {
+        return None;
+    }
+    let mut times: Vec<u64> = lists.into_iter().flatten().copied().collect();
+    times.sort_unstable();
+    let seconds = |nanos: f64| real(nanos / 1e9);
+    // The smallest time that is not exceeded by this part of all (nearest rank).
+    let rank = |percent: usize| (times.len() * percent).div_ceil(100).saturating_sub(1);
+    let quantile = |percent| seconds(times.get(rank(percent)).map_or(0.0, |nanos| *nanos as f64));
+    let total: f64 = times.iter().map(|nanos| *nanos as f64).sum();
+    let mean = seconds(ratio(total, times.len() as f64));
+    Some(TransferOutcome {
+        completed: count(times.len() as u64),
+        completion_s: Delay { mean, p50: quantile(50), p95: quantile(95), p99: quantile(99) },
+    })
 }
 
 /// Length of the run's measurement in seconds.

@@ -44,6 +44,9 @@ pub(crate) struct Maybe;
 /// A record, or a list of records.
 pub(crate) struct Nested;
 
+/// A record that only some have; its key is absent from the others.
+pub(crate) struct Optional;
+
 /// A record that is not part of the JSON form.
 pub(crate) struct Hidden;
 
@@ -117,6 +120,20 @@ impl<T: Combine + Serialize + DeserializeOwned> Kind<T> for Nested {
     }
     fn combine(first: &T, parts: &[Option<&T>], over: &Averager) -> T {
         T::combine(first, parts, over)
+    }
+}
+
+impl<T: Combine + Serialize + DeserializeOwned> Kind<Option<T>> for Optional {
+    fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &Option<T>) -> Result<(), M::Error> {
+        value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
+    }
+    fn read<E: de::Error>(fields: &mut Fields, key: &str, _ci95: &str) -> Result<Option<T>, E> {
+        fields.take_if_there(key)
+    }
+    fn combine(_first: &Option<T>, parts: &[Option<&Option<T>>], over: &Averager) -> Option<T> {
+        let parts: Vec<Option<&T>> = parts.iter().map(|part| part.and_then(Option::as_ref)).collect();
+        let first = parts.iter().copied().flatten().next()?;
+        Some(T::combine(first, &parts, over))
     }
 }
 

@@ -93,6 +93,8 @@ pub struct FlowRun {
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// How long each of its transfers took that was completed, in nanoseconds; `None` for a flow that makes none.
+    pub completions_ns: Option<Vec<u64>>,
 }
 
 /// What a run cost.

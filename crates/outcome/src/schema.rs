@@ -80,7 +80,7 @@ record! {
 }
 
 record! {
-    /// Time in a queue, in seconds; 0 where no packet left by the link.
+    /// A time in seconds; 0 where there was none to measure, as in a queue that no packet left by the link.
     #[derive(Default)]
     pub struct Delay {
         /// Mean.
@@ -167,6 +167,18 @@ record! {
         pub retransmitted: Estimate => Count,
         /// Retransmission timeouts.
         pub timeouts: Estimate => Count,
+        /// Its completed transfers; `None` for a flow of unlimited data.
+        pub transfers: Option<TransferOutcome> => Optional,
+    }
+}
+
+record! {
+    /// Transfers of limited size that were completed.
+    pub struct TransferOutcome {
+        /// How many.
+        pub completed: Estimate => Count,
+        /// The time that one took, from its start until its receiver had all of it.
+        pub completion_s: Delay => Nested,
     }
 }
 
@@ -187,6 +199,8 @@ record! {
         pub queue_share: Estimate => Real,
         /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain).
         pub jain: Estimate => Real,
+        /// Its flows' completed transfers, all together; `None` for a group of unlimited data.
+        pub transfers: Option<TransferOutcome> => Optional,
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub use arrow_array::RecordBatch;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
-use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason};
+use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason, TransferOutcome};
 use columns::Columns;
 use write::Format;
 
@@ -92,6 +92,7 @@ pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("queue_share", |flow| Some(flow.queue_share));
     columns.estimate("retransmitted", |flow| Some(flow.retransmitted));
     columns.estimate("timeouts", |flow| Some(flow.timeouts));
+    transfers(&mut columns, |flow| flow.transfers.as_ref());
     columns.finish()
 }
 
@@ -113,6 +114,7 @@ pub fn groups(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("drop_ratio", |(group, _)| Some(group.drop_ratio));
     columns.estimate("queue_share", |(group, _)| Some(group.queue_share));
     columns.estimate("jain", |(group, _)| Some(group.jain));
+    transfers(&mut columns, |(group, _)| group.transfers.as_ref());
     columns.text("queue", |(_, queue)| queue.map_or("", |queue| &queue.name));
     columns.text("queue_kind", |(_, queue)| queue.map_or("", |queue| &queue.kind));
     let mut of_queue = |name, field: fn(&QueueOutcome) -> Estimate| {
@@ -123,6 +125,15 @@ pub fn groups(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     of_queue("queue_delay_mean_s", |queue| queue.delay_s.mean);
     of_queue("queue_delay_p95_s", |queue| queue.delay_s.p95);
     columns.finish()
+}
+
+/// Adds the columns of completed transfers; nulls for rows without.
+fn transfers<'a, T>(columns: &mut Columns<'a, T>, of: impl Fn(&'a T) -> Option<&'a TransferOutcome>) {
+    columns.estimate("transfers", |row| Some(of(row)?.completed));
+    columns.estimate("completion_mean_s", |row| Some(of(row)?.completion_s.mean));
+    columns.estimate("completion_p50_s", |row| Some(of(row)?.completion_s.p50));
+    columns.estimate("completion_p95_s", |row| Some(of(row)?.completion_s.p95));
+    columns.estimate("completion_p99_s", |row| Some(of(row)?.completion_s.p99));
 }
 
 /// A row for each flow at each queue of each outcome.

@@ -199,3 +199,30 @@ fn nothing_measured_is_nothing_and_not_nan() {
         assert!(!json.contains("null"), "{json}");
     }
 }
+
+/// Nearest rank: of 1 to 40 ms, 20 ms is not exceeded by half, 38 ms by 95 % and 40 ms by 99 %; the mean is 20.5 ms. The
+/// group has those of both its flows; who makes no transfers has no key.
+#[test]
+fn completed_transfers_are_summed_up() {
+    let mut run = run();
+    run.flows[0].completions_ns = Some((1..=20).rev().map(|millis| 2_000_000 * millis).collect());
+    run.flows[1].completions_ns = Some((1..=20).map(|millis| 2_000_000 * millis - 1_000_000).collect());
+    let outcome = Outcome::from_runs(&[run.clone()]).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).unwrap();
+    let expected =
+        serde_json::json!({"completed": 40, "completion_s": {"mean": 0.0205, "p50": 0.02, "p95": 0.038, "p99": 0.04}});
+    assert_eq!(json["groups"][0]["transfers"], expected);
+    assert_eq!(json["flows"][0]["transfers"]["completion_s"]["mean"], 0.021);
+    for other in [&json["groups"][1], &json["flows"][2]] {
+        assert!(other.get("transfers").is_none());
+    }
+    assert_eq!(Outcome::from_json(&outcome.to_json()).unwrap().to_json(), outcome.to_json());
+    // A run in which none was completed counts as 0, like all that did not happen.
+    let mut none = run.clone();
+    none.flows[0].completions_ns = Some(Vec::new());
+    none.flows[1].completions_ns = Some(Vec::new());
+    let both = Outcome::from_runs(&[run, none]).unwrap();
+    let transfers = both.group("ftp").and_then(|group| group.transfers.as_ref()).unwrap();
+    assert_eq!((transfers.completed.mean, transfers.completion_s.p50.mean), (20.0, 0.01));
+    assert!(transfers.completed.ci95.is_some());
+}

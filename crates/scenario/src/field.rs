@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use fairlane_qdisc::{Bytes, Duration, Rate, UnitError, Value};
+use fairlane_qdisc::{Bytes, Duration, Rate, Size, UnitError, Value};
 
 use crate::error::{Origin, ScenarioError, Source};
 use crate::suggest;
@@ -46,6 +46,10 @@ impl Unit for Bytes {
     const UNIT: &str = "b";
 }
 
+impl Unit for Size {
+    const UNIT: &str = "p";
+}
+
 /// Keys that exist elsewhere, or under another name, and what to do about each.
 pub(crate) type Elsewhere = &'static [(&'static str, &'static str)];
 
@@ -55,14 +59,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses keys that are not among `keys`.
-    pub(crate) fn only(self, keys: &[&str], elsewhere: Elsewhere) -> Result<Self, ScenarioError> {
+    pub(crate) fn only(self, keys: &[&str], elsewhere: &[(&str, &str)]) -> Result<Self, ScenarioError> {
         match self.table.entries().find(|entry| !keys.contains(&entry.key.as_str())) {
             Some(entry) => Err(self.unknown(entry, keys, elsewhere)),
             None => Ok(self),
         }
     }
 
-    fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: Elsewhere) -> ScenarioError {
+    fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: &[(&str, &str)]) -> ScenarioError {
         let path = join(&self.path, &entry.key);
         let message = format!("there is no key \"{}\" here", entry.key);
         let error = ScenarioError::new(self.source, &entry.at, &path, message);

@@ -14,6 +14,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod application;
 mod document;
 mod dumbbell;
 mod error;
@@ -21,13 +22,16 @@ mod field;
 mod model;
 mod read;
 mod route;
+mod source;
 mod suggest;
 mod tree;
 mod vary;
 
+pub use application::{Application, Sizes, Transfers};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size, Value};
-pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Traffic, Udp};
+pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Traffic};
+pub use source::{OnOff, Periods, Source, Ssmp, Udp};
 pub use vary::{Point, Vary};

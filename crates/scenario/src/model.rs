@@ -2,6 +2,9 @@
 
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
+use crate::application::Application;
+use crate::source::Udp;
+
 /// A network, the traffic that it carries, and how long to watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -97,26 +100,17 @@ pub struct FlowGroup {
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// TCP with unlimited data (FTP).
+    /// TCP.
     Tcp(Tcp),
-    /// UDP at a constant rate.
+    /// UDP, which nothing slows down.
     Udp(Udp),
-}
-
-/// UDP at a constant rate (CBR); the phase of the first packet is drawn uniformly from one interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Udp {
-    /// Rate on the wire.
-    pub rate: Rate,
-    /// Each interval between packets is drawn uniformly from (1 − jitter) to (1 + jitter) times the mean; 0 to 1.
-    pub jitter: f64,
-    /// Whether its packets say that they are ECN-capable.
-    pub ecn: bool,
 }
 
 /// A TCP sender and its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
+    /// What gives it its data.
+    pub application: Application,
     /// Congestion control and loss recovery.
     pub congestion: Congestion,
     /// The receiver's window in packets.
@@ -162,6 +156,7 @@ impl Tcp {
     #[must_use]
     pub const fn ns2_1999(congestion: Congestion, window: u32) -> Self {
         Self {
+            application: Application::Ftp,
             congestion,
             window,
             initial_window: 1,
@@ -182,6 +177,7 @@ impl Tcp {
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {
+            application: Application::Ftp,
             congestion,
             window,
             initial_window: 10,

@@ -1,9 +1,11 @@
 //! From keys and values to a checked scenario.
 
+mod application;
 mod flows;
 mod memory;
 mod network;
 mod queue;
+mod source;
 mod tcp;
 
 use std::ops::RangeInclusive;
@@ -85,7 +87,8 @@ mod tests {
     #[test]
     fn the_reference_names_every_key() {
         let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS];
-        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &flows::UDP_KEYS];
+        let (udp, application) = (source::keys(), application::keys());
+        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application];
         for key in tables.into_iter().chain(flows).flatten() {
             let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
             assert!(named, "docs/scenario.md has no row for `{key}`");

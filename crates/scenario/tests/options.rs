@@ -1,6 +1,6 @@
 //! What `--set` and `--vary` change.
 
-use fairlane_scenario::{Document, Duration, Kind, Rate, Scenario, ScenarioError, Traffic, Vary};
+use fairlane_scenario::{Document, Duration, Kind, Rate, Scenario, ScenarioError, Source, Traffic, Vary};
 
 const GENERAL: &str = r#"
     duration = "10s"
@@ -66,7 +66,7 @@ fn each_type_is_read_as_its_key_wants_it() {
     let Traffic::Tcp(tcp) = &scenario.flows[0].traffic else { panic!("ftp is TCP") };
     assert!(tcp.ecn && tcp.delayed_ack.is_none());
     let Traffic::Udp(udp) = &scenario.flows[1].traffic else { panic!("cbr is UDP") };
-    assert_eq!((udp.rate, udp.jitter), (Rate::from_bits_per_second(3_000_000), 0.5));
+    assert_eq!((udp.rate, &udp.source), (Rate::from_bits_per_second(3_000_000), &Source::Cbr { jitter: 0.5 }));
     let source = scenario.flows[1].source.as_ref().expect("a host");
     assert_eq!(source.delay, Duration::from_millis(3));
 }

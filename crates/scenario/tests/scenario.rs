@@ -1,7 +1,8 @@
 //! What a valid file means: defaults, presets, networks, paths.
 
 use fairlane_scenario::{
-    Access, Bytes, Congestion, Document, Duration, FlowGroup, Hop, Kind, QdiscConfig, Rate, Scenario, Tcp, Traffic,
+    Access, Bytes, Congestion, Document, Duration, FlowGroup, Hop, Kind, QdiscConfig, Rate, Scenario, Source, Tcp,
+    Traffic,
 };
 
 fn scenario(text: &str) -> Scenario {
@@ -63,7 +64,7 @@ fn the_shortest_file_gets_the_defaults() {
     }
     assert_eq!(tcp_of(&scenario.flows[0]), &Tcp::ns2_1999(Congestion::Reno, 10_000));
     let Traffic::Udp(udp) = &scenario.flows[1].traffic else { panic!("b is UDP") };
-    assert_eq!((udp.rate, udp.jitter, udp.ecn), (mbit(2), 0.0, false));
+    assert_eq!((udp.rate, &udp.source, udp.ecn), (mbit(2), &Source::Cbr { jitter: 0.0 }, false));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use fairlane_scenario::{Hop, Scenario, Traffic};
 
 use crate::batch::Control;
 use crate::event::{TARGETS, Target};
-use crate::flow::{self, Flow, Totals};
+use crate::flow::{Flow, Totals};
 use crate::link::{Link, Queue};
 use crate::network::{Network, QueueError, link_name, link_of};
 use crate::observer::Observer;
@@ -132,8 +132,9 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
-                flows.push(Flow::new(id, group, plane.network.routes[id as usize], seed));
-                plane.events.push(flow::start(group, seed), Target::Source(id));
+                let mut flow = Flow::new(id, group, plane.network.routes[id as usize], seed);
+                plane.events.push(flow.start(group, seed), Target::Source(id));
+                flows.push(flow);
             }
         }
         Ok(Self { scenario, plane, flows, before: Vec::new(), now: Time::ZERO, from: Time::ZERO, events: 0 })
@@ -183,6 +184,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     fn begin_measurement(&mut self) {
         self.from = self.now;
         self.before = self.totals();
+        self.flows.iter_mut().for_each(Flow::begin_measurement);
         for link in &mut self.plane.network.links {
             if let Queue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
@@ -194,7 +196,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
 
     fn totals(&self) -> Vec<Totals> {
         let dropped = &self.plane.dropped;
-        self.flows.iter().map(|flow| Totals { dropped: dropped[flow.id as usize], ..flow.totals }).collect()
+        self.flows.iter().map(|flow| Totals { dropped: dropped[flow.id() as usize], ..flow.totals() }).collect()
     }
 
     /// Nothing is lost from the books: at no queue, and in the whole.
@@ -276,6 +278,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                     dropped: now.dropped - before.dropped,
                     retransmitted: now.retransmitted - before.retransmitted,
                     timeouts: now.timeouts - before.timeouts,
+                    completions_ns: self.flows[id].completions().map(<[u64]>::to_vec),
                 });
             }
         }

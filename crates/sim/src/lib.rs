@@ -41,6 +41,7 @@ mod packet;
 mod pipe;
 mod plane;
 mod replay;
+mod source;
 pub mod tcp;
 
 pub use batch::{Control, run_all};

@@ -66,6 +66,12 @@ proptest! {
         tcps in 1..12_u32,
         cc in prop::sample::select(vec!["tahoe", "reno", "newreno", "sack"]),
         preset in prop::sample::select(vec!["ns2-1999", "modern"]),
+        application in prop::sample::select(vec![
+            "",
+            "source = \"transfers\"\nsize = \"6kb\"\nsizes = \"pareto\"\nthink = \"50ms\"",
+            "source = \"transfers\"\nsize = \"1p\"\nthink = \"1ms\"",
+            "source = \"pareto\"\non = \"200ms\"\noff = \"300ms\"",
+        ]),
         udp in 1..4000_u32,
         ecn in any::<bool>(),
         seed in any::<u16>(),
@@ -87,6 +93,7 @@ proptest! {
             cc = "{cc}"
             window = 50
             start = "0s..1s"
+            {application}
             [[flows]]
             name = "cbr"
             kind = "udp"

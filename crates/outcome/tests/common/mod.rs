@@ -72,5 +72,6 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         dropped,
         retransmitted: 0,
         timeouts: 0,
+        completions_ns: None,
     }
 }

@@ -110,5 +110,6 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         dropped: part.dropped.iter().sum(),
         retransmitted: if tcp { part.departed / 50 } else { 0 },
         timeouts: if tcp { part.departed / 200 } else { 0 },
+        completions_ns: None,
     }
 }

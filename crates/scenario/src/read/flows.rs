@@ -1,20 +1,17 @@
 //! The traffic: `[[flows]]`.
 
-use std::ops::RangeInclusive;
-
-use fairlane_qdisc::{Bytes, Duration, Rate};
+use fairlane_qdisc::{Bytes, Duration};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
-use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic, Udp};
+use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, RATE, tcp};
+use crate::read::{FLOWS, PACKET, application, source, tcp};
 use crate::{route, suggest};
 
 pub(crate) const COMMON_KEYS: [&str; 10] =
     ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
-pub(crate) const TCP_KEYS: [&str; 3] = ["cc", "window", "tcp"];
-pub(crate) const UDP_KEYS: [&str; 3] = ["rate", "jitter", "ecn"];
+pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
     ("jitter", "TCP is clocked by its acknowledgements: `jitter` is for kind = \"udp\""),
@@ -25,13 +22,6 @@ const TCP_ELSEWHERE: Elsewhere = &[
     ("delayed_ack", "it belongs to the group's TCP: tcp = { delayed_ack = \"40ms\" }"),
     ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
 ];
-const UDP_ELSEWHERE: Elsewhere = &[
-    ("cc", "UDP has no congestion control: `cc` is for kind = \"tcp\""),
-    ("window", "UDP has no window: `window` is for kind = \"tcp\""),
-    ("tcp", "the table `tcp` is for kind = \"tcp\""),
-    ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
-];
-
 #[derive(Clone, Copy)]
 enum Kind {
     Tcp,
@@ -47,7 +37,6 @@ const DEFAULT_PACKET: Bytes = Bytes::new(1000);
 const STARTS: Duration = Duration::from_millis(1000);
 /// Links on a path: IPv4 lets a packet through as many routers.
 const MOST_HOPS: usize = 255;
-const JITTER: RangeInclusive<f64> = 0.0..=1.0;
 
 /// What a group of flows needs to know of the rest.
 pub(crate) struct Around<'a> {
@@ -74,7 +63,7 @@ pub(crate) fn flows(root: &Reader<'_>, around: &Around<'_>) -> Result<Vec<FlowGr
         }
         let name = name(&group_name)?;
         let table = table.called(format!("flows.{name}"));
-        let group = group(name, table.clone(), around)?;
+        let group = group(name, &table, around)?;
         total += u64::from(group.count);
         if total > u64::from(around.max_flows) {
             return Err(too_many(&table, total, around.max_flows));
@@ -90,25 +79,25 @@ fn too_many(table: &Reader<'_>, total: u64, most: u32) -> ScenarioError {
     error.with_help(format!("if that many are meant, write max_flows = {total} at the top of the file"))
 }
 
-fn group(name: &str, table: Reader<'_>, around: &Around<'_>) -> Result<FlowGroup, ScenarioError> {
+fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGroup, ScenarioError> {
     let kind = table.need("kind", "\"tcp\"")?.choice("kind of flow", &KINDS, &PLANNED_KINDS)?;
-    let (own_keys, elsewhere) = match kind {
-        Kind::Tcp => (TCP_KEYS, TCP_ELSEWHERE),
-        Kind::Udp => (UDP_KEYS, UDP_ELSEWHERE),
-    };
-    let table = table.only(&[&COMMON_KEYS[..], &own_keys[..]].concat(), elsewhere)?;
-    let count = table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?;
     let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
     let traffic = match kind {
-        Kind::Tcp => Traffic::Tcp(tcp::of_group(around.tcp, &table)?),
-        Kind::Udp => Traffic::Udp(udp(&table, packet)?),
+        Kind::Tcp => {
+            let application = application::Kind::of(table)?;
+            let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
+            let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
+            Traffic::Tcp(Tcp { application: application.read(&table)?, ..tcp::of_group(around.tcp, &table)? })
+        }
+        Kind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
     };
-    let (start_from, start_to, stop) = times(&table, around.duration)?;
-    let path = path(&table, around.network)?;
+    let count = table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?;
+    let (start_from, start_to, stop) = times(table, around.duration)?;
+    let path = path(table, around.network)?;
     if path.len() > MOST_HOPS {
         return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
     }
-    let hosts = hosts(&table, around.network.access.as_ref())?;
+    let hosts = hosts(table, around.network.access.as_ref())?;
     Ok(FlowGroup {
         name: name.to_owned(),
         count,
@@ -122,18 +111,6 @@ fn group(name: &str, table: Reader<'_>, around: &Around<'_>) -> Result<FlowGroup
         source: hosts.clone(),
         sink: hosts,
     })
-}
-
-fn udp(table: &Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError> {
-    let field = table.need("rate", "\"2mbit\"")?;
-    let rate: Rate = field.unit_in(&RATE)?;
-    if rate.transmission(packet.get()) == Duration::ZERO {
-        let message = format!("packets of {packet} at {} would be less than a nanosecond apart", field.written());
-        return Err(field.error(message).with_help("lower the rate or enlarge `packet`"));
-    }
-    let jitter = table.get("jitter").map_or(Ok(0.0), |field| field.ratio(&JITTER))?;
-    let ecn = table.get("ecn").map_or(Ok(false), |field| field.switch())?;
-    Ok(Udp { rate, jitter, ecn })
 }
 
 /// First and last moment to start, and the moment to stop.

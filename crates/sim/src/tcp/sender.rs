@@ -46,13 +46,18 @@ impl Sender {
 
     /// Begins to send, with unlimited data; after [`stop`](Self::stop), goes on.
     pub fn start(&mut self, now: Time, network: &mut impl Network) {
-        self.state.open = true;
+        self.supply(now, u32::MAX, network);
+    }
+
+    /// The application has given `segments` in all, from the first one on; fewer than before change nothing.
+    pub fn supply(&mut self, now: Time, segments: u32, network: &mut impl Network) {
+        self.state.supplied = self.state.supplied.max(segments);
         self.fill(now, network);
     }
 
     /// Sends no new data from now on; what is outstanding is still repaired.
     pub fn stop(&mut self) {
-        self.state.open = false;
+        self.state.supplied = self.state.max;
     }
 
     /// Takes an acknowledgement. One for segments that were never sent, or older than another one, is ignored.

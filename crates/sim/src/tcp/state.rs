@@ -28,8 +28,8 @@ pub(super) struct State {
     pub(super) window: Window,
     /// Fast recovery is under way.
     pub(super) recovering: bool,
-    /// New data may be sent.
-    pub(super) open: bool,
+    /// So many segments the application has given; those beyond `max` are new data to send.
+    pub(super) supplied: u32,
     /// The first new segment from now on says Congestion Window Reduced.
     pub(super) cwr: bool,
     /// ECN is in use.
@@ -52,7 +52,7 @@ impl State {
             spared_below: 0,
             window: Window::new(tcp),
             recovering: false,
-            open: false,
+            supplied: 0,
             cwr: false,
             ecn: tcp.ecn,
             limited_transmit: tcp.limited_transmit,
@@ -124,8 +124,8 @@ impl State {
 
     /// Moves on to the next segment in order, which is an old one after a timeout; `None` when there is none to send.
     pub(super) fn step(&mut self) -> Option<u32> {
-        let fits = self.max < u32::MAX && self.flight() < self.window.receiver();
-        (self.next < self.max || self.open && fits).then(|| {
+        let new = self.max < self.supplied && self.flight() < self.window.receiver();
+        (self.next < self.max || new).then(|| {
             self.next += 1;
             self.next - 1
         })

@@ -1,0 +1,117 @@
+//! The keys of a group of TCP flows that say what it transfers.
+
+use std::ops::RangeInclusive;
+
+use fairlane_qdisc::{Duration, Size};
+
+use crate::application::{Application, Sizes, Transfers};
+use crate::error::ScenarioError;
+use crate::field::{Elsewhere, Field, Reader};
+use crate::read::source;
+use crate::source::Periods;
+
+/// The application of a group of TCP flows.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Ftp,
+    Transfers,
+    Exponential,
+    Pareto,
+}
+
+const KINDS: [(&str, Kind); 4] =
+    [("ftp", Kind::Ftp), ("transfers", Kind::Transfers), ("exponential", Kind::Exponential), ("pareto", Kind::Pareto)];
+
+/// Keys that another application has.
+pub(crate) const ELSEWHERE: Elsewhere = &[
+    ("size", "`size` is for source = \"transfers\""),
+    ("sizes", "`sizes` is for source = \"transfers\""),
+    ("think", "`think` is for source = \"transfers\""),
+    ("sigma", "`sigma` is for source = \"transfers\" with sizes = \"lognormal\""),
+    ("shape", "`shape` is for source = \"pareto\", and for source = \"transfers\" with sizes = \"pareto\""),
+    ("on", "on and off periods are for source = \"exponential\" and \"pareto\""),
+    ("off", "on and off periods are for source = \"exponential\" and \"pareto\""),
+];
+
+const SIZES: RangeInclusive<u64> = 1..=1_000_000_000_000;
+const THINKS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
+const SIGMAS: RangeInclusive<f64> = 0.0..=10.0;
+
+#[derive(Clone, Copy)]
+enum Law {
+    Fixed,
+    Exponential,
+    Pareto,
+    Lognormal,
+}
+
+const LAWS: [(&str, Law); 4] =
+    [("fixed", Law::Fixed), ("exponential", Law::Exponential), ("pareto", Law::Pareto), ("lognormal", Law::Lognormal)];
+
+impl Kind {
+    /// The one that `group` names.
+    pub(crate) fn of(group: &Reader<'_>) -> Result<Self, ScenarioError> {
+        group.get("source").map_or(Ok(Self::Ftp), |field| field.choice("source of TCP", &KINDS, &[]))
+    }
+
+    /// The keys that it has beside `source`.
+    pub(crate) const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Ftp => &[],
+            Self::Transfers => &["size", "sizes", "shape", "sigma", "think"],
+            Self::Exponential => &["on", "off"],
+            Self::Pareto => &["on", "off", "shape"],
+        }
+    }
+
+    /// Reads it.
+    pub(crate) fn read(self, group: &Reader<'_>) -> Result<Application, ScenarioError> {
+        match self {
+            Self::Ftp => Ok(Application::Ftp),
+            Self::Transfers => transfers(group).map(Application::Transfers),
+            Self::Exponential => source::on_off(group, Periods::Exponential).map(Application::OnOff),
+            Self::Pareto => source::pareto(group).map(Application::OnOff),
+        }
+    }
+}
+
+/// The keys of all applications.
+#[cfg(test)]
+pub(crate) fn keys() -> Vec<&'static str> {
+    KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).collect()
+}
+
+fn transfers(group: &Reader<'_>) -> Result<Transfers, ScenarioError> {
+    let size = size(&group.need("size", "\"100kb\" or \"100p\"")?)?;
+    let law = group.get("sizes").map_or(Ok(Law::Fixed), |field| field.choice("distribution of sizes", &LAWS, &[]))?;
+    for (key, fits, law) in
+        [("shape", matches!(law, Law::Pareto), "pareto"), ("sigma", matches!(law, Law::Lognormal), "lognormal")]
+    {
+        if let (Some(_), false) = (group.get(key), fits) {
+            let error = group.key_error(key, format!("`{key}` means nothing to these sizes"));
+            return Err(error.with_help(format!("it is for sizes = \"{law}\"")));
+        }
+    }
+    let sizes = match law {
+        Law::Fixed => Sizes::Fixed,
+        Law::Exponential => Sizes::Exponential,
+        Law::Pareto => Sizes::Pareto { shape: source::shape(group)? },
+        Law::Lognormal => Sizes::Lognormal { sigma: group.need("sigma", "1.0")?.ratio(&SIGMAS)? },
+    };
+    let think = group.get("think").map(|field| field.unit_in(&THINKS)).transpose()?;
+    Ok(Transfers { size, sizes, think })
+}
+
+/// A size in bytes or in packets.
+fn size(field: &Field<'_>) -> Result<Size, ScenarioError> {
+    let size: Size = field.unit()?;
+    let number = match size {
+        Size::Packets(packets) => u64::from(packets.get()),
+        Size::Bytes(bytes) => bytes.get(),
+    };
+    if SIZES.contains(&number) {
+        return Ok(size);
+    }
+    let message = format!("{} is out of range: it must be from 1b to 1000gb, or a packet and more", field.written());
+    Err(field.error(message))
+}

@@ -1,0 +1,222 @@
+//! The keys of a group of UDP flows: its source.
+
+use std::ops::RangeInclusive;
+
+use fairlane_qdisc::{Bytes, Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::field::{Elsewhere, Field, Reader};
+use crate::read::{RATE, flows};
+use crate::source::{OnOff, Periods, Source, Ssmp, Udp};
+
+const ELSEWHERE: Elsewhere = &[
+    ("cc", "UDP has no congestion control: `cc` is for kind = \"tcp\""),
+    ("window", "UDP has no window: `window` is for kind = \"tcp\""),
+    ("tcp", "the table `tcp` is for kind = \"tcp\""),
+    ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
+    ("jitter", "`jitter` is for source = \"cbr\""),
+    ("on", "on and off periods are for source = \"exponential\" and \"pareto\""),
+    ("off", "on and off periods are for source = \"exponential\" and \"pareto\""),
+    ("shape", "`shape` is for source = \"pareto\""),
+    ("slot", "slots are for source = \"geometric\" and \"ssmp\""),
+    ("probability", "a probability is for source = \"geometric\" and \"ssmp\"; the others have a `rate` alone"),
+    ("states", "`states` is for source = \"ssmp\""),
+    ("a", "`a` is for source = \"ssmp\""),
+    ("hurst", "`hurst` is for source = \"ssmp\""),
+    ("size", "UDP sends without end: `size` is for kind = \"tcp\" with source = \"transfers\""),
+    ("think", "`think` is for kind = \"tcp\" with source = \"transfers\""),
+    ("burst_time", "the mean length of an on period is called `on`"),
+    ("idle_time", "the mean length of an off period is called `off`"),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Cbr,
+    Poisson,
+    Exponential,
+    Pareto,
+    Geometric,
+    Ssmp,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("cbr", Kind::Cbr),
+    ("poisson", Kind::Poisson),
+    ("exponential", Kind::Exponential),
+    ("pareto", Kind::Pareto),
+    ("geometric", Kind::Geometric),
+    ("ssmp", Kind::Ssmp),
+];
+
+impl Kind {
+    /// The keys that it has beside `source` and `ecn`.
+    const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Cbr => &["rate", "jitter"],
+            Self::Poisson => &["rate"],
+            Self::Exponential => &["rate", "on", "off"],
+            Self::Pareto => &["rate", "on", "off", "shape"],
+            Self::Geometric => &["rate", "slot", "probability"],
+            Self::Ssmp => &["rate", "slot", "probability", "states", "a", "hurst"],
+        }
+    }
+}
+
+/// The keys of all sources.
+#[cfg(test)]
+pub(crate) fn keys() -> Vec<&'static str> {
+    KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).chain(COMMON_KEYS).collect()
+}
+
+const COMMON_KEYS: [&str; 2] = ["source", "ecn"];
+const JITTER: RangeInclusive<f64> = 0.0..=1.0;
+const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
+/// Below the first the shortest period is less than a hundredth of the mean.
+const SHAPES: RangeInclusive<f64> = 1.01..=100.0;
+/// That of ns-2's Pareto sources.
+const SHAPE: f64 = 1.5;
+/// A rarer packet would keep the simulator busy with empty slots.
+const PROBABILITIES: RangeInclusive<f64> = 0.000_001..=1.0;
+const STATES: RangeInclusive<u32> = 2..=32;
+const BASES: RangeInclusive<f64> = 2.0..=1000.0;
+const HURSTS: RangeInclusive<f64> = 0.5..=0.99;
+/// Over scales of up to 10^5 slots its traffic measures 0.81.
+const CHAIN: Ssmp = Ssmp { states: 8, a: 10.0, hurst: 0.8 };
+
+/// The UDP source that `group` asks for, with packets of `packet`.
+pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError> {
+    let kind = group.get("source").map_or(Ok(Kind::Cbr), |field| field.choice("source of UDP", &KINDS, &[]))?;
+    let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
+    let ecn = group.get("ecn").map_or(Ok(false), |field| field.switch())?;
+    let (rate, source) = match kind {
+        Kind::Cbr => {
+            let jitter = group.get("jitter").map_or(Ok(0.0), |field| field.ratio(&JITTER))?;
+            (rate(&group, packet)?, Source::Cbr { jitter })
+        }
+        Kind::Poisson => (rate(&group, packet)?, Source::Poisson),
+        Kind::Exponential | Kind::Pareto => {
+            let rate = rate(&group, packet)?;
+            let on_off = match kind {
+                Kind::Exponential => on_off(&group, Periods::Exponential)?,
+                _ => pareto(&group)?,
+            };
+            holds_a_packet(&group, on_off.on, rate, packet)?;
+            (rate, Source::OnOff(on_off))
+        }
+        Kind::Geometric => {
+            let slotted = Slotted::read(&group, packet, 1.0)?;
+            (slotted.rate, Source::Geometric { slot: slotted.slot, probability: slotted.probability })
+        }
+        Kind::Ssmp => {
+            let chain = chain(&group)?;
+            let Slotted { rate, slot, probability } = Slotted::read(&group, packet, chain.activity())?;
+            (rate, Source::Ssmp { slot, probability, chain })
+        }
+    };
+    Ok(Udp { rate, source, ecn })
+}
+
+fn rate(group: &Reader<'_>, packet: Bytes) -> Result<Rate, ScenarioError> {
+    let field = group.need("rate", "\"2mbit\"")?;
+    let rate: Rate = field.unit_in(&RATE)?;
+    if rate.transmission(packet.get()) == Duration::ZERO {
+        let message = format!("packets of {packet} at {} would be less than a nanosecond apart", field.written());
+        return Err(field.error(message).with_help("lower the rate or enlarge `packet`"));
+    }
+    Ok(rate)
+}
+
+/// On and off periods of `group`.
+pub(crate) fn on_off(group: &Reader<'_>, periods: Periods) -> Result<OnOff, ScenarioError> {
+    let on = group.need("on", "\"500ms\"")?.unit_in(&TIMES)?;
+    let off = group.need("off", "\"500ms\"")?.unit_in(&TIMES)?;
+    Ok(OnOff { on, off, periods })
+}
+
+/// The same with lengths after Pareto.
+pub(crate) fn pareto(group: &Reader<'_>) -> Result<OnOff, ScenarioError> {
+    on_off(group, Periods::Pareto { shape: shape(group)? })
+}
+
+/// The index of a Pareto tail.
+pub(crate) fn shape(group: &Reader<'_>) -> Result<f64, ScenarioError> {
+    group.get("shape").map_or(Ok(SHAPE), |field| field.ratio(&SHAPES))
+}
+
+/// Refuses on periods with less than one packet in the mean.
+fn holds_a_packet(group: &Reader<'_>, on: Duration, rate: Rate, packet: Bytes) -> Result<(), ScenarioError> {
+    let lasts = rate.transmission(packet.get());
+    if on >= lasts {
+        return Ok(());
+    }
+    let message = format!("a packet of {packet} takes {lasts} at {rate}, which is longer than an on period, {on}");
+    let error = group.get("on").map_or_else(|| group.error(&message), |field| field.error(&message));
+    Err(error.with_help("lengthen `on` or raise the rate"))
+}
+
+fn chain(group: &Reader<'_>) -> Result<Ssmp, ScenarioError> {
+    let mut chain = CHAIN;
+    if let Some(states) = group.get("states") {
+        chain.states = states.count32(&STATES)?;
+    }
+    if let Some(a) = group.get("a") {
+        chain.a = a.ratio(&BASES)?;
+    }
+    if let Some(hurst) = group.get("hurst") {
+        chain.hurst = hurst.ratio(&HURSTS)?;
+    }
+    Ok(chain)
+}
+
+/// A packet or none in each slot.
+struct Slotted {
+    rate: Rate,
+    slot: Duration,
+    probability: f64,
+}
+
+impl Slotted {
+    /// Reads `slot` and either `rate` or `probability`, at most `most` packets a slot.
+    fn read(group: &Reader<'_>, packet: Bytes, most: f64) -> Result<Self, ScenarioError> {
+        let slot: Duration = group.need("slot", "\"1ms\"")?.unit_in(&TIMES)?;
+        let bits = 8.0 * packet.get() as f64;
+        match (group.get("rate"), group.get("probability")) {
+            (Some(_), Some(field)) => {
+                Err(field.error("a group has either `rate` or `probability`, and this one has both"))
+            }
+            (Some(field), None) => {
+                let rate: Rate = field.unit_in(&RATE)?;
+                let probability = rate.bits_per_second() as f64 * slot.as_secs() / bits;
+                within(&field, probability, most)?;
+                Ok(Self { rate, slot, probability })
+            }
+            (None, Some(field)) => {
+                let probability = field.ratio(&PROBABILITIES)?;
+                within(&field, probability, most)?;
+                let rate = (probability * bits / slot.as_secs()).max(1.0) as u64;
+                Ok(Self { rate: Rate::from_bits_per_second(rate), slot, probability })
+            }
+            (None, None) => {
+                let error = group.error("it is not said how much it sends: `rate` or `probability` is missing");
+                Err(error.with_help("write for example probability = 0.1 or rate = \"1mbit\""))
+            }
+        }
+    }
+}
+
+/// Refuses a rate that the slots do not hold, and one that leaves next to all of them empty.
+fn within(field: &Field<'_>, probability: f64, most: f64) -> Result<(), ScenarioError> {
+    if probability > most {
+        let message = format!("{} would be {probability} packets a slot, and {most} is the most", field.written());
+        return Err(field.error(message).with_help("lower it, shorten `slot` or enlarge `packet`"));
+    }
+    if probability < *PROBABILITIES.start() {
+        let message = format!(
+            "{} would be {probability} packets a slot, and {} is the least",
+            field.written(),
+            PROBABILITIES.start()
+        );
+        return Err(field.error(message).with_help("lengthen `slot`"));
+    }
+    Ok(())
+}

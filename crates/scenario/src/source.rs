@@ -1,0 +1,126 @@
+//! What sends, and when: the sources of UDP.
+
+use fairlane_qdisc::{Duration, Rate};
+
+/// UDP: a source that nothing slows down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Udp {
+    /// Rate on the wire: of [`Source::OnOff`] during the on periods, of all others in the mean.
+    pub rate: Rate,
+    /// When it sends.
+    pub source: Source,
+    /// Whether its packets say that they are ECN-capable.
+    pub ecn: bool,
+}
+
+/// When a UDP source sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// At a constant rate (CBR); the phase of the first packet is drawn uniformly from one interval.
+    Cbr {
+        /// Each interval between packets is drawn uniformly from (1 − jitter) to (1 + jitter) times the mean; 0 to 1.
+        jitter: f64,
+    },
+    /// A Poisson process: exponential gaps.
+    Poisson,
+    /// At a constant rate during the on periods, and not at all during the off periods.
+    OnOff(OnOff),
+    /// A packet in each slot with the same probability, whatever went before: geometric gaps.
+    Geometric {
+        /// Length of a slot.
+        slot: Duration,
+        /// Of a packet in a slot; above 0, at most 1.
+        probability: f64,
+    },
+    /// Self-similar traffic from a Markov chain that moves once a slot.
+    Ssmp {
+        /// Length of a slot.
+        slot: Duration,
+        /// Packets a slot in the mean; above 0, at most [`Ssmp::activity`].
+        probability: f64,
+        /// The chain.
+        chain: Ssmp,
+    },
+}
+
+/// On and off periods that take turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnOff {
+    /// Mean length of an on period.
+    pub on: Duration,
+    /// Mean length of an off period.
+    pub off: Duration,
+    /// How the lengths are distributed.
+    pub periods: Periods,
+}
+
+/// How the lengths of on and off periods are distributed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Periods {
+    /// Exponentially.
+    Exponential,
+    /// As Pareto: P(X > x) = (m/x)^shape from m = mean · (shape − 1)/shape on.
+    Pareto {
+        /// The tail's index; above 1. Up to 2 the variance is infinite.
+        shape: f64,
+    },
+}
+
+/// A Markov chain whose activity is self-similar over many scales (Robert and Le Boudec, "New models for pseudo
+/// self-similar traffic", 1997).
+///
+/// State 0 is active, the others are silent. From 0 the chain moves to state i with probability a^−i, and from i back with
+/// (q/a)^i, where q = a^(1 − 1/(3 − 2H)): the silences then have a tail of index 3 − 2H, up to (a/q)^(states − 1) slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ssmp {
+    /// How many states, from 2; each one more reaches over a/q times longer scales.
+    pub states: u32,
+    /// The base a, from 2.
+    pub a: f64,
+    /// The Hurst parameter H, from 0.5 (no long-range dependence) to below 1.
+    pub hurst: f64,
+}
+
+impl Ssmp {
+    /// The base q of the returns.
+    #[must_use]
+    pub fn q(&self) -> f64 {
+        libm::pow(self.a, 1.0 - 1.0 / (3.0 - 2.0 * self.hurst))
+    }
+
+    /// The part of the time that the chain is in state 0: (1 − 1/q)/(1 − q^−states).
+    #[must_use]
+    pub fn activity(&self) -> f64 {
+        let q = self.q();
+        (1.0 - 1.0 / q) / (1.0 - libm::pow(q, -f64::from(self.states)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC appendix D.
+    #[test]
+    fn q_for_a_hurst_parameter_of_four_fifths() {
+        for (a, q) in [(5.0, 1.583_82), (10.0, 1.930_70)] {
+            let chain = Ssmp { states: 8, a, hurst: 0.8 };
+            assert!((chain.q() - q).abs() < 5e-6, "{}", chain.q());
+        }
+    }
+
+    /// The stationary law in full, from the balance of each state with 0: π_i · (q/a)^i = π_0 · a^−i.
+    #[test]
+    fn activity_is_what_balance_leaves() {
+        for (states, a, hurst) in [(2, 2.0, 0.5), (8, 10.0, 0.8), (32, 1000.0, 0.99)] {
+            let chain = Ssmp { states, a, hurst };
+            let mut weight = 1.0;
+            let mut total = 1.0;
+            for _ in 1..states {
+                weight /= chain.q();
+                total += weight;
+            }
+            assert!((chain.activity() * total - 1.0).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What gives TCP its data: what it means in a file, and what a slip is told.
+
+use fairlane_scenario::{
+    Application, Bytes, Document, Duration, OnOff, Packets, Periods, Scenario, ScenarioError, Size, Sizes, Traffic,
+    Transfers,
+};
+
+fn check(keys: &str) -> Result<Scenario, ScenarioError> {
+    let text = format!(
+        "duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"t\"\nkind = \"tcp\"\n{keys}\n"
+    );
+    Document::parse("test.toml", &text)?.scenario()
+}
+
+fn application(keys: &str) -> Application {
+    let scenario = check(keys).unwrap_or_else(|error| panic!("{error}"));
+    match scenario.flows.into_iter().next().map(|group| group.traffic) {
+        Some(Traffic::Tcp(tcp)) => tcp.application,
+        other => panic!("{other:?} is not TCP"),
+    }
+}
+
+#[test]
+fn each_application_is_read() {
+    assert_eq!(application(""), Application::Ftp);
+    assert_eq!(application("source = \"ftp\"\ncc = \"sack\""), Application::Ftp);
+    let size = Size::Bytes(Bytes::new(30_000));
+    let once = Transfers { size, sizes: Sizes::Fixed, think: None };
+    assert_eq!(application("source = \"transfers\"\nsize = \"30kb\""), Application::Transfers(once.clone()));
+    let think = Some(Duration::from_millis(1500));
+    for (sizes, keys) in [
+        (Sizes::Exponential, "sizes = \"exponential\""),
+        (Sizes::Pareto { shape: 1.5 }, "sizes = \"pareto\""),
+        (Sizes::Pareto { shape: 1.2 }, "sizes = \"pareto\"\nshape = 1.2"),
+        (Sizes::Lognormal { sigma: 0.5 }, "sizes = \"lognormal\"\nsigma = 0.5"),
+    ] {
+        let keys = format!("source = \"transfers\"\nsize = \"12p\"\nthink = \"1500ms\"\n{keys}");
+        let transfers = Transfers { size: Size::Packets(Packets::new(12)), sizes, think };
+        assert_eq!(application(&keys), Application::Transfers(transfers));
+    }
+    for (periods, name) in [(Periods::Exponential, "exponential"), (Periods::Pareto { shape: 1.5 }, "pareto")] {
+        let (on, off) = (Duration::from_millis(2000), Duration::from_millis(3000));
+        let keys = format!("source = \"{name}\"\non = \"2s\"\noff = \"3s\"");
+        assert_eq!(application(&keys), Application::OnOff(OnOff { on, off, periods }));
+    }
+}
+
+#[test]
+fn a_slip_is_explained() {
+    let cases = [
+        ("source = \"transfer\"", 7, "did you mean \"transfers\"? There are ftp, transfers, exponential, pareto"),
+        ("source = \"poisson\"", 7, "there is no source of TCP \"poisson\""),
+        ("size = \"1mb\"", 7, "`size` is for source = \"transfers\""),
+        ("think = \"1s\"", 7, "`think` is for source = \"transfers\""),
+        ("on = \"1s\"", 7, "for source = \"exponential\" and \"pareto\""),
+        (
+            "source = \"transfers\"",
+            4,
+            "flows.t.size: `size` is missing; write for example size = \"100kb\" or \"100p\"",
+        ),
+        ("source = \"transfers\"\nsize = 100", 8, "100 has no unit"),
+        ("source = \"transfers\"\nsize = \"0p\"", 8, "\"0p\" is out of range"),
+        ("source = \"transfers\"\nsize = \"1mb\"\nsizes = \"weibull\"", 9, "no distribution of sizes \"weibull\""),
+        ("source = \"transfers\"\nsize = \"1mb\"\nshape = 1.2", 9, "it is for sizes = \"pareto\""),
+        (
+            "source = \"transfers\"\nsize = \"1mb\"\nsizes = \"pareto\"\nsigma = 1",
+            10,
+            "it is for sizes = \"lognormal\"",
+        ),
+        ("source = \"transfers\"\nsize = \"1mb\"\nsizes = \"lognormal\"", 4, "`sigma` is missing"),
+        ("source = \"transfers\"\nsize = \"1mb\"\non = \"1s\"", 9, "for source = \"exponential\" and \"pareto\""),
+        ("source = \"pareto\"\non = \"2s\"", 4, "`off` is missing"),
+        ("source = \"pareto\"\non = \"2s\"\noff = \"3s\"\nrate = \"1mbit\"", 10, "`rate` is for kind = \"udp\""),
+    ];
+    for (keys, line, said) in cases {
+        let Err(error) = check(keys) else { panic!("not refused: {keys}") };
+        let shown = error.to_string();
+        assert!(shown.contains(said), "{said:?} is not in: {shown}");
+        assert_eq!(error.line_column().map(|(line, _)| line), Some(line), "{shown}");
+    }
+}

@@ -1,0 +1,48 @@
+//! UDP from end to end.
+
+use fairlane_qdisc::{Duration, Qdisc, Seed, Stream, Time};
+use fairlane_scenario::Udp;
+
+use super::Common;
+use crate::Observer;
+use crate::event::Target;
+use crate::packet::{Flags, Packet};
+use crate::plane::Plane;
+use crate::source::Source;
+
+/// A source, and the numbers of its packets.
+#[derive(Debug)]
+pub(crate) struct Datagrams {
+    source: Source,
+    ecn: bool,
+    next_seq: u32,
+}
+
+impl Datagrams {
+    pub(crate) fn new(udp: &Udp, bytes: u32, seed: Seed) -> Self {
+        Self { source: Source::new(udp, bytes, seed), ecn: udp.ecn, next_seq: 0 }
+    }
+
+    /// From the flow's start to its first packet.
+    pub(crate) fn first(&mut self, start: &mut Stream) -> Duration {
+        self.source.first(start)
+    }
+
+    /// Sends the next packet.
+    pub(crate) fn on_source<O: Observer, D: Qdisc<Packet>>(
+        &mut self,
+        now: Time,
+        common: &mut Common,
+        plane: &mut Plane<'_, O, D>,
+    ) {
+        if common.is_stopped(now) {
+            return;
+        }
+        let flags = Flags::DATAGRAM.with(Flags::ECT, self.ecn);
+        let packet = Packet { seq: self.next_seq, ..common.data(now, flags) };
+        self.next_seq = self.next_seq.wrapping_add(1);
+        plane.events.push(now + self.source.next(), Target::Source(common.id));
+        common.totals.sent += 1;
+        plane.inject(now, &packet);
+    }
+}

@@ -1,0 +1,23 @@
+//! A packet in each slot with the same probability.
+
+use fairlane_qdisc::{Duration, Seed, Stream};
+
+use super::draw;
+
+/// Gaps of a geometric number of slots. The slots begin when the flow starts.
+#[derive(Debug)]
+pub(crate) struct Geometric {
+    slot: Duration,
+    probability: f64,
+    random: Stream,
+}
+
+impl Geometric {
+    pub(crate) fn new(slot: Duration, probability: f64, seed: Seed) -> Self {
+        Self { slot, probability, random: seed.stream("slots") }
+    }
+
+    pub(crate) fn next(&mut self) -> Duration {
+        draw::slots(self.slot, draw::geometric(&mut self.random, self.probability))
+    }
+}

@@ -1,0 +1,140 @@
+//! Self-similar traffic, by wavelets.
+
+use fairlane_scenario::{self as scenario, Ssmp};
+
+use super::noise::fractional_gaussian;
+use super::{SLOT, counts, mean, source};
+
+/// Slots that are counted together first: scales below are of no interest.
+const FINEST: u32 = 4;
+
+/// The energy of Haar's details at the scales 2^1, 2^2, … in units of `values`' spacing, each with their number.
+fn energies(values: &[f64], scales: u32) -> Vec<(f64, f64)> {
+    let mut level = values.to_vec();
+    let energy = |_| {
+        let pairs = level.chunks_exact(2);
+        let details: Vec<f64> = pairs.clone().map(|pair| (pair[0] - pair[1]) * (pair[0] - pair[1]) / 2.0).collect();
+        level = pairs.map(|pair| (pair[0] + pair[1]) * std::f64::consts::FRAC_1_SQRT_2).collect();
+        (mean(&details), details.len() as f64)
+    };
+    (0..scales).map(energy).collect()
+}
+
+/// The Hurst parameter (Abry and Veitch 1998, with Haar's wavelet): energies go as 2^(j(2H − 1)), so H is the slope's, with
+/// each scale weighted by its number of details.
+fn hurst(energies: &[(f64, f64)]) -> f64 {
+    let points = || (0_u32..).zip(energies).map(|(j, (energy, weight))| (f64::from(j), libm::log2(*energy), *weight));
+    let total: f64 = points().map(|(_, _, weight)| weight).sum();
+    let x = points().map(|(x, _, weight)| x * weight).sum::<f64>() / total;
+    let y = points().map(|(_, y, weight)| y * weight).sum::<f64>() / total;
+    let covariance: f64 = points().map(|point| point.2 * (point.0 - x) * (point.1 - y)).sum();
+    let variance: f64 = points().map(|point| point.2 * (point.0 - x) * (point.0 - x)).sum();
+    (covariance / variance + 1.0) / 2.0
+}
+
+/// The energies that the chain has in theory at the scales of 2^(FINEST + 1) slots and so on, from its autocovariance: the
+/// law of the state k slots after state 0, step by step. Thinning leaves the covariances but for its square.
+fn exact(chain: &Ssmp, thinning: f64, scales: u32) -> Vec<f64> {
+    let (q, a) = (chain.q(), chain.a);
+    let powers = |base: f64| {
+        (1..chain.states).scan(1.0, move |power, _| {
+            *power *= base;
+            Some(*power)
+        })
+    };
+    let there: Vec<f64> = powers(1.0 / a).collect();
+    let back: Vec<f64> = powers(q / a).collect();
+    let stay = 1.0 - there.iter().sum::<f64>();
+    let active = 1.0 / (1.0 + powers(1.0 / q).sum::<f64>());
+    let rate = thinning * active;
+    let longest = 1_usize << (FINEST + scales);
+    let (mut zero, mut others) = (1.0, vec![0.0; there.len()]);
+    // Sums of r(k) and of k·r(k) below each k give the variance of a sum of m slots: m·r(0) + 2 Σ (m − k) r(k).
+    let (mut sums, mut moments) = (vec![0.0], vec![0.0]);
+    for k in 1..longest {
+        let returns: f64 = others.iter().zip(&back).map(|(part, back)| part * back).sum();
+        for (part, (there, back)) in others.iter_mut().zip(there.iter().zip(&back)) {
+            *part = *part * (1.0 - back) + zero * there;
+        }
+        zero = zero * stay + returns;
+        let covariance = thinning * thinning * active * (zero - active);
+        sums.push(sums[k - 1] + covariance);
+        moments.push(moments[k - 1] + k as f64 * covariance);
+    }
+    let variance = |m: usize| m as f64 * (rate * (1.0 - rate) + 2.0 * sums[m - 1]) - 2.0 * moments[m - 1];
+    let energy = |j: u32| {
+        let m = 1 << (FINEST + j);
+        (4.0 * variance(m / 2) - variance(m)) / f64::from(1 << j)
+    };
+    (1..=scales).map(energy).collect()
+}
+
+fn measured(chain: Ssmp, thinning: f64, scales: u32) -> Vec<(f64, f64)> {
+    let law = scenario::Source::Ssmp { slot: SLOT, probability: thinning * chain.activity(), chain };
+    let window = fairlane_qdisc::Duration::from_nanos(SLOT.as_nanos() << FINEST);
+    energies(&counts(&mut source(law, 3), window, 1 << 20), scales)
+}
+
+/// The estimator is right about noise whose parameter is known. Its standard error here is about 0.01.
+#[test]
+fn the_estimator_measures_exact_noise() {
+    for parameter in [0.5, 0.65, 0.8, 0.9] {
+        let noise = fractional_gaussian(parameter, 1 << 13, 11);
+        let measured = hurst(&energies(&noise, 9));
+        assert!((measured - parameter).abs() < 0.03, "{parameter}: {measured}");
+    }
+}
+
+/// Would catch a wrong probability of any transition, a wrong first state, and a wrong thinning: at each of the scales from
+/// 2^5 to 2^12 slots the energy is that of the chain in theory. The rate, too, within what such long memory allows.
+#[test]
+fn the_chain_has_the_spectrum_that_it_has_in_theory() {
+    for (states, a, hurst) in [(11, 5.0, 0.7), (8, 10.0, 0.8), (20, 3.0, 0.6), (2, 2.0, 0.5)] {
+        let chain = Ssmp { states, a, hurst };
+        for thinning in [1.0, 0.2] {
+            let law = scenario::Source::Ssmp { slot: SLOT, probability: thinning * chain.activity(), chain };
+            let rate = mean(&counts(&mut source(law, 3), SLOT, 1 << 22));
+            assert!((rate / (thinning * chain.activity()) - 1.0).abs() < 0.03, "{chain:?}: rate {rate}");
+            for ((energy, _), exact) in measured(chain, thinning, 8).iter().zip(exact(&chain, thinning, 8)) {
+                assert!((energy / exact - 1.0).abs() < 0.08, "{chain:?}, {thinning}: {energy} for {exact}");
+            }
+        }
+    }
+}
+
+/// The Hurst parameter comes out within 0.05 of the request over the scales from 2^8 to 2^16 slots, which is nearly as far as
+/// these chains reach: (a/q)^(states − 1) is 2^14.5 to 2^16.6.
+#[test]
+fn the_hurst_parameter_is_the_one_that_was_asked_for() {
+    for (states, a) in [(11, 5.0), (8, 10.0), (20, 3.0)] {
+        for parameter in [0.7, 0.8] {
+            let measured = hurst(&measured(Ssmp { states, a, hurst: parameter }, 1.0, 12)[3..]);
+            assert!((measured - parameter).abs() < 0.05, "{states} states, a = {a}, {parameter}: {measured}");
+        }
+    }
+}
+
+/// SPEC 18.8: by the variance of sums over 2^3 to 2^11 slots, 11 states of a = 5 measure 0.778 where 0.8 was asked for, and
+/// so do they in theory. Too few states measure less.
+#[test]
+fn sums_vary_as_the_specification_measured() {
+    let by_variance = |states: u32, seed: u64| {
+        let chain = Ssmp { states, a: 5.0, hurst: 0.8 };
+        let law = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
+        let mut level = counts(&mut source(law, seed), SLOT, 1 << 22);
+        let mut points = Vec::new();
+        for j in 0..=11_u32 {
+            let expected = chain.activity() * f64::from(1 << j);
+            let squares: Vec<f64> = level.iter().map(|sum| (sum - expected) * (sum - expected)).collect();
+            if j >= 3 {
+                points.push((mean(&squares), 1.0));
+            }
+            level = level.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect();
+        }
+        // The variance goes as 2^(j·2H) where an energy goes as 2^(j(2H − 1)).
+        hurst(&points) - 0.5
+    };
+    let (long, short) = (by_variance(11, 3), by_variance(4, 3));
+    assert!((long - 0.778).abs() < 0.02, "{long}");
+    assert!(short < 0.7, "{short}");
+}
