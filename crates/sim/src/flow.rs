@@ -48,6 +48,8 @@ struct Connection {
     ack_bytes: u32,
     ecn: bool,
     sender_wakes: Alarm,
+    /// Apart from the one above: pacing would make it ring for each segment, and leave as many behind in the queue of events.
+    release: Alarm,
     receiver_wakes: Alarm,
 }
 
@@ -139,10 +141,11 @@ impl Flow {
     /// The sender's timer may be due.
     pub(crate) fn on_sender_timer<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
         let Ends::Tcp(connection) = &mut self.ends else { return };
-        if !connection.sender_wakes.rings(now) {
+        if !(connection.sender_wakes.rings(now) | connection.release.rings(now)) {
             return;
         }
-        let due = connection.sender.deadline().is_some_and(|deadline| deadline <= now);
+        let sender = &connection.sender;
+        let due = [sender.deadline(), sender.release()].into_iter().flatten().any(|time| time <= now);
         self.with_sender(now, plane, |sender, wire| {
             if due {
                 sender.on_timer(now, wire);
@@ -229,6 +232,7 @@ impl Flow {
         act(&mut connection.sender, &mut Wire { now, packet, totals: &mut self.totals, plane });
         self.totals.timeouts = connection.sender.timeouts();
         connection.sender_wakes.set(connection.sender.deadline(), Target::SenderTimer(self.id), &mut plane.events);
+        connection.release.set(connection.sender.release(), Target::SenderTimer(self.id), &mut plane.events);
     }
 
     /// Sends an acknowledgement, if there is one, and looks at the receiver's deadline.
@@ -262,6 +266,7 @@ impl Connection {
             ack_bytes: wire_bytes(tcp.ack),
             ecn: tcp.ecn,
             sender_wakes: Alarm::off(),
+            release: Alarm::off(),
             receiver_wakes: Alarm::off(),
         }
     }
