@@ -61,11 +61,11 @@ impl HyStart {
             size.ssthresh = size.cwnd;
             return;
         }
+        let step = f64::from(news.acked.min(self.burst));
+        size.cwnd += if self.css.is_some() { step / CSS_DIVISOR } else { step };
         self.samples += 1;
         self.shortest = Some(self.shortest.map_or(news.rtt, |shortest| shortest.min(news.rtt)));
         self.judge();
-        let step = f64::from(news.acked.min(self.burst));
-        size.cwnd += if self.css.is_some() { step / CSS_DIVISOR } else { step };
     }
 
     fn begin_round(&mut self) {
@@ -92,6 +92,61 @@ impl HyStart {
                     self.css = Some(Css { baseline: shortest, rounds: 0 });
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Time;
+
+    use super::*;
+
+    /// A round of 20 acknowledgements, one for each segment, `millis` after it was sent.
+    fn round(hystart: &mut HyStart, size: &mut Size, una: &mut u32, millis: u64) {
+        for _ in 0..20 {
+            *una += 1;
+            let rtt = Duration::from_millis(millis);
+            let news = News { now: Time::ZERO, una: *una, max: *una + 20, acked: 1, marked: false, rtt };
+            hystart.grow(size, &news);
+        }
+    }
+
+    /// By hand: 40 ms, then 45, which is an eighth more. Eight acknowledgements of that round add one each; the eighth sample
+    /// begins CSS, in which those that follow add a quarter. At 44 ms, again with the eighth sample, slow start resumes.
+    /// 60 ms begin CSS once more. That round counts as one of its five; then the threshold comes down to the window.
+    #[test]
+    fn slows_down_while_the_round_trip_is_long() {
+        let (mut hystart, mut una) = (HyStart::new(false), 0);
+        let mut size = Size { cwnd: 0.0, ssthresh: 1e9 };
+        for (millis, growth) in [
+            (40, 20.0),
+            (45, 8.0 + 12.0 / 4.0),
+            (44, 8.0 / 4.0 + 12.0),
+            (60, 8.0 + 12.0 / 4.0),
+            (60, 5.0),
+            (60, 5.0),
+            (60, 5.0),
+            (60, 5.0),
+        ] {
+            let before = size.cwnd;
+            round(&mut hystart, &mut size, &mut una, millis);
+            assert_eq!((size.cwnd - before, size.ssthresh), (growth, 1e9), "{millis} ms");
+        }
+        let before = size.cwnd;
+        round(&mut hystart, &mut size, &mut una, 60);
+        assert_eq!((size.cwnd, size.ssthresh), (before, before));
+    }
+
+    /// RFC 9406 4.2: without pacing an acknowledgement adds eight at most.
+    #[test]
+    fn limits_bursts_without_pacing() {
+        for (paced, growth) in [(false, 8.0), (true, 30.0)] {
+            let mut size = Size { cwnd: 10.0, ssthresh: 1e9 };
+            let rtt = Duration::from_millis(40);
+            let news = News { now: Time::ZERO, una: 30, max: 40, acked: 30, marked: false, rtt };
+            HyStart::new(paced).grow(&mut size, &news);
+            assert_eq!(size.cwnd, 10.0 + growth);
         }
     }
 }
