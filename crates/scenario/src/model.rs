@@ -135,6 +135,13 @@ pub struct Tcp {
     pub delayed_ack: Option<Duration>,
     /// Explicit Congestion Notification (RFC 3168).
     pub ecn: bool,
+    /// A mark at a window of one packet makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2);
+    /// otherwise it goes on with one packet a round trip.
+    pub ecn_timeout: bool,
+    /// Packets leave evenly spread over the round trip. BBR's always do.
+    pub pacing: bool,
+    /// Slow start ends when the round trip rises (HyStart++, RFC 9406). Vegas and BBR have a slow start of their own.
+    pub hystart: bool,
 }
 
 /// Congestion control with its loss recovery.
@@ -148,6 +155,31 @@ pub enum Congestion {
     NewReno,
     /// Reno's window with SACK-based recovery (RFC 2018, RFC 6675).
     Sack,
+    /// Vegas (Brakmo, Peterson 1995), with SACK.
+    Vegas,
+    /// CUBIC (RFC 9438), with SACK.
+    Cubic,
+    /// DCTCP (RFC 8257), with SACK; it needs ECN.
+    Dctcp,
+    /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), with SACK.
+    Bbr,
+}
+
+impl Congestion {
+    /// Whether losses are repaired by selective acknowledgements (RFC 6675).
+    #[must_use]
+    pub const fn uses_sack(self) -> bool {
+        match self {
+            Self::Tahoe | Self::Reno | Self::NewReno => false,
+            Self::Sack | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Bbr => true,
+        }
+    }
+
+    /// Whether it does nothing without Explicit Congestion Notification.
+    #[must_use]
+    pub const fn needs_ecn(self) -> bool {
+        matches!(self, Self::Dctcp)
+    }
 }
 
 impl Tcp {
@@ -168,7 +200,10 @@ impl Tcp {
             timestamps: false,
             limited_transmit: false,
             delayed_ack: None,
-            ecn: false,
+            ecn: congestion.needs_ecn(),
+            ecn_timeout: false,
+            pacing: false,
+            hystart: false,
         }
     }
 
@@ -189,7 +224,10 @@ impl Tcp {
             timestamps: true,
             limited_transmit: true,
             delayed_ack: Some(Duration::from_millis(40)),
-            ecn: false,
+            ecn: congestion.needs_ecn(),
+            ecn_timeout: false,
+            pacing: false,
+            hystart: false,
         }
     }
 }

@@ -133,6 +133,9 @@ const DUMBBELL_CASES: &[Case] = &[
     ("\"0s..1s\"", "\"0s..1s\"\nstop = ‸\"1s\"", &["flows.ftp.stop: ", "not after the last start"]),
     ("preset = \"ns2-1999\"", "min_rto = ‸\"100s\"", &["tcp.min_rto: ", "100s", "max_rto, 64s"]),
     ("preset = \"ns2-1999\"", "max_rto = ‸\"1s\"", &["tcp.max_rto: ", "initial_rto is 6s", "max_rto, 1s"]),
+    ("preset = \"ns2-1999\"", "hystart = ‸\"on\"", &["tcp.hystart: ", "true or false"]),
+    ("cc = \"reno\"", "cc = \"dctcp\"\ntcp = { ecn = ‸false }", &["flows.ftp.tcp.ecn: ", "dctcp goes by ECN marks"]),
+    ("cc = \"reno\"", "cc = \"bbr\"\ntcp = { pacing = ‸false }", &["flows.ftp.tcp.pacing: ", "bbr always paces"]),
     ("\"cbr\"", "‸\"ftp\"", &["already a group", "\"ftp\""]),
     ("\"cbr\"", "‸\"c/br\"", &["\"c/br\" is not a name", "letters"]),
     ("\"cbr\"", "‸\"\"", &["is not a name"]),
@@ -143,7 +146,7 @@ const DUMBBELL_CASES: &[Case] = &[
     ("\"choke\"", "‸\"chok\"", &["bottleneck.queue.kind: ", "\"chok\"", "did you mean \"choke\"?"]),
     ("kind = \"udp\"", "kind = ‸\"tfrc\"", &["flows.cbr.kind: ", "not implemented in this version"]),
     ("kind = \"udp\"", "kind = ‸\"dcp\"", &["flows.cbr.kind: ", "\"dcp\"", "tcp, udp"]),
-    ("cc = \"reno\"", "cc = ‸\"cubic\"", &["flows.ftp.cc: ", "not implemented in this version", "newreno"]),
+    ("cc = \"reno\"", "cc = ‸\"qubic\"", &["flows.ftp.cc: ", "no congestion control", "did you mean \"cubic\"?"]),
     ("cc = \"reno\"", "cc = ‸\"new-reno\"", &["flows.ftp.cc: ", "did you mean \"newreno\"?"]),
     ("preset = \"ns2-1999\"", "preset = ‸\"ns2\"", &["tcp.preset: ", "ns2-1999, modern"]),
     // Structure.

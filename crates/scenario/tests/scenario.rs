@@ -120,6 +120,40 @@ fn a_group_changes_tcp_for_itself() {
     assert_eq!(tcp_of(&scenario.flows[3]), &afresh);
 }
 
+/// Every name means what it says, and only DCTCP brings ECN with it, over a `[tcp]` that leaves it out.
+#[test]
+fn a_congestion_control_has_a_name() {
+    let names = [
+        ("tahoe", Congestion::Tahoe),
+        ("reno", Congestion::Reno),
+        ("newreno", Congestion::NewReno),
+        ("sack", Congestion::Sack),
+        ("vegas", Congestion::Vegas),
+        ("cubic", Congestion::Cubic),
+        ("bbr", Congestion::Bbr),
+        ("dctcp", Congestion::Dctcp),
+    ];
+    for (name, congestion) in names {
+        let text = SHORTEST.replacen("kind = \"tcp\"", &format!("kind = \"tcp\"\ncc = \"{name}\""), 1);
+        let scenario = scenario(&format!("{text}\n[tcp]\necn = false\n"));
+        let tcp = tcp_of(&scenario.flows[0]);
+        assert_eq!((tcp.congestion, tcp.ecn), (congestion, name == "dctcp"));
+    }
+}
+
+#[test]
+fn switches_are_off_until_they_are_set() {
+    let switches = |text: &str| {
+        let scenario = scenario(&format!("{SHORTEST}\n[tcp]\n{text}\n"));
+        let tcp = tcp_of(&scenario.flows[0]).clone();
+        [tcp.pacing, tcp.hystart, tcp.ecn_timeout]
+    };
+    assert_eq!(switches("preset = \"modern\""), [false; 3]);
+    assert_eq!(switches("pacing = true"), [true, false, false]);
+    assert_eq!(switches("hystart = true"), [false, true, false]);
+    assert_eq!(switches("ecn_timeout = true"), [false, false, true]);
+}
+
 #[test]
 fn the_reverse_direction_differs_where_it_says_so() {
     let text = SHORTEST.replace(

@@ -145,6 +145,10 @@ impl Transmitter {
     pub(crate) const fn next(&mut self, bytes: u32) -> Duration {
         self.pace.next(&mut self.carry, bytes)
     }
+
+    pub(crate) const fn rate(&self) -> Rate {
+        self.pace.rate()
+    }
 }
 
 /// A packet's size as the packet carries it.

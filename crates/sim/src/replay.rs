@@ -132,6 +132,7 @@ impl<P: Packet> Replay<P> {
                 dropped: part.dropped.iter().sum(),
                 retransmitted: 0,
                 timeouts: 0,
+                completions_ns: None,
             })
         };
         Run {

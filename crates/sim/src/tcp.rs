@@ -2,10 +2,10 @@
 //!
 //! Sequence numbers count segments, as in ns-2: segment 0 is the first, an acknowledgement names the next one expected.
 
+mod law;
 mod ranges;
 mod receiver;
 mod recovery;
-mod reno;
 mod rtt;
 mod sender;
 mod state;

@@ -14,10 +14,18 @@ type Preset = fn(Congestion, u32) -> Tcp;
 
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-const CONGESTIONS: [Congestion; 4] = [Congestion::Tahoe, Congestion::Reno, Congestion::NewReno, Congestion::Sack];
-const PLANNED_CONGESTIONS: [&str; 2] = ["vegas", "cubic"];
+const CONGESTIONS: [Congestion; 8] = [
+    Congestion::Tahoe,
+    Congestion::Reno,
+    Congestion::NewReno,
+    Congestion::Sack,
+    Congestion::Vegas,
+    Congestion::Cubic,
+    Congestion::Bbr,
+    Congestion::Dctcp,
+];
 
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 14] = [
     "preset",
     "tick",
     "min_rto",
@@ -29,6 +37,9 @@ pub(crate) const KEYS: [&str; 11] = [
     "delayed_ack",
     "ack",
     "ecn",
+    "ecn_timeout",
+    "pacing",
+    "hystart",
 ];
 const ELSEWHERE: Elsewhere = &[
     ("cc", "the congestion control is a key of each group of flows: [[flows]] cc = \"reno\""),
@@ -55,6 +66,10 @@ pub(crate) const fn congestion_name(congestion: Congestion) -> &'static str {
         Congestion::Reno => "reno",
         Congestion::NewReno => "newreno",
         Congestion::Sack => "sack",
+        Congestion::Vegas => "vegas",
+        Congestion::Cubic => "cubic",
+        Congestion::Bbr => "bbr",
+        Congestion::Dctcp => "dctcp",
     }
 }
 
@@ -63,7 +78,9 @@ pub(crate) fn of_group(base: &Tcp, group: &Reader<'_>) -> Result<Tcp, ScenarioEr
     let mut tcp = base.clone();
     if let Some(cc) = group.get("cc") {
         let choices = CONGESTIONS.map(|congestion| (congestion_name(congestion), congestion));
-        tcp.congestion = cc.choice("congestion control", &choices, &PLANNED_CONGESTIONS)?;
+        tcp.congestion = cc.choice("congestion control", &choices, &[])?;
+        // DCTCP brings ECN with it, unless its own table says otherwise, which is an error.
+        tcp.ecn |= tcp.congestion.needs_ecn();
     }
     if let Some(window) = group.get("window") {
         tcp.window = window.count32(&WINDOWS)?;
@@ -88,14 +105,33 @@ pub(crate) fn table(base: &Tcp, table: Reader<'_>) -> Result<Tcp, ScenarioError>
     if let Some(ack) = table.get("ack") {
         tcp.ack = ack.unit_in(&PACKET)?;
     }
-    for (key, switch) in
-        [("limited_transmit", &mut tcp.limited_transmit), ("timestamps", &mut tcp.timestamps), ("ecn", &mut tcp.ecn)]
-    {
+    for (key, switch) in [
+        ("limited_transmit", &mut tcp.limited_transmit),
+        ("timestamps", &mut tcp.timestamps),
+        ("ecn", &mut tcp.ecn),
+        ("ecn_timeout", &mut tcp.ecn_timeout),
+        ("pacing", &mut tcp.pacing),
+        ("hystart", &mut tcp.hystart),
+    ] {
         if let Some(field) = table.get(key) {
             *switch = field.switch()?;
         }
     }
+    contradictions(&tcp, &table)?;
     Ok(tcp)
+}
+
+/// Switches that would change nothing.
+fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
+    let cc = congestion_name(tcp.congestion);
+    if let Some(ecn) = table.get("ecn").filter(|_| tcp.congestion.needs_ecn() && !tcp.ecn) {
+        let error = ecn.error(format!("{cc} goes by ECN marks, and ECN is off"));
+        return Err(error.with_help("leave `ecn` out, or choose another `cc`"));
+    }
+    let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion == Congestion::Bbr && !tcp.pacing) else {
+        return Ok(());
+    };
+    Err(pacing.error("bbr always paces").with_help("leave `pacing` out, or choose another `cc`"))
 }
 
 fn times(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {

@@ -34,6 +34,8 @@ pub(crate) struct Connection {
     timeouts_before: u64,
     started: bool,
     sender_wakes: Alarm,
+    /// Apart from the one above: pacing would make it ring for each segment, and leave as many behind in the queue of events.
+    release: Alarm,
     receiver_wakes: Alarm,
 }
 
@@ -72,6 +74,7 @@ impl Connection {
             timeouts_before: 0,
             started: false,
             sender_wakes: Alarm::off(),
+            release: Alarm::off(),
             receiver_wakes: Alarm::off(),
         }
     }
@@ -141,10 +144,10 @@ impl Connection {
         common: &mut Common,
         plane: &mut Plane<'_, O, D>,
     ) {
-        if !self.sender_wakes.rings(now) {
+        if !(self.sender_wakes.rings(now) | self.release.rings(now)) {
             return;
         }
-        let due = self.sender.deadline().is_some_and(|deadline| deadline <= now);
+        let due = [self.sender.deadline(), self.sender.release()].into_iter().flatten().any(|time| time <= now);
         self.with_sender(now, common, plane, |sender, wire| {
             if due {
                 sender.on_timer(now, wire);
@@ -218,6 +221,7 @@ impl Connection {
         act(&mut self.sender, &mut Wire { now, packet, first: self.first, totals: &mut common.totals, plane });
         common.totals.timeouts = self.timeouts_before + self.sender.timeouts();
         self.sender_wakes.set(self.sender.deadline(), Target::SenderTimer(common.id), &mut plane.events);
+        self.release.set(self.sender.release(), Target::SenderTimer(common.id), &mut plane.events);
     }
 
     /// Sends an acknowledgement, if there is one, and looks at the receiver's deadline.

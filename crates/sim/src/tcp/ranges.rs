@@ -27,6 +27,18 @@ impl Ranges {
         true
     }
 
+    /// Tells of each range within `[start, end)` that is not in the set, in rising order.
+    pub(super) fn gaps(&self, start: u32, end: u32, mut tell: impl FnMut(u32, u32)) {
+        let mut from = self.first_gap(start);
+        let mut later = self.0.partition_point(|range| range.0 < from);
+        while from < end {
+            let next = self.0.get(later).copied();
+            tell(from, next.map_or(end, |range| range.0.min(end)));
+            from = next.map_or(end, |range| range.1);
+            later += 1;
+        }
+    }
+
     /// Forgets everything below `limit`.
     pub(super) fn remove_below(&mut self, limit: u32) {
         let gone = self.0.partition_point(|range| range.1 <= limit);
@@ -140,6 +152,9 @@ mod tests {
         assert_eq!(ranges.holding(at).is_some(), slow.contains(&at));
         assert_eq!(Some(ranges.first_gap(at)), (at..).find(|segment| !slow.contains(segment)));
         assert_eq!(ranges.last_gap(at), (0..at).rev().find(|segment| !slow.contains(segment)));
+        let mut gaps = Vec::new();
+        ranges.gaps(at / 2, at, |start, end| gaps.extend(start..end));
+        assert_eq!(gaps, (at / 2..at).filter(|segment| !slow.contains(segment)).collect::<Vec<_>>());
         assert_eq!(ranges.count(at / 2, at), slow.range(at / 2..at).count() as u32);
         for n in 0..5_u32 {
             let nth = n.checked_sub(1).and_then(|skip| slow.iter().rev().nth(skip as usize).copied());

@@ -1,5 +1,5 @@
 //! Loss recovery: how a sender finds a loss and repairs it. What the loss does to the window is a matter of the
-//! [law](super::window::Law).
+//! [law](super::law).
 
 mod newreno;
 mod reno;
@@ -11,6 +11,7 @@ use fairlane_scenario::Congestion;
 use self::newreno::NewReno;
 use self::sack::Sack;
 use super::SackBlocks;
+use super::law::News;
 use super::state::State;
 
 /// The recovery of one sender.
@@ -45,26 +46,28 @@ impl Recovery {
             Congestion::Tahoe => Self::Tahoe,
             Congestion::Reno => Self::Reno,
             Congestion::NewReno => Self::NewReno(NewReno::default()),
-            Congestion::Sack => Self::Sack(Sack::default()),
+            Congestion::Sack | Congestion::Vegas | Congestion::Cubic | Congestion::Dctcp | Congestion::Bbr => {
+                Self::Sack(Sack::default())
+            }
         }
     }
 
     /// Takes note of `blocks`, which came with an acknowledgement that `state` has heard of. Whether the
     /// acknowledgement counts as a duplicate if it acknowledged nothing: with SACK it must bring news (RFC 6675 2).
-    pub(super) fn note(&mut self, state: &State, blocks: &SackBlocks) -> bool {
+    pub(super) fn note(&mut self, state: &mut State, blocks: &SackBlocks) -> bool {
         match self {
             Self::Sack(sack) => sack.note(state, blocks),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => true,
         }
     }
 
-    /// `acked` new segments have been acknowledged.
-    pub(super) fn on_advance(&mut self, state: &mut State, acked: u32, grow: bool) -> Advance {
+    /// `news` acknowledges new segments; `grow`: it tells of no congestion.
+    pub(super) fn on_advance(&mut self, state: &mut State, news: &News, grow: bool) -> Advance {
         match self {
-            Self::Tahoe => tahoe::on_advance(state, grow),
-            Self::Reno => reno::on_advance(state, grow),
-            Self::NewReno(newreno) => newreno.on_advance(state, acked, grow),
-            Self::Sack(sack) => sack.on_advance(state, grow),
+            Self::Tahoe => tahoe::on_advance(state, news, grow),
+            Self::Reno => reno::on_advance(state, news, grow),
+            Self::NewReno(newreno) => newreno.on_advance(state, news, grow),
+            Self::Sack(sack) => sack.on_advance(state, news, grow),
         }
     }
 
@@ -84,6 +87,14 @@ impl Recovery {
         if let Self::Sack(_) = self {
             // RFC 6675 5.1 is satisfied by an acknowledgement of all that was sent; RFC 6582 3.2 asks for one more.
             state.fast_from = state.max;
+        }
+    }
+
+    /// How many segments are in the network.
+    pub(super) fn in_flight(&self, state: &State) -> u32 {
+        match self {
+            Self::Sack(sack) => sack.in_flight(state),
+            Self::Tahoe | Self::Reno | Self::NewReno(_) => state.flight().saturating_sub(state.dupacks),
         }
     }
 

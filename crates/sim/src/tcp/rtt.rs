@@ -58,8 +58,8 @@ impl Rtt {
     }
 
     /// A segment sent at `sent` has been acknowledged at `now`, and was not sent a second time (Karn) or carried a
-    /// timestamp. Backoff ends here.
-    pub(super) fn sample(&mut self, sent: Time, now: Time) {
+    /// timestamp. Backoff ends here, unless it is kept.
+    pub(super) fn sample(&mut self, sent: Time, now: Time, keeps_backoff: bool) {
         let reading = |at: Time| at.as_nanos().saturating_add(self.ahead) / self.unit;
         let units = reading(now).saturating_sub(reading(sent));
         // The bound keeps eight times the mean inside an i64 whatever the clock says.
@@ -74,7 +74,9 @@ impl Rtt {
         }
         let units = (self.mean8 >> 3) as u64 + self.granularity.max(self.deviation4 as u64);
         self.base = units.saturating_mul(self.unit).max(self.floor);
-        self.doublings = 0;
+        if !keeps_backoff {
+            self.doublings = 0;
+        }
     }
 
     /// A timeout has fired: doubles it (RFC 6298 5.5), up to 64 times.
@@ -125,19 +127,19 @@ mod tests {
         let mut rtt = Rtt::new(&Tcp::ns2_1999(Congestion::Reno, 300), Duration::ZERO);
         assert_eq!(timeout_ms(&rtt), 6_000);
         // 50 ms with no tick between counts 1. mean8 8, deviation4 2: 1 + 2 ticks.
-        rtt.sample(ms(20), ms(70));
+        rtt.sample(ms(20), ms(70), false);
         assert_eq!(timeout_ms(&rtt), 300);
         // 20 ms across a tick count 1: error 0. mean8 8, deviation4 2 - 0 = 2.
-        rtt.sample(ms(190), ms(210));
+        rtt.sample(ms(190), ms(210), false);
         assert_eq!(timeout_ms(&rtt), 300);
         // 590 ms over 6 ticks: error 5. mean8 13, deviation4 2 + 5 - 0 = 7: 1 + 7 ticks.
-        rtt.sample(ms(210), ms(800));
+        rtt.sample(ms(210), ms(800), false);
         assert_eq!(timeout_ms(&rtt), 800);
         // 390 ms over 3 ticks: error 2. mean8 15, deviation4 7 + 2 - 1 = 8: 1 + 8 ticks.
-        rtt.sample(ms(800), ms(1190));
+        rtt.sample(ms(800), ms(1190), false);
         assert_eq!(timeout_ms(&rtt), 900);
         // 4 ticks: error 3. mean8 18, deviation4 8 + 3 - 2 = 9: 2 + 9 ticks.
-        rtt.sample(ms(1200), ms(1600));
+        rtt.sample(ms(1200), ms(1600), false);
         assert_eq!(timeout_ms(&rtt), 1_100);
         assert_eq!(rtt.mean(), Some(Duration::from_millis(225)));
     }
@@ -151,13 +153,13 @@ mod tests {
         let mut rtt = Rtt::new(&tcp, Duration::ZERO);
         assert_eq!(rtt.mean(), None);
         assert_eq!(timeout_ms(&rtt), 1_000);
-        rtt.sample(ms(0), ms(100));
+        rtt.sample(ms(0), ms(100), false);
         assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(100)), 300));
-        rtt.sample(ms(100), ms(280));
+        rtt.sample(ms(100), ms(280), false);
         assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(110)), 340));
         // A steady round trip: the deviation dies out and the granularity of 1 ms stays (RFC 6298 2.3).
         for _ in 0..200 {
-            rtt.sample(ms(1_000), ms(1_110));
+            rtt.sample(ms(1_000), ms(1_110), false);
         }
         assert_eq!(timeout_ms(&rtt), 111);
     }
@@ -166,11 +168,11 @@ mod tests {
     fn keeps_to_the_floor_and_the_ceiling() {
         let mut tcp = Tcp::modern(Congestion::Sack, 300);
         let mut rtt = Rtt::new(&tcp, Duration::ZERO);
-        rtt.sample(ms(0), ms(10));
+        rtt.sample(ms(0), ms(10), false);
         assert_eq!(timeout_ms(&rtt), 200);
         tcp.max_rto = Duration::from_millis(150);
         let mut capped = Rtt::new(&tcp, Duration::ZERO);
-        capped.sample(ms(0), ms(10));
+        capped.sample(ms(0), ms(10), false);
         assert_eq!(timeout_ms(&capped), 150);
         tcp.tick = Duration::from_millis(300);
         tcp.max_rto = Duration::from_millis(60_000);
@@ -191,7 +193,7 @@ mod tests {
             rtt.back_off();
         }
         // 2 ticks as if for the first time: 2 + 4 * 1.
-        rtt.sample(ms(0), ms(200));
+        rtt.sample(ms(0), ms(200), false);
         assert_eq!(timeout_ms(&rtt), 600);
     }
 
@@ -204,7 +206,7 @@ mod tests {
             tcp.timestamps = timestamps;
             let mut rtt = Rtt::new(&tcp, Duration::ZERO);
             for (sent, now) in [(5, 3), (0, u64::MAX), (u64::MAX, 0), (0, u64::MAX), (7, 7)] {
-                rtt.sample(Time::from_nanos(sent), Time::from_nanos(now));
+                rtt.sample(Time::from_nanos(sent), Time::from_nanos(now), false);
                 rtt.back_off();
                 assert!(rtt.timeout() > Duration::ZERO);
             }

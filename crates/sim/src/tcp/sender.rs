@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
+use super::law::{News, Standing};
 use super::recovery::{Advance, Recovery};
 use super::rtt::Rtt;
 use super::state::State;
@@ -10,8 +11,8 @@ use super::{Ack, Network, Segment};
 
 /// The sending side of one connection.
 ///
-/// It sends whatever the window allows at once, so an acknowledgement that opens the window by ten segments causes a
-/// burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
+/// Unless it is paced it sends whatever the window allows at once, so an acknowledgement that opens the window by ten
+/// segments causes a burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
 ///
 /// A connection can carry 2^32 − 1 segments. Then it sends no new data, as after [`stop`](Self::stop).
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl Sender {
     #[must_use]
     pub fn new(tcp: &Tcp, ahead: Duration) -> Self {
         Self {
-            state: State::new(tcp),
+            state: State::new(tcp, ahead.as_nanos()),
             recovery: Recovery::new(tcp.congestion),
             rtt: Rtt::new(tcp, ahead),
             timed: None,
@@ -65,28 +66,55 @@ impl Sender {
         if ack.next < self.state.una || ack.next > self.state.max {
             return;
         }
-        let acked = ack.next - self.state.una;
-        self.state.una = ack.next;
-        let news = self.recovery.note(&self.state, &ack.sack);
         let congested = ack.ece && self.state.ecn;
-        if acked > 0 {
-            self.advance(now, ack, acked, !congested, network);
-        } else if news && self.state.max > self.state.una {
+        let news = News {
+            now,
+            una: ack.next,
+            max: self.state.max,
+            acked: ack.next - self.state.una,
+            marked: congested,
+            rtt: now.since(ack.echo),
+        };
+        self.state.una = ack.next;
+        let tells = self.recovery.note(&mut self.state, &ack.sack);
+        if news.acked > 0 {
+            self.advance(ack, &news, network);
+        } else if tells && self.state.max > self.state.una {
             self.state.dupacks = self.state.dupacks.saturating_add(1);
             if self.recovery.on_duplicate(&mut self.state) {
                 self.repair(now, network);
             }
         }
+        if self.state.window.watches() {
+            let standing =
+                Standing { in_flight: self.recovery.in_flight(&self.state), recovering: self.state.recovering };
+            self.state.window.on_ack(&news, standing);
+        }
         // RFC 3168 6.1.2: once a window.
         if congested && self.state.una >= self.state.echo_from {
-            self.state.cut_by_ecn();
+            self.react_to_mark(now);
         }
         self.fill(now, network);
     }
 
-    /// To be called at [`deadline`](Self::deadline) or later; does nothing before.
+    /// To be called at [`deadline`](Self::deadline) and at [`release`](Self::release) or later; does nothing before.
     pub fn on_timer(&mut self, now: Time, network: &mut impl Network) {
-        if self.deadline.is_none_or(|deadline| now < deadline) {
+        let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
+        if due(self.deadline) {
+            self.on_deadline(now, network);
+        } else if due(self.release()) {
+            self.fill(now, network);
+        }
+    }
+
+    /// The retransmission timer has fired.
+    fn on_deadline(&mut self, now: Time, network: &mut impl Network) {
+        let waited = std::mem::take(&mut self.state.waits);
+        if waited && self.state.una == self.state.max {
+            // Nothing is lost: this was the wait that a mark at a window of 1 asks for.
+            self.deadline = None;
+            self.rtt.back_off();
+            self.fill(now, network);
             return;
         }
         self.timeouts += 1;
@@ -100,6 +128,12 @@ impl Sender {
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
+    }
+
+    /// When pacing lets the next segment go, and the sender wants to be woken; `None` if it holds none back.
+    #[must_use]
+    pub fn release(&self) -> Option<Time> {
+        self.state.window.release()
     }
 
     /// Retransmission timeouts so far.
@@ -150,12 +184,15 @@ impl Sender {
         self.state.una
     }
 
-    fn advance(&mut self, now: Time, ack: &Ack, acked: u32, grow: bool, network: &mut impl Network) {
+    fn advance(&mut self, ack: &Ack, news: &News, network: &mut impl Network) {
+        let now = news.now;
         self.state.next = self.state.next.max(self.state.una);
         self.state.dupacks = 0;
         self.measure(now, ack);
-        let advance = self.recovery.on_advance(&mut self.state, acked, grow);
-        if self.state.una == self.state.max {
+        let advance = self.recovery.on_advance(&mut self.state, news, !news.marked);
+        if self.state.waits {
+            // The wait goes on, whatever comes.
+        } else if self.state.una == self.state.max {
             self.deadline = None;
         } else if advance != (Advance::Repair { restart: false }) {
             self.restart_timer(now);
@@ -166,17 +203,39 @@ impl Sender {
     }
 
     fn measure(&mut self, now: Time, ack: &Ack) {
+        // With waits at a window of 1, a mark is congestion that goes on, and no end of the backoff.
+        let keeps_backoff = ack.ece && self.state.ecn_timeout;
         if self.timestamps {
-            self.rtt.sample(ack.echo, now);
+            self.rtt.sample(ack.echo, now, keeps_backoff);
         } else if let Some((_, sent)) = self.timed.filter(|(seq, _)| *seq < ack.next) {
-            self.rtt.sample(sent, now);
+            self.rtt.sample(sent, now, keeps_backoff);
             self.timed = None;
         }
     }
 
+    /// RFC 3168 6.1.2: cuts the window or, where there is nothing to cut, waits for the retransmission timer.
+    fn react_to_mark(&mut self, now: Time) {
+        let waits = self.state.ecn_timeout && self.state.window.cwnd() <= 1.0;
+        self.state.cut_by_ecn();
+        if waits {
+            self.state.waits = true;
+            self.restart_timer(now);
+        }
+    }
+
     fn fill(&mut self, now: Time, network: &mut impl Network) {
+        if self.state.waits {
+            return;
+        }
+        self.state.window.forget_release();
         for _ in 0..self.recovery.room(&self.state) {
-            let Some(seq) = self.recovery.pick(&mut self.state) else { break };
+            if self.state.window.holds_back(now) {
+                break;
+            }
+            let Some(seq) = self.recovery.pick(&mut self.state) else {
+                self.state.window.ran_dry(self.recovery.in_flight(&self.state));
+                break;
+            };
             self.transmit(now, seq, network);
         }
     }
@@ -195,6 +254,7 @@ impl Sender {
     }
 
     fn transmit(&mut self, now: Time, seq: u32, network: &mut impl Network) {
+        self.state.window.on_send(now, seq, self.state.una == self.state.max);
         let retransmission = seq < self.state.max;
         let cwr = self.state.cwr && !retransmission;
         if retransmission {

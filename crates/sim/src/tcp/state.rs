@@ -2,6 +2,7 @@
 
 use fairlane_scenario::Tcp;
 
+use super::law::Cause;
 use super::window::Window;
 
 /// Sequence numbers, the window, and what is known of losses.
@@ -36,11 +37,15 @@ pub(super) struct State {
     pub(super) ecn: bool,
     /// Limited transmit is in use.
     pub(super) limited_transmit: bool,
+    /// A mark at a window of one segment makes the sender wait for its retransmission timer.
+    pub(super) ecn_timeout: bool,
+    /// It waits.
+    pub(super) waits: bool,
 }
 
 impl State {
-    /// Nothing sent.
-    pub(super) fn new(tcp: &Tcp) -> Self {
+    /// Nothing sent. `phase` differs from sender to sender.
+    pub(super) fn new(tcp: &Tcp, phase: u64) -> Self {
         Self {
             una: 0,
             next: 0,
@@ -50,12 +55,14 @@ impl State {
             fast_from: 0,
             echo_from: 0,
             spared_below: 0,
-            window: Window::new(tcp),
+            window: Window::new(tcp, phase),
             recovering: false,
             supplied: 0,
             cwr: false,
             ecn: tcp.ecn,
             limited_transmit: tcp.limited_transmit,
+            ecn_timeout: tcp.ecn_timeout,
+            waits: false,
         }
     }
 
@@ -72,7 +79,7 @@ impl State {
     /// Cuts the threshold because a segment has been lost.
     pub(super) fn cut(&mut self) {
         if self.una >= self.spared_below {
-            self.window.cut(self.flight(), 2.0);
+            self.window.cut(self.flight(), 2.0, Cause::Loss);
         } else {
             // RFC 3168 6.1.2: once a window, be it by ECN or by loss.
             self.window.spare();
@@ -83,7 +90,7 @@ impl State {
     /// Cuts the window because the network has marked a segment.
     pub(super) fn cut_by_ecn(&mut self) {
         // RFC 3168 lets the window fall to one segment, where ssthresh is no obstacle to growth.
-        self.window.cut(self.window.receiver(), 1.0);
+        self.window.cut(self.window.receiver(), 1.0, Cause::Mark);
         self.window.resume(f64::INFINITY);
         self.reduced();
         self.spared_below = self.echo_from;
@@ -91,7 +98,7 @@ impl State {
 
     /// Collapses the window after a timeout, and goes back to the first unacknowledged segment.
     pub(super) fn time_out(&mut self) {
-        self.window.cut(self.flight(), 2.0);
+        self.window.cut(self.flight(), 2.0, Cause::Timeout);
         self.window.collapse();
         self.reduced();
         self.fast_from = self.beyond_max();

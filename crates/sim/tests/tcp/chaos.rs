@@ -1,7 +1,7 @@
 //! Random losses, marks, duplicates and delays, of data and of acknowledgements.
 
 use fairlane_qdisc::Seed;
-use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
+use fairlane_scenario::Congestion::{Bbr, Cubic, Dctcp, NewReno, Reno, Sack, Tahoe, Vegas};
 use fairlane_scenario::{Congestion, Tcp};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
@@ -47,12 +47,13 @@ fn weather() -> impl Strategy<Value = Weather> {
 }
 
 fn tcp() -> impl Strategy<Value = Tcp> {
-    let congestion: Vec<Congestion> = vec![Tahoe, Reno, NewReno, Sack];
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let congestion: Vec<Congestion> = vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr];
+    let flags = [any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()];
     (prop::sample::select(congestion), any::<bool>(), flags, 1_u32..40, 1_u32..12).prop_map(
-        |(congestion, modern, (limited, timestamps, ecn), window, initial)| {
+        |(congestion, modern, [limited, timestamps, ecn, ecn_timeout, pacing, hystart], window, initial)| {
             let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
             (tcp.limited_transmit, tcp.timestamps, tcp.ecn, tcp.initial_window) = (limited, timestamps, ecn, initial);
+            (tcp.ecn_timeout, tcp.pacing, tcp.hystart) = (ecn_timeout, pacing, hystart);
             tcp
         },
     )
@@ -64,9 +65,9 @@ fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
     let used = match tcp.congestion {
         // What has arrived beyond a hole has left the pipe. The network itself tells how full it is, unless segments
         // overtake each other or a timeout has written off what is still on its way.
-        Sack if in_order && path.sender.timeouts() == 0 => path.on_the_way(),
-        Sack => 0,
-        Tahoe | Reno | NewReno => path.sender.flight(),
+        _ if !tcp.congestion.uses_sack() => path.sender.flight(),
+        _ if in_order && path.sender.timeouts() == 0 => path.on_the_way(),
+        _ => 0,
     };
     assert!(used <= allowed, "{used} of {allowed}\n{}", path.table());
     assert!(path.sender.flight() <= tcp.window, "{}\n{}", path.sender.flight(), path.table());

@@ -1,6 +1,6 @@
 //! Explicit Congestion Notification (RFC 3168). The round trip is 100 ms.
 
-use fairlane_scenario::Congestion::Reno;
+use fairlane_scenario::Congestion::{Dctcp, Reno};
 
 use super::era;
 use super::path::{Fate, Path, expect, ms};
@@ -43,6 +43,89 @@ fn keeps_one_segment() {
             "200 new 6 1.00 1.00",
             "300 new 7 1.00 1.00",
             "400 new 8 1.00 1.00",
+        ],
+    );
+}
+
+/// RFC 3168 6.1.2, the papers' "ECN timeout": a mark at a window of 1 makes the sender wait for its timer, which doubles
+/// each time. Round trips of one tick give 1 + 4 * 1/2 ticks: 300 ms, 600, 1200, 2400. The fourth doubling throws the mean
+/// away, so the next sample is a first one: 16 * 300 ms.
+#[test]
+fn waits_for_the_timer_at_one_segment() {
+    let mut tcp = era(Reno, 1);
+    (tcp.ecn, tcp.ecn_timeout) = (true, true);
+    let mut path = Path::new(&tcp, ms(100)).deciding(|_, _| Fate::Marked);
+    path.start();
+    path.run_to(10_000);
+    expect(
+        &path.table(),
+        &[
+            "0 new 0 1.00 300.00",
+            "400 new 1 1.00 1.00",
+            "1100 new 2 1.00 1.00",
+            "2400 new 3 1.00 1.00",
+            "4900 new 4 1.00 1.00",
+            "9800 new 5 1.00 1.00",
+        ],
+    );
+    assert_eq!((path.sender.timeouts(), path.sender.retransmissions()), (0, 0));
+}
+
+/// The first acknowledgement without a mark ends the wait and the backoff. Above one segment a mark halves, and the sender
+/// does not wait: 3 and 4 go at 1200, and the mark of 3 takes the window back to 1 with 4 on its way.
+#[test]
+fn waits_no_more_when_marks_end() {
+    let mut tcp = era(Reno, 1);
+    (tcp.ecn, tcp.ecn_timeout) = (true, true);
+    let marks = [0, 1, 3];
+    let path = Path::new(&tcp, ms(100))
+        .deciding(move |seq, _| if marks.contains(&seq) { Fate::Marked } else { Fate::Arrives });
+    expect(
+        &path.trace(1_400),
+        &[
+            "0 new 0 1.00 300.00",
+            "400 new 1 1.00 1.00",
+            "1100 new 2 1.00 1.00",
+            "1200 new 3-4 2.00 1.00",
+            "1300 new 5 1.00 1.00",
+            "1400 new 6-7 2.00 1.00",
+        ],
+    );
+}
+
+/// A segment that is lost during a wait is repaired when the timer fires, as ever.
+#[test]
+fn repairs_a_loss_after_a_wait() {
+    let mut tcp = era(Reno, 2);
+    (tcp.ecn, tcp.ecn_timeout) = (true, true);
+    let path = Path::new(&tcp, ms(100)).deciding(|seq, copy| match (seq, copy) {
+        (3, 0) => Fate::Lost,
+        (0..=2, _) => Fate::Marked,
+        _ => Fate::Arrives,
+    });
+    expect(
+        &path.trace(1_100),
+        &["0 new 0-1 2.00 300.00", "100 new 2 1.00 1.00", "500 new 3 1.00 1.00", "1100 timeout 3 1.00 2.00"],
+    );
+}
+
+/// RFC 8257 3.3 by hand. The first acknowledgement and the first window, without marks, take alpha to (15/16)^2. The mark of
+/// 20 cuts 20 by half of that, to 11.21, once for the ten marks of its window. In the 19 segments that end there, 10 were
+/// marked: alpha is 15/16 of what it was and 1/16 of 10/19, 0.8569. Fifteen acknowledgements later the window is 12.48, and
+/// the mark of 45 leaves 12.48 (1 - 0.4284) = 7.13.
+#[test]
+fn dctcp_cuts_by_the_share_of_marks() {
+    let mut tcp = era(Dctcp, 20);
+    tcp.window = 20;
+    let marked = |seq| (20..30).contains(&seq) || seq == 45;
+    let path = Path::new(&tcp, ms(100)).deciding(move |seq, _| if marked(seq) { Fate::Marked } else { Fate::Arrives });
+    expect(
+        &path.trace(300),
+        &[
+            "0 new 0-19 20.00 20.00",
+            "100 new 20-39 20.00 20.00",
+            "200 new 40-51 12.07 11.21",
+            "300 new 52-58 7.94 7.13",
         ],
     );
 }

@@ -3,9 +3,11 @@
 
 mod chaos;
 mod corners;
+mod cubic;
 mod ecn;
 mod law;
 mod ns2;
+mod pacing;
 mod path;
 mod receiver;
 mod recovery;

@@ -130,7 +130,7 @@ impl Path {
     /// When anything happens next.
     pub(crate) fn next_time(&self) -> Option<Time> {
         let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
-        [arrival, self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min()
+        [arrival, self.sender.deadline(), self.sender.release(), self.receiver.deadline()].into_iter().flatten().min()
     }
 
     /// Lets the next thing happen; arrivals go before timers.

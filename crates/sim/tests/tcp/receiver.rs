@@ -1,7 +1,7 @@
 //! The receiver alone.
 
 use fairlane_qdisc::Time;
-use fairlane_scenario::Congestion::{Reno, Sack};
+use fairlane_scenario::Congestion::{Dctcp, Reno, Sack};
 use fairlane_scenario::Tcp;
 use fairlane_sim::tcp::{Ack, Receiver};
 
@@ -114,6 +114,34 @@ fn echoes_a_mark_until_cwr() {
     tcp.delayed_ack = None;
     let ack = Receiver::new(&tcp).on_segment(at(0), 0, at(0), true, false).ack;
     assert_eq!(ack.map(|ack| ack.ece), Some(false), "without ECN there is no echo");
+}
+
+/// RFC 8257 3.2, with delayed acknowledgements: each says what all of its segments had. A segment that differs sends off
+/// the one that waits, and begins to wait itself.
+#[test]
+fn echoes_each_mark_for_dctcp() {
+    let mut receiver = Receiver::new(&Tcp::modern(Dctcp, 300));
+    let mut answer = |millis, seq, ce| {
+        let ack = receiver.on_segment(at(millis), seq, at(millis), ce, true).ack;
+        (ack.map(|ack| (ack.next, ack.ece, ack.echo)), receiver.deadline())
+    };
+    assert_eq!(answer(1, 0, false), (None, Some(at(41))));
+    assert_eq!(answer(2, 1, true), (Some((1, false, at(1))), Some(at(42))), "0 was not marked");
+    assert_eq!(answer(3, 2, true), (Some((3, true, at(2))), None), "1 and 2 were");
+    assert_eq!(answer(4, 3, false), (Some((4, false, at(4))), None), "nothing waited: at once");
+    assert_eq!(answer(5, 4, false), (None, Some(at(45))));
+    assert_eq!(answer(6, 6, true), (Some((5, false, at(5))), None), "out of order, for 4");
+    assert_eq!(answer(7, 5, true), (Some((7, true, at(7))), None), "fills the gap");
+}
+
+/// Without delayed acknowledgements each answers for one segment, whatever came before and whether CWR comes or not.
+#[test]
+fn echoes_nothing_but_marks_for_dctcp() {
+    let mut receiver = Receiver::new(&Tcp::ns2_1999(Dctcp, 300));
+    for (seq, ce) in [(0, false), (1, true), (2, true), (3, false), (4, true)] {
+        let ack = receiver.on_segment(at(0), seq, at(0), ce, false).ack;
+        assert_eq!(ack.map(|ack| (ack.next, ack.ece)), Some((seq + 1, ce)));
+    }
 }
 
 /// RFC 9293 3.10.7.4: what lies outside the window is not kept, but answered.

@@ -143,6 +143,33 @@ fn sack_repairs_three_losses_in_one_round_trip() {
     );
 }
 
+/// The ten losses that cost NewReno eleven round trips. At the sixth duplicate 11 are in the pipe, and from the seventh on
+/// lost segments go as others arrive; 16 and 18 have too few segments above them until, at 300, 20 and 21 arrive.
+#[test]
+fn sack_repairs_half_a_window_in_three_round_trips() {
+    let every_other: Vec<u32> = (0..20).step_by(2).collect();
+    expect(
+        &first_flight(Sack, 20, &every_other, 400),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "100 again 0 10.00 10.00",
+            "100 again 2 10.00 10.00",
+            "100 again 4 10.00 10.00",
+            "100 again 6 10.00 10.00",
+            "100 again 8 10.00 10.00",
+            "100 again 10 10.00 10.00",
+            "100 again 12 10.00 10.00",
+            "100 again 14 10.00 10.00",
+            "200 new 20-27 10.00 10.00",
+            "300 again 16 10.00 10.00",
+            "300 new 28 10.00 10.00",
+            "300 again 18 10.00 10.00",
+            "300 new 29-35 10.00 10.00",
+            "400 new 36-45 10.68 10.00",
+        ],
+    );
+}
+
 /// RFC 6675 rule 4: without new data the loss of the last segment shows by nothing. One rescue saves the timeout.
 #[test]
 fn sack_rescues_the_last_segment() {

@@ -1,7 +1,7 @@
 //! Acknowledgements that no honest receiver sends.
 
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
+use fairlane_scenario::Congestion::{Bbr, Cubic, Dctcp, NewReno, Reno, Sack, Tahoe, Vegas};
 use fairlane_scenario::{Congestion, Tcp};
 use fairlane_sim::tcp::{Ack, Network, Receiver, SackBlocks, Segment, Sender};
 use proptest::prelude::{Strategy, any, prop, proptest};
@@ -72,7 +72,7 @@ fn is_small() {
 }
 
 fn congestion() -> impl Strategy<Value = Congestion> {
-    prop::sample::select(vec![Tahoe, Reno, NewReno, Sack])
+    prop::sample::select(vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr])
 }
 
 proptest! {

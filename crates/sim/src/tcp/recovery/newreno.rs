@@ -2,6 +2,7 @@
 //! that was outstanding at its start has been acknowledged. The timer restarts for the first partial acknowledgement
 //! only (the RFC's Impatient variant).
 
+use super::super::law::News;
 use super::super::state::State;
 use super::{Advance, reno};
 
@@ -15,10 +16,10 @@ pub(in super::super) struct NewReno {
 }
 
 impl NewReno {
-    pub(super) fn on_advance(&mut self, state: &mut State, acked: u32, grow: bool) -> Advance {
+    pub(super) fn on_advance(&mut self, state: &mut State, news: &News, grow: bool) -> Advance {
         if !state.recovering {
             if grow {
-                state.window.grow();
+                state.window.grow(news);
             }
             return Advance::Proceed;
         }
@@ -30,7 +31,7 @@ impl NewReno {
             return Advance::Proceed;
         }
         // What has been acknowledged has left the window; the segment that let it do so is one that has left the network.
-        let acked = i32::try_from(acked).unwrap_or(i32::MAX);
+        let acked = i32::try_from(news.acked).unwrap_or(i32::MAX);
         state.inflation = state.inflation.saturating_sub(acked).saturating_add(1);
         let restart = !self.partial;
         self.partial = true;

@@ -1,15 +1,16 @@
 //! Reno (RFC 5681 3.2): fast retransmit and fast recovery, which any new acknowledgement ends. A second loss in the
 //! window needs three duplicates of its own, and often a timeout.
 
+use super::super::law::News;
 use super::super::state::{DUPTHRESH, State};
 use super::Advance;
 
-pub(super) fn on_advance(state: &mut State, grow: bool) -> Advance {
+pub(super) fn on_advance(state: &mut State, news: &News, grow: bool) -> Advance {
     if state.recovering {
         state.recovering = false;
         state.inflation = 0;
     } else if grow {
-        state.window.grow();
+        state.window.grow(news);
     }
     Advance::Proceed
 }

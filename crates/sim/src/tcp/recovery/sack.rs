@@ -5,6 +5,7 @@
 //! segments go out in order from the first unacknowledged on, without those that have arrived (RFC 6675 5.1).
 
 use super::super::SackBlocks;
+use super::super::law::News;
 use super::super::ranges::Ranges;
 use super::super::state::{DUPTHRESH, State};
 use super::Advance;
@@ -23,23 +24,26 @@ pub(in super::super) struct Sack {
 }
 
 impl Sack {
-    pub(super) fn note(&mut self, state: &State, blocks: &SackBlocks) -> bool {
+    pub(super) fn note(&mut self, state: &mut State, blocks: &SackBlocks) -> bool {
         self.arrived.remove_below(state.una);
         let mut news = false;
         for &(start, end) in blocks.as_slice() {
             // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
             if start > state.una && end <= state.max {
+                if state.window.watches() {
+                    self.arrived.gaps(start, end, |from, to| state.window.arrived(from, to));
+                }
                 news |= self.arrived.insert(start, end);
             }
         }
         news
     }
 
-    pub(super) fn on_advance(&mut self, state: &mut State, grow: bool) -> Advance {
+    pub(super) fn on_advance(&mut self, state: &mut State, news: &News, grow: bool) -> Advance {
         if state.recovering {
             state.recovering = state.una < self.end;
         } else if grow {
-            state.window.grow();
+            state.window.grow(news);
         }
         Advance::Proceed
     }
@@ -64,10 +68,18 @@ impl Sack {
             return state.window.usable(0).saturating_sub(self.pipe(state));
         }
         if state.una < state.fast_from {
-            let arrived = self.arrived.count(state.una, state.next);
-            return state.allowance().saturating_sub(state.flight() - arrived);
+            return state.allowance().saturating_sub(self.outstanding(state));
         }
         state.room()
+    }
+
+    pub(super) fn in_flight(&self, state: &State) -> u32 {
+        if state.recovering { self.pipe(state) } else { self.outstanding(state) }
+    }
+
+    /// The flight without what has arrived.
+    fn outstanding(&self, state: &State) -> u32 {
+        state.flight() - self.arrived.count(state.una, state.next)
     }
 
     pub(super) fn pick(&mut self, state: &mut State) -> Option<u32> {

@@ -1,11 +1,12 @@
 //! Tahoe (Jacobson 1988): the third duplicate acknowledgement does what a timeout does, without the wait.
 
+use super::super::law::News;
 use super::super::state::State;
 use super::Advance;
 
-pub(super) fn on_advance(state: &mut State, grow: bool) -> Advance {
+pub(super) fn on_advance(state: &mut State, news: &News, grow: bool) -> Advance {
     if grow {
-        state.window.grow();
+        state.window.grow(news);
     }
     Advance::Proceed
 }

@@ -1,0 +1,127 @@
+//! The path of these tests, with a queue that drops and marks as a test wants it to.
+
+use std::collections::VecDeque;
+
+use fairlane_outcome::Run;
+use fairlane_qdisc::{Counters, Fate, Packet as _, Qdisc, Reason, Seed, Stream, Time};
+use fairlane_scenario::Document;
+use fairlane_sim::{Control, Happening, Observer, Packet, PacketEvent, PacketKind, run_with};
+
+/// The bandwidth-delay product in packets.
+pub(crate) const BDP: usize = 50;
+
+/// A FIFO of `limit` packets that marks whoever finds `mark_at` or more in it, and loses packets at random.
+#[derive(Clone, Copy)]
+pub(crate) struct Queue {
+    pub(crate) limit: usize,
+    pub(crate) mark_at: usize,
+    pub(crate) loss: f64,
+}
+
+impl Queue {
+    pub(crate) const fn of(limit: usize) -> Self {
+        Self { limit, mark_at: usize::MAX, loss: 0.0 }
+    }
+}
+
+struct Fifo {
+    settings: Queue,
+    waiting: VecDeque<Packet>,
+    counters: Counters,
+    random: Stream,
+}
+
+impl Fifo {
+    fn drop(&mut self, now: Time, packet: Packet, reason: Reason, fate: &mut impl Fate<Packet>) {
+        self.counters.count_drop(reason, packet.bytes());
+        fate.dropped(now, packet, reason);
+    }
+}
+
+impl Qdisc<Packet> for Fifo {
+    fn enqueue(&mut self, now: Time, mut packet: Packet, fate: &mut impl Fate<Packet>) {
+        self.counters.arrived.add(packet.bytes());
+        if self.random.chance(self.settings.loss) {
+            return self.drop(now, packet, Reason::Early, fate);
+        }
+        if self.waiting.len() >= self.settings.limit {
+            return self.drop(now, packet, Reason::Limit, fate);
+        }
+        if self.waiting.len() >= self.settings.mark_at && packet.ecn_capable() {
+            packet.mark_ce();
+            self.counters.count_mark(Reason::Early, packet.bytes());
+            fate.marked(now, &packet, Reason::Early);
+        }
+        self.waiting.push_back(packet);
+    }
+    fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<Packet>) -> Option<Packet> {
+        let packet = self.waiting.pop_front()?;
+        self.counters.departed.add(packet.bytes());
+        Some(packet)
+    }
+    fn packets(&self) -> usize {
+        self.waiting.len()
+    }
+    fn bytes(&self) -> u64 {
+        self.waiting.iter().map(|packet| u64::from(packet.bytes())).sum()
+    }
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+/// What was seen at the bottleneck, where everything is ordered by time.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Data packets: when they came, and how many they found.
+    pub(crate) arrivals: Vec<(Time, usize)>,
+    pub(crate) drops: Vec<Time>,
+}
+
+impl Observer for Seen {
+    fn packet(&mut self, event: &PacketEvent) {
+        if event.link != 0 || event.kind != PacketKind::Data {
+            return;
+        }
+        match event.happening {
+            Happening::Arrived => self.arrivals.push((event.at, event.backlog)),
+            Happening::Dropped(_) => self.drops.push(event.at),
+            Happening::Departed { .. } | Happening::Marked(_) => {}
+        }
+    }
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+/// Runs `flows`, groups without name, kind and packet, for `seconds`, of which the first `warmup` do not count.
+pub(crate) fn simulate(flows: &[&str], queue: Queue, (warmup, seconds): (u32, u32)) -> (Run, Seen) {
+    let mut text = format!(
+        "duration = \"{seconds}s\"\nwarmup = \"{warmup}s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"18ms\"\n\
+         [access]\nrate = \"1gbit\"\ndelay = \"1ms\"\n[tcp]\npreset = \"modern\"\ndelayed_ack = false\n"
+    );
+    for (index, flow) in flows.iter().enumerate() {
+        text += &format!("[[flows]]\nname = \"f{index}\"\nkind = \"tcp\"\n{flow}\n");
+        if !flow.contains("start = \"") {
+            text += "start = \"0s\"\n";
+        }
+    }
+    let scenario = Document::parse("test.toml", &text).and_then(|document| document.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let mut seen = Seen::default();
+    let run = run_with(&scenario, 0, &Control::default(), &mut seen, |link, _host| {
+        let counters = Counters::default();
+        let random = Seed::new(1).stream("losses");
+        (link == "bottleneck").then(|| ("fifo", Fifo { settings: queue, waiting: VecDeque::new(), counters, random }))
+    });
+    (run.expect("it runs"), seen)
+}
+
+/// What left the bottleneck, as a share of what it can carry.
+pub(crate) fn utilisation(run: &Run) -> f64 {
+    rates(run).iter().sum::<f64>() / 10e6
+}
+
+/// Bits a second that left the bottleneck, by flow.
+pub(crate) fn rates(run: &Run) -> Vec<f64> {
+    let seconds = run.to_s - run.from_s;
+    run.queues[0].flows.iter().map(|flow| 8.0 * flow.departed_bytes as f64 / seconds).collect()
+}

@@ -1,0 +1,32 @@
+//! DCTCP (RFC 8257) against a threshold of 10 packets, a little more than a seventh of the 50 of the path (RFC 8257 3.1 and
+//! Alizadeh et al., SIGCOMM 2010, section 3.4).
+
+use super::bottleneck::{BDP, Queue, simulate, utilisation};
+
+const THRESHOLD: usize = 10;
+const SHALLOW: Queue = Queue { mark_at: THRESHOLD, ..Queue::of(10 * BDP) };
+
+/// Alizadeh et al., section 3.3: a flow's window swings between W and W (1 - alpha / 2), alpha being sqrt(2 / W) and W the 60
+/// packets of path and threshold, so the queue between 11 and 5.5 packets. Reno with the same marks, from 60 to 30, leaves
+/// the link idle.
+#[test]
+fn holds_the_threshold_and_fills_the_link() {
+    let (run, seen) = simulate(&["cc = \"dctcp\""], SHALLOW, (20, 60));
+    let steady = seen.arrivals.iter().filter(|(at, _)| at.as_secs() > 20.0);
+    let found: Vec<usize> = steady.map(|(_, found)| *found).collect();
+    let (least, most) = (found.iter().min(), found.iter().max());
+    assert!(utilisation(&run) > 0.995, "{}", utilisation(&run));
+    assert!((7.0..=9.5).contains(&run.queues[0].mean_packets), "{}", run.queues[0].mean_packets);
+    assert!(least >= Some(&2) && most <= Some(&(THRESHOLD + 3)), "from {least:?} to {most:?}");
+    let (reno, _) = simulate(&["cc = \"sack\"\ntcp = { ecn = true }"], SHALLOW, (20, 60));
+    assert!(utilisation(&reno) < 0.95, "{}", utilisation(&reno));
+}
+
+/// Four flows add a packet each to the most that is queued (section 3.3: K + N), some more where they do not move together.
+#[test]
+fn several_flows_hold_it_too() {
+    let (run, seen) = simulate(&["cc = \"dctcp\"\ncount = 4"], SHALLOW, (20, 60));
+    let most = seen.arrivals.iter().filter(|(at, _)| at.as_secs() > 20.0).map(|(_, found)| *found).max();
+    assert!(utilisation(&run) > 0.99, "{}", utilisation(&run));
+    assert!(most <= Some(THRESHOLD + 2 * 4) && seen.drops.is_empty(), "{most:?}");
+}

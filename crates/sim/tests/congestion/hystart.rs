@@ -1,0 +1,22 @@
+//! HyStart++ (RFC 9406).
+
+use super::bottleneck::{BDP, Queue, simulate};
+
+/// Into a buffer of ten bandwidth-delay products slow start runs until it overflows, within a second. With HyStart++ the
+/// round trip, when it has risen by an eighth, ends that: five rounds of a quarter more take the window to about three times
+/// what it was then, short of the buffer's end, and congestion avoidance goes on from there. The link is full all the while.
+#[test]
+fn leaves_slow_start_before_a_loss() {
+    for cc in ["cubic", "sack"] {
+        let start = |hystart: bool| {
+            let flow = format!("cc = \"{cc}\"\ntcp = {{ hystart = {hystart} }}");
+            let (_, seen) = simulate(&[&flow], Queue::of(10 * BDP), (0, 4));
+            let carried = seen.arrivals.iter().filter(|(at, _)| (1.0..2.0).contains(&at.as_secs())).count();
+            (seen.drops.first().map(|at| at.as_secs()), carried)
+        };
+        let (without, with) = (start(false), start(true));
+        assert!(without.0.is_some_and(|at| at < 1.0), "{cc}: {without:?}");
+        // The link carries 1250 packets a second.
+        assert!(with.0.is_none() && with.1 >= 1_240, "{cc}: {with:?}");
+    }
+}
