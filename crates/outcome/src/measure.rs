@@ -43,6 +43,9 @@ fn combined<T>(runs: &[&Run], part: fn(&Run) -> Vec<T>, over: &Averager) -> Vec<
 where
     Vec<T>: Combine,
 {
+    if let [run] = runs {
+        return part(run);
+    }
     let lists: Vec<Vec<T>> = runs.iter().map(|run| part(run)).collect();
     let parts: Vec<Option<&Vec<T>>> = lists.iter().map(Some).collect();
     lists.first().map_or_else(Vec::new, |first| Vec::combine(first, &parts, over))
@@ -68,21 +71,15 @@ fn add(sum: Cost, cost: &Cost) -> Cost {
 
 /// One run's queues, each with its groups and flows.
 fn queues(run: &Run) -> Vec<QueueOutcome> {
-    let group_of: BTreeMap<u32, &str> = run.flows.iter().map(|flow| (flow.id, flow.group.as_str())).collect();
-    run.queues.iter().map(|queue| queue_outcome(queue, window(run), &group_of, &run.flows)).collect()
+    run.queues.iter().map(|queue| queue_outcome(queue, window(run), &run.flows)).collect()
 }
 
-fn queue_outcome(
-    queue: &QueueRun,
-    window_s: f64,
-    group_of: &BTreeMap<u32, &str>,
-    scenario_flows: &[FlowRun],
-) -> QueueOutcome {
+fn queue_outcome(queue: &QueueRun, window_s: f64, scenario_flows: &[FlowRun]) -> QueueOutcome {
     let whole = Part::of(queue.flows.iter());
     let mut by_group: BTreeMap<&str, Vec<&QueueFlowRun>> = BTreeMap::new();
     for flow in &queue.flows {
-        if let Some(&group) = group_of.get(&flow.flow) {
-            by_group.entry(group).or_default().push(flow);
+        if let Ok(place) = scenario_flows.binary_search_by_key(&flow.flow, |of| of.id) {
+            by_group.entry(&scenario_flows[place].group).or_default().push(flow);
         }
     }
     // In the scenario's order: taking a group out leaves nothing for its other flows.
@@ -189,17 +186,16 @@ struct Exit<'a> {
 
 impl<'a> Exit<'a> {
     fn all(run: &'a Run) -> Vec<Self> {
-        let parts: Vec<BTreeMap<u32, &QueueFlowRun>> =
-            run.queues.iter().map(|queue| queue.flows.iter().map(|flow| (flow.flow, flow)).collect()).collect();
-        run.flows.iter().map(|flow| Self::of(flow, run, &parts)).collect()
+        run.flows.iter().map(|flow| Self::of(flow, run)).collect()
     }
 
-    fn of(flow: &'a FlowRun, run: &Run, parts: &[BTreeMap<u32, &QueueFlowRun>]) -> Self {
+    fn of(flow: &'a FlowRun, run: &Run) -> Self {
         let Some((index, queue)) = flow.exit.and_then(|index| Some((index, run.queues.get(index)?))) else {
             let throughput_bps = ratio(bits(flow.unique_bytes), window(run));
             return Self { flow, queue: None, throughput_bps, mean_packets: 0.0, queue_packets: 0.0 };
         };
-        let part = Part::of(parts[index].get(&flow.id).copied().into_iter());
+        let part = queue.flows.binary_search_by_key(&flow.id, |part| part.flow).ok();
+        let part = Part::of(part.map(|place| &queue.flows[place]).into_iter());
         Self {
             flow,
             queue: Some(index),
@@ -212,7 +208,7 @@ impl<'a> Exit<'a> {
 
 /// One run's flows.
 fn flows(run: &Run) -> Vec<FlowOutcome> {
-    Exit::all(run).iter().map(|exit| flow_outcome(exit, window(run))).collect()
+    run.flows.iter().map(|flow| flow_outcome(&Exit::of(flow, run), window(run))).collect()
 }
 
 fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {

@@ -23,7 +23,7 @@ pub struct Run {
     pub partial: bool,
     /// The queues of all links between nodes that carried data, in the scenario's order.
     pub queues: Vec<QueueRun>,
-    /// All flows, in the scenario's order.
+    /// All flows, in the scenario's order, which is that of their ids.
     pub flows: Vec<FlowRun>,
     /// What it cost to run.
     pub cost: Cost,
@@ -44,7 +44,7 @@ pub struct QueueRun {
     pub mean_avg: Option<f64>,
     /// Time in the queue of every packet that left by the link, in nanoseconds.
     pub delay_ns: Histogram<u64>,
-    /// Each flow's part, for the flows that came here.
+    /// Each flow's part, for the flows that came here, by rising id.
     pub flows: Vec<QueueFlowRun>,
 }
 

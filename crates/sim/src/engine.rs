@@ -6,6 +6,7 @@ use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
 use fairlane_qdisc::{Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Hop, Scenario, Traffic};
 
+use crate::ahead::Lookahead;
 use crate::batch::Control;
 use crate::event::{TARGETS, Target};
 use crate::flow::{Flow, Totals};
@@ -101,7 +102,7 @@ struct Engine<'s, 'o, O, D> {
     scenario: &'s Scenario,
     plane: Plane<'o, O, D>,
     flows: Vec<Flow>,
-    before: Vec<Totals>,
+    ahead: Lookahead,
     now: Time,
     from: Time,
     events: u64,
@@ -137,7 +138,8 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 flows.push(flow);
             }
         }
-        Ok(Self { scenario, plane, flows, before: Vec::new(), now: Time::ZERO, from: Time::ZERO, events: 0 })
+        let ahead = Lookahead::new(count);
+        Ok(Self { scenario, plane, flows, ahead, now: Time::ZERO, from: Time::ZERO, events: 0 })
     }
 
     /// The whole run.
@@ -157,6 +159,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             self.now = at;
             self.handle(at, target);
             self.events += 1;
+            self.ahead.look(&self.plane, &self.flows);
             if self.events.is_multiple_of(LOOK_EVERY) && control.stopped() {
                 return true;
             }
@@ -183,8 +186,8 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     /// The warm-up is over.
     fn begin_measurement(&mut self) {
         self.from = self.now;
-        self.before = self.totals();
         self.flows.iter_mut().for_each(Flow::begin_measurement);
+        self.plane.dropped.fill(0);
         for link in &mut self.plane.network.links {
             if let Queue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
@@ -192,11 +195,6 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 meter.begin(self.now);
             }
         }
-    }
-
-    fn totals(&self) -> Vec<Totals> {
-        let dropped = &self.plane.dropped;
-        self.flows.iter().map(|flow| Totals { dropped: dropped[flow.id() as usize], ..flow.totals() }).collect()
     }
 
     /// Nothing is lost from the books: at no queue, and in the whole.
@@ -220,18 +218,23 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         assert_eq!(self.plane.injected, self.plane.ejected + dropped + inside);
     }
 
-    fn result(&self, run: u32, partial: bool) -> Run {
+    fn result(self, run: u32, partial: bool) -> Run {
+        let exits: Vec<Option<usize>> =
+            self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
+        let queues = self.queues();
+        let Self { scenario, plane, flows, now, from, events, .. } = self;
+        let (dropped, packet_hops) = plane.close();
         Run {
-            scenario: self.scenario.name.clone(),
+            scenario: scenario.name.clone(),
             engine: "sim",
-            seed: self.scenario.seed,
+            seed: scenario.seed,
             run,
-            from_s: self.from.as_secs(),
-            to_s: self.now.as_secs(),
+            from_s: from.as_secs(),
+            to_s: now.as_secs(),
             partial,
-            queues: self.queues(),
-            flows: self.flow_runs(),
-            cost: Cost { events: self.events, packet_hops: self.plane.packet_hops, ..Cost::default() },
+            queues,
+            flows: flow_runs(scenario, &exits, &flows, &dropped),
+            cost: Cost { events, packet_hops, ..Cost::default() },
         }
     }
 
@@ -254,37 +257,6 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         queues
     }
 
-    fn flow_runs(&self) -> Vec<FlowRun> {
-        let mut flows = Vec::with_capacity(self.flows.len());
-        let totals = self.totals();
-        for group in &self.scenario.flows {
-            let exit = group.path.last().and_then(|hop| self.reported(*hop));
-            for index in 0..group.count {
-                let id = flows.len();
-                let (now, before) = (&totals[id], &self.before[id]);
-                let delivered = now.delivered - before.delivered;
-                flows.push(FlowRun {
-                    id: id as u32,
-                    name: format!("{}/{index}", group.name),
-                    group: group.name.clone(),
-                    kind: match group.traffic {
-                        Traffic::Tcp(_) => "tcp",
-                        Traffic::Udp(_) => "udp",
-                    },
-                    exit,
-                    sent: now.sent - before.sent,
-                    delivered,
-                    unique_bytes: now.unique_bytes - before.unique_bytes,
-                    dropped: now.dropped - before.dropped,
-                    retransmitted: now.retransmitted - before.retransmitted,
-                    timeouts: now.timeouts - before.timeouts,
-                    completions_ns: self.flows[id].completions().map(<[u64]>::to_vec),
-                });
-            }
-        }
-        flows
-    }
-
     /// The place of a link's queue among those of the result.
     fn reported(&self, hop: Hop) -> Option<usize> {
         let link = link_of(hop) as usize;
@@ -292,6 +264,35 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         metered(&self.plane.network.links[link])
             .then(|| self.plane.network.links[..link].iter().filter(|link| metered(link)).count())
     }
+}
+
+/// What was counted of each flow; `exits` has the queue by which each group leaves.
+fn flow_runs(scenario: &Scenario, exits: &[Option<usize>], flows: &[Flow], dropped: &[u64]) -> Vec<FlowRun> {
+    let mut runs = Vec::with_capacity(flows.len());
+    for (group, exit) in scenario.flows.iter().zip(exits) {
+        for index in 0..group.count {
+            let id = runs.len();
+            let Totals { sent, delivered, unique_bytes, retransmitted, timeouts } = flows[id].totals();
+            runs.push(FlowRun {
+                id: id as u32,
+                name: format!("{}/{index}", group.name),
+                group: group.name.clone(),
+                kind: match group.traffic {
+                    Traffic::Tcp(_) => "tcp",
+                    Traffic::Udp(_) => "udp",
+                },
+                exit: *exit,
+                sent,
+                delivered,
+                unique_bytes,
+                dropped: dropped[id],
+                retransmitted,
+                timeouts,
+                completions_ns: flows[id].completions().map(<[u64]>::to_vec),
+            });
+        }
+    }
+    runs
 }
 
 /// About how many events a second the scenario will make: five for a packet that crosses a link between nodes, two for one

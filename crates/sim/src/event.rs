@@ -83,11 +83,11 @@ pub(crate) struct EventQueue {
     /// What is left of the current stretch, the next event last.
     due: Vec<Entry>,
     /// The stretches of this turn.
-    stretches: Wheel,
-    /// The turns after it.
-    turns: Wheel,
-    /// The events of both wheels.
+    stretches: Stretches,
+    /// The events of this turn.
     waiting: Waiting,
+    /// The turns after it.
+    turns: Turns,
     /// What lies beyond the turns.
     beyond: BinaryHeap<Reverse<u128>>,
     sequence: u64,
@@ -102,38 +102,29 @@ const STRETCHES: u64 = 1 << 15;
 /// Turns that the second wheel holds: a power of two.
 const TURNS: u64 = 1 << 12;
 
-/// A ring of chains, and which of them are not empty, a bit each.
+/// Which places of a ring are not empty, a bit each.
 #[derive(Debug)]
-struct Wheel {
-    /// The first event of each chain: a place in [`Waiting`], or [`NIL`].
-    heads: Vec<u32>,
-    occupied: Vec<u64>,
-}
+struct Occupied(Vec<u64>);
 
-impl Wheel {
+impl Occupied {
     fn new(places: u64) -> Self {
-        Self { heads: vec![NIL; places as usize], occupied: vec![0; places as usize / 64] }
+        Self(vec![0; places as usize / 64])
     }
 
-    fn add(&mut self, place: u64, entry: Entry, waiting: &mut Waiting) {
-        let place = place as usize;
-        self.heads[place] = waiting.keep(entry, self.heads[place]);
-        self.occupied[place / 64] |= 1 << (place % 64);
+    fn set(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
     }
 
-    /// The head of a chain, which then is empty here.
-    fn take(&mut self, place: u64) -> u32 {
-        let place = place as usize;
-        self.occupied[place / 64] &= !(1 << (place % 64));
-        std::mem::replace(&mut self.heads[place], NIL)
+    fn clear(&mut self, place: usize) {
+        self.0[place / 64] &= !(1 << (place % 64));
     }
 
-    /// The first place at or after `from` that has events.
+    /// The first place at or after `from` that is not empty.
     fn next(&self, from: u64) -> Option<u64> {
         let first = from as usize / 64;
         // Of the first word, only what is not before `from`.
         let mut mask = u64::MAX << (from % 64);
-        for (word, bits) in self.occupied.iter().enumerate().skip(first) {
+        for (word, bits) in self.0.iter().enumerate().skip(first) {
             let bits = bits & mask;
             if bits != 0 {
                 return Some(word as u64 * 64 + u64::from(bits.trailing_zeros()));
@@ -141,6 +132,71 @@ impl Wheel {
             mask = u64::MAX;
         }
         None
+    }
+}
+
+/// The stretches of a turn, a chain of events each.
+#[derive(Debug)]
+struct Stretches {
+    /// The first event of each chain: a place in [`Waiting`], or [`NIL`].
+    heads: Vec<u32>,
+    occupied: Occupied,
+}
+
+impl Stretches {
+    fn new() -> Self {
+        Self { heads: vec![NIL; STRETCHES as usize], occupied: Occupied::new(STRETCHES) }
+    }
+
+    fn add(&mut self, stretch: u64, entry: Entry, waiting: &mut Waiting) {
+        let place = (stretch % STRETCHES) as usize;
+        self.heads[place] = waiting.keep(entry, self.heads[place]);
+        self.occupied.set(place);
+    }
+
+    /// The head of a chain, which then is empty here.
+    fn take(&mut self, place: u64) -> u32 {
+        self.occupied.clear(place as usize);
+        std::mem::replace(&mut self.heads[place as usize], NIL)
+    }
+}
+
+/// The turns to come, a list of events each: a turn's events lie side by side, and are read in one go when it begins.
+#[derive(Debug)]
+struct Turns {
+    lists: Vec<Vec<Entry>>,
+    occupied: Occupied,
+    /// Empty lists that have room.
+    spare: Vec<Vec<Entry>>,
+}
+
+impl Turns {
+    fn new() -> Self {
+        Self { lists: vec![Vec::new(); TURNS as usize], occupied: Occupied::new(TURNS), spare: Vec::new() }
+    }
+
+    fn add(&mut self, turn: u64, entry: Entry) {
+        let place = (turn % TURNS) as usize;
+        let list = &mut self.lists[place];
+        if list.is_empty() {
+            *list = self.spare.pop().unwrap_or_default();
+            self.occupied.set(place);
+        }
+        list.push(entry);
+    }
+
+    fn take(&mut self, turn: u64) -> Vec<Entry> {
+        let place = (turn % TURNS) as usize;
+        self.occupied.clear(place);
+        std::mem::take(&mut self.lists[place])
+    }
+
+    /// Takes back a list that was taken.
+    fn recycle(&mut self, mut list: Vec<Entry>) {
+        list.clear();
+        if list.capacity() > 0 {
+            self.spare.push(list);
+        }
     }
 }
 
@@ -184,9 +240,9 @@ impl EventQueue {
             shift: (nanos as u64).max(1).ilog2(),
             current: 0,
             due: Vec::new(),
-            stretches: Wheel::new(STRETCHES),
-            turns: Wheel::new(TURNS),
+            stretches: Stretches::new(),
             waiting: Waiting { places: Vec::new(), free: NIL },
+            turns: Turns::new(),
             beyond: BinaryHeap::new(),
             sequence: 0,
         }
@@ -203,9 +259,9 @@ impl EventQueue {
         }
         let (turn, present) = (stretch / STRETCHES, self.current / STRETCHES);
         if turn == present {
-            self.stretches.add(stretch % STRETCHES, entry, &mut self.waiting);
+            self.stretches.add(stretch, entry, &mut self.waiting);
         } else if turn < present + TURNS {
-            self.turns.add(turn % TURNS, entry, &mut self.waiting);
+            self.turns.add(turn, entry);
         } else {
             self.beyond.push(Reverse(entry.key()));
         }
@@ -226,6 +282,29 @@ impl EventQueue {
         Some((at, target))
     }
 
+    /// The stretch of time that is being handled.
+    pub(crate) const fn stretch(&self) -> u64 {
+        self.current
+    }
+
+    /// Appends the next events of this turn after the present stretch, at least `most` where there are so many, in no
+    /// particular order, and gives the first stretch after them.
+    pub(crate) fn upcoming(&self, most: usize, targets: &mut Vec<Target>) -> u64 {
+        let turn = self.current / STRETCHES * STRETCHES;
+        let mut place = self.current % STRETCHES + 1;
+        while targets.len() < most && place < STRETCHES {
+            let Some(next) = self.stretches.occupied.next(place) else { break };
+            let mut chained = self.stretches.heads[next as usize];
+            while chained != NIL {
+                let (entry, after) = self.waiting.places[chained as usize];
+                targets.push(Target::decode(entry.tie));
+                chained = after;
+            }
+            place = next + 1;
+        }
+        turn + place
+    }
+
     /// Puts an event among those of the current stretch, which are few.
     fn make_due(&mut self, entry: Entry) {
         let later = self.due.iter().rposition(|due| due.key() > entry.key());
@@ -234,9 +313,9 @@ impl EventQueue {
 
     /// Goes on to the next stretch that has events.
     fn go_on(&mut self) {
-        let mut next = self.stretches.next(self.current % STRETCHES);
+        let mut next = self.stretches.occupied.next(self.current % STRETCHES);
         if next.is_none() && self.next_turn() {
-            next = self.stretches.next(0);
+            next = self.stretches.occupied.next(0);
         }
         let Some(place) = next else { return };
         self.current = self.current / STRETCHES * STRETCHES + place;
@@ -255,17 +334,16 @@ impl EventQueue {
     fn next_turn(&mut self) -> bool {
         let present = self.current / STRETCHES;
         let start = (present + 1) % TURNS;
-        let near = self.turns.next(start).or_else(|| self.turns.next(0));
+        let near = self.turns.occupied.next(start).or_else(|| self.turns.occupied.next(0));
         let near = near.map(|place| present + 1 + (place + TURNS - start) % TURNS);
         let far = self.beyond.peek().map(|&Reverse(key)| self.turn_of(key));
         let Some(turn) = near.into_iter().chain(far).min() else { return false };
         self.current = turn * STRETCHES;
-        let mut chained = self.turns.take(turn % TURNS);
-        while chained != NIL {
-            let (entry, next) = self.waiting.release(chained);
-            self.stretches.add((entry.time >> self.shift) % STRETCHES, entry, &mut self.waiting);
-            chained = next;
+        let list = self.turns.take(turn);
+        for entry in &list {
+            self.stretches.add(entry.time >> self.shift, *entry, &mut self.waiting);
         }
+        self.turns.recycle(list);
         // What lay beyond the turns may lie within them now.
         while let Some(&Reverse(key)) = self.beyond.peek() {
             let due = self.turn_of(key);
@@ -275,9 +353,9 @@ impl EventQueue {
             self.beyond.pop();
             let entry = Entry { time: (key >> 64) as u64, tie: key as u64 };
             if due == turn {
-                self.stretches.add((entry.time >> self.shift) % STRETCHES, entry, &mut self.waiting);
+                self.stretches.add(entry.time >> self.shift, entry, &mut self.waiting);
             } else {
-                self.turns.add(due % TURNS, entry, &mut self.waiting);
+                self.turns.add(due, entry);
             }
         }
         true

@@ -17,7 +17,7 @@ use crate::source::draw::part;
 use connection::Connection;
 use datagrams::Datagrams;
 
-/// What is counted of a flow from end to end, since the start.
+/// What is counted of a flow from end to end, since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) sent: u64,
@@ -25,7 +25,6 @@ pub(crate) struct Totals {
     pub(crate) unique_bytes: u64,
     pub(crate) retransmitted: u64,
     pub(crate) timeouts: u64,
-    pub(crate) dropped: u64,
 }
 
 /// A flow: both of its ends.
@@ -96,16 +95,13 @@ impl Flow {
         }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.common.id
-    }
-
     pub(crate) fn totals(&self) -> Totals {
         self.common.totals
     }
 
     /// The measurement begins.
     pub(crate) fn begin_measurement(&mut self) {
+        self.common.totals = Totals::default();
         if let Ends::Tcp(connection) = &mut self.ends {
             connection.begin_measurement();
         }
@@ -117,6 +113,20 @@ impl Flow {
             Ends::Tcp(connection) => connection.completions(),
             Ends::Udp(_) => None,
         }
+    }
+
+    /// Something of all that the sender, or else the receiver, will need; see [`Lookahead`](crate::ahead::Lookahead).
+    pub(crate) fn glance(&self, sends: bool) -> u64 {
+        let ends = match &self.ends {
+            Ends::Tcp(connection) => connection.glance(sends),
+            Ends::Udp(_) => 0,
+        };
+        self.common.totals.sent ^ ends
+    }
+
+    /// The route of what the sender, or else the receiver, sends.
+    pub(crate) fn route(&self, sends: bool) -> u32 {
+        if sends { self.common.routes.forward } else { self.common.routes.back }
     }
 
     /// The source's event: it starts, stops, or sends its next packet.

@@ -27,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod batch;
 mod engine;
 mod event;

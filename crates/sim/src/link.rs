@@ -67,6 +67,16 @@ impl<D> Link<D> {
     }
 }
 
+impl<D> Link<D> {
+    /// Something of what is counted of `flow` here; see [`Lookahead`](crate::ahead::Lookahead).
+    pub(crate) fn counted(&self, flow: u32) -> u64 {
+        match &self.queue {
+            Queue::Managed(managed) => managed.meter.as_ref().map_or(0, |meter| meter.arrivals(flow)),
+            Queue::Wire { .. } => 0,
+        }
+    }
+}
+
 impl Medium {
     /// The medium of `side`, with room for `limit` packets where the link is a wire.
     pub(crate) const fn new(side: &LinkSide, limit: usize) -> Self {

@@ -11,7 +11,6 @@ struct FlowMeter {
     departed: u64,
     departed_bytes: u64,
     marked: u64,
-    dropped: [u64; Reason::COUNT],
     /// The sum of all times of leaving less the sum of all times of coming, in packet-nanoseconds modulo 2^64: with
     /// `backlog` times the present added it is the area under the flow's queue.
     area: u64,
@@ -42,6 +41,8 @@ impl FlowMeter {
 #[derive(Debug)]
 pub(crate) struct Meter {
     flows: Vec<FlowMeter>,
+    /// By reason, each flow's packets dropped. A column is made when its reason first comes up: a discipline has few.
+    dropped: [Vec<u64>; Reason::COUNT],
     from: Time,
     average: (f64, u64),
     delay_ns: Histogram<u64>,
@@ -55,6 +56,7 @@ impl Meter {
     pub(crate) fn new(flows: usize) -> Self {
         Self {
             flows: vec![FlowMeter::default(); flows],
+            dropped: [const { Vec::new() }; Reason::COUNT],
             from: Time::ZERO,
             average: (0.0, 0),
             delay_ns: Histogram::new_with_max(LONGEST_NS, 3).expect("three digits up to 1000 s is a range it can hold"),
@@ -77,6 +79,11 @@ impl Meter {
         flow.area = flow.area.wrapping_sub(now.as_nanos());
     }
 
+    /// Packets of `flow` that came.
+    pub(crate) fn arrivals(&self, flow: u32) -> u64 {
+        self.flows.get(flow as usize).map_or(0, |flow| flow.arrived)
+    }
+
     /// The discipline's average after an arrival.
     pub(crate) fn averaged(&mut self, average: Option<f64>) {
         if let Some(average) = average {
@@ -96,9 +103,12 @@ impl Meter {
 
     /// A packet of `flow` was dropped, whether it had been queued or just came.
     pub(crate) fn dropped(&mut self, now: Time, flow: u32, reason: Reason) {
-        let flow = &mut self.flows[flow as usize];
-        flow.dropped[reason.index()] += 1;
-        flow.leave(now);
+        self.flows[flow as usize].leave(now);
+        let column = &mut self.dropped[reason.index()];
+        if column.len() <= flow as usize {
+            column.resize(self.flows.len(), 0);
+        }
+        column[flow as usize] += 1;
     }
 
     /// A packet of `flow` was marked.
@@ -110,6 +120,9 @@ impl Meter {
     pub(crate) fn begin(&mut self, now: Time) {
         for flow in &mut self.flows {
             flow.begin(now);
+        }
+        for column in &mut self.dropped {
+            column.fill(0);
         }
         self.from = now;
         self.average = (0.0, 0);
@@ -126,7 +139,7 @@ impl Meter {
             departed: flow.departed,
             departed_bytes: flow.departed_bytes,
             marked: flow.marked,
-            dropped: flow.dropped,
+            dropped: std::array::from_fn(|reason| self.dropped[reason].get(id).copied().unwrap_or(0)),
             mean_packets: mean(flow.area_at(now)),
         };
         self.flows.iter().enumerate().filter(|(_, flow)| flow.seen).map(counts).collect()

@@ -31,6 +31,11 @@ impl Store {
         Self { places: Vec::new(), free: NIL }
     }
 
+    /// The packet that is kept at `place`.
+    pub(crate) fn at(&self, place: u32) -> &Packet {
+        &self.places[place as usize].0
+    }
+
     /// Keeps a copy of `packet`, with another time and another place in its route.
     fn keep(&mut self, packet: &Packet, at: Time, route: u32) -> u32 {
         let place = self.free;
@@ -64,6 +69,11 @@ impl Pipe {
     /// Whether there are none.
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Where the first packet is kept.
+    pub(crate) fn first(&self) -> Option<u32> {
+        (self.len > 0).then_some(self.head)
     }
 
     /// Appends a copy of `packet` that reaches the other end at `at`, and stands there at `route`.

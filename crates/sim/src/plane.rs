@@ -16,7 +16,7 @@ pub(crate) struct Plane<'o, O, D> {
     pub(crate) events: EventQueue,
     pub(crate) network: Network<D>,
     /// The packets on the links.
-    store: Store,
+    pub(crate) store: Store,
     pub(crate) sacks: Sacks,
     /// Data packets dropped of each flow, at any queue.
     pub(crate) dropped: Vec<u64>,
@@ -43,6 +43,11 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
             dropped_from_wires: 0,
             observer,
         }
+    }
+
+    /// The end: each flow's dropped packets, and how many packets crossed a link. The network goes.
+    pub(crate) fn close(self) -> (Vec<u64>, u64) {
+        (self.dropped, self.packet_hops)
     }
 
     /// Puts a packet on the first link of its route. Every route has a link: the engine refuses scenarios where one has not.

@@ -1,0 +1,109 @@
+//! A look ahead, for scenarios that are too large for the processor's caches.
+//!
+//! With a million flows nothing that an event needs is in a cache: its link, the packet there, the packet's flow, one found by the
+//! other, each a wait of a hundred nanoseconds. So the next few dozen events are looked at together, one kind of thing after the
+//! other: the waits of a kind then overlap. What is read is not used, and changes nothing but when the results come.
+
+use std::hint::black_box;
+
+use fairlane_qdisc::Qdisc;
+
+use crate::Observer;
+use crate::event::Target;
+use crate::flow::Flow;
+use crate::network::END;
+use crate::packet::{Flags, Packet};
+use crate::plane::Plane;
+
+/// From this many flows on a look ahead is worth its time: about what the caches hold.
+const FLOWS: usize = 20_000;
+
+/// Events in a look: what they need must fit the smallest cache.
+const EVENTS: usize = 32;
+
+/// Who looks ahead.
+#[derive(Debug)]
+pub(crate) struct Lookahead {
+    on: bool,
+    /// The stretch of time up to which was looked.
+    until: u64,
+    targets: Vec<Target>,
+    /// The packets that will arrive: flow, route, and whether it is an acknowledgement.
+    arriving: Vec<(u32, u32, bool)>,
+    /// The flows that will act, and whether the sender does.
+    acting: Vec<(u32, bool)>,
+}
+
+impl Lookahead {
+    /// Looks ahead if there are many flows.
+    pub(crate) fn new(flows: usize) -> Self {
+        Self {
+            on: flows >= FLOWS,
+            until: 0,
+            targets: Vec::with_capacity(2 * EVENTS),
+            arriving: Vec::with_capacity(2 * EVENTS),
+            acting: Vec::with_capacity(2 * EVENTS),
+        }
+    }
+
+    /// Looks, if the events of the last look are over.
+    pub(crate) fn look<O: Observer, D: Qdisc<Packet>>(&mut self, plane: &Plane<'_, O, D>, flows: &[Flow]) {
+        if !self.on || plane.events.stretch() < self.until {
+            return;
+        }
+        self.targets.clear();
+        self.arriving.clear();
+        self.acting.clear();
+        self.until = plane.events.upcoming(EVENTS, &mut self.targets);
+        self.links(plane);
+        let mut read = self.packets(plane);
+        read ^= self.flows(flows);
+        read ^= self.answers(plane, flows);
+        black_box(read);
+    }
+
+    /// The links where packets arrive.
+    fn links<O: Observer, D: Qdisc<Packet>>(&mut self, plane: &Plane<'_, O, D>) {
+        for target in &self.targets {
+            match *target {
+                Target::Arrival(link) => {
+                    if let Some(place) = plane.network.links[link as usize].pipe.first() {
+                        self.arriving.push((place, 0, false));
+                    }
+                }
+                Target::Source(flow) | Target::SenderTimer(flow) => self.acting.push((flow, true)),
+                Target::ReceiverTimer(flow) => self.acting.push((flow, false)),
+                Target::LinkFree(_) | Target::Release(_) => {}
+            }
+        }
+    }
+
+    /// The packets that arrive, and where they go on.
+    fn packets<O: Observer, D: Qdisc<Packet>>(&mut self, plane: &Plane<'_, O, D>) -> u64 {
+        for arriving in &mut self.arriving {
+            let packet = plane.store.at(arriving.0);
+            *arriving = (packet.flow, packet.route, packet.flags.has(Flags::ACK));
+        }
+        let mut read = 0;
+        for &(flow, route, ack) in &self.arriving {
+            match plane.network.table[route as usize] {
+                END => self.acting.push((flow, ack)),
+                next => read ^= plane.network.links[next as usize].counted(flow),
+            }
+        }
+        read
+    }
+
+    fn flows(&self, flows: &[Flow]) -> u64 {
+        self.acting.iter().fold(0, |read, &(flow, sends)| read ^ flows[flow as usize].glance(sends))
+    }
+
+    /// The links by which the flows that act will send.
+    fn answers<O: Observer, D: Qdisc<Packet>>(&self, plane: &Plane<'_, O, D>, flows: &[Flow]) -> u64 {
+        self.acting.iter().fold(0, |read, &(flow, sends)| {
+            let route = flows[flow as usize].route(sends);
+            let link = plane.network.table[route as usize];
+            read ^ plane.network.links[link as usize].pipe.len() as u64
+        })
+    }
+}
