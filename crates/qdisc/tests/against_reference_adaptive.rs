@@ -276,8 +276,7 @@ fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
     use reference::Spacing::{Count, None, Wait};
     let spacing = prop::sample::select(vec![None, Count, Wait]);
     let shape = (1_usize..6, 0_u32..15, 0_u32..6, 0_u32..8);
-    // Weights that bring no average onto a threshold or a slope onto a simple fraction.
-    let weight = prop::sample::select(vec![0.037, 0.31, 0.83]);
+    let weight = prop::sample::select(vec![0.037, 0.31, 0.5, 1.0]);
     (shape, (ratio(), weight), spacing, any::<(bool, bool, bool, bool, bool, bool)>()).prop_map(
         |((flows, limit, min, width), (probability, weight), spacing, switches)| {
             let (in_bytes, gentle, spare, byte_drop, ecn, harddrop) = switches;

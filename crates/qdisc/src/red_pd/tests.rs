@@ -185,3 +185,77 @@ fn drops_in_three_intervals_of_five_are_regular() {
         }
     }
 }
+
+/// SPEC 7.3: at a drop rate up to a thousandth nobody is monitored.
+#[test]
+fn rare_drops_are_nobodys_fault() {
+    for (dropped, monitored) in [(1000, false), (1001, true)] {
+        let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+        let mut now = Time::ZERO;
+        monitoring.advance(now);
+        for _ in 0..LISTS {
+            monitoring.arrived += 1_000_000;
+            monitoring.dropped += dropped;
+            monitoring.flow(FlowKey::new(7), 1000).dropped += dropped;
+            now += monitoring.length;
+            monitoring.advance(now);
+        }
+        assert_eq!(monitoring.flows[0].monitor.is_some(), monitored, "{dropped} of a million");
+    }
+}
+
+/// Of flows with equal drops those with the smaller keys are listed, in whatever order they came.
+#[test]
+fn of_equal_drops_the_smaller_keys_are_listed() {
+    let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+    monitoring.advance(Time::ZERO);
+    for flow in 0..200_u64 {
+        monitoring.flow(FlowKey::new(flow * 77 % 200), 1000).dropped += 1000;
+    }
+    monitoring.advance(Time::ZERO + Duration::from_millis(400));
+    let mut listed: Vec<u64> =
+        monitoring.known.iter().map(|&number| monitoring.flows[number as usize].key.get()).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, (0..50).collect::<Vec<u64>>());
+}
+
+/// A regular flow that its filter alone drops from still sends too much; one that loses nothing has had enough.
+#[test]
+fn what_the_filter_drops_counts_as_drops() {
+    for (filtered, after) in [(500, 0.02), (0, 0.01)] {
+        let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+        monitoring.advance(Time::ZERO);
+        // Another flow has the drops of this interval: 2 % of what came, twice the filter's probability.
+        (monitoring.arrived, monitoring.dropped) = (100_000, 2000);
+        monitoring.flow(FlowKey::new(8), 2000).dropped += 2000;
+        let flow = monitoring.flow(FlowKey::new(7), 1000);
+        flow.filtered = filtered;
+        flow.lists = [1000, 0, 1000, 1000, 0];
+        flow.monitor = Some(monitor(0.01, false));
+        monitoring.advance(Time::ZERO + Duration::from_millis(400));
+        let probability = monitoring.flows[1].monitor.map(|monitor| monitor.probability);
+        assert_eq!(probability, Some(after), "{filtered} bytes filtered");
+    }
+}
+
+/// SPEC 7.3: a flow with more than twice the drops of the average regular one starts at twice the drop rate.
+#[test]
+fn nobody_starts_above_twice_the_drop_rate() {
+    let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+    let mut now = Time::ZERO;
+    monitoring.advance(now);
+    for _ in 0..REGULAR {
+        monitoring.arrived += 100_000;
+        for (flow, dropped) in [(0, 800), (1, 100), (2, 100)] {
+            monitoring.dropped += dropped;
+            monitoring.flow(FlowKey::new(flow), 1000).dropped += dropped;
+        }
+        now += monitoring.length;
+        monitoring.advance(now);
+    }
+    // A hundredth is dropped. Of that the first would have 0.8 / (1/3), which is 2.4 times, and the others 0.3 times.
+    for (flow, expected) in [0.02, 0.003, 0.003].into_iter().enumerate() {
+        let probability = monitoring.flows[flow].monitor.map_or(0.0, |monitor| monitor.probability);
+        assert!((probability - expected).abs() < 1e-12, "{flow}: {probability}");
+    }
+}

@@ -77,11 +77,12 @@ impl Fred {
             }
             return Some(Reason::RatePenalty);
         }
-        let mean_packets = f64::from(p.bytes) / 1000.0;
+        let mean_packets = f64::from(p.bytes) * (1.0 / 1000.0);
         if min <= self.avg && self.avg < max {
             self.count += if byte_drop { mean_packets } else { 1.0 };
             if qlen >= minq.max(self.avgcq) {
-                let pb = max_p * (self.avg - min) / (max - min);
+                // In this order: pa leaps at 1, where another rounding would decide otherwise.
+                let pb = max_p / (max - min) * (self.avg - min);
                 let x = self.count * pb;
                 let mut pa = if x < 1.0 { pb / (1.0 - x) } else { 1.0 };
                 if byte_drop && pa < 1.0 {

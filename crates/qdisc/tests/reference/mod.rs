@@ -231,9 +231,10 @@ impl Reference {
         if self.avg < min {
             0.0
         } else if self.avg < max {
-            self.max_p * (self.avg - min) / (max - min)
+            // In this order: p_a leaps at 1, where another rounding would decide otherwise.
+            self.max_p / (max - min) * (self.avg - min)
         } else if gentle && self.avg < 2.0 * max {
-            self.max_p + (1.0 - self.max_p) * (self.avg - max) / max
+            self.max_p + (1.0 - self.max_p) / max * (self.avg - max)
         } else {
             1.0
         }
@@ -244,7 +245,7 @@ impl Reference {
     }
 
     fn red_signal(&mut self, p: &SimplePacket) -> Option<Reason> {
-        let size = f64::from(p.bytes) / 1000.0;
+        let size = f64::from(p.bytes) * (1.0 / 1000.0);
         if self.avg < self.s.min || (self.s.spare && self.live().len() <= 1) {
             self.old = false;
             self.count = -1;

@@ -61,9 +61,10 @@ impl Red {
             return None;
         }
         let p_b = if self.avg < max {
-            max_p * (self.avg - min) / (max - min)
+            // In this order: p_a leaps at 1, where another rounding would decide otherwise.
+            max_p / (max - min) * (self.avg - min)
         } else if gentle && self.avg < 2.0 * max {
-            max_p + (1.0 - max_p) * (self.avg - max) / max
+            max_p + (1.0 - max_p) / max * (self.avg - max)
         } else {
             self.count = 0.0;
             return Some(Reason::Forced);
