@@ -60,6 +60,7 @@ impl Trace {
             Happening::Departed { sojourn } => (TraceEvent::Departed, Some(sojourn.as_nanos())),
             Happening::Dropped(reason) => (TraceEvent::Dropped(reason), None),
             Happening::Marked(reason) => (TraceEvent::Marked(reason), None),
+            Happening::Lost => (TraceEvent::Lost, None),
         };
         let queue = self.queues.entry(event.link).or_insert_with(|| link_name(&self.scenario, event.link));
         self.writer.write(&TraceRow {

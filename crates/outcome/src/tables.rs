@@ -61,6 +61,7 @@ pub fn queues(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     for reason in Reason::ALL {
         columns.estimate(&format!("dropped_{reason}"), |queue| Some(queue.dropped.get(reason)));
     }
+    columns.estimate("lost", |queue| Some(queue.lost));
     columns.estimate("mean_packets", |queue| Some(queue.mean_packets));
     columns.estimate("mean_avg", |queue| queue.mean_avg);
     columns.estimate("delay_mean_s", |queue| Some(queue.delay_s.mean));
@@ -86,6 +87,7 @@ pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("sent", |flow| Some(flow.sent));
     columns.estimate("delivered", |flow| Some(flow.delivered));
     columns.estimate("dropped", |flow| Some(flow.dropped));
+    columns.estimate("lost", |flow| Some(flow.lost));
     columns.estimate("throughput_bps", |flow| Some(flow.throughput_bps));
     columns.estimate("goodput_bps", |flow| Some(flow.goodput_bps));
     columns.estimate("drop_ratio", |flow| Some(flow.drop_ratio));

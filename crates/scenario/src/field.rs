@@ -55,14 +55,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses keys that are not among `keys`.
-    pub(crate) fn only(self, keys: &[&str], elsewhere: Elsewhere) -> Result<Self, ScenarioError> {
+    pub(crate) fn only(self, keys: &[&str], elsewhere: &[(&str, &str)]) -> Result<Self, ScenarioError> {
         match self.table.entries().find(|entry| !keys.contains(&entry.key.as_str())) {
             Some(entry) => Err(self.unknown(entry, keys, elsewhere)),
             None => Ok(self),
         }
     }
 
-    fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: Elsewhere) -> ScenarioError {
+    fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: &[(&str, &str)]) -> ScenarioError {
         let path = join(&self.path, &entry.key);
         let message = format!("there is no key \"{}\" here", entry.key);
         let error = ScenarioError::new(self.source, &entry.at, &path, message);
@@ -259,6 +259,11 @@ impl<'a> Field<'a> {
         self.error(format!("the {what} {} is not implemented in this version", self.written()))
     }
 
+    /// Whether the value is a table.
+    pub(crate) const fn is_table(&self) -> bool {
+        matches!(self.node.data, Data::Table(_))
+    }
+
     pub(crate) fn table(&self) -> Result<Reader<'a>, ScenarioError> {
         match &self.node.data {
             Data::Table(table) => {
@@ -284,7 +289,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn items(&self, wanted: &str) -> Result<Vec<Self>, ScenarioError> {
+    /// The values of a list.
+    pub(crate) fn items(&self, wanted: &str) -> Result<Vec<Self>, ScenarioError> {
         match &self.node.data {
             Data::Array(nodes) => Ok(nodes.iter().map(|node| Self { node, replaced: None, ..self.clone() }).collect()),
             _ => Err(self.mismatch(wanted)),

@@ -24,6 +24,7 @@ mod route;
 mod suggest;
 mod tree;
 mod vary;
+mod wire;
 
 pub use document::Document;
 pub use dumbbell::Dumbbell;
@@ -31,3 +32,4 @@ pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size, Value};
 pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Traffic, Udp};
 pub use vary::{Point, Vary};
+pub use wire::{Loss, RateSteps, Wire};

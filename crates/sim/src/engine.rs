@@ -172,6 +172,11 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 }
             }
             Target::LinkFree(link) => self.plane.link_free(now, link),
+            Target::Overtaking(link) => {
+                if let Some(packet) = self.plane.overtake(now, link) {
+                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
+                }
+            }
             Target::Release(link) => self.plane.release(now, link),
             Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.plane),
             Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.plane),
@@ -193,8 +198,13 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     }
 
     fn totals(&self) -> Vec<Totals> {
-        let dropped = &self.plane.dropped;
-        self.flows.iter().map(|flow| Totals { dropped: dropped[flow.id as usize], ..flow.totals }).collect()
+        let of = |counts: &[u64], flow: &Flow| counts[flow.id as usize];
+        let totals = |flow: &Flow| Totals {
+            dropped: of(&self.plane.dropped, flow),
+            lost: of(&self.plane.lost, flow),
+            ..flow.totals
+        };
+        self.flows.iter().map(totals).collect()
     }
 
     /// Nothing is lost from the books: at no queue, and in the whole.
@@ -204,7 +214,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         }
         let (mut inside, mut dropped) = (0, 0);
         for link in &self.plane.network.links {
-            inside += link.pipe.len() as u64;
+            inside += link.underway() as u64;
             if let Queue::Managed(managed) = &link.queue {
                 let (queue, counters) = (&managed.discipline, managed.discipline.counters());
                 let gone = (counters.departed, counters.dropped_total());
@@ -214,7 +224,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 dropped += gone.1.packets;
             }
         }
-        dropped += self.plane.dropped_from_wires;
+        dropped += self.plane.dropped_from_wires + self.plane.lost_on_wires;
         assert_eq!(self.plane.injected, self.plane.ejected + dropped + inside);
     }
 
@@ -242,7 +252,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             queues.push(QueueRun {
                 name: link_name(self.scenario, id as u32),
                 kind: managed.kind,
-                rate_bps: link.transmitter.rate().bits_per_second() as f64,
+                rate_bps: link.mean_rate(self.from, self.now),
                 mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
                 mean_avg: meter.mean_average(),
                 delay_ns: meter.delay_ns().clone(),
@@ -274,6 +284,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                     delivered,
                     unique_bytes: now.unique_bytes - before.unique_bytes,
                     dropped: now.dropped - before.dropped,
+                    lost: now.lost - before.lost,
                     retransmitted: now.retransmitted - before.retransmitted,
                     timeouts: now.timeouts - before.timeouts,
                 });

@@ -20,6 +20,7 @@ pub(crate) struct Totals {
     pub(crate) retransmitted: u64,
     pub(crate) timeouts: u64,
     pub(crate) dropped: u64,
+    pub(crate) lost: u64,
 }
 
 /// A flow: both of its ends.

@@ -42,6 +42,7 @@ mod pipe;
 mod plane;
 mod replay;
 pub mod tcp;
+mod wire;
 
 pub use batch::{Control, run_all};
 pub use engine::{Error, run, run_with};

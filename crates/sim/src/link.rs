@@ -6,6 +6,7 @@ use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
 use crate::event::Alarm;
 use crate::meter::Meter;
 use crate::pipe::Pipe;
+use crate::wire::Wire;
 
 /// A link: what it is made of is up to `queue`.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct Link<D> {
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
     pub(crate) queue: Queue<D>,
+    /// What happens to packets under way beyond the delay; only behind a [`Managed`] queue.
+    pub(crate) wire: Option<Box<Wire>>,
 }
 
 /// What stands before the transmitter.
@@ -53,8 +56,19 @@ impl<D> Managed<D> {
 }
 
 impl<D> Link<D> {
-    pub(crate) fn new(side: &LinkSide, queue: Queue<D>) -> Self {
-        Self { pipe: Pipe::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue }
+    pub(crate) fn new(side: &LinkSide, queue: Queue<D>, wire: Option<Box<Wire>>) -> Self {
+        Self { pipe: Pipe::new(), transmitter: Transmitter::new(side.rate), delay: side.delay, queue, wire }
+    }
+
+    /// The rate in bit/s, averaged from `from` to `to`.
+    pub(crate) fn mean_rate(&self, from: Time, to: Time) -> f64 {
+        let varying = self.wire.as_ref().and_then(|wire| wire.mean_rate(from, to));
+        varying.unwrap_or_else(|| self.transmitter.rate().bits_per_second() as f64)
+    }
+
+    /// Packets under way.
+    pub(crate) fn underway(&self) -> usize {
+        self.pipe.len() + self.wire.as_ref().map_or(0, |wire| wire.underway())
     }
 }
 

@@ -6,6 +6,7 @@ use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
 
 use crate::link::{Link, Managed, Queue, plain_limit};
 use crate::own::Disciplines;
+use crate::wire::Wire;
 
 /// Ends a route: the packet has reached its host.
 pub(crate) const END: u32 = u32::MAX;
@@ -130,7 +131,8 @@ impl<D> Network<D> {
         disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<Option<(u32, u32)>, QueueError> {
         let Some(Access { rate, delay, queue }) = access else { return Ok(None) };
-        let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone() };
+        let side =
+            LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: fairlane_scenario::Wire::default() };
         let data = self.add(scenario, &side, seed, None, disciplines)?;
         let other = self.add(scenario, &side, seed, None, disciplines)?;
         Ok(Some((data, other)))
@@ -149,9 +151,12 @@ impl<D> Network<D> {
         let name = || link_name(scenario, id);
         let host = |name: &str| Host { rate: side.rate, seed: seed.named("queue").named(name) };
         let own = disciplines.own(name, host);
+        let wire = Wire::new(side, || seed.named("wire").named(&name()));
         let queue = match (own, plain_limit(&side.queue)) {
             (Some((kind, discipline)), _) => Queue::Managed(Box::new(Managed::new(kind, discipline, metered))),
-            (None, Some(limit)) if metered.is_none() => Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO, limit },
+            (None, Some(limit)) if metered.is_none() && wire.is_none() => {
+                Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO, limit }
+            }
             (None, _) => {
                 let name = name();
                 let kind = side.queue.kind().name();
@@ -160,7 +165,7 @@ impl<D> Network<D> {
                 Queue::Managed(Box::new(Managed::new(kind, discipline, metered)))
             }
         };
-        self.links.push(Link::new(side, queue));
+        self.links.push(Link::new(side, queue, wire));
         Ok(id)
     }
 }

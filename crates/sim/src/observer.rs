@@ -18,6 +18,8 @@ pub enum Happening {
     Dropped(Reason),
     /// It was marked (ECN).
     Marked(Reason),
+    /// The link has begun to send it, and it will not reach the other end.
+    Lost,
 }
 
 /// A packet at a queue.

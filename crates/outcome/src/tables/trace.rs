@@ -52,6 +52,8 @@ pub enum TraceEvent {
     Dropped(Reason),
     /// It was marked.
     Marked(Reason),
+    /// It had departed and was lost on the wire.
+    Lost,
 }
 
 impl TraceEvent {
@@ -63,6 +65,7 @@ impl TraceEvent {
             Self::Departed => "departed",
             Self::Dropped(_) => "dropped",
             Self::Marked(_) => "marked",
+            Self::Lost => "lost",
         }
     }
 
@@ -70,7 +73,7 @@ impl TraceEvent {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Arrived | Self::Departed => "",
+            Self::Arrived | Self::Departed | Self::Lost => "",
             Self::Dropped(reason) | Self::Marked(reason) => reason.name(),
         }
     }
