@@ -4,6 +4,8 @@
 //! second is empty for a single run. The columns do not depend on what was measured.
 
 mod columns;
+mod rows;
+mod series;
 mod trace;
 mod write;
 
@@ -11,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use arrow_array::RecordBatch;
+pub use series::{FlowRow, QueueRow, SeriesWriter};
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
 use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason};

@@ -15,6 +15,7 @@ use crate::observer::Observer;
 use crate::own::{Disciplines, FromScenario, Own};
 use crate::packet::Packet;
 use crate::plane::Plane;
+use crate::sampling::Sampling;
 
 /// A scenario that cannot be run.
 #[derive(Debug)]
@@ -105,6 +106,7 @@ struct Engine<'s, 'o, O, D> {
     now: Time,
     from: Time,
     events: u64,
+    sampling: Option<Sampling>,
 }
 
 impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
@@ -136,7 +138,9 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 plane.events.push(flow::start(group, seed), Target::Source(id));
             }
         }
-        Ok(Self { scenario, plane, flows, before: Vec::new(), now: Time::ZERO, from: Time::ZERO, events: 0 })
+        let sampling = Sampling::of(plane.observer);
+        let (before, now, from) = (Vec::new(), Time::ZERO, Time::ZERO);
+        Ok(Self { scenario, plane, flows, before, now, from, events: 0, sampling })
     }
 
     /// The whole run.
@@ -146,12 +150,33 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         let mut partial = self.advance(warmup, control);
         self.begin_measurement();
         partial = partial || self.advance(end, control);
+        if self.sampling.is_some_and(|sampling| !sampling.took(self.now)) {
+            self.sample();
+        }
         self.check();
         self.result(run, partial)
     }
 
-    /// Handles every event before `until`; true when it was told to stop on the way.
+    /// Goes on to `until`, with samples on the way; true when it was told to stop.
     fn advance(&mut self, until: Time, control: &Control) -> bool {
+        while let Some(at) = self.sampling.map(Sampling::next).filter(|at| *at <= until) {
+            if self.handle_before(at, control) {
+                return true;
+            }
+            self.sample();
+        }
+        self.handle_before(until, control)
+    }
+
+    /// Tells the observer of all flows and queues.
+    fn sample(&mut self) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.take(self.now, &self.flows, &mut self.plane);
+        }
+    }
+
+    /// Handles every event before `until`; true when it was told to stop on the way.
+    fn handle_before(&mut self, until: Time, control: &Control) -> bool {
         while let Some((at, target)) = self.plane.events.pop_before(until) {
             self.now = at;
             self.handle(at, target);

@@ -3,13 +3,13 @@
 use fairlane_qdisc::{Duration, Qdisc, Rate, Seed, Stream, Time};
 use fairlane_scenario::{FlowGroup, Tcp, Traffic, Udp};
 
-use crate::Observer;
 use crate::event::{Alarm, Target};
 use crate::link::{Transmitter, wire_bytes};
 use crate::network::Routes;
 use crate::packet::{Flags, NO_SACK, Packet};
 use crate::plane::Plane;
 use crate::tcp::{Ack, Network, Receiver, Segment, Sender};
+use crate::{FlowSample, Observer};
 
 /// What is counted of a flow from end to end, since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,6 +116,27 @@ impl Flow {
             started: false,
             stop: group.stop.map(|stop| Time::ZERO + stop),
             ends,
+        }
+    }
+
+    /// What it has done so far; what became of its packets on the way is known elsewhere.
+    pub(crate) fn sample(&self, dropped: u64, lost: u64) -> FlowSample {
+        let sender = match &self.ends {
+            Ends::Tcp(connection) => Some(&connection.sender),
+            Ends::Udp(_) => None,
+        };
+        FlowSample {
+            flow: self.id,
+            sent: self.totals.sent,
+            delivered: self.totals.delivered,
+            delivered_bytes: self.totals.delivered * u64::from(self.bytes),
+            unique_bytes: self.totals.unique_bytes,
+            dropped,
+            lost,
+            retransmitted: self.totals.retransmitted,
+            timeouts: self.totals.timeouts,
+            cwnd: sender.map(Sender::cwnd),
+            srtt: sender.and_then(Sender::srtt),
         }
     }
 

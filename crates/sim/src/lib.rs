@@ -41,6 +41,7 @@ mod packet;
 mod pipe;
 mod plane;
 mod replay;
+mod sampling;
 pub mod tcp;
 mod wire;
 
@@ -48,7 +49,7 @@ pub use batch::{Control, run_all};
 pub use engine::{Error, run, run_with};
 pub use fingerprint::Fingerprint;
 pub use network::link_name;
-pub use observer::{Happening, Observer, PacketEvent};
+pub use observer::{FlowSample, Happening, Observer, PacketEvent, QueueSample};
 pub use packet::{Packet, PacketKind};
 pub use replay::{Replay, ReplayFlow};
 
