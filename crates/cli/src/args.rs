@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use fairlane_qdisc::{Kind, Rate};
+use fairlane_qdisc::{Duration, Kind, Rate};
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -106,6 +106,15 @@ pub(crate) struct Run {
     /// Write every packet's fate at every queue, warm-up included, to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
+
+    /// Write what each flow and each queue did in each interval, warm-up included: FILE.csv (or .parquet) becomes
+    /// FILE.flows.csv and FILE.queues.csv
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) series: Option<PathBuf>,
+
+    /// The interval of --series
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series", value_parser = interval)]
+    pub(crate) interval: Duration,
 }
 
 /// Run a scenario at every combination of the values given
@@ -300,6 +309,12 @@ fn kind(text: &str) -> Result<Kind, String> {
 
 fn disciplines(text: &str) -> Result<Disciplines, String> {
     if text.trim() == "all" { Ok(Disciplines::All) } else { kind(text.trim()).map(Disciplines::One) }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval: Duration = text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())?;
+    let least = Duration::from_nanos(1000);
+    if interval < least { Err(format!("an interval is {least} at least")) } else { Ok(interval) }
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

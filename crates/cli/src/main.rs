@@ -16,6 +16,7 @@ mod plan;
 mod progress;
 mod replay;
 mod run;
+mod series;
 mod sweep;
 mod trace;
 mod watch;

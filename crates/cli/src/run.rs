@@ -10,7 +10,7 @@ use fairlane_report::run_report;
 use crate::args::Run;
 use crate::batch::{Batch, Done, Job};
 use crate::error::Failure;
-use crate::watch::Watched;
+use crate::watch::{Files, Watched};
 use crate::{machine, output, plan, progress};
 
 /// A run that is ready.
@@ -35,14 +35,16 @@ impl Plan {
     pub(crate) fn new(args: Run) -> Result<Self, Failure> {
         let scenario = plan::document(Some(&args.file), &args.change)?.scenario()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
-        let work = if args.pcap.is_none() && args.trace.is_none() {
+        let series = args.series.map(|path| (path, args.interval));
+        let files = Files { pcap: args.pcap, trace: args.trace, series };
+        let work = if files.is_none() {
             let jobs = vec![Job { scenario, point: None, asked: String::new() }];
             Work::Batch(Batch::new(jobs, args.runs, args.threads.jobs)?)
         } else if args.runs.get() > 1 {
-            let message = "--pcap and --trace follow the packets of one run, and --runs asks for several";
+            let message = "--pcap, --trace and --series follow one run, and --runs asks for several";
             return Err(Failure::new(message, "leave out --runs; another --seed gives another run"));
         } else {
-            Work::Watched(Box::new(Watched::new(scenario, args.pcap.as_deref(), args.trace.as_deref())?))
+            Work::Watched(Box::new(Watched::new(scenario, &files)?))
         };
         Ok(Self { work, json: args.form.json, out: args.out })
     }

@@ -6,10 +6,19 @@ use std::path::Path;
 
 use fairlane_outcome::tables::{TableError, TraceEvent, TracePacket, TraceRow, TraceWriter};
 use fairlane_qdisc::Time;
-use fairlane_scenario::Scenario;
+use fairlane_scenario::{FlowGroup, Scenario};
 use fairlane_sim::{Happening, Observer, PacketEvent, PacketKind, link_name};
 
 use crate::error::Failure;
+
+/// The names of all flows, by their numbers.
+pub(crate) fn flow_names(scenario: &Scenario) -> Vec<String> {
+    let names = |group: &FlowGroup| {
+        let name = group.name.clone();
+        (0..group.count).map(move |index| format!("{name}/{index}"))
+    };
+    scenario.flows.iter().flat_map(names).collect()
+}
 
 /// Writes a row for each thing that happens to a packet at a queue.
 pub(crate) struct Trace {
@@ -31,12 +40,8 @@ impl fmt::Debug for Trace {
 impl Trace {
     /// Begins the table at `path`, which is replaced.
     pub(crate) fn create(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
-        let names = |group: &fairlane_scenario::FlowGroup| {
-            let name = group.name.clone();
-            (0..group.count).map(move |index| format!("{name}/{index}"))
-        };
         Ok(Self {
-            flows: scenario.flows.iter().flat_map(names).collect(),
+            flows: flow_names(scenario),
             scenario: scenario.clone(),
             queues: BTreeMap::new(),
             writer: TraceWriter::create(path).map_err(Failure::plain)?,
@@ -60,6 +65,7 @@ impl Trace {
             Happening::Departed { sojourn } => (TraceEvent::Departed, Some(sojourn.as_nanos())),
             Happening::Dropped(reason) => (TraceEvent::Dropped(reason), None),
             Happening::Marked(reason) => (TraceEvent::Marked(reason), None),
+            Happening::Lost => (TraceEvent::Lost, None),
         };
         let queue = self.queues.entry(event.link).or_insert_with(|| link_name(&self.scenario, event.link));
         self.writer.write(&TraceRow {

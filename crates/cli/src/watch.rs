@@ -1,45 +1,79 @@
-//! One run with an eye on every packet: `--pcap` and `--trace`.
+//! One run with an eye on it: `--pcap`, `--trace` and `--series`.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use fairlane_outcome::Outcome;
-use fairlane_qdisc::Time;
+use fairlane_outcome::tables::SeriesWriter;
+use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Control, Observer, PacketEvent, run};
+use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
 
 use crate::batch::{self, Done};
 use crate::error::Failure;
 use crate::machine::{Watch, peak_rss_bytes, thread_cpu_s};
 use crate::pcap::Capture;
+use crate::series::Series;
 use crate::trace::Trace;
 use crate::{output, progress};
 
-/// A scenario and the files that its packets are written to.
+/// The files that are asked for.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) pcap: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
+    /// With the interval.
+    pub(crate) series: Option<(PathBuf, Duration)>,
+}
+
+impl Files {
+    /// Whether there are none.
+    pub(crate) const fn is_none(&self) -> bool {
+        self.pcap.is_none() && self.trace.is_none() && self.series.is_none()
+    }
+
+    /// Makes sure that each can be written, and that no two are the same.
+    fn check(&self) -> Result<(), Failure> {
+        let series = self.series.as_ref().map_or_else(Vec::new, |(path, _)| SeriesWriter::files(path).to_vec());
+        let named = [("--pcap", &self.pcap), ("--trace", &self.trace)];
+        let named = named.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
+        let all: Vec<(&str, PathBuf)> = named.chain(series.into_iter().map(|path| ("--series", path))).collect();
+        for (index, (option, path)) in all.iter().enumerate() {
+            if let Some((other, _)) = all[..index].iter().find(|(_, before)| before == path) {
+                return Err(Failure::new(
+                    format!("{other} and {option} name the same file"),
+                    "give each a file of its own",
+                ));
+            }
+            if *option == "--pcap" { output::file(path)? } else { output::table(path)? }
+        }
+        Ok(())
+    }
+}
+
+/// A scenario and the files that are written of it.
 #[derive(Debug)]
 pub(crate) struct Watched {
     scenario: Scenario,
     capture: Option<Capture>,
     trace: Option<Trace>,
+    series: Option<Series>,
 }
 
 impl Watched {
     /// Checks the scenario, then begins the files.
-    pub(crate) fn new(scenario: Scenario, pcap: Option<&Path>, trace: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn new(scenario: Scenario, files: &Files) -> Result<Self, Failure> {
         batch::check(&scenario, "")?;
-        if pcap.is_some() && pcap == trace {
-            return Err(Failure::new("--pcap and --trace name the same file", "give each a file of its own"));
-        }
-        pcap.map_or(Ok(()), output::file)?;
-        trace.map_or(Ok(()), output::table)?;
-        let capture = pcap.map(|path| Capture::create(path, &scenario)).transpose()?;
-        let trace = trace.map(|path| Trace::create(path, &scenario)).transpose()?;
-        Ok(Self { scenario, capture, trace })
+        files.check()?;
+        let capture = files.pcap.as_ref().map(|path| Capture::create(path, &scenario)).transpose()?;
+        let trace = files.trace.as_ref().map(|path| Trace::create(path, &scenario)).transpose()?;
+        let series = files.series.as_ref().map(|(path, interval)| Series::create(path, *interval, &scenario));
+        Ok(Self { capture, trace, series: series.transpose()?, scenario })
     }
 
     /// Runs it once. What has been written is complete up to where it was interrupted.
     pub(crate) fn execute(self, control: &Control) -> Result<Done, Failure> {
-        let Self { scenario, capture, trace } = self;
-        let mut watchers = Watchers { capture, trace, control };
+        let Self { scenario, capture, trace, series } = self;
+        let mut watchers = Watchers { capture, trace, series, control };
         let (watch, cpu_before) = (Watch::start(), thread_cpu_s());
         let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut watchers));
         watchers.finish()?;
@@ -57,6 +91,7 @@ impl Watched {
 struct Watchers<'c> {
     capture: Option<Capture>,
     trace: Option<Trace>,
+    series: Option<Series>,
     control: &'c Control,
 }
 
@@ -64,7 +99,8 @@ impl Watchers<'_> {
     /// Ends the files, or says why one of them could not be written.
     fn finish(self) -> Result<(), Failure> {
         self.capture.map_or(Ok(()), Capture::finish)?;
-        self.trace.map_or(Ok(()), Trace::finish)
+        self.trace.map_or(Ok(()), Trace::finish)?;
+        self.series.map_or(Ok(()), Series::finish)
     }
 }
 
@@ -79,4 +115,19 @@ impl Observer for Watchers<'_> {
     }
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+
+    fn interval(&self) -> Option<Duration> {
+        self.series.interval()
+    }
+
+    fn flow(&mut self, at: Time, sample: &FlowSample) {
+        self.series.flow(at, sample);
+    }
+
+    fn queue(&mut self, at: Time, sample: &QueueSample) {
+        self.series.queue(at, sample);
+        if self.series.as_ref().is_some_and(Series::failed) {
+            self.control.stop();
+        }
+    }
 }

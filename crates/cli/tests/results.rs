@@ -39,6 +39,20 @@ fn run_prints_one_outcome() {
     assert!(!keys(&outcome["queues"][0]).contains(&"arrived_ci95"));
 }
 
+/// What a wire loses is told beside what queues drop.
+#[test]
+fn losses_on_the_wire_are_shown_where_there_are_any() {
+    let (_place, file) = Place::with_small();
+    let lossy = ["run", &file, "--set", "bottleneck.loss=0.1"];
+    let outcome = json(&[&lossy[..], &["--json"]].concat());
+    let queue = &outcome["queues"][0];
+    let lost: u64 = outcome["flows"].as_array().unwrap().iter().map(|flow| flow["lost"].as_u64().unwrap_or(0)).sum();
+    assert!(lost > 0 && queue["lost"] == lost, "{queue}");
+    let header = |text: &str| text.lines().any(|line| line.contains("timeouts") && line.contains("lost"));
+    assert!(header(&printed(&lossy)));
+    assert!(!header(&printed(&["run", &file])));
+}
+
 #[test]
 fn several_runs_give_intervals_and_differ_from_each_other() {
     let (_place, file) = Place::with_small();

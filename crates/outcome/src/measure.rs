@@ -91,6 +91,7 @@ fn queue_outcome(queue: &QueueRun, window_s: f64, scenario_flows: &[FlowRun]) ->
         departed: count(whole.departed),
         marked: count(whole.marked),
         dropped: Drops::counted(whole.dropped),
+        lost: count(whole.lost),
         mean_packets: real(queue.mean_packets),
         mean_avg: queue.mean_avg.map(real),
         delay_s: delay(&queue.delay_ns),
@@ -143,6 +144,7 @@ struct Part {
     departed: u64,
     departed_bytes: u64,
     marked: u64,
+    lost: u64,
     dropped: [u64; Reason::COUNT],
     mean_packets: f64,
 }
@@ -154,6 +156,7 @@ impl Part {
             departed: 0,
             departed_bytes: 0,
             marked: 0,
+            lost: 0,
             dropped: [0; Reason::COUNT],
             mean_packets: 0.0,
         };
@@ -162,6 +165,7 @@ impl Part {
             sum.departed = sum.departed.saturating_add(flow.departed);
             sum.departed_bytes = sum.departed_bytes.saturating_add(flow.departed_bytes);
             sum.marked = sum.marked.saturating_add(flow.marked);
+            sum.lost = sum.lost.saturating_add(flow.lost);
             for (sum, dropped) in sum.dropped.iter_mut().zip(flow.dropped) {
                 *sum = sum.saturating_add(dropped);
             }
@@ -221,6 +225,7 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
         sent: count(flow.sent),
         delivered: count(flow.delivered),
         dropped: count(flow.dropped),
+        lost: count(flow.lost),
         throughput_bps: real(exit.throughput_bps),
         goodput_bps: real(ratio(bits(flow.unique_bytes), window_s)),
         drop_ratio: real(drop_ratio(flow.dropped, flow.sent)),

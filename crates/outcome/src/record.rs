@@ -35,6 +35,9 @@ pub(crate) struct Plain;
 /// A number that was counted; printed without a fraction when it comes from one run.
 pub(crate) struct Count;
 
+/// A number that was counted and mostly is 0: left out then.
+pub(crate) struct Rare;
+
 /// A number that was measured.
 pub(crate) struct Real;
 
@@ -77,6 +80,20 @@ impl Kind<Estimate> for Count {
     }
     fn combine(first: &Estimate, parts: &[Option<&Estimate>], over: &Averager) -> Estimate {
         Real::combine(first, parts, over)
+    }
+}
+
+impl Kind<Estimate> for Rare {
+    fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Estimate) -> Result<(), M::Error> {
+        if value.mean == 0.0 { Ok(()) } else { Count::write(map, key, ci95, value) }
+    }
+    fn read<E: de::Error>(fields: &mut Fields, key: &str, ci95: &str) -> Result<Estimate, E> {
+        Ok(Estimate { mean: fields.take_if_there(key)?.unwrap_or(0.0), ci95: fields.take_if_there(ci95)? })
+    }
+    fn combine(first: &Estimate, parts: &[Option<&Estimate>], over: &Averager) -> Estimate {
+        let sum = Real::combine(first, parts, over);
+        // What is left out has no interval either.
+        if sum.mean == 0.0 { Estimate::single(0.0) } else { sum }
     }
 }
 

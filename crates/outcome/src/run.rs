@@ -61,6 +61,8 @@ pub struct QueueFlowRun {
     pub departed_bytes: u64,
     /// Marked, for any reason.
     pub marked: u64,
+    /// Given to the link and then lost on the wire.
+    pub lost: u64,
     /// Dropped, by [`Reason::index`].
     pub dropped: [u64; Reason::COUNT],
     /// The flow's packets in the queue, averaged over time.
@@ -89,6 +91,8 @@ pub struct FlowRun {
     pub unique_bytes: u64,
     /// Data packets dropped, at any queue.
     pub dropped: u64,
+    /// Data packets lost on a wire, behind any queue.
+    pub lost: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
     /// Retransmission timeouts.

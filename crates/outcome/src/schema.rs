@@ -62,6 +62,8 @@ record! {
         pub marked: Estimate => Count,
         /// Dropped, by reason.
         pub dropped: Drops => Nested,
+        /// Given to the link and then lost on the wire.
+        pub lost: Estimate => Rare,
         /// Packets in the queue, averaged over time.
         pub mean_packets: Estimate => Real,
         /// The discipline's own average, in its own unit, averaged over arrivals; `None` where it keeps none.
@@ -155,6 +157,8 @@ record! {
         pub delivered: Estimate => Count,
         /// Data packets dropped, at any queue.
         pub dropped: Estimate => Count,
+        /// Data packets lost on a wire, behind any queue.
+        pub lost: Estimate => Rare,
         /// Bit/s at the exit of the last queue on its path; for a flow that passes no queue, its goodput.
         pub throughput_bps: Estimate => Real,
         /// Bit/s of unique data at the receiver, by its size on the wire.

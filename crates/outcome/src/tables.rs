@@ -4,6 +4,8 @@
 //! second is empty for a single run. The columns do not depend on what was measured.
 
 mod columns;
+mod rows;
+mod series;
 mod trace;
 mod write;
 
@@ -11,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use arrow_array::RecordBatch;
+pub use series::{FlowRow, QueueRow, SeriesWriter};
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
 use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason, TransferOutcome};
@@ -61,6 +64,7 @@ pub fn queues(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     for reason in Reason::ALL {
         columns.estimate(&format!("dropped_{reason}"), |queue| Some(queue.dropped.get(reason)));
     }
+    columns.estimate("lost", |queue| Some(queue.lost));
     columns.estimate("mean_packets", |queue| Some(queue.mean_packets));
     columns.estimate("mean_avg", |queue| queue.mean_avg);
     columns.estimate("delay_mean_s", |queue| Some(queue.delay_s.mean));
@@ -86,6 +90,7 @@ pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("sent", |flow| Some(flow.sent));
     columns.estimate("delivered", |flow| Some(flow.delivered));
     columns.estimate("dropped", |flow| Some(flow.dropped));
+    columns.estimate("lost", |flow| Some(flow.lost));
     columns.estimate("throughput_bps", |flow| Some(flow.throughput_bps));
     columns.estimate("goodput_bps", |flow| Some(flow.goodput_bps));
     columns.estimate("drop_ratio", |flow| Some(flow.drop_ratio));

@@ -181,6 +181,23 @@ fn further_reasons_are_printed_when_they_occur() {
     assert_eq!(Outcome::from_json(&json).unwrap().queues[0].dropped.get(Reason::Table).mean, 4.0);
 }
 
+/// What wires lose stands apart from drops, and only where there is any.
+#[test]
+fn losses_on_wires_are_printed_when_they_occur() {
+    let clean = Outcome::from_runs(&[run(), run()]).unwrap();
+    assert!(!clean.to_json().contains("lost"));
+    assert_eq!(Outcome::from_json(&clean.to_json()).unwrap().flows, clean.flows);
+    let mut lossy = run();
+    (lossy.queues[0].flows[0].lost, lossy.queues[0].flows[1].lost, lossy.flows[0].lost) = (3, 4, 3);
+    let outcome = Outcome::from_runs(&[lossy, run()]).unwrap();
+    let queue = &outcome.queues[0];
+    assert_eq!((queue.lost.mean, outcome.flows[0].lost.mean, outcome.flows[1].lost.mean), (3.5, 1.5, 0.0));
+    assert_eq!((queue.dropped.total(), queue.departed), (clean.queues[0].dropped.total(), clean.queues[0].departed));
+    let read = Outcome::from_json(&outcome.to_json()).unwrap();
+    assert_eq!((read.queues[0].lost, &read.flows), (queue.lost, &outcome.flows));
+    assert!(queue.lost.ci95.is_some());
+}
+
 /// Nothing to divide by must not become a NaN, which JSON prints as `null`.
 #[test]
 fn nothing_measured_is_nothing_and_not_nan() {

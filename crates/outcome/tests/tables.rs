@@ -8,7 +8,7 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use fairlane_outcome::tables::{self, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::tables::{self, FlowRow, QueueRow, SeriesWriter, TraceEvent, TracePacket, TraceRow, TraceWriter};
 use fairlane_outcome::{Outcome, Outcomes, Point, Reason};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -185,6 +185,64 @@ fn interrupted_trace_can_be_read() {
         assert_eq!(rows, 10_000, "{name}");
     }
     assert!(TraceWriter::create(&place.path().join("trace.pcap")).is_err());
+}
+
+/// Would catch a cell in another's column, and numbers or nothings that one format tells and the other does not.
+#[test]
+fn series_read_back_in_both_formats() {
+    let place = tempfile::tempdir().unwrap();
+    let paths = ["s.parquet", "s.csv"].map(|name| place.path().join(name));
+    for path in &paths {
+        let mut series = SeriesWriter::create(path).unwrap();
+        for n in 0..9000_u64 {
+            let time_s = n as f64 / 10.0;
+            let cwnd = (n % 2 == 0).then_some(2.5);
+            let flow = FlowRow {
+                time_s,
+                flow: 1,
+                flow_name: "ftp/0",
+                sent: n,
+                delivered: 2,
+                dropped: 3,
+                lost: 4,
+                retransmitted: 5,
+                timeouts: 6,
+                throughput_bps: 7.5,
+                goodput_bps: 8.5,
+                cwnd,
+                srtt_s: None,
+            };
+            series.write_flow(&flow).unwrap();
+        }
+        let queue = QueueRow {
+            time_s: 0.5,
+            queue: "a-b/reverse",
+            arrived: 1,
+            departed: 2,
+            dropped: 3,
+            marked: 4,
+            throughput_bps: 5.5,
+            backlog_packets: 6,
+            backlog_bytes: 7,
+            avg: Some(8.25),
+        };
+        series.write_queue(&queue).unwrap();
+        series.finish().unwrap();
+    }
+    let [parquet, csv] = paths.map(|path| SeriesWriter::files(&path));
+    assert_eq!(assert_same(&parquet[0], &csv[0]), 9000);
+    assert_eq!(assert_same(&parquet[1], &csv[1]), 1);
+    let flows = read_csv(&csv[0]);
+    assert_eq!(flows[1], ["0", "1", "ftp/0", "0", "2", "3", "4", "5", "6", "7.5", "8.5", "2.5", ""]);
+    assert_eq!(flows[2][11..], ["", ""]);
+    assert_eq!(read_csv(&csv[1])[1], ["0.5", "a-b/reverse", "1", "2", "3", "4", "5.5", "6", "7", "8.25"]);
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/outcome.md")).unwrap();
+    let (_, section) = page.split_once("## The time series").unwrap();
+    for name in flows[0].iter().chain(&read_csv(&csv[1])[0]) {
+        assert!(section.contains(&format!("`{name}`")), "`{name}` is not described");
+    }
+    let error = SeriesWriter::create(&place.path().join("s.txt")).err().unwrap().to_string();
+    assert!(error.contains(".parquet or .csv"), "{error}");
 }
 
 /// Would catch a column or key that the documentation does not describe.

@@ -48,6 +48,11 @@ fn queues(queues: &[QueueOutcome]) -> Option<Table> {
         .right("departed", text(|queue| count(queue.departed.mean)))
         .right("marked", text(|queue| count(queue.marked.mean)))
         .right("dropped", text(|queue| percent(dropped(queue))));
+    let table = if queues.iter().any(|queue| queue.lost.mean > 0.0) {
+        table.right("lost", text(|queue| count(queue.lost.mean)))
+    } else {
+        table
+    };
     (!queues.is_empty()).then_some(table)
 }
 
@@ -108,6 +113,11 @@ fn flows(outcome: &Outcome) -> Option<Table> {
         .right("sent", counted(|flow| flow.sent))
         .right("again", counted(|flow| flow.retransmitted))
         .right("timeouts", counted(|flow| flow.timeouts));
+    let table = if flows.iter().any(|flow| flow.lost.mean > 0.0) {
+        table.right("lost", counted(|flow| flow.lost))
+    } else {
+        table
+    };
     (!flows.is_empty()).then_some(table)
 }
 

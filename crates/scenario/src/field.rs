@@ -263,6 +263,11 @@ impl<'a> Field<'a> {
         self.error(format!("the {what} {} is not implemented in this version", self.written()))
     }
 
+    /// Whether the value is a table.
+    pub(crate) const fn is_table(&self) -> bool {
+        matches!(self.node.data, Data::Table(_))
+    }
+
     pub(crate) fn table(&self) -> Result<Reader<'a>, ScenarioError> {
         match &self.node.data {
             Data::Table(table) => {
@@ -288,7 +293,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn items(&self, wanted: &str) -> Result<Vec<Self>, ScenarioError> {
+    /// The values of a list.
+    pub(crate) fn items(&self, wanted: &str) -> Result<Vec<Self>, ScenarioError> {
         match &self.node.data {
             Data::Array(nodes) => Ok(nodes.iter().map(|node| Self { node, replaced: None, ..self.clone() }).collect()),
             _ => Err(self.mismatch(wanted)),

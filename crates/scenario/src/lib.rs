@@ -26,6 +26,7 @@ mod source;
 mod suggest;
 mod tree;
 mod vary;
+mod wire;
 
 pub use application::{Application, Sizes, Transfers};
 pub use document::Document;
@@ -35,3 +36,4 @@ pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size
 pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Traffic};
 pub use source::{OnOff, Periods, Source, Ssmp, Udp};
 pub use vary::{Point, Vary};
+pub use wire::{Loss, RateSteps, Wire};

@@ -4,6 +4,7 @@ use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
 use crate::application::Application;
 use crate::source::Udp;
+use crate::wire::Wire;
 
 /// A network, the traffic that it carries, and how long to watch.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,12 +43,14 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSide {
-    /// Rate of transmission.
+    /// Rate of transmission; the highest one where it varies.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,
     /// The discipline of its queue.
     pub queue: QdiscConfig,
+    /// Loss, jitter and changes of the rate.
+    pub wire: Wire,
 }
 
 /// How a host hangs on its node: a link of its own, the same in both directions.

@@ -7,6 +7,7 @@ mod network;
 mod queue;
 mod source;
 mod tcp;
+mod wire;
 
 use std::ops::RangeInclusive;
 
@@ -86,10 +87,11 @@ mod tests {
 
     #[test]
     fn the_reference_names_every_key() {
-        let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS];
+        let wire = [&wire::RATE_KEYS[..], &wire::LOSS_KEYS];
+        let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
         let (udp, application) = (source::keys(), application::keys());
         let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application];
-        for key in tables.into_iter().chain(flows).flatten() {
+        for key in tables.chain(flows).flatten() {
             let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
             assert!(named, "docs/scenario.md has no row for `{key}`");
         }
@@ -102,6 +104,6 @@ mod tests {
             let scenario = Document::parse("docs/scenario.md", text).and_then(|document| document.scenario());
             scenario.unwrap_or_else(|error| panic!("{error}"));
         });
-        assert_eq!(checked.count(), 2);
+        assert_eq!(checked.count(), 3);
     }
 }

@@ -84,11 +84,13 @@ mod tests {
 
     use super::*;
     use crate::model::LinkSide;
+    use crate::wire::Wire;
     use fairlane_qdisc::{Duration, Kind, QdiscConfig, Rate};
 
     fn link(from: usize, to: usize) -> Link {
         let queue = QdiscConfig::new(Kind::DropTail);
-        let side = LinkSide { rate: Rate::from_bits_per_second(1), delay: Duration::ZERO, queue };
+        let side =
+            LinkSide { rate: Rate::from_bits_per_second(1), delay: Duration::ZERO, queue, wire: Wire::default() };
         Link { name: String::new(), from, to, forward: side.clone(), reverse: side }
     }
 

@@ -153,6 +153,43 @@ const DUMBBELL_CASES: &[Case] = &[
     ("cc = \"reno\"", "to = ‸\"left\"", &["flows.ftp.to: ", "`from` and `to` go together"]),
     ("cc = \"reno\"", "from = ‸\"lef\"\nto = \"right\"", &["no node \"lef\"", "did you mean \"left\"?"]),
     ("queue = { kind", "queue = ‸\"choke\"\nreverse = { kind", &["bottleneck.queue: ", "a table"]),
+    // Wires.
+    ("queue = { kind", "loss = ‸1.5\nqueue = { kind", &["bottleneck.loss: ", "from 0 to 1"]),
+    ("queue = { kind", "loss = ‸\"1%\"\nqueue = { kind", &["bottleneck.loss: ", "a plain number"]),
+    ("queue = { kind", "loss = ‸{ p = 0.1 }\nqueue = { kind", &["bottleneck.loss.r: ", "missing", "r = 0.3"]),
+    ("queue = { kind", "loss = { p = 0.1, r = 1, ‸h = 0.5 }\nqueue = { kind", &["no key \"h\"", "1-h = 1.0"]),
+    (
+        "queue = { kind",
+        "loss = { p = 0.1, r = 1, 1-h = ‸-1 }\nqueue = { kind",
+        &["bottleneck.loss.1-h: ", "from 0 to 1"],
+    ),
+    ("queue = { kind", "jitter = ‸\"2ms\"\nqueue = { kind", &["jitter of 2ms", "delay of 1ms", "raise `delay`"]),
+    ("queue = { kind", "reorder = ‸true\nqueue = { kind", &["without jitter", "jitter = \"2ms\""]),
+    ("queue = { kind", "reverse = { loss = ‸true }\nqueue = { kind", &["bottleneck.reverse.loss: ", "a plain number"]),
+    ("rate  = \"10mbit\"", "‸loss = 0.1", &["no key \"loss\"", "links between nodes"]),
+    ("rate  = \"1mbit\"", "rate = { steps = ‸3 }", &["bottleneck.rate.steps: ", "a list of times and rates"]),
+    ("rate  = \"1mbit\"", "rate = ‸{ }", &["`steps` is missing", "[[\"0s\", \"10mbit\"]"]),
+    ("rate  = \"1mbit\"", "rate = { steps = ‸[] }", &["stops for good"]),
+    ("rate  = \"1mbit\"", "rate = { steps = [‸\"1mbit\"] }", &["a time and a rate", "is text"]),
+    ("rate  = \"1mbit\"", "rate = { steps = [‸[\"0s\"]] }", &["not a time and a rate", "[\"5s\", \"2mbit\"]"]),
+    ("rate  = \"1mbit\"", "rate = { steps = [[‸\"1s\", \"1mbit\"]] }", &["first step is at \"0s\"", "1s"]),
+    (
+        "rate  = \"1mbit\"",
+        "rate = { steps = [[\"0s\", \"1mbit\"], [‸\"0ms\", \"2mbit\"]] }",
+        &["not after the step before it"],
+    ),
+    ("rate  = \"1mbit\"", "rate = { steps = [[\"0s\", ‸\"1tbit\"]] }", &["out of range", "from 0bit to 100gbit"]),
+    (
+        "rate  = \"1mbit\"",
+        "rate = { steps = ‸[[\"0s\", \"1mbit\"], [\"1s\", \"0bit\"]] }",
+        &["stops for good", "every"],
+    ),
+    (
+        "rate  = \"1mbit\"",
+        "rate = { steps = [[\"0s\", \"1mbit\"], [\"1s\", \"2mbit\"]], every = ‸\"1s\" }",
+        &["not after the last step"],
+    ),
+    ("rate  = \"1mbit\"", "rate = { steps = [[\"0s\", \"1mbit\"]], ‸repeat = true }", &["called `every`"]),
 ];
 
 const GENERAL_CASES: &[Case] = &[

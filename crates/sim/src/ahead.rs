@@ -73,7 +73,7 @@ impl Lookahead {
                 }
                 Target::Source(flow) | Target::SenderTimer(flow) => self.acting.push((flow, true)),
                 Target::ReceiverTimer(flow) => self.acting.push((flow, false)),
-                Target::LinkFree(_) | Target::Release(_) => {}
+                Target::LinkFree(_) | Target::Release(_) | Target::Overtaking(_) => {}
             }
         }
     }

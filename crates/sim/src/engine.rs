@@ -16,6 +16,7 @@ use crate::observer::Observer;
 use crate::own::{Disciplines, FromScenario, Own};
 use crate::packet::Packet;
 use crate::plane::Plane;
+use crate::sampling::Sampling;
 
 /// A scenario that cannot be run.
 #[derive(Debug)]
@@ -103,9 +104,12 @@ struct Engine<'s, 'o, O, D> {
     plane: Plane<'o, O, D>,
     flows: Vec<Flow>,
     ahead: Lookahead,
+    /// What had been counted of each flow when the measurement began; empty when it began at the start.
+    before: Vec<Tally>,
     now: Time,
     from: Time,
     events: u64,
+    sampling: Option<Sampling>,
 }
 
 impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
@@ -138,8 +142,9 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 flows.push(flow);
             }
         }
-        let ahead = Lookahead::new(count);
-        Ok(Self { scenario, plane, flows, ahead, now: Time::ZERO, from: Time::ZERO, events: 0 })
+        let (ahead, sampling) = (Lookahead::new(count), Sampling::of(plane.observer));
+        let (before, now, from) = (Vec::new(), Time::ZERO, Time::ZERO);
+        Ok(Self { scenario, plane, flows, ahead, before, now, from, events: 0, sampling })
     }
 
     /// The whole run.
@@ -149,12 +154,33 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         let mut partial = self.advance(warmup, control);
         self.begin_measurement();
         partial = partial || self.advance(end, control);
+        if self.sampling.is_some_and(|sampling| !sampling.took(self.now)) {
+            self.sample();
+        }
         self.check();
         self.result(run, partial)
     }
 
-    /// Handles every event before `until`; true when it was told to stop on the way.
+    /// Goes on to `until`, with samples on the way; true when it was told to stop.
     fn advance(&mut self, until: Time, control: &Control) -> bool {
+        while let Some(at) = self.sampling.map(Sampling::next).filter(|at| *at <= until) {
+            if self.handle_before(at, control) {
+                return true;
+            }
+            self.sample();
+        }
+        self.handle_before(until, control)
+    }
+
+    /// Tells the observer of all flows and queues.
+    fn sample(&mut self) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.take(self.now, &self.flows, &mut self.plane);
+        }
+    }
+
+    /// Handles every event before `until`; true when it was told to stop on the way.
+    fn handle_before(&mut self, until: Time, control: &Control) -> bool {
         while let Some((at, target)) = self.plane.events.pop_before(until) {
             self.now = at;
             self.handle(at, target);
@@ -176,6 +202,11 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 }
             }
             Target::LinkFree(link) => self.plane.link_free(now, link),
+            Target::Overtaking(link) => {
+                if let Some(packet) = self.plane.overtake(now, link) {
+                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
+                }
+            }
             Target::Release(link) => self.plane.release(now, link),
             Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.plane),
             Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.plane),
@@ -186,8 +217,10 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     /// The warm-up is over.
     fn begin_measurement(&mut self) {
         self.from = self.now;
+        if self.now > Time::ZERO {
+            self.before = tallies(&self.flows, &self.plane.dropped, &self.plane.lost).collect();
+        }
         self.flows.iter_mut().for_each(Flow::begin_measurement);
-        self.plane.dropped.fill(0);
         for link in &mut self.plane.network.links {
             if let Queue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
@@ -204,7 +237,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         }
         let (mut inside, mut dropped) = (0, 0);
         for link in &self.plane.network.links {
-            inside += link.pipe.len() as u64;
+            inside += link.underway() as u64;
             if let Queue::Managed(managed) = &link.queue {
                 let (queue, counters) = (&managed.discipline, managed.discipline.counters());
                 let gone = (counters.departed, counters.dropped_total());
@@ -214,7 +247,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                 dropped += gone.1.packets;
             }
         }
-        dropped += self.plane.dropped_from_wires;
+        dropped += self.plane.dropped_from_wires + self.plane.lost_on_wires;
         assert_eq!(self.plane.injected, self.plane.ejected + dropped + inside);
     }
 
@@ -222,8 +255,9 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
         let queues = self.queues();
-        let Self { scenario, plane, flows, now, from, events, .. } = self;
-        let (dropped, packet_hops) = plane.close();
+        let Self { scenario, plane, flows, before, now, from, events, .. } = self;
+        let packet_hops = plane.packet_hops;
+        let (dropped, lost) = plane.close();
         Run {
             scenario: scenario.name.clone(),
             engine: "sim",
@@ -233,7 +267,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             to_s: now.as_secs(),
             partial,
             queues,
-            flows: flow_runs(scenario, &exits, &flows, &dropped),
+            flows: flow_runs(scenario, &exits, &before, &flows, tallies(&flows, &dropped, &lost)),
             cost: Cost { events, packet_hops, ..Cost::default() },
         }
     }
@@ -247,7 +281,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             queues.push(QueueRun {
                 name: link_name(self.scenario, id as u32),
                 kind: managed.kind,
-                rate_bps: self.plane.network.media[link.medium as usize].pace.rate().bits_per_second() as f64,
+                rate_bps: self.plane.network.mean_rate(link, self.from, self.now),
                 mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
                 mean_avg: meter.mean_average(),
                 delay_ns: meter.delay_ns().clone(),
@@ -266,13 +300,33 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     }
 }
 
-/// What was counted of each flow; `exits` has the queue by which each group leaves.
-fn flow_runs(scenario: &Scenario, exits: &[Option<usize>], flows: &[Flow], dropped: &[u64]) -> Vec<FlowRun> {
+/// What is counted of a flow since the start: at its ends, and of its packets on the way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    totals: Totals,
+    dropped: u64,
+    lost: u64,
+}
+
+fn tallies<'a>(flows: &'a [Flow], dropped: &'a [u64], lost: &'a [u64]) -> impl Iterator<Item = Tally> + 'a {
+    let counted = flows.iter().zip(dropped).zip(lost);
+    counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
+}
+
+/// What was counted of each flow after `before`, up to `tallies`; `exits` has the queue by which each group leaves.
+fn flow_runs(
+    scenario: &Scenario,
+    exits: &[Option<usize>],
+    before: &[Tally],
+    flows: &[Flow],
+    mut tallies: impl Iterator<Item = Tally>,
+) -> Vec<FlowRun> {
     let mut runs = Vec::with_capacity(flows.len());
     for (group, exit) in scenario.flows.iter().zip(exits) {
-        for index in 0..group.count {
+        for (index, now) in (0..group.count).zip(tallies.by_ref()) {
             let id = runs.len();
-            let Totals { sent, delivered, unique_bytes, retransmitted, timeouts } = flows[id].totals();
+            let before = before.get(id).copied().unwrap_or_default();
+            let (ends, ends_before) = (&now.totals, &before.totals);
             runs.push(FlowRun {
                 id: id as u32,
                 name: format!("{}/{index}", group.name),
@@ -282,12 +336,13 @@ fn flow_runs(scenario: &Scenario, exits: &[Option<usize>], flows: &[Flow], dropp
                     Traffic::Udp(_) => "udp",
                 },
                 exit: *exit,
-                sent,
-                delivered,
-                unique_bytes,
-                dropped: dropped[id],
-                retransmitted,
-                timeouts,
+                sent: ends.sent - ends_before.sent,
+                delivered: ends.delivered - ends_before.delivered,
+                unique_bytes: ends.unique_bytes - ends_before.unique_bytes,
+                dropped: now.dropped - before.dropped,
+                lost: now.lost - before.lost,
+                retransmitted: ends.retransmitted - ends_before.retransmitted,
+                timeouts: ends.timeouts - ends_before.timeouts,
                 completions_ns: flows[id].completions().map(<[u64]>::to_vec),
             });
         }

@@ -14,6 +14,8 @@ pub(crate) enum Target {
     LinkFree(u32),
     /// This link's queue may have a packet that it held back.
     Release(u32),
+    /// The next of the packets on this link that may overtake each other reaches the other end.
+    Overtaking(u32),
     /// This flow's source starts, stops or sends its next packet.
     Source(u32),
     /// This flow's sender has a timer that may be due.
@@ -44,6 +46,7 @@ impl Target {
             Self::SenderTimer(index) => (3, index),
             Self::ReceiverTimer(index) => (4, index),
             Self::Release(index) => (5, index),
+            Self::Overtaking(index) => (6, index),
         };
         (index as u64) << KIND_BITS | kind
     }
@@ -57,7 +60,8 @@ impl Target {
             2 => Self::Source(index),
             3 => Self::SenderTimer(index),
             4 => Self::ReceiverTimer(index),
-            _ => Self::Release(index),
+            5 => Self::Release(index),
+            _ => Self::Overtaking(index),
         }
     }
 }

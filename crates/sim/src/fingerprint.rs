@@ -73,6 +73,7 @@ impl Observer for Fingerprint {
         let what = match event.happening {
             Happening::Arrived => 0,
             Happening::Departed { .. } => 1,
+            Happening::Lost => 2,
             Happening::Dropped(reason) => 0x100 + reason.index() as u64,
             Happening::Marked(reason) => 0x200 + reason.index() as u64,
         };

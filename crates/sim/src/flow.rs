@@ -7,17 +7,18 @@ mod transfers;
 use fairlane_qdisc::{Duration, Qdisc, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
-use crate::Observer;
 use crate::link::wire_bytes;
 use crate::network::Routes;
 use crate::packet::{Flags, NO_SACK, Packet};
 use crate::plane::Plane;
 use crate::source::draw::part;
+use crate::tcp::Sender;
+use crate::{FlowSample, Observer};
 
 use connection::Connection;
 use datagrams::Datagrams;
 
-/// What is counted of a flow from end to end, since the measurement began.
+/// What is counted of a flow from end to end, since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) sent: u64,
@@ -101,7 +102,6 @@ impl Flow {
 
     /// The measurement begins.
     pub(crate) fn begin_measurement(&mut self) {
-        self.common.totals = Totals::default();
         if let Ends::Tcp(connection) = &mut self.ends {
             connection.begin_measurement();
         }
@@ -127,6 +127,28 @@ impl Flow {
     /// The route of what the sender, or else the receiver, sends.
     pub(crate) fn route(&self, sends: bool) -> u32 {
         if sends { self.common.routes.forward } else { self.common.routes.back }
+    }
+
+    /// What it has done so far; what became of its packets on the way is known elsewhere.
+    pub(crate) fn sample(&self, dropped: u64, lost: u64) -> FlowSample {
+        let sender = match &self.ends {
+            Ends::Tcp(connection) => Some(connection.sender()),
+            Ends::Udp(_) => None,
+        };
+        let Common { id, totals, bytes, .. } = &self.common;
+        FlowSample {
+            flow: *id,
+            sent: totals.sent,
+            delivered: totals.delivered,
+            delivered_bytes: totals.delivered * u64::from(*bytes),
+            unique_bytes: totals.unique_bytes,
+            dropped,
+            lost,
+            retransmitted: totals.retransmitted,
+            timeouts: totals.timeouts,
+            cwnd: sender.map(Sender::cwnd),
+            srtt: sender.and_then(Sender::srtt),
+        }
     }
 
     /// The source's event: it starts, stops, or sends its next packet.

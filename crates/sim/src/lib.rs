@@ -42,14 +42,16 @@ mod packet;
 mod pipe;
 mod plane;
 mod replay;
+mod sampling;
 mod source;
 pub mod tcp;
+mod wire;
 
 pub use batch::{Control, run_all};
 pub use engine::{Error, run, run_with};
 pub use fingerprint::Fingerprint;
 pub use network::link_name;
-pub use observer::{Happening, Observer, PacketEvent};
+pub use observer::{FlowSample, Happening, Observer, PacketEvent, QueueSample};
 pub use packet::{Packet, PacketKind};
 pub use replay::{Replay, ReplayFlow};
 

@@ -6,6 +6,7 @@ use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
 use crate::event::Alarm;
 use crate::meter::Meter;
 use crate::pipe::Pipe;
+use crate::wire::Wire;
 
 /// A link: what it is made of is up to `queue`. Each flow has four, so what is alike stands in a [`Medium`].
 #[derive(Debug)]
@@ -52,12 +53,14 @@ pub(crate) struct Managed<D> {
     pub(crate) release: Alarm,
     /// Counts what data meets here; `None` at host links and where only acknowledgements pass.
     pub(crate) meter: Option<Meter>,
+    /// What happens to packets under way beyond the delay.
+    pub(crate) wire: Option<Wire>,
 }
 
 impl<D> Managed<D> {
     /// `discipline`, called `kind` in outcomes, before a transmitter that is free; metered for so many flows or not at all.
-    pub(crate) fn new(kind: &'static str, discipline: D, metered: Option<usize>) -> Self {
-        Self { kind, discipline, busy: false, release: Alarm::off(), meter: metered.map(Meter::new) }
+    pub(crate) fn new(kind: &'static str, discipline: D, metered: Option<usize>, wire: Option<Wire>) -> Self {
+        Self { kind, discipline, busy: false, release: Alarm::off(), meter: metered.map(Meter::new), wire }
     }
 }
 
@@ -65,9 +68,20 @@ impl<D> Link<D> {
     pub(crate) const fn new(medium: u32, queue: Queue<D>) -> Self {
         Self { pipe: Pipe::new(), medium, carry: 0, queue }
     }
-}
 
-impl<D> Link<D> {
+    /// What happens to packets under way beyond the delay; only behind a [`Managed`] queue.
+    pub(crate) fn wire(&self) -> Option<&Wire> {
+        match &self.queue {
+            Queue::Managed(managed) => managed.wire.as_ref(),
+            Queue::Wire { .. } => None,
+        }
+    }
+
+    /// Packets under way.
+    pub(crate) fn underway(&self) -> usize {
+        self.pipe.len() + self.wire().map_or(0, Wire::underway)
+    }
+
     /// Something of what is counted of `flow` here; see [`Lookahead`](crate::ahead::Lookahead).
     pub(crate) fn counted(&self, flow: u32) -> u64 {
         match &self.queue {

@@ -11,6 +11,7 @@ struct FlowMeter {
     departed: u64,
     departed_bytes: u64,
     marked: u64,
+    lost: u64,
     /// The sum of all times of leaving less the sum of all times of coming, in packet-nanoseconds modulo 2^64: with
     /// `backlog` times the present added it is the area under the flow's queue.
     area: u64,
@@ -116,6 +117,11 @@ impl Meter {
         self.flows[flow as usize].marked += 1;
     }
 
+    /// A packet of `flow` that had departed was lost on the wire.
+    pub(crate) fn lost(&mut self, flow: u32) {
+        self.flows[flow as usize].lost += 1;
+    }
+
     /// Forgets everything but what is queued: the measurement begins.
     pub(crate) fn begin(&mut self, now: Time) {
         for flow in &mut self.flows {
@@ -139,6 +145,7 @@ impl Meter {
             departed: flow.departed,
             departed_bytes: flow.departed_bytes,
             marked: flow.marked,
+            lost: flow.lost,
             dropped: std::array::from_fn(|reason| self.dropped[reason].get(id).copied().unwrap_or(0)),
             mean_packets: mean(flow.area_at(now)),
         };

@@ -1,11 +1,12 @@
 //! The network of a scenario, laid out: every link, and the route of every flow as a row of links.
 
-use fairlane_qdisc::{Host, ParameterError, Seed};
+use fairlane_qdisc::{Host, ParameterError, Seed, Time};
 
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
 
 use crate::link::{Link, Managed, Medium, Queue, plain_limit};
 use crate::own::Disciplines;
+use crate::wire::Wire;
 
 /// Ends a route: the packet has reached its host.
 pub(crate) const END: u32 = u32::MAX;
@@ -34,8 +35,8 @@ pub(crate) struct Network<D> {
 #[derive(Debug)]
 struct LinkKind {
     side: LinkSide,
-    /// Nothing but a FIFO that drops from the tail.
-    wire: bool,
+    /// Nothing but a FIFO that drops from the tail, and a delay.
+    plain: bool,
     /// How many flows are counted there.
     metered: Option<usize>,
     medium: u32,
@@ -114,18 +115,27 @@ impl<D> Network<D> {
             && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, Queue::Wire { .. }))
     }
 
+    /// The rate of `link` in bit/s, averaged from `from` to `to`.
+    pub(crate) fn mean_rate(&self, link: &Link<D>, from: Time, to: Time) -> f64 {
+        let varying = link.wire().and_then(|wire| wire.mean_rate(from, to));
+        varying.unwrap_or_else(|| self.media[link.medium as usize].pace.rate().bits_per_second() as f64)
+    }
+
     /// What links like `side` have in common; metered for so many flows or not at all.
     fn kind(&mut self, side: LinkSide, metered: Option<usize>) -> LinkKind {
-        let limit = plain_limit(&side.queue).filter(|_| metered.is_none());
+        let plain = metered.is_none() && side.wire == fairlane_scenario::Wire::default();
+        let limit = plain_limit(&side.queue).filter(|_| plain);
         self.media.push(Medium::new(&side, limit.unwrap_or(0)));
-        LinkKind { side, wire: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
+        LinkKind { side, plain: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
     }
 
     /// The links of like hosts: the one that data takes, and the other. They get a medium each, since the packets of a direction
     /// are mostly of one size.
     fn host_kinds(&mut self, access: &Access) -> [LinkKind; 2] {
         let Access { rate, delay, queue } = access;
-        [(); 2].map(|()| self.kind(LinkSide { rate: *rate, delay: *delay, queue: queue.clone() }, None))
+        [(); 2].map(|()| {
+            self.kind(LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() }, None)
+        })
     }
 
     /// Adds the hosts of one flow, and its routes.
@@ -167,19 +177,21 @@ impl<D> Network<D> {
         seed: Seed,
         disciplines: &mut impl Disciplines<Discipline = D>,
     ) -> Result<u32, QueueError> {
-        let LinkKind { side, wire, metered, medium } = kind;
+        let LinkKind { side, plain, metered, medium } = kind;
         let id = self.links.len() as u32;
         let name = || link_name(scenario, id);
         let host = |name: &str| Host { rate: side.rate, seed: seed.named("queue").named(name) };
-        let queue = match disciplines.own(name, host) {
-            Some((kind, discipline)) => Queue::Managed(Box::new(Managed::new(kind, discipline, *metered))),
-            None if *wire => Queue::Wire { busy_until: fairlane_qdisc::Time::ZERO },
+        let own = disciplines.own(name, host);
+        let wire = Wire::new(side, || seed.named("wire").named(&name()));
+        let queue = match own {
+            Some((kind, discipline)) => Queue::Managed(Box::new(Managed::new(kind, discipline, *metered, wire))),
+            None if *plain => Queue::Wire { busy_until: Time::ZERO },
             None => {
                 let name = name();
                 let kind = side.queue.kind().name();
                 let built = disciplines.scenarios(&side.queue, &host(&name));
                 let discipline = built.map_err(|error| QueueError { link: name, error })?;
-                Queue::Managed(Box::new(Managed::new(kind, discipline, *metered)))
+                Queue::Managed(Box::new(Managed::new(kind, discipline, *metered, wire)))
             }
         };
         self.links.push(Link::new(*medium, queue));

@@ -1,6 +1,6 @@
 //! Whoever wants to see every packet: traces, captures, fingerprints.
 
-use fairlane_qdisc::{Duration, Reason, Time};
+use fairlane_qdisc::{Count, Duration, Reason, Time};
 
 use crate::PacketKind;
 
@@ -18,6 +18,8 @@ pub enum Happening {
     Dropped(Reason),
     /// It was marked (ECN).
     Marked(Reason),
+    /// The link has begun to send it, and it will not reach the other end.
+    Lost,
 }
 
 /// A packet at a queue.
@@ -47,6 +49,52 @@ pub struct PacketEvent {
     pub average: Option<f64>,
 }
 
+/// What a flow has done since the start of the run, in packets unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowSample {
+    /// The flow's number.
+    pub flow: u32,
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Data packets that reached the receiver.
+    pub delivered: u64,
+    /// Their bytes on the wire.
+    pub delivered_bytes: u64,
+    /// Those bytes that the receiver had not had before.
+    pub unique_bytes: u64,
+    /// Data packets dropped, at any queue.
+    pub dropped: u64,
+    /// Data packets lost on a wire.
+    pub lost: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// The congestion window; `None` where there is none.
+    pub cwnd: Option<f64>,
+    /// The smoothed round trip time; `None` before the first measurement.
+    pub srtt: Option<Duration>,
+}
+
+/// What a queue has done since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueSample {
+    /// The link whose queue it is; [`link_name`](crate::link_name) tells its name.
+    pub link: u32,
+    /// Offered to the queue.
+    pub arrived: Count,
+    /// Given to the link.
+    pub departed: Count,
+    /// Dropped, for any reason.
+    pub dropped: Count,
+    /// Marked, for any reason.
+    pub marked: Count,
+    /// In the queue now.
+    pub backlog: Count,
+    /// The discipline's average now, where it keeps one.
+    pub average: Option<f64>,
+}
+
 /// Sees what happens, in the order of time. `()` looks away, and costs nothing.
 pub trait Observer {
     /// Whether there is anything to be told.
@@ -60,6 +108,18 @@ pub trait Observer {
 
     /// A data packet reached its receiver.
     fn delivered(&mut self, at: Time, flow: u32, seq: u32);
+
+    /// After how long, again and again, to be told of every flow and of every queue that an outcome reports, and at the end;
+    /// `None` for never.
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
+
+    /// A flow at the end of an interval, before anything else of that moment happens.
+    fn flow(&mut self, _at: Time, _sample: &FlowSample) {}
+
+    /// A queue at the end of an interval, after all flows.
+    fn queue(&mut self, _at: Time, _sample: &QueueSample) {}
 }
 
 impl Observer for () {
@@ -78,6 +138,18 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.delivered(at, flow, seq);
         self.1.delivered(at, flow, seq);
     }
+    /// The first one's, else the second one's; both are told.
+    fn interval(&self) -> Option<Duration> {
+        self.0.interval().or_else(|| self.1.interval())
+    }
+    fn flow(&mut self, at: Time, sample: &FlowSample) {
+        self.0.flow(at, sample);
+        self.1.flow(at, sample);
+    }
+    fn queue(&mut self, at: Time, sample: &QueueSample) {
+        self.0.queue(at, sample);
+        self.1.queue(at, sample);
+    }
 }
 
 impl<O: Observer> Observer for Option<O> {
@@ -92,6 +164,19 @@ impl<O: Observer> Observer for Option<O> {
             observer.delivered(at, flow, seq);
         }
     }
+    fn interval(&self) -> Option<Duration> {
+        self.as_ref().and_then(Observer::interval)
+    }
+    fn flow(&mut self, at: Time, sample: &FlowSample) {
+        if let Some(observer) = self {
+            observer.flow(at, sample);
+        }
+    }
+    fn queue(&mut self, at: Time, sample: &QueueSample) {
+        if let Some(observer) = self {
+            observer.queue(at, sample);
+        }
+    }
 }
 
 impl<O: Observer> Observer for &mut O {
@@ -101,5 +186,14 @@ impl<O: Observer> Observer for &mut O {
     }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         (**self).delivered(at, flow, seq);
+    }
+    fn interval(&self) -> Option<Duration> {
+        (**self).interval()
+    }
+    fn flow(&mut self, at: Time, sample: &FlowSample) {
+        (**self).flow(at, sample);
+    }
+    fn queue(&mut self, at: Time, sample: &QueueSample) {
+        (**self).queue(at, sample);
     }
 }

@@ -9,6 +9,7 @@ use crate::network::{END, Network};
 use crate::packet::{NO_SACK, Packet, PacketKind};
 use crate::pipe::Store;
 use crate::tcp::SackBlocks;
+use crate::wire::Carried;
 use crate::{Happening, Observer, PacketEvent};
 
 /// The network at work.
@@ -20,34 +21,39 @@ pub(crate) struct Plane<'o, O, D> {
     pub(crate) sacks: Sacks,
     /// Data packets dropped of each flow, at any queue.
     pub(crate) dropped: Vec<u64>,
+    /// Data packets of each flow that wires lost.
+    pub(crate) lost: Vec<u64>,
     pub(crate) packet_hops: u64,
     /// Packets that hosts put into the network, and those that came out of it at a host.
     pub(crate) injected: u64,
     pub(crate) ejected: u64,
     pub(crate) dropped_from_wires: u64,
+    pub(crate) lost_on_wires: u64,
     pub(crate) observer: &'o mut O,
 }
 
 impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
     pub(crate) fn new(network: Network<D>, events_per_second: f64, observer: &'o mut O) -> Self {
-        let dropped = vec![0; network.routes.len()];
+        let none = vec![0; network.routes.len()];
         Self {
             events: EventQueue::new(events_per_second),
             network,
             store: Store::new(),
             sacks: Sacks::default(),
-            dropped,
+            dropped: none.clone(),
+            lost: none,
             packet_hops: 0,
             injected: 0,
             ejected: 0,
             dropped_from_wires: 0,
+            lost_on_wires: 0,
             observer,
         }
     }
 
-    /// The end: each flow's dropped packets, and how many packets crossed a link. The network goes.
-    pub(crate) fn close(self) -> (Vec<u64>, u64) {
-        (self.dropped, self.packet_hops)
+    /// The end: each flow's dropped and lost packets. The network goes.
+    pub(crate) fn close(self) -> (Vec<u64>, Vec<u64>) {
+        (self.dropped, self.lost)
     }
 
     /// Puts a packet on the first link of its route. Every route has a link: the engine refuses scenarios where one has not.
@@ -63,7 +69,18 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
         if let Some(at) = pipe.next_arrival(&self.store) {
             self.events.push(at, Target::Arrival(link));
         }
-        let packet = taken?;
+        taken.and_then(|packet| self.reach(now, packet))
+    }
+
+    /// The next of the packets on `link` that may overtake each other reaches the other end; gives it back when that is its host.
+    pub(crate) fn overtake(&mut self, now: Time, link: u32) -> Option<Packet> {
+        let Queue::Managed(managed) = &mut self.network.links[link as usize].queue else { return None };
+        let packet = managed.wire.as_mut()?.take()?;
+        self.reach(now, packet)
+    }
+
+    /// `packet` has come to the end of a link.
+    fn reach(&mut self, now: Time, packet: Packet) -> Option<Packet> {
         self.packet_hops += 1;
         match self.network.table[packet.route as usize] {
             END => {
@@ -132,7 +149,7 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
         let Link { medium, carry, queue: Queue::Managed(managed), .. } = &mut self.network.links[link as usize] else {
             return;
         };
-        let Managed { discipline, meter, busy, release, .. } = &mut **managed;
+        let Managed { discipline, meter, busy, release, wire, .. } = &mut **managed;
         let mut clerk = Clerk {
             link,
             meter: meter.as_mut(),
@@ -151,10 +168,35 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
         clerk.departed(now, &packet);
         *busy = true;
         let Medium { pace, delay, .. } = &mut self.network.media[*medium as usize];
-        let sent = now + pace.next(carry, packet.bytes);
-        let arrival = sent + *delay;
+        let Some(wire) = wire else {
+            let sent = now + pace.next(carry, packet.bytes);
+            let arrival = sent + *delay;
+            self.events.push(sent, Target::LinkFree(link));
+            return self.travel(arrival, link, &packet);
+        };
+        let Carried { sent, arrival } = wire.carry(now, packet.bytes, || pace.next(carry, packet.bytes), *delay);
         self.events.push(sent, Target::LinkFree(link));
-        self.travel(arrival, link, &packet);
+        match arrival {
+            None => self.lose(now, link, &packet),
+            Some(arrival) if wire.overtakes() => {
+                wire.keep(&packet, arrival, packet.route + 1);
+                self.events.push(arrival, Target::Overtaking(link));
+            }
+            Some(arrival) => self.travel(arrival, link, &packet),
+        }
+    }
+
+    /// `packet`, which `link` has begun to send at `now`, will not reach the other end.
+    fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
+        self.lost_on_wires += 1;
+        if packet.kind() == PacketKind::Data {
+            self.lost[packet.flow as usize] += 1;
+        }
+        self.sacks.forget(packet.sack);
+        let Queue::Managed(managed) = &mut self.network.links[link as usize].queue else { return };
+        let (backlog, average) = (managed.discipline.packets(), managed.discipline.average());
+        let (meter, sacks, dropped) = (managed.meter.as_mut(), &mut self.sacks, &mut self.dropped);
+        Clerk { link, meter, sacks, dropped, observer: self.observer, backlog, average }.lost(now, packet);
     }
 
     /// `packet` is on its way over `link` and will reach the other end at `arrival`.
@@ -239,6 +281,13 @@ impl<O: Observer> Clerk<'_, O> {
             meter.departed(now, packet.flow, packet.bytes, packet.at);
         }
         self.tell(now, packet, Happening::Departed { sojourn: now - packet.at });
+    }
+
+    fn lost(&mut self, now: Time, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.lost(packet.flow);
+        }
+        self.tell(now, packet, Happening::Lost);
     }
 
     fn tell(&mut self, now: Time, packet: &Packet, happening: Happening) {

@@ -130,6 +130,7 @@ impl<P: Packet> Replay<P> {
                 delivered: part.departed,
                 unique_bytes: part.departed_bytes,
                 dropped: part.dropped.iter().sum(),
+                lost: 0,
                 retransmitted: 0,
                 timeouts: 0,
                 completions_ns: None,

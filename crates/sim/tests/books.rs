@@ -25,7 +25,7 @@ impl Observer for Auditor {
             Happening::Arrived => self.arrived += 1,
             Happening::Departed { .. } => self.departed += 1,
             Happening::Dropped(_) => self.dropped += 1,
-            Happening::Marked(_) => {}
+            Happening::Marked(_) | Happening::Lost => {}
         }
         if event.kind == PacketKind::Data && matches!(event.happening, Happening::Departed { .. }) {
             *self.sent_again.entry((event.flow, event.seq)).or_default() += 1;

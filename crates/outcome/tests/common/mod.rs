@@ -55,7 +55,7 @@ fn part(flow: u32, [arrived, departed]: [u64; 2], marked: u64, drops: [u64; 3], 
     for (reason, packets) in [Reason::Early, Reason::MatchArrival, Reason::MatchVictim].into_iter().zip(drops) {
         dropped[reason.index()] = packets;
     }
-    QueueFlowRun { flow, arrived, departed, departed_bytes: departed * 1000, marked, dropped, mean_packets }
+    QueueFlowRun { flow, arrived, departed, departed_bytes: departed * 1000, marked, lost: 0, dropped, mean_packets }
 }
 
 /// A TCP flow that leaves by the first queue.
@@ -70,6 +70,7 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         delivered: 0,
         unique_bytes: 0,
         dropped,
+        lost: 0,
         retransmitted: 0,
         timeouts: 0,
         completions_ns: None,

@@ -93,7 +93,7 @@ fn part(flow: u32, [arrived, departed]: [u64; 2], made: &Made, mean_packets: f64
     for (reason, percent) in made.reasons {
         dropped[reason.index()] = (arrived - departed) * percent / 100;
     }
-    QueueFlowRun { flow, arrived, departed, departed_bytes: departed * 1000, marked: 0, dropped, mean_packets }
+    QueueFlowRun { flow, arrived, departed, departed_bytes: departed * 1000, marked: 0, lost: 0, dropped, mean_packets }
 }
 
 fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
@@ -108,6 +108,7 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         delivered: part.departed,
         unique_bytes: part.departed * if tcp { 980 } else { 1000 },
         dropped: part.dropped.iter().sum(),
+        lost: 0,
         retransmitted: if tcp { part.departed / 50 } else { 0 },
         timeouts: if tcp { part.departed / 200 } else { 0 },
         completions_ns: None,

@@ -9,6 +9,8 @@ use crate::field::{Elsewhere, Reader, name};
 use crate::model::{Access, Link, LinkSide};
 use crate::read::RATE;
 use crate::read::queue::{plain, queue};
+use crate::read::wire;
+use crate::wire::Wire;
 
 /// The nodes of the dumbbell.
 pub(crate) const LEFT: &str = "left";
@@ -23,12 +25,18 @@ const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(
 const ACCESS_RATE: Rate = Rate::from_bits_per_second(10_000_000);
 
 /// The keys of `[bottleneck]`.
-const BOTTLENECK_KEYS: [&str; 4] = ["rate", "delay", "queue", "reverse"];
+const BOTTLENECK_KEYS: [&str; 7] = ["rate", "delay", "queue", "reverse", "loss", "jitter", "reorder"];
 /// The keys of one of `[[links]]`.
-pub(crate) const LINK_KEYS: [&str; 7] = ["name", "from", "to", "rate", "delay", "queue", "reverse"];
-/// The keys of `reverse` and of `access`.
-pub(crate) const SIDE_KEYS: [&str; 3] = ["rate", "delay", "queue"];
+pub(crate) const LINK_KEYS: [&str; 10] =
+    ["name", "from", "to", "rate", "delay", "queue", "reverse", "loss", "jitter", "reorder"];
+/// The keys of `reverse`.
+pub(crate) const SIDE_KEYS: [&str; 6] = ["rate", "delay", "queue", "loss", "jitter", "reorder"];
+/// The keys of `access`.
+const ACCESS_KEYS: [&str; 3] = ["rate", "delay", "queue"];
 
+const WIRE_IS_OF_LINKS: &str = "it is for links between nodes: [bottleneck] or [[links]]";
+const ACCESS_ELSEWHERE: Elsewhere =
+    &[("loss", WIRE_IS_OF_LINKS), ("jitter", WIRE_IS_OF_LINKS), ("reorder", WIRE_IS_OF_LINKS)];
 const SIDE_ELSEWHERE: Elsewhere = &[
     ("bandwidth", "the rate of a link is called `rate`: rate = \"1mbit\""),
     ("latency", "the propagation delay of a link is called `delay`: delay = \"1ms\""),
@@ -119,27 +127,37 @@ pub(crate) fn link_name(from: &str, to: &str) -> String {
     format!("{from}-{to}")
 }
 
-/// Both directions; the reverse one has the same rate and delay unless `reverse` says otherwise, and a queue of its own.
+/// Both directions; the reverse one has the same rate and delay unless `reverse` says otherwise, and a queue, loss and jitter
+/// of its own.
 fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
-    let rate = table.need("rate", "\"1mbit\"")?.unit_in(&RATE)?;
+    let (rate, rates) = wire::rate(&table.need("rate", "\"1mbit\"")?)?;
     let delay = delay(table, DELAY)?;
-    let forward = LinkSide { rate, delay, queue: queue(table, rate)? };
+    let wire = wire::wire(table, delay, rates)?;
+    let forward = LinkSide { rate, delay, queue: queue(table, rate)?, wire };
     let reverse = match table.get("reverse") {
         Some(field) => side(field.table()?, &forward)?,
-        None => LinkSide { rate, delay, queue: plain(table)? },
+        None => LinkSide { rate, delay, queue: plain(table)?, wire: same_rate(&forward) },
     };
     Ok((forward, reverse))
 }
 
 fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError> {
     let table = table.only(&SIDE_KEYS, SIDE_ELSEWHERE)?;
-    let rate = rate(&table, forward.rate)?;
-    Ok(LinkSide { rate, delay: delay(&table, forward.delay)?, queue: queue(&table, rate)? })
+    let same = || Ok((forward.rate, forward.wire.rates.clone()));
+    let (rate, rates) = table.get("rate").map_or_else(same, |field| wire::rate(&field))?;
+    let delay = delay(&table, forward.delay)?;
+    let wire = wire::wire(&table, delay, rates)?;
+    Ok(LinkSide { rate, delay, queue: queue(&table, rate)?, wire })
+}
+
+/// A wire whose rate varies as that of the other direction, and that does nothing else.
+fn same_rate(forward: &LinkSide) -> Wire {
+    Wire { rates: forward.wire.rates.clone(), ..Wire::default() }
 }
 
 /// An access link; what it does not say is as in `base`.
 pub(crate) fn access(base: Option<&Access>, table: Reader<'_>) -> Result<Access, ScenarioError> {
-    let table = table.only(&SIDE_KEYS, SIDE_ELSEWHERE)?;
+    let table = table.only(&ACCESS_KEYS, &[ACCESS_ELSEWHERE, SIDE_ELSEWHERE].concat())?;
     let rate = rate(&table, base.map_or(ACCESS_RATE, |base| base.rate))?;
     let delay = delay(&table, base.map_or(DELAY, |base| base.delay))?;
     let queue = match base {

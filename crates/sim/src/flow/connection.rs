@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     clock: Duration,
     /// The number on the wire of the connection's first segment.
     first: u32,
-    /// Timeouts of the connections before, less those before the measurement, modulo 2^64.
+    /// Timeouts of the connections before.
     timeouts_before: u64,
     started: bool,
     sender_wakes: Alarm,
@@ -104,7 +104,7 @@ impl Connection {
                 }
                 let size = transfers.begin(now);
                 if again {
-                    self.timeouts_before = self.timeouts_before.wrapping_add(self.sender.timeouts());
+                    self.timeouts_before += self.sender.timeouts();
                     self.sender = Sender::new(&transfers.tcp, self.clock);
                     self.receiver = Receiver::new(&transfers.tcp);
                 }
@@ -122,6 +122,11 @@ impl Connection {
         }
     }
 
+    /// The sender of the present connection.
+    pub(crate) const fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
     /// Something of each part of the sender or of the receiver; see [`Lookahead`](crate::ahead::Lookahead).
     pub(crate) fn glance(&self, sends: bool) -> u64 {
         let nanos = |time: Option<Time>| time.map_or(0, Time::as_nanos);
@@ -136,7 +141,6 @@ impl Connection {
 
     /// The measurement begins.
     pub(crate) fn begin_measurement(&mut self) {
-        self.timeouts_before = 0_u64.wrapping_sub(self.sender.timeouts());
         if let Application::Transfers(transfers) = &mut self.application {
             transfers.begin_measurement();
         }
@@ -232,7 +236,7 @@ impl Connection {
     ) {
         let packet = common.data(now, Flags::default().with(Flags::ECT, self.ecn));
         act(&mut self.sender, &mut Wire { now, packet, first: self.first, totals: &mut common.totals, plane });
-        common.totals.timeouts = self.timeouts_before.wrapping_add(self.sender.timeouts());
+        common.totals.timeouts = self.timeouts_before + self.sender.timeouts();
         self.sender_wakes.set(self.sender.deadline(), Target::SenderTimer(common.id), &mut plane.events);
         self.release.set(self.sender.release(), Target::SenderTimer(common.id), &mut plane.events);
     }

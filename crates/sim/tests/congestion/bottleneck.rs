@@ -86,7 +86,7 @@ impl Observer for Seen {
         match event.happening {
             Happening::Arrived => self.arrivals.push((event.at, event.backlog)),
             Happening::Dropped(_) => self.drops.push(event.at),
-            Happening::Departed { .. } | Happening::Marked(_) => {}
+            Happening::Departed { .. } | Happening::Marked(_) | Happening::Lost => {}
         }
     }
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}

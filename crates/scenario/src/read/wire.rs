@@ -1,0 +1,122 @@
+//! Rates that vary, loss and jitter: what a link's wire does.
+
+use std::ops::RangeInclusive;
+
+use fairlane_qdisc::{Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::field::{Elsewhere, Field, Reader};
+use crate::read::{DURATION, RATE};
+use crate::wire::{Loss, RateSteps, Wire};
+
+/// A step may also be an outage.
+const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
+const PROBABILITY: RangeInclusive<f64> = 0.0..=1.0;
+
+/// The keys of a rate that varies.
+pub(crate) const RATE_KEYS: [&str; 2] = ["steps", "every"];
+const RATE_ELSEWHERE: Elsewhere =
+    &[("repeat", "the time after which all begins again is called `every`: every = \"10s\"")];
+const STEPS: &str = "[[\"0s\", \"10mbit\"], [\"5s\", \"2mbit\"]]";
+
+/// The keys of bursty loss, which are tc-netem's.
+pub(crate) const LOSS_KEYS: [&str; 4] = ["p", "r", "1-h", "1-k"];
+const LOSS_ELSEWHERE: Elsewhere = &[
+    ("h", "the probability of a loss in the bad state is called `1-h`: 1-h = 1.0"),
+    ("k", "the probability of a loss in the good state is called `1-k`: 1-k = 0.0"),
+    ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
+];
+
+/// A rate, or the highest one and how it varies.
+pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), ScenarioError> {
+    if !field.is_table() {
+        return Ok((field.unit_in(&RATE)?, None));
+    }
+    let table = field.table()?.only(&RATE_KEYS, RATE_ELSEWHERE)?;
+    let list = table.need("steps", STEPS)?;
+    let mut steps: Vec<(Duration, Rate)> = Vec::new();
+    for item in list.items(&format!("a list of times and rates, {STEPS},"))? {
+        steps.push(step(&item, steps.last().map(|(at, _)| *at))?);
+    }
+    let every = table.get("every").map(|field| every(&field, steps.last().map(|(at, _)| *at))).transpose()?;
+    let sends = if every.is_some() { steps.iter().any(|(_, rate)| sending(*rate)) } else { sending_last(&steps) };
+    if !sends {
+        let error = list.error("the link stops for good: the rate stays zero");
+        return Err(error.with_help("end in a rate above zero, or repeat the steps: every = \"10s\""));
+    }
+    let steps = RateSteps::new(steps, every);
+    Ok((steps.highest(), Some(steps)))
+}
+
+const fn sending(rate: Rate) -> bool {
+    rate.bits_per_second() > 0
+}
+
+fn sending_last(steps: &[(Duration, Rate)]) -> bool {
+    steps.last().is_some_and(|(_, rate)| sending(*rate))
+}
+
+/// `["5s", "2mbit"]`, after a step at `before`.
+fn step(item: &Field<'_>, before: Option<Duration>) -> Result<(Duration, Rate), ScenarioError> {
+    let pair = item.items("a time and a rate, [\"5s\", \"2mbit\"],")?;
+    let [at_field, rate] = &*pair else {
+        return Err(item.error(format!("{} is not a time and a rate: write [\"5s\", \"2mbit\"]", item.written())));
+    };
+    let at: Duration = at_field.unit()?;
+    match before {
+        None if at > Duration::ZERO => Err(at_field.error(format!("the first step is at \"0s\", not at {at}"))),
+        Some(before) if at <= before => {
+            Err(at_field.error(format!("{at} is not after the step before it, which is at {before}")))
+        }
+        _ => Ok((at, rate.unit_in(&STEP)?)),
+    }
+}
+
+fn every(field: &Field<'_>, last: Option<Duration>) -> Result<Duration, ScenarioError> {
+    let every = field.unit_in(&DURATION)?;
+    match last {
+        Some(last) if every <= last => {
+            Err(field.error(format!("{every} is not after the last step, which is at {last}")))
+        }
+        _ => Ok(every),
+    }
+}
+
+/// The wire of a link with `delay` whose rate varies as `rates` says.
+pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>) -> Result<Wire, ScenarioError> {
+    let loss = table.get("loss").map(|field| loss(&field)).transpose()?.flatten();
+    let jitter = table.get("jitter").map_or(Ok(Duration::ZERO), |field| jitter(&field, delay))?;
+    let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, jitter))?;
+    Ok(Wire { loss, jitter, reorder, rates })
+}
+
+/// A probability, or a table of tc-netem's; nothing where nothing can be lost.
+fn loss(field: &Field<'_>) -> Result<Option<Loss>, ScenarioError> {
+    if !field.is_table() {
+        let probability = field.ratio(&PROBABILITY)?;
+        return Ok((probability > 0.0).then_some(Loss::independent(probability)));
+    }
+    let table = field.table()?.only(&LOSS_KEYS, LOSS_ELSEWHERE)?;
+    let ratio = |key: &str, default: f64| table.get(key).map_or(Ok(default), |field| field.ratio(&PROBABILITY));
+    let to_bad = table.need("p", "0.01")?.ratio(&PROBABILITY)?;
+    let to_good = table.need("r", "0.3")?.ratio(&PROBABILITY)?;
+    Ok(Some(Loss { to_bad, to_good, in_bad: ratio("1-h", 1.0)?, in_good: ratio("1-k", 0.0)? }))
+}
+
+fn jitter(field: &Field<'_>, delay: Duration) -> Result<Duration, ScenarioError> {
+    let jitter: Duration = field.unit()?;
+    if jitter > delay {
+        let message =
+            format!("a jitter of {jitter} is more than the delay of {delay}: packets would arrive before they went");
+        return Err(field.error(message).with_help("lower `jitter` or raise `delay`"));
+    }
+    Ok(jitter)
+}
+
+fn reorder(field: &Field<'_>, jitter: Duration) -> Result<bool, ScenarioError> {
+    let reorder = field.switch()?;
+    if reorder && jitter == Duration::ZERO {
+        return Err(field.error("without jitter nothing is reordered").with_help("add for example jitter = \"2ms\""));
+    }
+    Ok(reorder)
+}

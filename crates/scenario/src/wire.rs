@@ -1,0 +1,71 @@
+//! What a link does to packets beyond sending them at a rate and delaying them.
+
+use fairlane_qdisc::{Duration, Rate};
+
+/// What happens between the end of a link's transmission and the other end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wire {
+    /// How it loses packets; `None`: not at all.
+    pub loss: Option<Loss>,
+    /// Each packet's delay is drawn uniformly from the link's delay ± this; at most the delay.
+    pub jitter: Duration,
+    /// Packets may overtake each other; otherwise one that would waits for the one before it.
+    pub reorder: bool,
+    /// How the rate varies; `None`: it is always the link's.
+    pub rates: Option<RateSteps>,
+}
+
+/// Random loss with two states, good and bad (Gilbert 1960, Elliott 1963), as `gemodel` of tc-netem(8). Each packet is lost with
+/// the probability of the present state; then the state may change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// The probability to go from good to bad: tc's `p`.
+    pub to_bad: f64,
+    /// The probability to go from bad to good: tc's `r`.
+    pub to_good: f64,
+    /// The probability of a loss in the bad state: tc's `1-h`.
+    pub in_bad: f64,
+    /// The probability of a loss in the good state: tc's `1-k`.
+    pub in_good: f64,
+}
+
+impl Loss {
+    /// Each packet is lost with `probability`, whatever becomes of the others.
+    #[must_use]
+    pub const fn independent(probability: f64) -> Self {
+        Self { to_bad: 0.0, to_good: 1.0, in_bad: probability, in_good: probability }
+    }
+}
+
+/// A rate that changes at given times: the first at time zero, then in order; at least one rate is above zero, and so is the last
+/// one unless all is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateSteps {
+    steps: Vec<(Duration, Rate)>,
+    every: Option<Duration>,
+}
+
+impl RateSteps {
+    /// The caller has checked what the type promises.
+    pub(crate) const fn new(steps: Vec<(Duration, Rate)>, every: Option<Duration>) -> Self {
+        Self { steps, every }
+    }
+
+    /// From when on which rate holds.
+    #[must_use]
+    pub fn steps(&self) -> &[(Duration, Rate)] {
+        &self.steps
+    }
+
+    /// After how long all begins again; `None`: the last rate stays.
+    #[must_use]
+    pub const fn every(&self) -> Option<Duration> {
+        self.every
+    }
+
+    /// The highest rate.
+    #[must_use]
+    pub fn highest(&self) -> Rate {
+        self.steps.iter().map(|(_, rate)| *rate).max().unwrap_or(Rate::from_bits_per_second(1))
+    }
+}

@@ -1,0 +1,71 @@
+//! Loss, jitter and rates that vary: what the file says is what the engine is told.
+
+use fairlane_scenario::{Document, Duration, LinkSide, Loss, Rate, Scenario, Wire};
+
+fn scenario(link: &str, settings: &[(&str, &str)]) -> Scenario {
+    let text = format!("duration = \"10s\"\n[bottleneck]\n{link}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
+    let mut document = Document::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    for (key, value) in settings {
+        document.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+    }
+    document.scenario().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn sides(link: &str) -> (LinkSide, LinkSide) {
+    let link = scenario(link, &[]).links.remove(0);
+    (link.forward, link.reverse)
+}
+
+const fn mbit(rate: u64) -> Rate {
+    Rate::from_bits_per_second(rate * 1_000_000)
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+#[test]
+fn loss_is_of_its_direction_and_in_tcs_words() {
+    let (forward, reverse) = sides("rate = \"1mbit\"\nloss = 0.01\nreverse = { loss = { p = 0.1, r = 0.2 } }");
+    assert_eq!(forward.wire.loss, Some(Loss { to_bad: 0.0, to_good: 1.0, in_bad: 0.01, in_good: 0.01 }));
+    assert_eq!(reverse.wire.loss, Some(Loss { to_bad: 0.1, to_good: 0.2, in_bad: 1.0, in_good: 0.0 }));
+    let (forward, reverse) = sides("rate = \"1mbit\"\nloss = { p = 0.1, r = 0.2, 1-h = 0.5, 1-k = 0.25 }");
+    assert_eq!(forward.wire.loss, Some(Loss { to_bad: 0.1, to_good: 0.2, in_bad: 0.5, in_good: 0.25 }));
+    assert_eq!(reverse.wire, Wire::default());
+    assert_eq!(sides("rate = \"1mbit\"\nloss = 0").0.wire, Wire::default());
+}
+
+#[test]
+fn jitter_needs_a_delay_and_reordering_a_jitter() {
+    let (forward, reverse) =
+        sides("rate = \"1mbit\"\ndelay = \"5ms\"\njitter = \"5ms\"\nreorder = true\nreverse = { jitter = \"1ms\" }");
+    assert_eq!((forward.wire.jitter, forward.wire.reorder), (ms(5), true));
+    assert_eq!((reverse.delay, reverse.wire.jitter, reverse.wire.reorder), (ms(5), ms(1), false));
+}
+
+/// The reverse direction has the same rate, so it varies alike unless it says its own.
+#[test]
+fn a_rate_that_varies_is_read_in_order() {
+    let steps = "rate = { steps = [[\"0s\", \"1mbit\"], [\"2s\", \"8mbit\"], [\"3s\", \"0bit\"]], every = \"4s\" }";
+    let (forward, reverse) = sides(steps);
+    let rates = forward.wire.rates.as_ref().expect("it varies");
+    assert_eq!(rates.steps(), [(ms(0), mbit(1)), (ms(2000), mbit(8)), (ms(3000), mbit(0))]);
+    assert_eq!((rates.every(), rates.highest(), forward.rate), (Some(ms(4000)), mbit(8), mbit(8)));
+    assert_eq!((reverse.rate, &reverse.wire), (forward.rate, &forward.wire));
+    let (_, reverse) = sides(&format!("{steps}\nreverse = {{ rate = \"2mbit\" }}"));
+    assert_eq!((reverse.rate, reverse.wire), (mbit(2), Wire::default()));
+}
+
+#[test]
+fn the_command_line_changes_each_of_them() {
+    let link = "rate = \"1mbit\"\nloss = { p = 0.1, r = 0.2 }";
+    let settings =
+        [("bottleneck.loss.1-h", "0.5"), ("bottleneck.jitter", "500us"), ("bottleneck.reverse.loss", "0.25")];
+    let link = scenario(link, &settings).links.remove(0);
+    assert_eq!(link.forward.wire.loss.map(|loss| loss.in_bad), Some(0.5));
+    assert_eq!(link.forward.wire.jitter, Duration::from_nanos(500_000));
+    assert_eq!(link.reverse.wire.loss, Some(Loss::independent(0.25)));
+    let steps = "rate = { steps = [[\"0s\", \"1mbit\"], [\"2s\", \"8mbit\"]] }";
+    let link = scenario(steps, &[("bottleneck.rate.every", "9s")]).links.remove(0);
+    assert_eq!(link.forward.wire.rates.and_then(|rates| rates.every()), Some(ms(9000)));
+}
