@@ -7,6 +7,7 @@ mod network;
 mod queue;
 mod source;
 mod tcp;
+mod tfrc;
 
 use std::ops::RangeInclusive;
 
@@ -87,8 +88,8 @@ mod tests {
     #[test]
     fn the_reference_names_every_key() {
         let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS];
-        let (udp, application) = (source::keys(), application::keys());
-        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application];
+        let (udp, application, tfrc) = (source::keys(), application::keys(), tfrc::keys());
+        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application, &tfrc];
         for key in tables.into_iter().chain(flows).flatten() {
             let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
             assert!(named, "docs/scenario.md has no row for `{key}`");

@@ -267,6 +267,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
                     kind: match group.traffic {
                         Traffic::Tcp(_) => "tcp",
                         Traffic::Udp(_) => "udp",
+                        Traffic::Tfrc(_) => "tfrc",
                     },
                     exit,
                     sent: now.sent - before.sent,
@@ -302,7 +303,7 @@ fn events_per_second(scenario: &Scenario) -> f64 {
         Traffic::Udp(udp) => {
             2.0 * f64::from(group.count) * udp.rate.bits_per_second() as f64 / packet_bits(group.packet.get())
         }
-        Traffic::Tcp(_) => 0.0,
+        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
     });
     links.chain(sources).sum()
 }

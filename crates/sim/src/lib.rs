@@ -42,6 +42,7 @@ mod pipe;
 mod plane;
 mod source;
 pub mod tcp;
+pub mod tfrc;
 
 pub use batch::{Control, run_all};
 pub use engine::{Error, run, run_with};
