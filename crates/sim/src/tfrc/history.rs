@@ -93,7 +93,7 @@ impl LossHistory {
     }
 
     /// By how much the old intervals weigh less because the open one, of `open` packets, is more than twice their mean
-    /// (RFC 5348, 5.5). The limit is that of RFC 3448 and ns-2.
+    /// (RFC 5348, 5.5). The limit is ns-2's.
     fn discount(&self, open: f64) -> f64 {
         let weigh = |(sum, weights): (f64, f64), ((interval, discount), weight): (&(f64, f64), f64)| {
             (sum + interval * weight * discount, weights + weight * discount)
