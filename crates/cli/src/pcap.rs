@@ -55,7 +55,7 @@ impl Flow {
         let bytes = u32::try_from(group.packet.get()).unwrap_or(LONGEST);
         let (tcp, window, headers) = match &group.traffic {
             Traffic::Tcp(tcp) => (true, tcp.window, Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN),
-            Traffic::Udp(_) => (false, 0, Ipv4Header::MIN_LEN + UdpHeader::LEN),
+            Traffic::Udp(_) | Traffic::Tfrc(_) => (false, 0, Ipv4Header::MIN_LEN + UdpHeader::LEN),
         };
         let links = |hops: &[Hop]| hops.iter().map(|hop| 2 * hop.link as u32 + u32::from(hop.reverse)).collect();
         let payload = bytes.saturating_sub(headers as u32);
@@ -129,8 +129,9 @@ fn headers(flow: &Flow, event: &PacketEvent, hops: usize) -> Vec<u8> {
         bytes.extend_from_slice(&tcp(flow, event, ports).to_bytes());
     } else {
         let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
+        let (source_port, destination_port) = if event.kind == PacketKind::Ack { (ports.1, ports.0) } else { ports };
         // Checksum 0 says that there is none (RFC 768).
-        let header = UdpHeader { source_port: ports.0, destination_port: ports.1, length, checksum: 0 };
+        let header = UdpHeader { source_port, destination_port, length, checksum: 0 };
         bytes.extend_from_slice(&header.to_bytes());
     }
     bytes

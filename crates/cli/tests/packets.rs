@@ -160,3 +160,41 @@ to = "a"
     assert_eq!(ttl.keys().collect::<Vec<_>>(), [&62, &63]);
     assert!(acks > 0 && ce > 0 && ect > 0, "{acks} {ce} {ect}");
 }
+
+/// TFRC goes as UDP, data one way and reports of 40 bytes the other, from the port that the data went to.
+#[test]
+fn a_capture_has_both_directions_of_tfrc() {
+    let place = Place::new();
+    let file = place.write(
+        "tfrc.toml",
+        r#"
+duration = "3s"
+[bottleneck]
+rate = "1mbit"
+[[flows]]
+name = "there"
+kind = "tfrc"
+[[flows]]
+name = "back"
+kind = "udp"
+rate = "100kbit"
+from = "right"
+to = "left"
+"#,
+    );
+    let capture = place.name("run.pcap");
+    json(&["run", &file, "--pcap", &capture, "--json"]);
+    let mut reader = PcapReader::new(File::open(&capture).unwrap()).unwrap();
+    let mut seen = BTreeMap::<(u16, u16, u16), u64>::new();
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        let lax = etherparse::LaxPacketHeaders::from_ip(&packet.data).unwrap();
+        let Some(NetHeaders::Ipv4(ip, _)) = lax.net else { panic!("not IPv4") };
+        let Some(TransportHeader::Udp(udp)) = lax.transport else { panic!("not UDP") };
+        *seen.entry((ip.total_len, udp.source_port, udp.destination_port)).or_default() += 1;
+    }
+    let (data, back): (Vec<_>, Vec<_>) = seen.iter().partition(|((bytes, _, _), _)| *bytes == 1000);
+    assert!(data.iter().all(|((_, _, to), count)| *to == 9 && **count > 30), "{seen:?}");
+    let [((40, 9, to), reports)] = back[..] else { panic!("{seen:?}") };
+    assert!(data.iter().any(|((_, from, _), _)| from == to) && *reports > 20, "{seen:?}");
+}

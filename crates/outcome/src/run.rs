@@ -78,7 +78,7 @@ pub struct FlowRun {
     pub name: String,
     /// Its group's name, such as `ftp`.
     pub group: String,
-    /// `tcp` or `udp`.
+    /// `tcp`, `udp` or `tfrc`.
     pub kind: &'static str,
     /// The last queue on its data's path: an index into [`Run::queues`]; `None` where it passes none of them. The
     /// queues alone do not tell, since they are in the scenario's order and carry acknowledgements too.

@@ -149,7 +149,7 @@ record! {
         pub name: String => Plain,
         /// Its group's name, such as `ftp`.
         pub group: String => Plain,
-        /// `tcp` or `udp`.
+        /// `tcp`, `udp` or `tfrc`.
         pub kind: String => Plain,
         /// Data packets sent, retransmissions included.
         pub sent: Estimate => Count,

@@ -33,7 +33,7 @@ pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size, Value};
-pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Traffic};
+pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Tfrc, Traffic};
 pub use source::{OnOff, Periods, Source, Ssmp, Udp};
 pub use vary::{Point, Vary};
 pub use wire::{Loss, RateSteps, Wire};

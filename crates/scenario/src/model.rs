@@ -3,7 +3,7 @@
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
 use crate::application::Application;
-use crate::source::Udp;
+use crate::source::{OnOff, Udp};
 use crate::wire::Wire;
 
 /// A network, the traffic that it carries, and how long to watch.
@@ -107,6 +107,19 @@ pub enum Traffic {
     Tcp(Tcp),
     /// UDP, which nothing slows down.
     Udp(Udp),
+    /// TCP-Friendly Rate Control.
+    Tfrc(Tfrc),
+}
+
+/// TCP-Friendly Rate Control (RFC 5348).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tfrc {
+    /// On and off periods of its data; `None`: data without end.
+    pub on_off: Option<OnOff>,
+    /// Packets are spaced by the round trip of the moment, which damps oscillations (section 4.5).
+    pub damping: bool,
+    /// Its packets say that they are ECN-capable, and a mark counts as a loss.
+    pub ecn: bool,
 }
 
 /// A TCP sender and its receiver.

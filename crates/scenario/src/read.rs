@@ -7,6 +7,7 @@ mod network;
 mod queue;
 mod source;
 mod tcp;
+mod tfrc;
 mod wire;
 
 use std::ops::RangeInclusive;
@@ -89,8 +90,8 @@ mod tests {
     fn the_reference_names_every_key() {
         let wire = [&wire::RATE_KEYS[..], &wire::LOSS_KEYS];
         let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
-        let (udp, application) = (source::keys(), application::keys());
-        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application];
+        let (udp, application, tfrc) = (source::keys(), application::keys(), tfrc::keys());
+        let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application, &tfrc];
         for key in tables.chain(flows).flatten() {
             let named = REFERENCE.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{key}`")));
             assert!(named, "docs/scenario.md has no row for `{key}`");

@@ -144,8 +144,7 @@ const DUMBBELL_CASES: &[Case] = &[
     ("min = \"100p\"", "probability = ‸1.5", &["bottleneck.queue.probability: ", "1.5"]),
     // Choices.
     ("\"choke\"", "‸\"chok\"", &["bottleneck.queue.kind: ", "\"chok\"", "did you mean \"choke\"?"]),
-    ("kind = \"udp\"", "kind = ‸\"tfrc\"", &["flows.cbr.kind: ", "not implemented in this version"]),
-    ("kind = \"udp\"", "kind = ‸\"dcp\"", &["flows.cbr.kind: ", "\"dcp\"", "tcp, udp"]),
+    ("kind = \"udp\"", "kind = ‸\"dcp\"", &["flows.cbr.kind: ", "\"dcp\"", "tcp, udp, tfrc"]),
     ("cc = \"reno\"", "cc = ‸\"qubic\"", &["flows.ftp.cc: ", "no congestion control", "did you mean \"cubic\"?"]),
     ("cc = \"reno\"", "cc = ‸\"new-reno\"", &["flows.ftp.cc: ", "did you mean \"newreno\"?"]),
     ("preset = \"ns2-1999\"", "preset = ‸\"ns2\"", &["tcp.preset: ", "ns2-1999, modern"]),

@@ -6,13 +6,15 @@ use std::path::Path;
 use fairlane_scenario::{Document, ScenarioError, Vary};
 use proptest::prelude::*;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
     include_str!("../../../scenarios/choke-fig3.toml"),
     include_str!("../../../scenarios/choke-table1.toml"),
     include_str!("../../../scenarios/parking-lot.toml"),
     include_str!("../../../scenarios/modern.toml"),
     include_str!("../../../scenarios/two-way.toml"),
     include_str!("../../../scenarios/varying-rate.toml"),
+    include_str!("../../../scenarios/sources.toml"),
+    include_str!("../../../scenarios/web.toml"),
 ];
 
 /// What slips are made of.

@@ -14,7 +14,7 @@ fn scenario(text: &str) -> Scenario {
 fn tcp_of(group: &FlowGroup) -> &Tcp {
     match &group.traffic {
         Traffic::Tcp(tcp) => tcp,
-        Traffic::Udp(_) => panic!("{} is UDP", group.name),
+        other => panic!("{} is {other:?}", group.name),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sources of UDP: what they mean in a file, and what a slip is told.
 
 use fairlane_scenario::{
-    Document, Duration, OnOff, Periods, Rate, Scenario, ScenarioError, Source, Ssmp, Traffic, Udp,
+    Document, Duration, OnOff, Periods, Rate, Scenario, ScenarioError, Source, Ssmp, Tfrc, Traffic, Udp,
 };
 
 fn check(keys: &str) -> Result<Scenario, ScenarioError> {
@@ -92,6 +92,7 @@ fn a_slip_is_explained() {
             "1.000125 packets a slot, and 1 is the most",
         ),
         ("source = \"geometric\"\nslot = \"1ns\"\nrate = \"1mbit\"", 9, "0.000001 is the least"),
+        ("source = \"geometric\"\nslot = \"10ns\"\nprobability = 0.5", 9, "would be 400gbit, and 100gbit is the most"),
         ("source = \"geometric\"\nslot = \"1ms\"\nprobability = 0", 9, "from 0.000001 to 1"),
         ("source = \"geometric\"\nslot = \"1ms\"\nhurst = 0.8", 9, "`hurst` is for source = \"ssmp\""),
         ("source = \"ssmp\"\nslot = \"1ms\"\nprobability = 0.5", 9, "0.5 packets a slot, and 0.48"),
@@ -99,9 +100,32 @@ fn a_slip_is_explained() {
         ("source = \"ssmp\"\nslot = \"1ms\"\nstates = 1\nprobability = 0.1", 9, "from 2 to 32"),
     ];
     for (keys, line, said) in cases {
-        let Err(error) = check(keys) else { panic!("not refused: {keys}") };
-        let shown = error.to_string();
-        assert!(shown.contains(said), "{said:?} is not in: {shown}");
-        assert_eq!(error.line_column().map(|(line, _)| line), Some(line), "{shown}");
+        refuse(check(keys), line, said);
     }
+}
+
+fn refuse(result: Result<Scenario, ScenarioError>, line: usize, said: &str) {
+    let Err(error) = result else { panic!("not refused: {said}") };
+    let shown = error.to_string();
+    assert!(shown.contains(said), "{said:?} is not in: {shown}");
+    assert_eq!(error.line_column().map(|(line, _)| line), Some(line), "{shown}");
+}
+
+#[test]
+fn tfrc_is_read() {
+    let check = |keys: &str| {
+        let text = format!(
+            "duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"t\"\nkind = \"tfrc\"\n{keys}\n"
+        );
+        Document::parse("test.toml", &text)?.scenario()
+    };
+    let traffic = |keys: &str| check(keys).unwrap_or_else(|error| panic!("{error}")).flows.remove(0).traffic;
+    assert_eq!(traffic(""), Traffic::Tfrc(Tfrc { on_off: None, damping: false, ecn: false }));
+    let all = "source = \"pareto\"\non = \"1s\"\noff = \"2s\"\nshape = 1.2\ndamping = true\necn = true";
+    let on_off = OnOff { on: ms(1000), off: ms(2000), periods: Periods::Pareto { shape: 1.2 } };
+    assert_eq!(traffic(all), Traffic::Tfrc(Tfrc { on_off: Some(on_off), damping: true, ecn: true }));
+    refuse(check("rate = \"1mbit\""), 7, "TFRC finds its rate by itself");
+    refuse(check("source = \"transfers\""), 7, "there is no source of TFRC \"transfers\"");
+    refuse(check("on = \"1s\""), 7, "for source = \"exponential\" and \"pareto\"");
+    refuse(check("source = \"exponential\"\non = \"1s\""), 4, "`off` is missing");
 }

@@ -334,6 +334,7 @@ fn flow_runs(
                 kind: match group.traffic {
                     Traffic::Tcp(_) => "tcp",
                     Traffic::Udp(_) => "udp",
+                    Traffic::Tfrc(_) => "tfrc",
                 },
                 exit: *exit,
                 sent: ends.sent - ends_before.sent,
@@ -361,7 +362,7 @@ fn events_per_second(scenario: &Scenario) -> f64 {
         Traffic::Udp(udp) => {
             2.0 * f64::from(group.count) * udp.rate.bits_per_second() as f64 / packet_bits(group.packet.get())
         }
-        Traffic::Tcp(_) => 0.0,
+        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
     });
     links.chain(sources).sum()
 }

@@ -2,6 +2,7 @@
 
 mod connection;
 mod datagrams;
+mod tfrc;
 mod transfers;
 
 use fairlane_qdisc::{Duration, Qdisc, Seed, Time};
@@ -17,6 +18,7 @@ use crate::{FlowSample, Observer};
 
 use connection::Connection;
 use datagrams::Datagrams;
+use tfrc::RateControlled;
 
 /// What is counted of a flow from end to end, since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,6 +53,7 @@ pub(crate) struct Common {
 enum Ends {
     Tcp(Connection),
     Udp(Datagrams),
+    Tfrc(Box<RateControlled>),
 }
 
 impl Common {
@@ -80,6 +83,7 @@ impl Flow {
         let ends = match &group.traffic {
             Traffic::Tcp(tcp) => Ends::Tcp(Connection::new(tcp, bytes, seed)),
             Traffic::Udp(udp) => Ends::Udp(Datagrams::new(udp, bytes, seed)),
+            Traffic::Tfrc(tfrc) => Ends::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
         };
         let stop = group.stop.map(|stop| Time::ZERO + stop);
         Self { common: Common { id, totals: Totals::default(), routes, bytes, stop }, ends }
@@ -91,7 +95,7 @@ impl Flow {
         let spread = Duration::from_nanos(group.start_to.as_nanos().saturating_sub(group.start_from.as_nanos()));
         let start = Time::ZERO + group.start_from + part(spread, random.unit());
         match &mut self.ends {
-            Ends::Tcp(_) => start,
+            Ends::Tcp(_) | Ends::Tfrc(_) => start,
             Ends::Udp(datagrams) => start + datagrams.first(&mut random),
         }
     }
@@ -111,7 +115,7 @@ impl Flow {
     pub(crate) fn completions(&self) -> Option<&[u64]> {
         match &self.ends {
             Ends::Tcp(connection) => connection.completions(),
-            Ends::Udp(_) => None,
+            Ends::Udp(_) | Ends::Tfrc(_) => None,
         }
     }
 
@@ -119,7 +123,7 @@ impl Flow {
     pub(crate) fn glance(&self, sends: bool) -> u64 {
         let ends = match &self.ends {
             Ends::Tcp(connection) => connection.glance(sends),
-            Ends::Udp(_) => 0,
+            Ends::Udp(_) | Ends::Tfrc(_) => 0,
         };
         self.common.totals.sent ^ ends
     }
@@ -133,7 +137,7 @@ impl Flow {
     pub(crate) fn sample(&self, dropped: u64, lost: u64) -> FlowSample {
         let sender = match &self.ends {
             Ends::Tcp(connection) => Some(connection.sender()),
-            Ends::Udp(_) => None,
+            Ends::Udp(_) | Ends::Tfrc(_) => None,
         };
         let Common { id, totals, bytes, .. } = &self.common;
         FlowSample {
@@ -156,20 +160,25 @@ impl Flow {
         match &mut self.ends {
             Ends::Tcp(connection) => connection.on_source(now, &mut self.common, plane),
             Ends::Udp(datagrams) => datagrams.on_source(now, &mut self.common, plane),
+            Ends::Tfrc(tfrc) => tfrc.on_source(now, &mut self.common, plane),
         }
     }
 
     /// The sender's timer may be due.
     pub(crate) fn on_sender_timer<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
-        if let Ends::Tcp(connection) = &mut self.ends {
-            connection.on_sender_timer(now, &mut self.common, plane);
+        match &mut self.ends {
+            Ends::Tcp(connection) => connection.on_sender_timer(now, &mut self.common, plane),
+            Ends::Tfrc(tfrc) => tfrc.on_sender_timer(now, &mut self.common, plane),
+            Ends::Udp(_) => {}
         }
     }
 
     /// The receiver's timer may be due.
     pub(crate) fn on_receiver_timer<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, plane: &mut Plane<'_, O, D>) {
-        if let Ends::Tcp(connection) = &mut self.ends {
-            connection.on_receiver_timer(now, &self.common, plane);
+        match &mut self.ends {
+            Ends::Tcp(connection) => connection.on_receiver_timer(now, &self.common, plane),
+            Ends::Tfrc(tfrc) => tfrc.on_receiver_timer(now, &self.common, plane),
+            Ends::Udp(_) => {}
         }
     }
 
@@ -181,8 +190,10 @@ impl Flow {
         plane: &mut Plane<'_, O, D>,
     ) {
         if packet.flags.has(Flags::ACK) {
-            if let Ends::Tcp(connection) = &mut self.ends {
-                connection.on_ack(now, &packet, &mut self.common, plane);
+            match &mut self.ends {
+                Ends::Tcp(connection) => connection.on_ack(now, &packet, &mut self.common, plane),
+                Ends::Tfrc(tfrc) => tfrc.on_report(now, &packet, &self.common, plane),
+                Ends::Udp(_) => {}
             }
             return;
         }
@@ -192,6 +203,7 @@ impl Flow {
         }
         match &mut self.ends {
             Ends::Tcp(connection) => connection.on_segment(now, &packet, &mut self.common, plane),
+            Ends::Tfrc(tfrc) => tfrc.on_data(now, &packet, &mut self.common, plane),
             Ends::Udp(_) => self.common.totals.unique_bytes += u64::from(packet.bytes),
         }
     }

@@ -45,6 +45,7 @@ mod replay;
 mod sampling;
 mod source;
 pub mod tcp;
+pub mod tfrc;
 mod wire;
 
 pub use batch::{Control, run_all};

@@ -35,7 +35,7 @@ pub struct PacketEvent {
     pub flow: u32,
     /// What the packet carries.
     pub kind: PacketKind,
-    /// The packet's number in its flow; in an acknowledgement, the next one expected.
+    /// The packet's number in its flow; in an acknowledgement, the next one expected; in a report of TFRC, the report's own.
     pub seq: u32,
     /// Size on the wire in bytes.
     pub bytes: u32,

@@ -5,9 +5,9 @@ use fairlane_qdisc::{FlowKey, Time};
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
-    /// Data of a TCP or UDP flow.
+    /// Data.
     Data,
-    /// A TCP acknowledgement.
+    /// An acknowledgement of TCP, or a report of a TFRC receiver.
     Ack,
 }
 
@@ -21,7 +21,7 @@ pub struct Packet {
     pub(crate) at: Time,
     /// The flow that it belongs to.
     pub(crate) flow: u32,
-    /// Its number in the flow; in an acknowledgement, the next one expected.
+    /// Its number in the flow; in an acknowledgement, the next one expected; in a report, the report's own.
     pub(crate) seq: u32,
     /// Size on the wire.
     pub(crate) bytes: u32,

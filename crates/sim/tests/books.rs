@@ -95,6 +95,11 @@ proptest! {
             start = "0s..1s"
             {application}
             [[flows]]
+            name = "rate-controlled"
+            kind = "tfrc"
+            count = 2
+            ecn = {ecn}
+            [[flows]]
             name = "cbr"
             kind = "udp"
             rate = "{udp}kbit"

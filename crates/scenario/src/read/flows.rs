@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, application, source, tcp};
+use crate::read::{FLOWS, PACKET, application, source, tcp, tfrc};
 use crate::{route, suggest};
 
 pub(crate) const COMMON_KEYS: [&str; 10] =
@@ -22,14 +22,15 @@ const TCP_ELSEWHERE: Elsewhere = &[
     ("delayed_ack", "it belongs to the group's TCP: tcp = { delayed_ack = \"40ms\" }"),
     ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
 ];
+
 #[derive(Clone, Copy)]
 enum Kind {
     Tcp,
     Udp,
+    Tfrc,
 }
 
-const KINDS: [(&str, Kind); 2] = [("tcp", Kind::Tcp), ("udp", Kind::Udp)];
-const PLANNED_KINDS: [&str; 1] = ["tfrc"];
+const KINDS: [(&str, Kind); 3] = [("tcp", Kind::Tcp), ("udp", Kind::Udp), ("tfrc", Kind::Tfrc)];
 
 /// The size of packet of the CHOKe papers.
 const DEFAULT_PACKET: Bytes = Bytes::new(1000);
@@ -80,7 +81,7 @@ fn too_many(table: &Reader<'_>, total: u64, most: u32) -> ScenarioError {
 }
 
 fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGroup, ScenarioError> {
-    let kind = table.need("kind", "\"tcp\"")?.choice("kind of flow", &KINDS, &PLANNED_KINDS)?;
+    let kind = table.need("kind", "\"tcp\"")?.choice("kind of flow", &KINDS, &[])?;
     let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
     let traffic = match kind {
         Kind::Tcp => {
@@ -90,6 +91,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
             Traffic::Tcp(Tcp { application: application.read(&table)?, ..tcp::of_group(around.tcp, &table)? })
         }
         Kind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
+        Kind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),
     };
     let count = table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?;
     let (start_from, start_to, stop) = times(table, around.duration)?;

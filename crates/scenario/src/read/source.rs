@@ -193,8 +193,12 @@ impl Slotted {
             (None, Some(field)) => {
                 let probability = field.ratio(&PROBABILITIES)?;
                 within(&field, probability, most)?;
-                let rate = (probability * bits / slot.as_secs()).max(1.0) as u64;
-                Ok(Self { rate: Rate::from_bits_per_second(rate), slot, probability })
+                let rate = Rate::from_bits_per_second((probability * bits / slot.as_secs()).max(1.0) as u64);
+                if !RATE.contains(&rate) {
+                    let message = format!("{} would be {rate}, and {} is the most", field.written(), RATE.end());
+                    return Err(field.error(message).with_help("lower it, lengthen `slot` or make `packet` smaller"));
+                }
+                Ok(Self { rate, slot, probability })
             }
             (None, None) => {
                 let error = group.error("it is not said how much it sends: `rate` or `probability` is missing");

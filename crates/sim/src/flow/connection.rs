@@ -99,15 +99,14 @@ impl Connection {
         match &mut self.application {
             Application::Ftp => self.with_sender(now, common, plane, |sender, wire| sender.start(now, wire)),
             Application::Transfers(transfers) => {
-                if again && !reconnect(&mut self.first, transfers.size()) {
-                    return;
-                }
-                let size = transfers.begin(now);
                 if again {
+                    let Some(first) = after(self.first, transfers.size()) else { return };
+                    self.first = first;
                     self.timeouts_before += self.sender.timeouts();
                     self.sender = Sender::new(&transfers.tcp, self.clock);
                     self.receiver = Receiver::new(&transfers.tcp);
                 }
+                let size = transfers.begin(now);
                 self.with_sender(now, common, plane, |sender, wire| sender.supply(now, size, wire));
             }
             Application::OnOff(turns) => {
@@ -265,16 +264,12 @@ impl Connection {
     }
 }
 
-/// Numbers the next connection after one of `size` segments that began at `first`; false when the numbers have run out.
-fn reconnect(first: &mut u32, size: u32) -> bool {
+/// The number of the first segment of the connection that follows one of `size` segments from `first` on; `None` when numbers
+/// run out.
+fn after(first: u32, size: u32) -> Option<u32> {
     // Room for the longest transfer is left, too.
     const LAST: u32 = u32::MAX / 2;
-    let next = first.saturating_add(size).saturating_add(1);
-    if next > LAST {
-        return false;
-    }
-    *first = next;
-    true
+    first.checked_add(size)?.checked_add(1).filter(|next| *next <= LAST)
 }
 
 /// The way into the network for a sender's segments.

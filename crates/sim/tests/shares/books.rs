@@ -103,7 +103,7 @@ impl Backlog {
                 self.sent = Some(entry.flow);
             }
             Happening::Dropped(_) => self.queued[entry.flow] -= 1,
-            Happening::Marked(_) => {}
+            Happening::Marked(_) | Happening::Lost => {}
         }
     }
 }

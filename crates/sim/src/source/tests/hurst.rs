@@ -114,14 +114,14 @@ fn the_hurst_parameter_is_the_one_that_was_asked_for() {
     }
 }
 
-/// SPEC 18.8: by the variance of sums over 2^3 to 2^11 slots, 11 states of a = 5 measure 0.778 where 0.8 was asked for, and
-/// so do they in theory. Too few states measure less.
+/// SPEC 18.8: by the variance of sums over 2^3 to 2^11 slots, 11 states of a = 5 measure 0.778 where 0.8 was asked for, and 8
+/// of a = 10 measure 0.807. In theory it is 0.779 and 0.785; one trajectory is some 0.02 off. Too few states measure less.
 #[test]
 fn sums_vary_as_the_specification_measured() {
-    let by_variance = |states: u32, seed: u64| {
-        let chain = Ssmp { states, a: 5.0, hurst: 0.8 };
+    let by_variance = |states: u32, a: f64| {
+        let chain = Ssmp { states, a, hurst: 0.8 };
         let law = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
-        let mut level = counts(&mut source(law, seed), SLOT, 1 << 22);
+        let mut level = counts(&mut source(law, 3), SLOT, 1 << 22);
         let mut points = Vec::new();
         for j in 0..=11_u32 {
             let expected = chain.activity() * f64::from(1 << j);
@@ -134,7 +134,8 @@ fn sums_vary_as_the_specification_measured() {
         // The variance goes as 2^(j·2H) where an energy goes as 2^(j(2H − 1)).
         hurst(&points) - 0.5
     };
-    let (long, short) = (by_variance(11, 3), by_variance(4, 3));
-    assert!((long - 0.778).abs() < 0.02, "{long}");
-    assert!(short < 0.7, "{short}");
+    for (states, a, measured) in [(11, 5.0, 0.778), (8, 10.0, 0.807)] {
+        assert!((by_variance(states, a) - measured).abs() < 0.03, "{states}, {a}: {}", by_variance(states, a));
+    }
+    assert!(by_variance(4, 5.0) < 0.7, "{}", by_variance(4, 5.0));
 }

@@ -1,0 +1,59 @@
+//! The keys of a group of TFRC flows.
+
+use crate::error::ScenarioError;
+use crate::field::{Elsewhere, Reader};
+use crate::model::Tfrc;
+use crate::read::{flows, source};
+use crate::source::Periods;
+
+const COMMON_KEYS: [&str; 3] = ["source", "damping", "ecn"];
+const ELSEWHERE: Elsewhere = &[
+    ("rate", "TFRC finds its rate by itself: `rate` is for kind = \"udp\""),
+    ("cc", "TFRC is a congestion control of its own: `cc` is for kind = \"tcp\""),
+    ("window", "TFRC has no window: `window` is for kind = \"tcp\""),
+    ("tcp", "the table `tcp` is for kind = \"tcp\""),
+    ("size", "TFRC sends without end: `size` is for kind = \"tcp\" with source = \"transfers\""),
+    ("shape", "`shape` is for source = \"pareto\""),
+    ("on", "on and off periods are for source = \"exponential\" and \"pareto\""),
+    ("off", "on and off periods are for source = \"exponential\" and \"pareto\""),
+    ("delay", "it belongs to the group's hosts: access = { delay = \"10ms\" }"),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Ftp,
+    Exponential,
+    Pareto,
+}
+
+const KINDS: [(&str, Kind); 3] = [("ftp", Kind::Ftp), ("exponential", Kind::Exponential), ("pareto", Kind::Pareto)];
+
+impl Kind {
+    /// The keys that it has beside the common ones.
+    const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Ftp => &[],
+            Self::Exponential => &["on", "off"],
+            Self::Pareto => &["on", "off", "shape"],
+        }
+    }
+}
+
+/// The keys of all sources.
+#[cfg(test)]
+pub(crate) fn keys() -> Vec<&'static str> {
+    KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).chain(COMMON_KEYS).collect()
+}
+
+/// The TFRC that `group` asks for.
+pub(crate) fn tfrc(group: Reader<'_>) -> Result<Tfrc, ScenarioError> {
+    let kind = group.get("source").map_or(Ok(Kind::Ftp), |field| field.choice("source of TFRC", &KINDS, &[]))?;
+    let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
+    let on_off = match kind {
+        Kind::Ftp => None,
+        Kind::Exponential => Some(source::on_off(&group, Periods::Exponential)?),
+        Kind::Pareto => Some(source::pareto(&group)?),
+    };
+    let switch = |key: &str| group.get(key).map_or(Ok(false), |field| field.switch());
+    Ok(Tfrc { on_off, damping: switch("damping")?, ecn: switch("ecn")? })
+}
