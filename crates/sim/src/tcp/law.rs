@@ -112,7 +112,7 @@ impl Control {
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Option<Box<Self>> {
         let law = match tcp.congestion {
             Congestion::Tahoe | Congestion::Reno | Congestion::NewReno | Congestion::Sack => Law::Reno,
-            Congestion::Vegas => Law::Vegas(Vegas::new(tcp.initial_window)),
+            Congestion::Vegas => Law::Vegas(Vegas::new(tcp.initial_window, tcp.delayed_ack.is_some())),
             Congestion::Cubic => Law::Cubic(Cubic::default()),
             Congestion::Dctcp => Law::Dctcp(Dctcp::new()),
             Congestion::Bbr => Law::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),

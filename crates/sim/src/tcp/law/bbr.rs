@@ -12,7 +12,8 @@
 //!
 //! Deviations: each segment is sent by itself, so the send quantum of the draft's 4.2.2 is one segment; the draft's
 //! `rs.losses` is not counted: while a loss is being repaired a phase of 1.25 lasts one round trip, and the window in the
-//! first round of a repair is what is in flight and what has just been delivered. The phase in which ProbeBW begins comes
+//! first round of a repair is what is in flight and what has just been delivered; a phase of 1.25 ends, too, where the
+//! receiver's window allows no more. The phase in which ProbeBW begins comes
 //! from the sender's own clock instead of a random number. ECN is ignored, as in the draft.
 
 use std::collections::VecDeque;
@@ -171,7 +172,7 @@ impl Bbr {
         {
             self.repair = Repair::Goes;
         }
-        self.check_cycle_phase(news.now, &sample, standing);
+        self.check_cycle_phase(news.now, size.cwnd, &sample, standing);
         if round_start && !sample.limited {
             self.check_full_pipe();
         }
@@ -252,13 +253,13 @@ impl Bbr {
         self.state = State::ProbeBw(phase, now);
     }
 
-    fn check_cycle_phase(&mut self, now: Time, sample: &Sample, standing: Standing) {
+    fn check_cycle_phase(&mut self, now: Time, cwnd: f64, sample: &Sample, standing: Standing) {
         let State::ProbeBw(phase, since) = self.state else { return };
         let full_length = self.rtprop.is_some_and(|(rtprop, _)| now.since(since) > rtprop);
         let gain = CYCLE[phase];
         let prior_inflight = f64::from(standing.in_flight.saturating_add(sample.newly));
         let next = if gain > 1.0 {
-            full_length && (standing.recovering || prior_inflight >= self.inflight(gain))
+            full_length && (standing.recovering || prior_inflight >= self.inflight(gain).min(cwnd.floor()))
         } else if gain < 1.0 {
             full_length || prior_inflight <= self.inflight(1.0)
         } else {

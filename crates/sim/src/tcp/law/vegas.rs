@@ -6,7 +6,8 @@
 //! Slow start doubles the window every other round trip; the comparison is made after the rounds between, in which the
 //! window stands still, as the paper has it. Deviations: losses are found and repaired as by every sender with SACK,
 //! without the fine-grained timer for the first duplicates, and halve the window, as in ns-2, where the paper leaves three
-//! quarters. Acknowledgements that are delayed lengthen the round trip that it sees.
+//! quarters. Where the receiver delays acknowledgements, one of a single segment has waited for the receiver's timer, so it is
+//! left out of the round trip: a few of them would look like a queue, and hold the window at a handful of segments.
 
 use fairlane_qdisc::Duration;
 
@@ -28,26 +29,37 @@ pub(super) struct Vegas {
     round_end: u32,
     /// Slow start doubles the window in this round.
     doubles: bool,
+    /// An acknowledgement should cover this many segments to count as a measurement.
+    covers: u32,
 }
 
 impl Vegas {
-    /// The first round is that of the `initial` window.
-    pub(super) fn new(initial: u32) -> Self {
-        Self { base: Duration::from_nanos(u64::MAX), sum: 0, samples: 0, round_end: initial, doubles: true }
+    /// For a receiver that delays acknowledgements or not. The first round is that of the `initial` window.
+    pub(super) fn new(initial: u32, delayed: bool) -> Self {
+        Self {
+            base: Duration::from_nanos(u64::MAX),
+            sum: 0,
+            samples: 0,
+            round_end: initial,
+            doubles: true,
+            covers: if delayed { 2 } else { 1 },
+        }
     }
 
     pub(super) fn grow(&mut self, size: &mut Size, news: &News) {
-        self.base = self.base.min(news.rtt);
-        self.sum = self.sum.saturating_add(news.rtt.as_nanos());
-        self.samples += 1;
+        if news.acked >= self.covers {
+            self.base = self.base.min(news.rtt);
+            self.sum = self.sum.saturating_add(news.rtt.as_nanos());
+            self.samples += 1;
+        }
         if size.in_slow_start() && self.doubles {
             size.cwnd += 1.0;
         }
         if news.ends_round(&mut self.round_end) {
-            let mean = self.sum as f64 / f64::from(self.samples);
-            // A path that takes no time at all has no queue.
-            let waiting = if mean > 0.0 { size.cwnd * (1.0 - self.base.as_nanos() as f64 / mean) } else { 0.0 };
-            (self.sum, self.samples) = (0, 0);
+            let (sum, samples) = (std::mem::take(&mut self.sum), std::mem::take(&mut self.samples));
+            let shortest = self.base.as_nanos() as f64 * f64::from(samples);
+            // A path that takes no time at all has no queue, nor has a round without a measurement.
+            let waiting = if sum > 0 { size.cwnd * (1.0 - shortest / sum as f64) } else { 0.0 };
             self.adjust(size, waiting);
         }
     }
