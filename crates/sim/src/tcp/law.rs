@@ -144,7 +144,8 @@ impl Control {
     #[cold]
     pub(super) fn on_ack(&mut self, size: &mut Size, news: &News, standing: Standing) {
         match &mut self.law {
-            Law::Reno | Law::Vegas(_) | Law::Cubic(_) => {}
+            Law::Reno | Law::Vegas(_) => {}
+            Law::Cubic(cubic) => cubic.on_ack(news),
             Law::Dctcp(dctcp) => dctcp.on_ack(news),
             Law::Bbr(bbr) => bbr.on_ack(size, news, standing),
         }
@@ -180,8 +181,10 @@ impl Control {
     /// Segment `seq` goes out; `idle`: nothing was outstanding.
     #[cold]
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
-        if let Law::Bbr(bbr) = &mut self.law {
-            bbr.on_send(now, seq, idle);
+        match &mut self.law {
+            Law::Reno | Law::Vegas(_) | Law::Dctcp(_) => {}
+            Law::Cubic(cubic) => cubic.on_send(now, idle),
+            Law::Bbr(bbr) => bbr.on_send(now, seq, idle),
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.on_send(now);

@@ -218,10 +218,10 @@ impl Sender {
     }
 
     fn fill(&mut self, now: Time, network: &mut impl Network) {
+        self.state.window.forget_release();
         if self.state.waits {
             return;
         }
-        self.state.window.forget_release();
         for _ in 0..self.recovery.room(&self.state) {
             if self.state.window.holds_back(now) {
                 break;

@@ -14,14 +14,6 @@ fn keeps_one_to_three_packets_queued() {
     }
 }
 
-/// With delayed acknowledgements on a long path: at 10 segments a round trip, one that waits 40 ms must not pass for a queue.
-#[test]
-fn does_not_mistake_delayed_acknowledgements_for_a_queue() {
-    let (run, _) = simulate(&["cc = \"vegas\"\ntcp = { delayed_ack = \"40ms\" }"], Queue::of(10 * BDP), (20, 60));
-    let queue = run.queues[0].mean_packets;
-    assert!(queue < 4.0 && utilisation(&run) > 0.97, "{queue} packets, {}", utilisation(&run));
-}
-
 /// Two flows on one path keep four packets and share the link. One that fills the buffer takes most of it from Vegas, which
 /// sees the queue and gives way (Mo, La, Anantharam, Walrand 1999).
 #[test]

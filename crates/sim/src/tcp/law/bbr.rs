@@ -384,3 +384,38 @@ impl MaxOverRounds {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Seed;
+
+    use super::*;
+
+    /// Catches a maximum that goes a round too early or too late, or hides one that comes after it.
+    #[test]
+    fn is_the_largest_of_ten_rounds() {
+        let mut random = Seed::new(1).stream("rates");
+        let (mut max, mut all) = (MaxOverRounds::default(), Vec::new());
+        let mut round = 0;
+        for _ in 0..2_000 {
+            round += random.below(3);
+            let value = f64::from(random.below(50));
+            max.update(round, value);
+            all.push((round, value));
+            let recent = all.iter().filter(|(of, _)| round - of < 10).map(|(_, value)| *value);
+            assert_eq!(max.get(), recent.fold(0.0, f64::max));
+        }
+    }
+
+    /// Every phase of ProbeBW may be the first, but for the one that sends slowly.
+    #[test]
+    fn begins_to_probe_in_any_phase_but_one() {
+        let first = |phase| {
+            let mut bbr = Bbr::new(10, phase);
+            bbr.enter_probe_bw(Time::ZERO);
+            bbr.pacing_gain()
+        };
+        let gains: Vec<f64> = (0..7).map(first).collect();
+        assert_eq!(gains, [1.25, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    }
+}

@@ -79,3 +79,52 @@ impl Vegas {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Time;
+
+    use super::*;
+
+    /// The window after `rounds` of slow start from 10, in each of which nine tenths of the acknowledgements are of two
+    /// segments, in 100 ms, and the others of one, in 140 ms.
+    fn slow_start(delayed: bool, rounds: u32) -> Size {
+        let mut vegas = Vegas::new(10, delayed);
+        let mut size = Size { cwnd: 10.0, ssthresh: 1e6 };
+        let mut una = 0;
+        for _ in 0..rounds {
+            let max = una + size.cwnd as u32;
+            let mut count = 0;
+            while una < max {
+                let (acked, millis) = if count % 10 == 9 || una + 1 == max { (1, 140) } else { (2, 100) };
+                (una, count) = (una + acked, count + 1);
+                let rtt = Duration::from_millis(millis);
+                let news = News { now: Time::ZERO, una, max: una + size.cwnd as u32, acked, marked: false, rtt };
+                vegas.grow(&mut size, &news);
+            }
+        }
+        size
+    }
+
+    /// What waits for the receiver's timer is no queue: slow start goes on. Where the receiver is known not to delay, the same
+    /// times are those of a queue: 10 segments at a mean of 104 ms and more are a packet in it after few doublings.
+    #[test]
+    fn delayed_acknowledgements_are_no_queue() {
+        assert_eq!(slow_start(true, 12).ssthresh, 1e6);
+        assert!(slow_start(true, 12).cwnd > 60.0);
+        let queue = slow_start(false, 12);
+        assert!(queue.ssthresh < 40.0, "{queue:?}");
+    }
+
+    /// The law by hand, at 20 segments and a base of 100 ms: 104 ms are 0.77 packets in the queue, 110 ms 1.82, 125 ms 4.
+    #[test]
+    fn moves_by_one_outside_one_to_three() {
+        for (millis, window) in [(104, 21.0), (110, 20.0), (125, 19.0)] {
+            let mut vegas = Vegas { base: Duration::from_millis(100), ..Vegas::new(1, false) };
+            let mut size = Size { cwnd: 20.0, ssthresh: 10.0 };
+            let rtt = Duration::from_millis(millis);
+            vegas.grow(&mut size, &News { now: Time::ZERO, una: 1, max: 20, acked: 1, marked: false, rtt });
+            assert_eq!(size.cwnd, window, "{millis} ms");
+        }
+    }
+}
