@@ -1,6 +1,5 @@
 //! Explicit Congestion Notification (RFC 3168). The round trip is 100 ms.
 
-use fairlane_qdisc::Time;
 use fairlane_scenario::Congestion::{Dctcp, Reno};
 
 use super::era;
@@ -92,20 +91,6 @@ fn waits_no_more_when_marks_end() {
             "1400 new 6-7 2.00 1.00",
         ],
     );
-}
-
-/// A paced sender that begins to wait wants no waking for the segment that pacing held back.
-#[test]
-fn a_wait_goes_before_pacing() {
-    let mut tcp = era(Reno, 4);
-    (tcp.ecn, tcp.ecn_timeout, tcp.pacing) = (true, true, true);
-    let mut path = Path::new(&tcp, ms(100)).deciding(|_, _| Fate::Marked);
-    path.start();
-    for _ in 0..100 {
-        path.turn();
-        assert!(path.next_time() >= Some(path.now), "{:?}", path.sender.release());
-    }
-    assert!(path.now > Time::ZERO + ms(10_000), "{:?}", path.now);
 }
 
 /// A segment that is lost during a wait is repaired when the timer fires, as ever.
