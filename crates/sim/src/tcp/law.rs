@@ -106,12 +106,13 @@ enum Law {
     Bbr(Box<Bbr>),
 }
 
+/// Called through one pointer that most senders do not have: that is what `cold` says of each of these.
 impl Control {
     /// What `tcp` asks for beyond plain Reno, if it does. `phase` differs from sender to sender.
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Option<Box<Self>> {
         let law = match tcp.congestion {
             Congestion::Tahoe | Congestion::Reno | Congestion::NewReno | Congestion::Sack => Law::Reno,
-            Congestion::Vegas => Law::Vegas(Vegas::new(tcp.initial_window)),
+            Congestion::Vegas => Law::Vegas(Vegas::new(tcp.initial_window, tcp.delayed_ack.is_some())),
             Congestion::Cubic => Law::Cubic(Cubic::default()),
             Congestion::Dctcp => Law::Dctcp(Dctcp::new()),
             Congestion::Bbr => Law::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
@@ -124,6 +125,7 @@ impl Control {
     }
 
     /// An acknowledgement of new data outside recovery, which tells of no congestion.
+    #[cold]
     pub(super) fn grow(&mut self, size: &mut Size, news: &News) {
         match &mut self.law {
             Law::Vegas(vegas) => vegas.grow(size, news),
@@ -139,9 +141,11 @@ impl Control {
     }
 
     /// Any acknowledgement, after recovery has dealt with it.
+    #[cold]
     pub(super) fn on_ack(&mut self, size: &mut Size, news: &News, standing: Standing) {
         match &mut self.law {
-            Law::Reno | Law::Vegas(_) | Law::Cubic(_) => {}
+            Law::Reno | Law::Vegas(_) => {}
+            Law::Cubic(cubic) => cubic.on_ack(news),
             Law::Dctcp(dctcp) => dctcp.on_ack(news),
             Law::Bbr(bbr) => bbr.on_ack(size, news, standing),
         }
@@ -154,6 +158,7 @@ impl Control {
     }
 
     /// What congestion leaves of `segments`, which is the window or, if that is less, what was in flight.
+    #[cold]
     pub(super) fn decrease(&mut self, size: &Size, segments: f64, cause: Cause) -> f64 {
         // RFC 9406 4.3: HyStart++ is for the initial slow start.
         self.hystart = None;
@@ -166,6 +171,7 @@ impl Control {
     }
 
     /// Segments `[start, end)` have arrived out of order.
+    #[cold]
     pub(super) fn arrived(&mut self, start: u32, end: u32) {
         if let Law::Bbr(bbr) = &mut self.law {
             bbr.arrived(start, end);
@@ -173,9 +179,12 @@ impl Control {
     }
 
     /// Segment `seq` goes out; `idle`: nothing was outstanding.
+    #[cold]
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
-        if let Law::Bbr(bbr) = &mut self.law {
-            bbr.on_send(now, seq, idle);
+        match &mut self.law {
+            Law::Reno | Law::Vegas(_) | Law::Dctcp(_) => {}
+            Law::Cubic(cubic) => cubic.on_send(now, idle),
+            Law::Bbr(bbr) => bbr.on_send(now, seq, idle),
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.on_send(now);
@@ -183,6 +192,7 @@ impl Control {
     }
 
     /// There was room for a segment, but none to send, with `in_flight` in the network.
+    #[cold]
     pub(super) fn ran_dry(&mut self, in_flight: u32) {
         if let Law::Bbr(bbr) = &mut self.law {
             bbr.ran_dry(in_flight);
@@ -190,6 +200,7 @@ impl Control {
     }
 
     /// Whether pacing holds back the next segment.
+    #[cold]
     pub(super) fn holds_back(&mut self, now: Time) -> bool {
         self.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now))
     }
@@ -200,6 +211,7 @@ impl Control {
     }
 
     /// Nothing waits for pacing any more.
+    #[cold]
     pub(super) fn forget_release(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.forget_release();

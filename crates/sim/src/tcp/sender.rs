@@ -102,9 +102,10 @@ impl Sender {
         let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
         if due(self.deadline) {
             self.on_deadline(now, network);
-        } else if due(self.release()) {
-            self.fill(now, network);
+        } else if !due(self.release()) {
+            return;
         }
+        self.fill(now, network);
     }
 
     /// The retransmission timer has fired.
@@ -114,14 +115,12 @@ impl Sender {
             // Nothing is lost: this was the wait that a mark at a window of 1 asks for.
             self.deadline = None;
             self.rtt.back_off();
-            self.fill(now, network);
             return;
         }
         self.timeouts += 1;
         self.recovery.on_timeout(&mut self.state);
         self.rtt.back_off();
         self.repair(now, network);
-        self.fill(now, network);
     }
 
     /// When the sender wants to be woken if no acknowledgement comes before.
@@ -224,10 +223,10 @@ impl Sender {
     }
 
     fn fill(&mut self, now: Time, network: &mut impl Network) {
+        self.state.window.forget_release();
         if self.state.waits {
             return;
         }
-        self.state.window.forget_release();
         for _ in 0..self.recovery.room(&self.state) {
             if self.state.window.holds_back(now) {
                 break;

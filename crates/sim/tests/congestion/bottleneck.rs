@@ -16,11 +16,13 @@ pub(crate) struct Queue {
     pub(crate) limit: usize,
     pub(crate) mark_at: usize,
     pub(crate) loss: f64,
+    /// One way of the bottleneck, to which the hosts' links add 2 ms.
+    pub(crate) delay_ms: u32,
 }
 
 impl Queue {
     pub(crate) const fn of(limit: usize) -> Self {
-        Self { limit, mark_at: usize::MAX, loss: 0.0 }
+        Self { limit, mark_at: usize::MAX, loss: 0.0, delay_ms: 18 }
     }
 }
 
@@ -94,8 +96,9 @@ impl Observer for Seen {
 
 /// Runs `flows`, groups without name, kind and packet, for `seconds`, of which the first `warmup` do not count.
 pub(crate) fn simulate(flows: &[&str], queue: Queue, (warmup, seconds): (u32, u32)) -> (Run, Seen) {
+    let delay = queue.delay_ms;
     let mut text = format!(
-        "duration = \"{seconds}s\"\nwarmup = \"{warmup}s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"18ms\"\n\
+        "duration = \"{seconds}s\"\nwarmup = \"{warmup}s\"\n[bottleneck]\nrate = \"10mbit\"\ndelay = \"{delay}ms\"\n\
          [access]\nrate = \"1gbit\"\ndelay = \"1ms\"\n[tcp]\npreset = \"modern\"\ndelayed_ack = false\n"
     );
     for (index, flow) in flows.iter().enumerate() {

@@ -161,3 +161,21 @@ fn limited_transmit_ends_where_recovery_begins() {
         ],
     );
 }
+
+/// RFC 9406 4.3: after a timeout slow start is the ordinary one, which adds one for an acknowledgement of two segments, where
+/// HyStart++ would add two.
+#[test]
+fn hystart_is_for_the_first_slow_start() {
+    let mut tcp = era(Reno, 20);
+    (tcp.hystart, tcp.delayed_ack) = (true, Some(ms(40)));
+    let first_flight: Vec<_> = (0..20).map(|seq| (seq, 0)).collect();
+    expect(
+        &Path::new(&tcp, ms(100)).losing(&first_flight).trace(6_240),
+        &[
+            "0 new 0-19 20.00 300.00",
+            "6000 timeout 0 1.00 10.00",
+            "6140 again 1-2 2.00 10.00",
+            "6240 again 3-5 3.00 10.00",
+        ],
+    );
+}

@@ -12,7 +12,8 @@
 //!
 //! Deviations: each segment is sent by itself, so the send quantum of the draft's 4.2.2 is one segment; the draft's
 //! `rs.losses` is not counted: while a loss is being repaired a phase of 1.25 lasts one round trip, and the window in the
-//! first round of a repair is what is in flight and what has just been delivered. The phase in which ProbeBW begins comes
+//! first round of a repair is what is in flight and what has just been delivered; a phase of 1.25 ends, too, where the
+//! receiver's window allows no more. The phase in which ProbeBW begins comes
 //! from the sender's own clock instead of a random number. ECN is ignored, as in the draft.
 
 use std::collections::VecDeque;
@@ -171,7 +172,7 @@ impl Bbr {
         {
             self.repair = Repair::Goes;
         }
-        self.check_cycle_phase(news.now, &sample, standing);
+        self.check_cycle_phase(news.now, size.cwnd, &sample, standing);
         if round_start && !sample.limited {
             self.check_full_pipe();
         }
@@ -252,13 +253,13 @@ impl Bbr {
         self.state = State::ProbeBw(phase, now);
     }
 
-    fn check_cycle_phase(&mut self, now: Time, sample: &Sample, standing: Standing) {
+    fn check_cycle_phase(&mut self, now: Time, cwnd: f64, sample: &Sample, standing: Standing) {
         let State::ProbeBw(phase, since) = self.state else { return };
         let full_length = self.rtprop.is_some_and(|(rtprop, _)| now.since(since) > rtprop);
         let gain = CYCLE[phase];
         let prior_inflight = f64::from(standing.in_flight.saturating_add(sample.newly));
         let next = if gain > 1.0 {
-            full_length && (standing.recovering || prior_inflight >= self.inflight(gain))
+            full_length && (standing.recovering || prior_inflight >= self.inflight(gain).min(cwnd.floor()))
         } else if gain < 1.0 {
             full_length || prior_inflight <= self.inflight(1.0)
         } else {
@@ -381,5 +382,40 @@ impl MaxOverRounds {
         while self.0.front().is_some_and(|(of, _)| round - of >= BANDWIDTH_ROUNDS) {
             self.0.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Seed;
+
+    use super::*;
+
+    /// Catches a maximum that goes a round too early or too late, or hides one that comes after it.
+    #[test]
+    fn is_the_largest_of_ten_rounds() {
+        let mut random = Seed::new(1).stream("rates");
+        let (mut max, mut all) = (MaxOverRounds::default(), Vec::new());
+        let mut round = 0;
+        for _ in 0..2_000 {
+            round += random.below(3);
+            let value = f64::from(random.below(50));
+            max.update(round, value);
+            all.push((round, value));
+            let recent = all.iter().filter(|(of, _)| round - of < 10).map(|(_, value)| *value);
+            assert_eq!(max.get(), recent.fold(0.0, f64::max));
+        }
+    }
+
+    /// Every phase of ProbeBW may be the first, but for the one that sends slowly.
+    #[test]
+    fn begins_to_probe_in_any_phase_but_one() {
+        let first = |phase| {
+            let mut bbr = Bbr::new(10, phase);
+            bbr.enter_probe_bw(Time::ZERO);
+            bbr.pacing_gain()
+        };
+        let gains: Vec<f64> = (0..7).map(first).collect();
+        assert_eq!(gains, [1.25, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Cubic {
     prior: f64,
     /// Congestion avoidance since that.
     epoch: Option<Epoch>,
+    /// When a segment left or an acknowledgement came last.
+    active: Time,
 }
 
 /// A stage of congestion avoidance.
@@ -71,6 +73,20 @@ impl Cubic {
         };
     }
 
+    /// Any acknowledgement.
+    pub(super) fn on_ack(&mut self, news: &News) {
+        self.active = news.now;
+    }
+
+    /// A segment leaves; `idle`: nothing was outstanding.
+    pub(super) fn on_send(&mut self, now: Time, idle: bool) {
+        // RFC 9438 5.8: pauses do not count, or the curve would be far up when they end.
+        if let Some(epoch) = self.epoch.as_mut().filter(|_| idle) {
+            epoch.start += now.since(self.active);
+        }
+        self.active = now;
+    }
+
     pub(super) fn decrease(&mut self, segments: f64, cause: Cause) -> f64 {
         self.epoch = None;
         self.prior = segments;
@@ -87,6 +103,8 @@ impl Cubic {
 
 #[cfg(test)]
 mod tests {
+    use fairlane_qdisc::Duration;
+
     use super::*;
 
     /// SPEC's vector: from 70 up to 100 segments it takes cbrt(30 / 0.4) = 4.2172 s, and there the curve is flat.
@@ -97,6 +115,27 @@ mod tests {
         assert!((epoch.window(0.0) - 70.0).abs() < 1e-9);
         assert_eq!(epoch.window(epoch.k), 100.0);
         assert!((epoch.window(2.0 * epoch.k) - 130.0).abs() < 1e-9);
+    }
+
+    /// RFC 9438 5.8: after a second of congestion avoidance and a pause of an hour the window is where it would have been,
+    /// at W(1 s + 0.1 s) = 0.4 (1.1 - 4.2172)^3 + 100, rather than half as large again.
+    #[test]
+    fn a_pause_does_not_count() {
+        let mut cubic = Cubic::default();
+        let mut size = Size { cwnd: cubic.decrease(100.0, Cause::Loss), ssthresh: 70.0 };
+        let mut ack = |cubic: &mut Cubic, millis, acked| {
+            let (now, rtt) = (Time::ZERO + Duration::from_millis(millis), Duration::from_millis(100));
+            let news = News { now, una: 0, max: 0, acked, marked: false, rtt };
+            cubic.avoid(&mut size, &news);
+            cubic.on_ack(&news);
+            size.cwnd
+        };
+        ack(&mut cubic, 0, 1);
+        ack(&mut cubic, 900, 70);
+        cubic.on_send(Time::ZERO + Duration::from_millis(3_600_900), true);
+        let window = ack(&mut cubic, 3_601_000, 100);
+        let curve = 100.0 - 0.4 * 3.1172 * 3.1172 * 3.1172;
+        assert!((window - curve).abs() < 0.01, "{window}, not {curve}");
     }
 
     /// RFC 9438 4.7: 100, then congestion at 80: (1 + 0.7) / 2 of 80. At 90, above that, none is given up. After a timeout

@@ -146,3 +146,88 @@ impl Delivery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn rate(sample: Option<Sample>) -> f64 {
+        sample.and_then(|sample| sample.rate).unwrap_or_default()
+    }
+
+    /// Ten segments sent at once; the path delivers one in 10 ms, and its round trip is 100 ms. The first samples count the
+    /// way of the first segment.
+    fn after_ten() -> Delivery {
+        let mut delivery = Delivery::default();
+        for seq in 0..10 {
+            delivery.on_send(ms(0), seq, seq == 0);
+        }
+        for seq in 0..10_u32 {
+            let now = ms(100 + 10 * u64::from(seq));
+            let delivered = f64::from(seq + 1);
+            let sample = delivery.acknowledged(now, seq + 1);
+            assert!((rate(sample) - delivered / now.as_secs()).abs() < 1e-9, "{sample:?}");
+            delivery.on_send(now, seq + 10, false);
+        }
+        delivery
+    }
+
+    /// The ten that follow left over as long a time as it was since the burst, and the next ten in the rhythm of the path: 100
+    /// a second.
+    #[test]
+    fn finds_the_rate_of_the_path() {
+        let mut delivery = after_ten();
+        for seq in 10..30_u32 {
+            let now = ms(100 + 10 * u64::from(seq));
+            let sample = delivery.acknowledged(now, seq + 1);
+            let expected = if seq < 20 { 10.0 / (now.as_secs() - 0.1) } else { 100.0 };
+            assert!((rate(sample) - expected).abs() < 1e-9, "{sample:?}");
+            assert_eq!(sample.and_then(|sample| sample.rtt), Some(Duration::from_millis(100)));
+            delivery.on_send(now, seq + 10, false);
+        }
+    }
+
+    /// Ten acknowledgements that come together at 290 ms, the time of the last: ten segments in the 100 ms since the last of
+    /// them was sent, and sent over 190 ms. The longer of the two counts, or bunched acknowledgements would show a fast path.
+    #[test]
+    fn bunched_acknowledgements_show_no_more_than_was_sent() {
+        let sample = after_ten().acknowledged(ms(290), 20);
+        assert!((rate(sample) - 10.0 / 0.19).abs() < 1e-9, "{sample:?}");
+        assert_eq!(sample.map(|sample| sample.newly), Some(10));
+    }
+
+    /// What has been acknowledged selectively is not delivered a second time, and a segment sent twice times nothing.
+    #[test]
+    fn counts_each_segment_once() {
+        let mut delivery = Delivery::default();
+        for seq in 0..4 {
+            delivery.on_send(ms(0), seq, seq == 0);
+        }
+        delivery.arrived(1, 3);
+        delivery.arrived(1, 4);
+        assert_eq!(delivery.acknowledged(ms(100), 0).map(|sample| sample.newly), Some(3));
+        delivery.on_send(ms(100), 0, false);
+        let sample = delivery.acknowledged(ms(200), 4);
+        assert_eq!(sample.map(|sample| (sample.newly, sample.rtt)), Some((1, None)));
+        assert_eq!(delivery.delivered(), 4);
+        assert!(delivery.acknowledged(ms(300), 4).is_none());
+    }
+
+    /// Segments sent while the application had too little are known for it, until all that was then in flight is delivered.
+    #[test]
+    fn knows_what_the_application_limited() {
+        let mut delivery = Delivery::default();
+        delivery.on_send(ms(0), 0, true);
+        delivery.limit(1);
+        delivery.on_send(ms(50), 1, false);
+        let limited = |sample: Option<Sample>| sample.map(|sample| sample.limited);
+        assert_eq!(limited(delivery.acknowledged(ms(100), 1)), Some(false));
+        assert_eq!(limited(delivery.acknowledged(ms(150), 2)), Some(true));
+        delivery.on_send(ms(160), 2, true);
+        assert_eq!(limited(delivery.acknowledged(ms(260), 3)), Some(false));
+    }
+}

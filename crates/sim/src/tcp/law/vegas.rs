@@ -6,7 +6,8 @@
 //! Slow start doubles the window every other round trip; the comparison is made after the rounds between, in which the
 //! window stands still, as the paper has it. Deviations: losses are found and repaired as by every sender with SACK,
 //! without the fine-grained timer for the first duplicates, and halve the window, as in ns-2, where the paper leaves three
-//! quarters. Acknowledgements that are delayed lengthen the round trip that it sees.
+//! quarters. Where the receiver delays acknowledgements, one of a single segment has waited for the receiver's timer, so it is
+//! left out of the round trip: a few of them would look like a queue, and hold the window at a handful of segments.
 
 use fairlane_qdisc::Duration;
 
@@ -28,26 +29,37 @@ pub(super) struct Vegas {
     round_end: u32,
     /// Slow start doubles the window in this round.
     doubles: bool,
+    /// An acknowledgement should cover this many segments to count as a measurement.
+    covers: u32,
 }
 
 impl Vegas {
-    /// The first round is that of the `initial` window.
-    pub(super) fn new(initial: u32) -> Self {
-        Self { base: Duration::from_nanos(u64::MAX), sum: 0, samples: 0, round_end: initial, doubles: true }
+    /// For a receiver that delays acknowledgements or not. The first round is that of the `initial` window.
+    pub(super) fn new(initial: u32, delayed: bool) -> Self {
+        Self {
+            base: Duration::from_nanos(u64::MAX),
+            sum: 0,
+            samples: 0,
+            round_end: initial,
+            doubles: true,
+            covers: if delayed { 2 } else { 1 },
+        }
     }
 
     pub(super) fn grow(&mut self, size: &mut Size, news: &News) {
-        self.base = self.base.min(news.rtt);
-        self.sum = self.sum.saturating_add(news.rtt.as_nanos());
-        self.samples += 1;
+        if news.acked >= self.covers {
+            self.base = self.base.min(news.rtt);
+            self.sum = self.sum.saturating_add(news.rtt.as_nanos());
+            self.samples += 1;
+        }
         if size.in_slow_start() && self.doubles {
             size.cwnd += 1.0;
         }
         if news.ends_round(&mut self.round_end) {
-            let mean = self.sum as f64 / f64::from(self.samples);
-            // A path that takes no time at all has no queue.
-            let waiting = if mean > 0.0 { size.cwnd * (1.0 - self.base.as_nanos() as f64 / mean) } else { 0.0 };
-            (self.sum, self.samples) = (0, 0);
+            let (sum, samples) = (std::mem::take(&mut self.sum), std::mem::take(&mut self.samples));
+            let shortest = self.base.as_nanos() as f64 * f64::from(samples);
+            // A path that takes no time at all has no queue, nor has a round without a measurement.
+            let waiting = if sum > 0 { size.cwnd * (1.0 - shortest / sum as f64) } else { 0.0 };
             self.adjust(size, waiting);
         }
     }
@@ -64,6 +76,55 @@ impl Vegas {
             size.cwnd += 1.0;
         } else if waiting > BETA {
             size.cwnd = (size.cwnd - 1.0).max(LEAST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Time;
+
+    use super::*;
+
+    /// The window after `rounds` of slow start from 10, in each of which nine tenths of the acknowledgements are of two
+    /// segments, in 100 ms, and the others of one, in 140 ms.
+    fn slow_start(delayed: bool, rounds: u32) -> Size {
+        let mut vegas = Vegas::new(10, delayed);
+        let mut size = Size { cwnd: 10.0, ssthresh: 1e6 };
+        let mut una = 0;
+        for _ in 0..rounds {
+            let max = una + size.cwnd as u32;
+            let mut count = 0;
+            while una < max {
+                let (acked, millis) = if count % 10 == 9 || una + 1 == max { (1, 140) } else { (2, 100) };
+                (una, count) = (una + acked, count + 1);
+                let rtt = Duration::from_millis(millis);
+                let news = News { now: Time::ZERO, una, max: una + size.cwnd as u32, acked, marked: false, rtt };
+                vegas.grow(&mut size, &news);
+            }
+        }
+        size
+    }
+
+    /// What waits for the receiver's timer is no queue: slow start goes on. Where the receiver is known not to delay, the same
+    /// times are those of a queue: 10 segments at a mean of 104 ms and more are a packet in it after few doublings.
+    #[test]
+    fn delayed_acknowledgements_are_no_queue() {
+        assert_eq!(slow_start(true, 12).ssthresh, 1e6);
+        assert!(slow_start(true, 12).cwnd > 60.0);
+        let queue = slow_start(false, 12);
+        assert!(queue.ssthresh < 40.0, "{queue:?}");
+    }
+
+    /// The law by hand, at 20 segments and a base of 100 ms: 104 ms are 0.77 packets in the queue, 110 ms 1.82, 125 ms 4.
+    #[test]
+    fn moves_by_one_outside_one_to_three() {
+        for (millis, window) in [(104, 21.0), (110, 20.0), (125, 19.0)] {
+            let mut vegas = Vegas { base: Duration::from_millis(100), ..Vegas::new(1, false) };
+            let mut size = Size { cwnd: 20.0, ssthresh: 10.0 };
+            let rtt = Duration::from_millis(millis);
+            vegas.grow(&mut size, &News { now: Time::ZERO, una: 1, max: 20, acked: 1, marked: false, rtt });
+            assert_eq!(size.cwnd, window, "{millis} ms");
         }
     }
 }
