@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Drops {
                 }
                 continue;
             };
-            drops.0[reason.index()] = Estimate { mean, ci95: fields.take_if_there(&ci95_key(reason))? };
+            drops.0[reason.index()] = Estimate::new(mean, fields.take_if_there(&ci95_key(reason))?);
         }
         Ok(drops)
     }

@@ -1,21 +1,53 @@
 //! A number with its interval.
 
+use core::fmt;
+
 use crate::stats::{Moments, student_t_975};
 
 /// A number that was measured: once, or as the mean over several runs with its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Estimate {
     /// The value, or its mean over the runs.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval of the mean; `None` for a single run.
-    pub ci95: Option<f64>,
+    /// NaN for none: each flow has a dozen estimates, and this takes a third less room than an `Option`.
+    ci95: f64,
 }
 
 impl Estimate {
+    /// A value or mean, and the half width of its 95 % confidence interval if it has one. A width that is not a number is none.
+    #[must_use]
+    pub fn new(mean: f64, ci95: Option<f64>) -> Self {
+        Self { mean, ci95: ci95.unwrap_or(f64::NAN) }
+    }
+
     /// A value measured once.
     #[must_use]
     pub const fn single(value: f64) -> Self {
-        Self { mean: value, ci95: None }
+        Self { mean: value, ci95: f64::NAN }
+    }
+
+    /// Half width of the 95 % confidence interval of the mean; `None` for a single run.
+    #[must_use]
+    pub fn ci95(&self) -> Option<f64> {
+        (!self.ci95.is_nan()).then_some(self.ci95)
+    }
+}
+
+impl Default for Estimate {
+    fn default() -> Self {
+        Self::single(0.0)
+    }
+}
+
+impl PartialEq for Estimate {
+    fn eq(&self, other: &Self) -> bool {
+        self.mean == other.mean && self.ci95() == other.ci95()
+    }
+}
+
+impl fmt::Debug for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Estimate").field("mean", &self.mean).field("ci95", &self.ci95()).finish()
     }
 }
 
@@ -42,7 +74,7 @@ impl Averager {
         } else {
             moments.ci95()
         };
-        Estimate { mean: moments.mean(), ci95 }
+        Estimate::new(moments.mean(), ci95)
     }
 }
 
@@ -57,7 +89,7 @@ mod tests {
         for runs in [4, 9] {
             let estimate = Averager::over(runs).estimate([1.0, 2.0, 3.0, 4.0].into_iter());
             assert_eq!(estimate.mean, 2.5);
-            assert!((estimate.ci95.unwrap() - half).abs() < 1e-8);
+            assert!((estimate.ci95().unwrap() - half).abs() < 1e-8);
         }
     }
 

@@ -69,7 +69,7 @@ impl Kind<Estimate> for Count {
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Estimate) -> Result<(), M::Error> {
         let whole = value.mean as u64;
         // Beyond 2^53 a count is no longer exact; it then prints as the float that it is.
-        if value.ci95.is_none() && whole as f64 == value.mean {
+        if value.ci95().is_none() && whole as f64 == value.mean {
             map.serialize_entry(key, &whole)
         } else {
             Real::write(map, key, ci95, value)
@@ -88,7 +88,7 @@ impl Kind<Estimate> for Rare {
         if value.mean == 0.0 { Ok(()) } else { Count::write(map, key, ci95, value) }
     }
     fn read<E: de::Error>(fields: &mut Fields, key: &str, ci95: &str) -> Result<Estimate, E> {
-        Ok(Estimate { mean: fields.take_if_there(key)?.unwrap_or(0.0), ci95: fields.take_if_there(ci95)? })
+        Ok(Estimate::new(fields.take_if_there(key)?.unwrap_or(0.0), fields.take_if_there(ci95)?))
     }
     fn combine(first: &Estimate, parts: &[Option<&Estimate>], over: &Averager) -> Estimate {
         let sum = Real::combine(first, parts, over);
@@ -100,10 +100,10 @@ impl Kind<Estimate> for Rare {
 impl Kind<Estimate> for Real {
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Estimate) -> Result<(), M::Error> {
         map.serialize_entry(key, &value.mean)?;
-        value.ci95.map_or(Ok(()), |half| map.serialize_entry(ci95, &half))
+        value.ci95().map_or(Ok(()), |half| map.serialize_entry(ci95, &half))
     }
     fn read<E: de::Error>(fields: &mut Fields, key: &str, ci95: &str) -> Result<Estimate, E> {
-        Ok(Estimate { mean: fields.take(key)?, ci95: fields.take_if_there(ci95)? })
+        Ok(Estimate::new(fields.take(key)?, fields.take_if_there(ci95)?))
     }
     fn combine(_first: &Estimate, parts: &[Option<&Estimate>], over: &Averager) -> Estimate {
         over.estimate(parts.iter().map(|part| part.map_or(0.0, |value| value.mean)))
@@ -120,7 +120,7 @@ impl Kind<Option<Estimate>> for Maybe {
     fn read<E: de::Error>(fields: &mut Fields, key: &str, ci95: &str) -> Result<Option<Estimate>, E> {
         let mean: Option<f64> = fields.take(key)?;
         let ci95 = fields.take_if_there(ci95)?;
-        Ok(mean.map(|mean| Estimate { mean, ci95 }))
+        Ok(mean.map(|mean| Estimate::new(mean, ci95)))
     }
     fn combine(_first: &Option<Estimate>, parts: &[Option<&Option<Estimate>>], over: &Averager) -> Option<Estimate> {
         let values: Vec<f64> = parts.iter().flatten().copied().flatten().map(|value| value.mean).collect();

@@ -67,7 +67,7 @@ fn two_runs_have_a_mean_and_an_interval() {
     let near = |estimate: Estimate, mean: f64, apart: f64| {
         let half = 12.706_204_736_174_7 * apart / 2.0;
         assert!((estimate.mean - mean).abs() <= 1e-12 * mean, "{estimate:?}, expected {mean}");
-        assert!((estimate.ci95.unwrap() - half).abs() <= 1e-9 * half.max(1e-3), "{estimate:?}, expected ± {half}");
+        assert!((estimate.ci95().unwrap() - half).abs() <= 1e-9 * half.max(1e-3), "{estimate:?}, expected ± {half}");
     };
     let queue = outcome.queue("bottleneck").unwrap();
     near(queue.arrived, 1725.0, 1150.0);
@@ -195,7 +195,7 @@ fn losses_on_wires_are_printed_when_they_occur() {
     assert_eq!((queue.dropped.total(), queue.departed), (clean.queues[0].dropped.total(), clean.queues[0].departed));
     let read = Outcome::from_json(&outcome.to_json()).unwrap();
     assert_eq!((read.queues[0].lost, &read.flows), (queue.lost, &outcome.flows));
-    assert!(queue.lost.ci95.is_some());
+    assert!(queue.lost.ci95().is_some());
 }
 
 /// Nothing to divide by must not become a NaN, which JSON prints as `null`.
@@ -241,5 +241,5 @@ fn completed_transfers_are_summed_up() {
     let both = Outcome::from_runs(&[run, none]).unwrap();
     let transfers = both.group("ftp").and_then(|group| group.transfers.as_ref()).unwrap();
     assert_eq!((transfers.completed.mean, transfers.completion_s.p50.mean), (20.0, 0.01));
-    assert!(transfers.completed.ci95.is_some());
+    assert!(transfers.completed.ci95().is_some());
 }

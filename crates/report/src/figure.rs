@@ -189,7 +189,7 @@ fn bar_plot(bars: &Bars, stacked: bool) -> Option<Plot> {
 
 /// The half width of the interval; 0 where there is none.
 fn half(value: &Estimate) -> f64 {
-    value.ci95.filter(|half| half.is_finite()).unwrap_or(0.0)
+    value.ci95().filter(|half| half.is_finite()).unwrap_or(0.0)
 }
 
 fn theme() -> Theme {

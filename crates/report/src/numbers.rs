@@ -44,7 +44,7 @@ impl Scale {
     /// The first unit in which the largest value has at most four digits before the point.
     fn among(values: &[Estimate], units: &[(f64, &'static str)]) -> Self {
         let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.mean));
-        let widest = values.iter().filter_map(|value| value.ci95).fold(0.0_f64, f64::max);
+        let widest = values.iter().filter_map(|value| value.ci95()).fold(0.0_f64, f64::max);
         let last = units.last().copied().unwrap_or((1.0, ""));
         let (divisor, unit) = units.iter().copied().find(|(divisor, _)| largest / divisor < 9999.5).unwrap_or(last);
         // Three digits of the largest value, and the first one of the widest interval.
@@ -55,7 +55,7 @@ impl Scale {
 
     /// The value, its interval or nothing, and the unit.
     pub(crate) fn parts(&self, value: &Estimate) -> Vec<String> {
-        let interval = value.ci95.map_or_else(String::new, |half| format!("± {}", self.digits(half)));
+        let interval = value.ci95().map_or_else(String::new, |half| format!("± {}", self.digits(half)));
         vec![self.digits(value.mean), interval, self.unit.to_owned()]
     }
 
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn with(mean: f64, half: f64) -> Estimate {
-        Estimate { mean, ci95: Some(half) }
+        Estimate::new(mean, Some(half))
     }
 
     /// The unit follows the largest value, the digits also the interval.

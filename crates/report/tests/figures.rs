@@ -39,7 +39,7 @@ fn lines(points: Vec<(f64, Estimate)>) -> Figure {
 /// Names are text, not markup, and numbers that are none are not drawn.
 #[test]
 fn names_and_numbers_cannot_break_the_figure() {
-    let with = |mean, half| Estimate { mean, ci95: Some(half) };
+    let with = |mean, half| Estimate::new(mean, Some(half));
     let svg = lines(vec![(1.0, with(3.0, 0.5)), (f64::NAN, with(1.0, 1.0)), (2.0, with(f64::INFINITY, 1.0))]).to_svg();
     assert!(svg.contains("$load$ &lt;&amp;&gt;"), "{svg}");
     assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains('\x1b') && !svg.contains("nowhere"));

@@ -55,7 +55,7 @@ impl<'a, T> Columns<'a, T> {
     pub(super) fn estimate(&mut self, name: &str, value: impl Fn(&'a T) -> Option<Estimate>) {
         let values: Vec<Option<Estimate>> = self.rows.iter().map(|(_, row)| value(row)).collect();
         self.push(name, true, values.iter().map(|value| Some((*value)?.mean)).collect::<Float64Array>());
-        let ci95 = values.iter().map(|value| (*value)?.ci95).collect::<Float64Array>();
+        let ci95 = values.iter().map(|value| (*value)?.ci95()).collect::<Float64Array>();
         self.push(&format!("{name}_ci95"), true, ci95);
     }
 

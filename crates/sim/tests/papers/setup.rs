@@ -41,7 +41,7 @@ pub(crate) fn measure(name: &str, settings: &[(&str, &str)]) -> Outcome {
 
 /// The half width of the 95 % interval.
 fn half_width(estimate: Estimate) -> f64 {
-    estimate.ci95.unwrap_or(0.0)
+    estimate.ci95().unwrap_or(0.0)
 }
 
 /// Asserts that `estimate`, times `scale`, reaches into the band.
