@@ -218,3 +218,15 @@ impl Control {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million senders of any law are to fit a gigabyte, at 1 KiB each with both ends and what the network keeps of them.
+    #[test]
+    fn is_small() {
+        assert!(size_of::<Control>() <= 192, "{}", size_of::<Control>());
+        assert!(size_of::<Bbr>() <= 320, "{}", size_of::<Bbr>());
+    }
+}

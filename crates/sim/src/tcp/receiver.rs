@@ -69,32 +69,43 @@ impl Receiver {
         let lasts = !self.accurate && self.ece && !cwr;
         let echo = self.ecn && (ce || lasts);
         let changes = echo != self.ece;
+        if changes && self.accurate && self.deadline.is_some() {
+            return self.acknowledge_before(now, seq, sent, echo);
+        }
+        self.ece = echo;
+        self.note_echo(seq, sent);
         let gap = !self.early.is_empty();
         let expected = seq == self.next;
-        // RFC 8257 3.2: an acknowledgement waits, and this segment is marked otherwise than what that covers. So it goes at
-        // once with the old echo, without this segment; but one out of order cannot go without its place among the blocks.
-        let settles = changes && self.accurate && self.deadline.is_some();
-        let earlier = (settles && expected).then(|| self.acknowledge());
-        if !settles {
-            self.ece = echo;
-        }
-        if seq <= self.acknowledged {
-            // RFC 7323 4.3: so a delayed acknowledgement echoes the first segment that it covers.
-            self.echo = self.echo.max(sent);
-        }
         let new = self.accept(seq);
         // RFC 5681 4.2: at once when a segment is out of order or fills a gap. A mark must not wait either.
         let prompt = !expected || gap || changes;
-        let ack = if earlier.is_some() {
-            self.deadline = self.delay.map(|delay| now + delay);
-            earlier
-        } else if prompt {
-            Some(self.acknowledge())
-        } else {
-            self.acknowledge_later(now)
-        };
+        Received { new, ack: if prompt { Some(self.acknowledge()) } else { self.acknowledge_later(now) } }
+    }
+
+    /// RFC 8257 3.2: an acknowledgement waits and segment `seq` is marked otherwise than what that covers. So it goes
+    /// at once, without `seq` and with the old echo. If `seq` is out of order, its place among the selective
+    /// acknowledgements goes with it.
+    #[cold]
+    fn acknowledge_before(&mut self, now: Time, seq: u32, sent: Time, echo: bool) -> Received {
+        if seq != self.next {
+            let new = self.accept(seq);
+            let ack = self.acknowledge();
+            self.ece = echo;
+            return Received { new, ack: Some(ack) };
+        }
+        let ack = self.acknowledge();
         self.ece = echo;
-        Received { new, ack }
+        self.note_echo(seq, sent);
+        let new = self.accept(seq);
+        self.deadline = self.delay.map(|delay| now + delay);
+        Received { new, ack: Some(ack) }
+    }
+
+    /// RFC 7323 4.3: so a delayed acknowledgement echoes the first segment that it covers.
+    fn note_echo(&mut self, seq: u32, sent: Time) {
+        if seq <= self.acknowledged {
+            self.echo = self.echo.max(sent);
+        }
     }
 
     /// The delayed acknowledgement that is due; to be called at [`deadline`](Self::deadline) or later.

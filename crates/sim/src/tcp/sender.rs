@@ -29,8 +29,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that has sent nothing. A window of 0 counts as 1. Its clock is `ahead` of the common time, which says where the
-    /// ticks fall by which it measures; what is whole ticks makes no difference.
+    /// A sender that has sent nothing. A window of 0 counts as 1. Its clock is `ahead` of the common time: this says where the
+    /// ticks fall by which it measures, where whole ticks make no difference, and in which phase BBR begins to probe.
     #[must_use]
     pub fn new(tcp: &Tcp, ahead: Duration) -> Self {
         Self {

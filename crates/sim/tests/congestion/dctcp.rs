@@ -30,3 +30,13 @@ fn several_flows_hold_it_too() {
     assert!(utilisation(&run) > 0.99, "{}", utilisation(&run));
     assert!(most <= Some(THRESHOLD + 2 * 4) && seen.drops.is_empty(), "{most:?}");
 }
+
+/// Delayed acknowledgements must not blur the echo (RFC 8257 3.2): the queue swings as it does without them, by the burst of
+/// two that each lets go more.
+#[test]
+fn delayed_acknowledgements_echo_as_accurately() {
+    let (run, seen) = simulate(&["cc = \"dctcp\"\ntcp = { delayed_ack = \"40ms\" }"], SHALLOW, (20, 60));
+    let most = seen.arrivals.iter().filter(|(at, _)| at.as_secs() > 20.0).map(|(_, found)| *found).max();
+    assert!(utilisation(&run) > 0.99 && most <= Some(THRESHOLD + 5), "{}, {most:?}", utilisation(&run));
+    assert!((6.5..=10.0).contains(&run.queues[0].mean_packets), "{}", run.queues[0].mean_packets);
+}

@@ -5,5 +5,6 @@ mod bbr;
 mod bottleneck;
 mod cubic;
 mod dctcp;
+mod ecn_timeout;
 mod hystart;
 mod vegas;

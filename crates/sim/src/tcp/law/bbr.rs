@@ -14,7 +14,7 @@
 //! `rs.losses` is not counted: while a loss is being repaired a phase of 1.25 lasts one round trip, and the window in the
 //! first round of a repair is what is in flight and what has just been delivered; a phase of 1.25 ends, too, where the
 //! receiver's window allows no more. The phase in which ProbeBW begins comes
-//! from the sender's own clock instead of a random number. ECN is ignored, as in the draft.
+//! from the sender's own clock and its count of rounds instead of a random number. ECN is ignored, as in the draft.
 
 use std::collections::VecDeque;
 
@@ -117,7 +117,7 @@ impl Bbr {
             pacing_rate: HIGH_GAIN * initial / FIRST_ROUND_TRIP,
             prior_cwnd: 0.0,
             initial,
-            phase,
+            phase: phase % 7,
             restarted: false,
         }
     }
@@ -247,9 +247,9 @@ impl Bbr {
         }
     }
 
-    /// Any phase but that of 0.75 may be the first.
+    /// Any phase but that of 0.75 may be the first, and mostly another than the last time.
     fn enter_probe_bw(&mut self, now: Time) {
-        let phase = [0, 2, 3, 4, 5, 6, 7][(self.phase % 7) as usize];
+        let phase = [0, 2, 3, 4, 5, 6, 7][((self.phase + u64::from(self.round)) % 7) as usize];
         self.state = State::ProbeBw(phase, now);
     }
 
