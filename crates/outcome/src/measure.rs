@@ -269,7 +269,7 @@ fn group_outcome(name: &str, members: &[&Exit<'_>], total_bps: f64) -> GroupOutc
 }
 
 /// The completed transfers of `flows`; `None` where none of them makes any.
-fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<TransferOutcome> {
+fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<TransferOutcome>> {
     let lists: Vec<&Vec<u64>> = flows.filter_map(|flow| flow.completions_ns.as_ref()).collect();
     if lists.is_empty() {
         return None;
@@ -282,10 +282,10 @@ fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<TransferOut
     let quantile = |percent| seconds(times.get(rank(percent)).map_or(0.0, |nanos| *nanos as f64));
     let total: f64 = times.iter().map(|nanos| *nanos as f64).sum();
     let mean = seconds(ratio(total, times.len() as f64));
-    Some(TransferOutcome {
+    Some(Box::new(TransferOutcome {
         completed: count(times.len() as u64),
         completion_s: Delay { mean, p50: quantile(50), p95: quantile(95), p99: quantile(99) },
-    })
+    }))
 }
 
 /// Length of the run's measurement in seconds.

@@ -140,17 +140,18 @@ impl<T: Combine + Serialize + DeserializeOwned> Kind<T> for Nested {
     }
 }
 
-impl<T: Combine + Serialize + DeserializeOwned> Kind<Option<T>> for Optional {
-    fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &Option<T>) -> Result<(), M::Error> {
+// In a box, since few have it.
+impl<T: Combine + Serialize + DeserializeOwned> Kind<Option<Box<T>>> for Optional {
+    fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &Option<Box<T>>) -> Result<(), M::Error> {
         value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
     }
-    fn read<E: de::Error>(fields: &mut Fields, key: &str, _ci95: &str) -> Result<Option<T>, E> {
+    fn read<E: de::Error>(fields: &mut Fields, key: &str, _ci95: &str) -> Result<Option<Box<T>>, E> {
         fields.take_if_there(key)
     }
-    fn combine(_first: &Option<T>, parts: &[Option<&Option<T>>], over: &Averager) -> Option<T> {
-        let parts: Vec<Option<&T>> = parts.iter().map(|part| part.and_then(Option::as_ref)).collect();
+    fn combine(_first: &Option<Box<T>>, parts: &[Option<&Option<Box<T>>>], over: &Averager) -> Option<Box<T>> {
+        let parts: Vec<Option<&T>> = parts.iter().map(|part| part.and_then(|part| part.as_deref())).collect();
         let first = parts.iter().copied().flatten().next()?;
-        Some(T::combine(first, &parts, over))
+        Some(Box::new(T::combine(first, &parts, over)))
     }
 }
 

@@ -172,7 +172,7 @@ record! {
         /// Retransmission timeouts.
         pub timeouts: Estimate => Count,
         /// Its completed transfers; `None` for a flow of unlimited data.
-        pub transfers: Option<TransferOutcome> => Optional,
+        pub transfers: Option<Box<TransferOutcome>> => Optional,
     }
 }
 
@@ -204,7 +204,7 @@ record! {
         /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain).
         pub jain: Estimate => Real,
         /// Its flows' completed transfers, all together; `None` for a group of unlimited data.
-        pub transfers: Option<TransferOutcome> => Optional,
+        pub transfers: Option<Box<TransferOutcome>> => Optional,
     }
 }
 

@@ -97,7 +97,7 @@ pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("queue_share", |flow| Some(flow.queue_share));
     columns.estimate("retransmitted", |flow| Some(flow.retransmitted));
     columns.estimate("timeouts", |flow| Some(flow.timeouts));
-    transfers(&mut columns, |flow| flow.transfers.as_ref());
+    transfers(&mut columns, |flow| flow.transfers.as_deref());
     columns.finish()
 }
 
@@ -119,7 +119,7 @@ pub fn groups(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("drop_ratio", |(group, _)| Some(group.drop_ratio));
     columns.estimate("queue_share", |(group, _)| Some(group.queue_share));
     columns.estimate("jain", |(group, _)| Some(group.jain));
-    transfers(&mut columns, |(group, _)| group.transfers.as_ref());
+    transfers(&mut columns, |(group, _)| group.transfers.as_deref());
     columns.text("queue", |(_, queue)| queue.map_or("", |queue| &queue.name));
     columns.text("queue_kind", |(_, queue)| queue.map_or("", |queue| &queue.kind));
     let mut of_queue = |name, field: fn(&QueueOutcome) -> Estimate| {
