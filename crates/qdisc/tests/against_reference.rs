@@ -145,7 +145,7 @@ type Switches = (bool, bool, bool, bool, bool, bool, bool, bool);
 fn setup() -> impl Strategy<Value = (QdiscConfig, Settings)> {
     let red = (
         prop::sample::select(vec![("none", Spacing::None), ("count", Spacing::Count), ("wait", Spacing::Wait)]),
-        prop::sample::select(vec![0.037_f64, 0.31, 0.83]),
+        prop::sample::select(vec![0.037_f64, 0.31, 0.5, 1.0]),
         prop::sample::select(vec![0.07_f64, 0.39, 1.0]),
         (1_u32..20, 2_u32..20, 0_u32..40),
     );
