@@ -5,6 +5,8 @@
 mod afd;
 #[path = "reference/csfq.rs"]
 mod csfq;
+#[path = "reference/diary.rs"]
+mod diary;
 #[path = "reference/fred.rs"]
 mod fred;
 #[path = "reference/line.rs"]
@@ -18,26 +20,12 @@ mod red_pd;
 #[path = "reference/sred.rs"]
 mod sred;
 
+use diary::Diary;
 use fairlane_qdisc::{
-    AnyQdisc, Bytes, Duration, Fate, Host, Kind, Packets, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Size,
-    Time,
+    AnyQdisc, Bytes, Duration, Host, Kind, Packets, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Size, Time,
 };
-use line::{Event, Slow};
+use line::Slow;
 use proptest::prelude::*;
-
-/// Writes down what it hears.
-#[derive(Default)]
-struct Diary(Vec<Event>);
-
-impl Fate<SimplePacket> for Diary {
-    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
-        self.0.push(Event::Dropped(packet.id, reason));
-    }
-    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
-        assert!(packet.marked);
-        self.0.push(Event::Marked(packet.id, reason));
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -124,9 +112,9 @@ fn agree(
             }
             Step::Leave(packets) => {
                 for _ in 0..packets {
-                    let packet = queue.dequeue(now, &mut diary);
-                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id, packet.label)));
+                    let label = diary.dequeue(&mut queue, now).map(|packet| packet.label);
                     slow.dequeue(now);
+                    prop_assert!(label.is_none() || label == slow.line().labels.last().copied());
                     now += RATE.transmission(1000);
                     same(&queue, &diary, slow.as_ref())?;
                 }
@@ -134,7 +122,8 @@ fn agree(
             Step::Wait(time) => now += time,
         }
     }
-    check_books(&queue, &diary)
+    diary.check_books(&queue);
+    Ok(())
 }
 
 fn same(queue: &AnyQdisc<SimplePacket>, diary: &Diary, slow: &dyn Slow) -> Result<(), TestCaseError> {
@@ -144,21 +133,6 @@ fn same(queue: &AnyQdisc<SimplePacket>, diary: &Diary, slow: &dyn Slow) -> Resul
     prop_assert_eq!(queue.bytes(), slow.line().bytes());
     if let (Some(fast), Some(slow)) = (queue.average(), slow.average()) {
         prop_assert!((fast - slow).abs() <= 1e-9 * slow.abs(), "{} {}", fast, slow);
-    }
-    Ok(())
-}
-
-/// arrived = departed + dropped + backlog, and each reason as the diary has it.
-fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
-    let counters = queue.counters();
-    let dropped = counters.dropped_total();
-    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
-    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
-    for reason in Reason::ALL {
-        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
-        let marks = diary.0.iter().filter(|event| matches!(event, Event::Marked(_, r) if *r == reason)).count();
-        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
-        prop_assert_eq!(counters.marked(reason).packets, marks as u64);
     }
     Ok(())
 }

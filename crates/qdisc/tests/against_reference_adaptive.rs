@@ -1,29 +1,19 @@
 //! BLUE, its bins and the stochastic queues against slow references, decision by decision, under random scripts.
 
-use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
-};
+use diary::{Diary, Event};
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 
 #[path = "reference/blue.rs"]
 mod blue;
+#[path = "reference/diary.rs"]
+mod diary;
 #[allow(dead_code, reason = "only RED is used of it here")]
 mod reference;
 #[path = "reference/sfb.rs"]
 mod sfb;
 #[path = "reference/sfq.rs"]
 mod sfq;
-
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// It was dropped.
-    Dropped(u64, Reason),
-    /// It was marked and queued.
-    Marked(u64, Reason),
-    /// It left for the link.
-    Departed(u64),
-}
 
 /// So many packets or bytes.
 #[derive(Clone, Copy, Debug)]
@@ -58,20 +48,6 @@ pub(crate) trait Slow {
     fn backlog(&self) -> Vec<SimplePacket>;
 }
 
-/// Writes down what it hears.
-#[derive(Default)]
-struct Diary(Vec<Event>);
-
-impl Fate<SimplePacket> for Diary {
-    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
-        self.0.push(Event::Dropped(packet.id, reason));
-    }
-    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
-        assert!(packet.marked);
-        self.0.push(Event::Marked(packet.id, reason));
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enqueue { flow: u64, bytes: u32, ecn: bool },
@@ -102,21 +78,6 @@ fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscConfig, Parame
     given.iter().try_fold(QdiscConfig::new(kind), |config, (key, text)| config.with(key, text.as_str()))
 }
 
-/// arrived = departed + dropped + backlog, and each reason as the diary has it.
-fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
-    let counters = queue.counters();
-    let dropped = counters.dropped_total();
-    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
-    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
-    for reason in Reason::ALL {
-        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
-        let marks = diary.0.iter().filter(|event| matches!(event, Event::Marked(_, r) if *r == reason)).count();
-        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
-        prop_assert_eq!(counters.marked(reason).packets, marks as u64);
-    }
-    Ok(())
-}
-
 /// Runs `script` on the queue that `config` means and on `slow`.
 fn compare(
     config: &QdiscConfig,
@@ -137,8 +98,7 @@ fn compare(
                 slow.enqueue(now, packet, &mut events);
             }
             Step::Dequeue => {
-                let packet = queue.dequeue(now, &mut diary);
-                diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                diary.dequeue(&mut queue, now);
                 slow.dequeue(now, &mut events);
             }
             Step::Wait(time) => now += time,
@@ -148,7 +108,8 @@ fn compare(
         prop_assert_eq!(queue.packets(), backlog.len());
         prop_assert_eq!(queue.bytes(), backlog.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>());
     }
-    check_books(&queue, &diary)
+    diary.check_books(&queue);
+    Ok(())
 }
 
 fn ratio() -> impl Strategy<Value = f64> {

@@ -1,24 +1,14 @@
 //! BARE against its slow reference, decision by decision, under random scripts.
 
+#[path = "reference/diary.rs"]
+mod diary;
 #[path = "reference/bare.rs"]
 mod reference;
 
-use fairlane_qdisc::{Duration, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time};
+use diary::Diary;
+use fairlane_qdisc::{Duration, Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
-use reference::{Event, Reference, Settings};
-
-/// Writes down what it hears.
-#[derive(Default)]
-struct Diary(Vec<Event>);
-
-impl Fate<SimplePacket> for Diary {
-    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
-        self.0.push(Event::Dropped(packet.id, reason));
-    }
-    fn marked(&mut self, _now: Time, packet: &SimplePacket, _reason: Reason) {
-        panic!("BARE marks nothing: {packet:?}");
-    }
-}
+use reference::{Reference, Settings};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -119,8 +109,7 @@ proptest! {
                     slow.enqueue(now, packet);
                 }
                 Step::Dequeue => {
-                    let packet = queue.dequeue(now, &mut diary);
-                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                    diary.dequeue(&mut queue, now);
                     slow.dequeue();
                 }
                 Step::Wait(nanos) => now += Duration::from_nanos(nanos),
@@ -131,13 +120,6 @@ proptest! {
             let average = queue.average().unwrap_or(f64::NAN);
             prop_assert!((average - slow.avgq).abs() <= 1e-9 * slow.avgq.abs(), "{} {}", average, slow.avgq);
         }
-        let counters = queue.counters();
-        let gone = counters.departed.packets + counters.dropped_total().packets;
-        prop_assert_eq!(counters.arrived.packets, gone + queue.packets() as u64);
-        prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + counters.dropped_total().bytes + queue.bytes());
-        for reason in Reason::ALL {
-            let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
-            prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
-        }
+        diary.check_books(&queue);
     }
 }

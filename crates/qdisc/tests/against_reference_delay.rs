@@ -1,12 +1,13 @@
 //! The disciplines that control delay against slow references, decision by decision, under random scripts.
 
-use fairlane_qdisc::{
-    AnyQdisc, Bytes, Duration, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
-};
+use diary::Diary;
+use fairlane_qdisc::{AnyQdisc, Bytes, Duration, Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
-use reference::delay::{Event, Limit, Slow};
+use reference::delay::{Limit, Slow};
 use reference::{cake, cobalt, codel, fq, pi2, pie};
 
+#[path = "reference/diary.rs"]
+mod diary;
 mod reference {
     pub(crate) mod cake;
     pub(crate) mod cobalt;
@@ -15,20 +16,6 @@ mod reference {
     pub(crate) mod fq;
     pub(crate) mod pi2;
     pub(crate) mod pie;
-}
-
-/// Writes down what it hears.
-#[derive(Default)]
-struct Diary(Vec<Event>);
-
-impl Fate<SimplePacket> for Diary {
-    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
-        self.0.push(Event::Dropped(packet.id, reason));
-    }
-    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
-        assert!(packet.marked);
-        self.0.push(Event::Marked(packet.id, reason));
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,21 +82,6 @@ fn limit() -> impl Strategy<Value = (Limit, String)> {
 
 const LINK: Rate = Rate::from_bits_per_second(10_000_000);
 
-/// arrived = departed + dropped + backlog, and each reason as the diary has it.
-fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
-    let counters = queue.counters();
-    let dropped = counters.dropped_total();
-    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
-    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
-    for reason in Reason::ALL {
-        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
-        let marks = diary.0.iter().filter(|event| matches!(event, Event::Marked(_, r) if *r == reason)).count();
-        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
-        prop_assert_eq!(counters.marked(reason).packets, marks as u64);
-    }
-    Ok(())
-}
-
 /// Runs `script` through both.
 fn compare(mut queue: AnyQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Step]) -> Result<(), TestCaseError> {
     let mut diary = Diary::default();
@@ -127,8 +99,7 @@ fn compare(mut queue: AnyQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Ste
             }
             Step::Dequeue(times) => {
                 for _ in 0..times {
-                    let packet = queue.dequeue(now, &mut diary);
-                    diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                    diary.dequeue(&mut queue, now);
                     slow.dequeue(now);
                     prop_assert_eq!(queue.ready_at(), slow.ready_at());
                 }
@@ -141,7 +112,8 @@ fn compare(mut queue: AnyQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Ste
         prop_assert_eq!(queue.packets(), queued.len());
         prop_assert_eq!(queue.bytes(), queued.iter().map(|p| u64::from(p.bytes)).sum::<u64>());
     }
-    check_books(&queue, &diary)
+    diary.check_books(&queue);
+    Ok(())
 }
 
 fn host(seed: u64) -> Host {

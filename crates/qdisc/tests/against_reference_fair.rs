@@ -2,35 +2,16 @@
 
 #[path = "reference/cbq.rs"]
 mod cbq;
+#[path = "reference/diary.rs"]
+mod diary;
 #[path = "reference/drr.rs"]
 mod drr;
 #[path = "reference/fair.rs"]
 mod fair;
 
-use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
-};
+use diary::{Diary, Event};
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
-
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    Dropped(u64, Reason),
-    Departed(u64),
-}
-
-/// Writes down what it hears.
-#[derive(Default)]
-struct Diary(Vec<Event>);
-
-impl Fate<SimplePacket> for Diary {
-    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
-        self.0.push(Event::Dropped(packet.id, reason));
-    }
-    fn marked(&mut self, _now: Time, packet: &SimplePacket, _reason: Reason) {
-        panic!("packet {} was marked: nothing here marks", packet.id);
-    }
-}
 
 const RATE: u64 = 1_000_000;
 
@@ -134,20 +115,6 @@ impl Slow for fair::Reference {
     }
 }
 
-/// arrived = departed + dropped + backlog, and each reason as the diary has it.
-fn check_books(queue: &AnyQdisc<SimplePacket>, diary: &Diary) -> Result<(), TestCaseError> {
-    let counters = queue.counters();
-    let dropped = counters.dropped_total();
-    prop_assert_eq!(counters.arrived.packets, counters.departed.packets + dropped.packets + queue.packets() as u64);
-    prop_assert_eq!(counters.arrived.bytes, counters.departed.bytes + dropped.bytes + queue.bytes());
-    for reason in Reason::ALL {
-        let drops = diary.0.iter().filter(|event| matches!(event, Event::Dropped(_, r) if *r == reason)).count();
-        prop_assert_eq!(counters.dropped(reason).packets, drops as u64);
-        prop_assert_eq!(counters.marked(reason).packets, 0);
-    }
-    Ok(())
-}
-
 fn config(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscConfig, ParameterError> {
     given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))
 }
@@ -170,8 +137,7 @@ fn compare(
                 slow.enqueue(now, packet);
             }
             Step::Dequeue => {
-                let packet = queue.dequeue(now, &mut diary);
-                diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                diary.dequeue(&mut queue, now);
                 slow.dequeue(now);
             }
             Step::Wait(time) => now += time,
@@ -181,7 +147,8 @@ fn compare(
         prop_assert_eq!((queue.packets(), queue.bytes()), slow.backlog());
         prop_assert_eq!(queue.ready_at(), slow.ready_at());
     }
-    check_books(&queue, &diary)
+    diary.check_books(&queue);
+    Ok(())
 }
 
 proptest! {

@@ -8,6 +8,9 @@
 mod adaptive;
 #[path = "conformance/cases.rs"]
 mod cases;
+#[path = "reference/diary.rs"]
+#[allow(dead_code, reason = "the vectors keep no books")]
+mod diary;
 #[path = "conformance/file.rs"]
 mod file;
 #[path = "conformance/slow.rs"]
@@ -49,8 +52,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use accounting_references::line;
+use diary::Event;
 use fairlane_qdisc::{Kind, Seed};
-use reference::Event;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

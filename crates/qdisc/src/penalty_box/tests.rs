@@ -142,3 +142,42 @@ fn the_bucket_lets_through_its_rate() {
     assert!(bucket.take(millis(1_000_000_000), 2000));
     assert!(!bucket.take(millis(1_000_000_000), 1));
 }
+
+/// The last sixteen suspects are remembered, each at its lowest drop rate; who is in the box is not judged again, and of no more
+/// than 1024.
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut watch = watch();
+    let harmless = |flow, loss| Suspect { flow: FlowKey::new(flow), rate: 1.0, part: 0.1, loss };
+    for flow in 0..20 {
+        watch.judge(harmless(flow, 0.04), 10);
+    }
+    let keys: Vec<u64> = watch.seen.iter().map(|seen| seen.flow.get()).collect();
+    assert_eq!(keys, (4..20).collect::<Vec<u64>>());
+    for (loss, lowest) in [(0.05, 0.04), (0.02, 0.02), (0.03, 0.02)] {
+        watch.judge(harmless(9, loss), 10);
+        assert_eq!(watch.seen.last().map(|seen| (seen.flow.get(), seen.loss)), Some((9, lowest)));
+    }
+
+    let greedy = |flow| Suspect { rate: 1e9, ..harmless(flow, 0.04) };
+    for flow in 100..2000 {
+        watch.judge(greedy(flow), 10);
+    }
+    assert_eq!(watch.numbers.flows(), MOST_BOXED);
+    if let Some(boxed) = &mut watch.boxed[0] {
+        boxed.calm = 1;
+    }
+    watch.judge(greedy(100), 10);
+    assert!(watch.boxed[0].is_some_and(|boxed| boxed.calm == 1), "it begins anew");
+}
+
+/// Of flows with equally many bytes in the log, the one with the smallest key is the suspect.
+#[test]
+fn of_equal_suspects_the_smallest_key_is_taken() {
+    let mut watch = watch();
+    watch.arrived = 50_000;
+    for flow in [5, 3, 8] {
+        watch.log(FlowKey::new(flow), 1000);
+    }
+    assert_eq!(watch.suspect(1.0).map(|(suspect, _)| suspect.flow.get()), Some(3));
+}

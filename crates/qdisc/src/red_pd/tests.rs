@@ -259,3 +259,49 @@ fn nobody_starts_above_twice_the_drop_rate() {
         assert!((probability - expected).abs() < 1e-12, "{flow}: {probability}");
     }
 }
+
+/// SPEC 7.3: without drops a filter is lowered after three intervals, that of a flow that does not respond after five.
+#[test]
+fn who_does_not_respond_waits_longer() {
+    for (unresponsive, millis) in [(false, 1200), (true, 2000)] {
+        let mut monitoring = Monitoring::new(RTT, Seed::new(1));
+        monitoring.lengths = [Duration::from_millis(400); LISTS];
+        monitoring.flow(FlowKey::new(7), 1000).monitor = Some(monitor(0.2, unresponsive));
+        for (later, expected) in [(millis - 1, 0.2), (millis, 0.15)] {
+            monitoring.reward(Time::ZERO + Duration::from_millis(later));
+            let probability = monitoring.flows[0].monitor.map_or(0.0, |monitor| monitor.probability);
+            assert!((probability - expected).abs() < 1e-12, "{unresponsive}, {later} ms: {probability}");
+        }
+    }
+}
+
+/// RED between 5 and 15 packets at 1 Mbit/s.
+const SETTINGS: Settings = Settings {
+    limit: Size::Packets(crate::Packets::new(60)),
+    red: RedSettings {
+        min: 5.0,
+        max: 15.0,
+        in_bytes: false,
+        probability: 0.02,
+        weight: 0.002,
+        gentle: true,
+        uniformize: crate::red::Uniformize::Count,
+        spare: false,
+        byte_drop: false,
+        avpkt: 1000,
+        slot: 8_000_000,
+        ecn: false,
+        harddrop: false,
+    },
+    rtt: RTT,
+};
+
+/// SPEC 7.3: without congestion only flows that do not respond are filtered.
+#[test]
+fn without_congestion_who_responds_is_left_alone() {
+    for unresponsive in [false, true] {
+        let mut queue = RedPd::<crate::SimplePacket>::new(SETTINGS, Seed::new(1));
+        queue.monitoring.flow(FlowKey::new(7), 1000).monitor = Some(monitor(1.0, unresponsive));
+        assert_eq!(queue.filters(FlowKey::new(7), 1000), unresponsive);
+    }
+}

@@ -1,7 +1,8 @@
 //! The slow references of BLUE, its bins and the stochastic queues, as their cases tell them.
 
-use fairlane_qdisc::{Duration, Host, Reason, SimplePacket, Time};
+use fairlane_qdisc::{Duration, Host, SimplePacket, Time};
 
+use crate::diary::Event;
 use crate::reference::{self, Algorithm, Spacing};
 use crate::slow::{self, LIMIT};
 
@@ -11,14 +12,6 @@ mod blue;
 mod sfb;
 #[path = "../reference/sfq.rs"]
 mod sfq;
-
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    Dropped(u64, Reason),
-    Marked(u64, Reason),
-    Departed(u64),
-}
 
 /// So many packets or bytes.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +47,8 @@ impl slow::Slow for WithEvents {
     fn dequeue(&mut self, now: Time) {
         self.0.dequeue(now, &mut self.1);
     }
-    fn events(&self) -> Vec<crate::Event> {
-        let event = |event: &Event| match *event {
-            Event::Dropped(id, reason) => crate::Event::Dropped(id, reason),
-            Event::Marked(id, reason) => crate::Event::Marked(id, reason),
-            Event::Departed(id) => crate::Event::Departed(id),
-        };
-        self.1.iter().map(event).collect()
+    fn events(&self) -> &[Event] {
+        &self.1
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use fairlane_qdisc::{AnyQdisc, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time, Value};
+use fairlane_qdisc::{AnyQdisc, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time, Value};
 use serde_json::Value as Json;
 
-use crate::Event;
 use crate::cases::{Case, Operation, RATE};
+use crate::diary::{Diary, Event};
 use crate::slow::reference;
 
 /// The version of the format.
@@ -38,19 +38,6 @@ impl After {
     }
 }
 
-/// Writes down what it hears.
-#[derive(Default)]
-struct Diary(Vec<Event>);
-
-impl Fate<SimplePacket> for Diary {
-    fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
-        self.0.push(Event::Dropped(packet.id, reason));
-    }
-    fn marked(&mut self, _now: Time, packet: &SimplePacket, reason: Reason) {
-        self.0.push(Event::Marked(packet.id, reason));
-    }
-}
-
 /// What the library makes of `operations`.
 pub(crate) fn replay(mut queue: AnyQdisc<SimplePacket>, operations: &[Operation]) -> Vec<After> {
     let mut labels = HashMap::new();
@@ -63,8 +50,7 @@ pub(crate) fn replay(mut queue: AnyQdisc<SimplePacket>, operations: &[Operation]
                 queue.enqueue(at, packet, &mut diary);
             }
             Operation::Dequeue(at) => {
-                let packet = queue.dequeue(at, &mut diary);
-                diary.0.extend(packet.map(|packet| Event::Departed(packet.id)));
+                let packet = diary.dequeue(&mut queue, at);
                 held = packet.is_none() && queue.packets() > 0;
                 label =
                     packet.filter(|packet| labels.get(&packet.id) != Some(&packet.label)).map(|packet| packet.label);
@@ -91,8 +77,7 @@ pub(crate) fn expected(case: &Case, library: &[After], operations: &[Operation])
             Operation::Enqueue(at, packet) => slow.enqueue(at, packet),
             Operation::Dequeue(at) => slow.dequeue(at),
         }
-        let mut events = slow.events();
-        let events = events.split_off(seen.min(events.len()));
+        let events = slow.events().get(seen..).unwrap_or_default().to_vec();
         seen += events.len();
         // What follows from the events is not asked of the reference again.
         let label = fast.label.map(|label| slow.label().unwrap_or(label));

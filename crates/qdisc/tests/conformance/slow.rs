@@ -2,9 +2,9 @@
 
 use fairlane_qdisc::{Duration, Host, Packets, SimplePacket, Size, Time};
 
-use crate::Event;
 use crate::accounting_references::{afd, csfq, fred, line, sred};
 use crate::adaptive;
+use crate::diary::Event;
 use crate::fair_references::{cbq, drr, fair};
 use crate::other_references::delay::{self, Limit};
 use crate::other_references::{bare, cake, cobalt, codel, fq, pi2, pie};
@@ -15,7 +15,7 @@ pub(crate) trait Slow {
     fn enqueue(&mut self, now: Time, packet: SimplePacket);
     fn dequeue(&mut self, now: Time);
     /// All that happened so far.
-    fn events(&self) -> Vec<Event>;
+    fn events(&self) -> &[Event];
     fn average(&self) -> Option<f64> {
         None
     }
@@ -32,8 +32,8 @@ impl Slow for Reference {
     fn dequeue(&mut self, now: Time) {
         self.dequeue(now);
     }
-    fn events(&self) -> Vec<Event> {
-        self.events.clone()
+    fn events(&self) -> &[Event] {
+        &self.events
     }
     fn average(&self) -> Option<f64> {
         Some(self.average())
@@ -50,8 +50,8 @@ impl Slow for NoAverage {
     fn dequeue(&mut self, now: Time) {
         self.0.dequeue(now);
     }
-    fn events(&self) -> Vec<Event> {
-        self.0.events.clone()
+    fn events(&self) -> &[Event] {
+        &self.0.events
     }
 }
 
@@ -62,8 +62,8 @@ impl Slow for drr::Reference {
     fn dequeue(&mut self, _now: Time) {
         self.dequeue();
     }
-    fn events(&self) -> Vec<Event> {
-        self.events.clone()
+    fn events(&self) -> &[Event] {
+        &self.events
     }
 }
 
@@ -74,8 +74,8 @@ impl Slow for fair::Reference {
     fn dequeue(&mut self, now: Time) {
         self.dequeue(now);
     }
-    fn events(&self) -> Vec<Event> {
-        self.events.clone()
+    fn events(&self) -> &[Event] {
+        &self.events
     }
 }
 
@@ -86,8 +86,8 @@ impl Slow for cbq::Reference {
     fn dequeue(&mut self, now: Time) {
         self.dequeue(now);
     }
-    fn events(&self) -> Vec<Event> {
-        self.events.clone()
+    fn events(&self) -> &[Event] {
+        &self.events
     }
 }
 
@@ -98,12 +98,8 @@ impl Slow for bare::Reference {
     fn dequeue(&mut self, _now: Time) {
         self.dequeue();
     }
-    fn events(&self) -> Vec<Event> {
-        let event = |event: &bare::Event| match *event {
-            bare::Event::Dropped(id, reason) => Event::Dropped(id, reason),
-            bare::Event::Departed(id) => Event::Departed(id),
-        };
-        self.events.iter().map(event).collect()
+    fn events(&self) -> &[Event] {
+        &self.events
     }
     fn average(&self) -> Option<f64> {
         Some(self.avgq)
@@ -120,20 +116,15 @@ impl Slow for Accounting {
     fn dequeue(&mut self, now: Time) {
         self.0.dequeue(now);
     }
-    fn events(&self) -> Vec<Event> {
-        let event = |event: &line::Event| match *event {
-            line::Event::Dropped(id, reason) => Event::Dropped(id, reason),
-            line::Event::Marked(id, reason) => Event::Marked(id, reason),
-            line::Event::Departed(id, _) => Event::Departed(id),
-        };
-        self.0.line().events.iter().map(event).collect()
+    fn events(&self) -> &[Event] {
+        &self.0.line().events
     }
     fn average(&self) -> Option<f64> {
         self.0.average()
     }
     fn label(&self) -> Option<u64> {
         match self.0.line().events.last() {
-            Some(line::Event::Departed(_, label)) => Some(*label),
+            Some(Event::Departed(_)) => self.0.line().labels.last().copied(),
             _ => None,
         }
     }
@@ -149,13 +140,8 @@ impl<T: delay::Slow> Slow for Delay<T> {
     fn dequeue(&mut self, now: Time) {
         self.0.dequeue(now);
     }
-    fn events(&self) -> Vec<Event> {
-        let event = |event: &delay::Event| match *event {
-            delay::Event::Dropped(id, reason) => Event::Dropped(id, reason),
-            delay::Event::Marked(id, reason) => Event::Marked(id, reason),
-            delay::Event::Departed(id) => Event::Departed(id),
-        };
-        self.0.events().iter().map(event).collect()
+    fn events(&self) -> &[Event] {
+        self.0.events()
     }
 }
 

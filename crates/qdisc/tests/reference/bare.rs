@@ -2,12 +2,7 @@
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    Dropped(u64, Reason),
-    Departed(u64),
-}
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {

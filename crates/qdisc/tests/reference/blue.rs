@@ -2,7 +2,8 @@
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-use super::{Event, Room, Slow};
+use super::{Room, Slow};
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blue {

@@ -4,8 +4,9 @@
 use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, Time};
 
 use super::cobalt::{self, Answer};
-use super::delay::{Event, Limit, Queue, Slow, bytes};
+use super::delay::{Limit, Queue, Slow, bytes};
 use super::fq::Hash;
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {

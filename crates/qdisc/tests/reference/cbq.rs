@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Reason, SimplePacket, Time};
 
-use crate::Event;
+use crate::diary::Event;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {

@@ -2,7 +2,8 @@
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Time};
 
-use super::delay::{Event, Limit, Queue, Slow, age, bytes, law};
+use super::delay::{Limit, Queue, Slow, age, bytes, law};
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {

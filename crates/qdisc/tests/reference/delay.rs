@@ -1,18 +1,9 @@
 //! What the slow references of the disciplines that control delay have in common: what they are asked, and what they
 //! say.
 
-use fairlane_qdisc::{Duration, Packet, Reason, SimplePacket, Time};
+use fairlane_qdisc::{Duration, Packet, SimplePacket, Time};
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// It was dropped.
-    Dropped(u64, Reason),
-    /// It was marked.
-    Marked(u64, Reason),
-    /// It left for the link.
-    Departed(u64),
-}
+use crate::diary::Event;
 
 /// A queue and when each of its packets came.
 pub(crate) type Queue = Vec<(SimplePacket, Time)>;

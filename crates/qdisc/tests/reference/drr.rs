@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Reason, SimplePacket};
 
-use crate::Event;
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {

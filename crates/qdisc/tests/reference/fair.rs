@@ -3,7 +3,7 @@
 use fairlane_qdisc::{Reason, SimplePacket, Time};
 
 use super::drr::{bytes, weight};
-use crate::Event;
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Law {

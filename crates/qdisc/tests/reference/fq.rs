@@ -2,8 +2,9 @@
 
 use fairlane_qdisc::{Reason, Seed, SimplePacket, Stream, Time};
 
-use super::delay::{Event, Limit, Queue, Slow, age, bytes};
+use super::delay::{Limit, Queue, Slow, age, bytes};
 use super::{codel, pie};
+use crate::diary::Event;
 
 /// A number hashed with two secrets: SplitMix64's finalizer twice.
 pub(crate) struct Hash {

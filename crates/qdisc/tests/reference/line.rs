@@ -2,16 +2,7 @@
 
 use fairlane_qdisc::{Reason, SimplePacket, Size, Time};
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// It was dropped.
-    Dropped(u64, Reason),
-    /// It was marked and queued.
-    Marked(u64, Reason),
-    /// It left for the link, with this label.
-    Departed(u64, u64),
-}
+use crate::diary::Event;
 
 /// A slow reference.
 pub(crate) trait Slow {
@@ -28,11 +19,13 @@ pub(crate) struct Line {
     pub(crate) limit: Size,
     pub(crate) queue: Vec<SimplePacket>,
     pub(crate) events: Vec<Event>,
+    /// The labels of the packets that left.
+    pub(crate) labels: Vec<u64>,
 }
 
 impl Line {
     pub(crate) fn new(limit: Size) -> Self {
-        Self { limit, queue: Vec::new(), events: Vec::new() }
+        Self { limit, queue: Vec::new(), events: Vec::new(), labels: Vec::new() }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -71,7 +64,8 @@ impl Line {
             return None;
         }
         let p = self.queue.remove(0);
-        self.events.push(Event::Departed(p.id, p.label));
+        self.events.push(Event::Departed(p.id));
+        self.labels.push(p.label);
         Some(p)
     }
 }

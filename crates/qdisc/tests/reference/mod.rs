@@ -3,18 +3,9 @@
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-mod successors;
+use crate::diary::Event;
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// It was dropped.
-    Dropped(u64, Reason),
-    /// It was marked and queued.
-    Marked(u64, Reason),
-    /// It left for the link.
-    Departed(u64),
-}
+mod successors;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {

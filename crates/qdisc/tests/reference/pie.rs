@@ -2,7 +2,8 @@
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Stream, Time};
 
-use super::delay::{Event, Limit, Queue, Slow, age, bytes};
+use super::delay::{Limit, Queue, Slow, age, bytes};
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {

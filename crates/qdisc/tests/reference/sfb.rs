@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-use super::{Event, Room, Slow};
+use super::{Room, Slow};
+use crate::diary::Event;
 
 /// What a bin learns.
 #[derive(Clone, Copy, Debug)]

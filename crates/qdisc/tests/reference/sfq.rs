@@ -3,7 +3,8 @@
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Time};
 
 use super::reference::{self, Reference};
-use super::{Event, Room, Slow};
+use super::{Room, Slow};
+use crate::diary::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sfq {
@@ -148,11 +149,7 @@ impl SlowSfqRed {
     /// Takes over what has happened in `queue`. If it is empty its link would ask in vain.
     fn take_over(&mut self, now: Time, queue: usize, events: &mut Vec<Event>) {
         let red = &mut self.queues[queue];
-        events.extend(red.events.drain(..).map(|event| match event {
-            reference::Event::Dropped(id, reason) => Event::Dropped(id, reason),
-            reference::Event::Marked(id, reason) => Event::Marked(id, reason),
-            reference::Event::Departed(id) => Event::Departed(id),
-        }));
+        events.append(&mut red.events);
         if red.live().is_empty() {
             red.dequeue(now);
             self.ring.retain(|&busy| busy != queue);

@@ -2,7 +2,8 @@
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-use super::{Algorithm, Event, Reference};
+use super::{Algorithm, Reference};
+use crate::diary::Event;
 
 /// How often something happened to each flow, halved every window; the longest unused flow makes room.
 struct History(Vec<(u64, u32, Time)>);

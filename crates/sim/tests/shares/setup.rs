@@ -6,6 +6,20 @@ use fairlane_sim::{Control, run};
 
 use crate::books::Books;
 
+/// Chance decides what a TCP loses: each claim holds for all of these seeds, or for their mean.
+pub(crate) const SEEDS: [u32; 3] = [1, 2, 3];
+
+/// `document` with another seed.
+pub(crate) fn seeded(mut document: Document, seed: u32) -> Document {
+    document.set("seed", &seed.to_string()).unwrap_or_else(|error| panic!("{error}"));
+    document
+}
+
+/// The mean of `values`.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// Runs `document` and keeps books of its bottleneck.
 pub(crate) fn simulate(document: &Document) -> (Run, Books) {
     let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
