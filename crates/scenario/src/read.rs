@@ -5,6 +5,7 @@ mod memory;
 mod network;
 mod queue;
 mod tcp;
+mod trace;
 mod wire;
 
 use std::ops::RangeInclusive;
