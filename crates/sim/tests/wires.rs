@@ -142,6 +142,13 @@ fn a_varying_rate_carries_what_it_can() {
     assert!((queue.rate_bps - 4e6 / 3.0).abs() < 1e-6);
     let used = queue.flows[0].departed_bytes as f64 * 8.0 / (queue.rate_bps * 30.0);
     assert!((0.9995..=1.0001).contains(&used), "{used}");
+    // Only what is measured counts: 40 Mbit in all, less the first second's 1 Mbit.
+    let flows = "[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nrate = \"9mbit\"";
+    let text = format!("duration = \"30s\"\nwarmup = \"1s\"\n[bottleneck]\n{steps}\n{flows}");
+    let queue = observe(&text, &mut ()).queues.remove(0);
+    assert!((queue.rate_bps - 39e6 / 29.0).abs() < 1e-6, "{}", queue.rate_bps);
+    let bits = queue.flows[0].departed_bytes as f64 * 8.0;
+    assert!((bits / 39e6 - 1.0).abs() < 0.001, "{bits}");
 }
 
 /// A jitter is uniform around the delay. Without `reorder` nothing overtakes; with it packets come when they are drawn to.
