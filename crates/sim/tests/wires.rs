@@ -220,3 +220,20 @@ fn tcp_crosses_a_bad_wire() {
         );
     }
 }
+
+/// A direction that only acknowledgements take, whose queue nobody reports, has a wire too: if none come back, a sender is
+/// left with its first packet and its timeouts.
+#[test]
+fn acknowledgements_are_lost_too() {
+    let delivered = |reverse: &str| {
+        let text = format!(
+            "duration = \"20s\"\n[bottleneck]\nrate = \"1mbit\"\n{reverse}\n[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\n"
+        );
+        let run = observe(&text, &mut ());
+        assert_eq!((run.queues.len(), run.flows[0].lost), (1, 0), "acknowledgements are no data");
+        (run.flows[0].delivered, run.flows[0].timeouts)
+    };
+    let (all, none) = (delivered(""), delivered("reverse = { loss = 1 }"));
+    assert!(all.0 > 2000, "{all:?}");
+    assert!(none.1 > 1 && none.0 <= none.1 + 1, "{none:?}");
+}
