@@ -154,13 +154,13 @@ mod tests {
     fn datagrams_are_forgotten_when_there_are_too_many() {
         let mut flows = Flows::new();
         for identification in 0..3 * DATAGRAMS as u32 {
-            flows.number(at(0.001 * f64::from(identification)), &fragment(identification % 5000, true));
+            flows.number(at(0.001 * f64::from(identification)), &fragment(identification % 3000, true));
         }
         assert_eq!(flows.datagrams.order.len(), DATAGRAMS);
         assert!(flows.datagrams.flows.len() <= DATAGRAMS);
         let last = 3 * DATAGRAMS as u32 - 1;
         for back in 0..DATAGRAMS as u32 {
-            let identification = (last - back) % 5000;
+            let identification = (last - back) % 3000;
             assert_eq!(flows.number(at(12.3), &fragment(identification, false)), identification);
         }
     }

@@ -65,6 +65,34 @@ fn pcapng_is_read() {
     assert_eq!(seen, [(0, 32), (250_000_000, 1500), (1_000_000_000, 32)]);
 }
 
+/// Gives one byte at a time, as a slow pipe does.
+struct Trickle<'a>(&'a [u8]);
+
+impl std::io::Read for Trickle<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let (Some((first, rest)), Some(place)) = (self.0.split_first(), into.first_mut()) else { return Ok(0) };
+        (*place, self.0) = (*first, rest);
+        Ok(1)
+    }
+}
+
+/// Would catch a packet that is cut where a read ends.
+#[test]
+fn a_slow_reader_gives_the_same() {
+    let ip = ipv4(17, 0, 0, 0, &UDP);
+    let ng = [section(&[(101, &[])]), enhanced(0, 5, 32, &ip), enhanced(0, 6, 32, &ip)].concat();
+    for file in [whole(101, &[&ip, &ip, &ip]), ng] {
+        let mut capture = Capture::new("t.pcap", Trickle(&file)).unwrap();
+        let mut times = Vec::new();
+        while let Some(packet) = capture.next_packet().unwrap() {
+            assert_eq!(packet.data, ip);
+            times.push(packet.time.as_nanos());
+        }
+        assert_eq!(times, read(&file).unwrap().iter().map(|seen| seen.0).collect::<Vec<_>>());
+        assert!(times.len() >= 2);
+    }
+}
+
 /// Each packet counts as coming no earlier than the one before it in the file, and what was behind is counted.
 #[test]
 fn times_never_run_backwards() {

@@ -65,22 +65,25 @@ impl Plan {
         let passes = progress::watched(&control, self.queues.len() as u64, || {
             self.pool.install(|| self.queues.par_iter().map(pass).collect::<Result<Vec<_>, _>>())
         })?;
-        if let Some((_, late)) = passes.first() {
-            tell_of(*late);
-        }
+        tell_of(passes.iter().map(|(_, late)| *late).max_by_key(|late| late.packets).unwrap_or_default());
         let outcomes: Vec<Outcome> = passes.into_iter().filter_map(|(outcome, _)| outcome).collect();
-        let interrupted = outcomes.iter().any(|outcome| outcome.partial);
+        let asked = self.queues.len();
+        let interrupted = outcomes.len() < asked || outcomes.iter().any(|outcome| outcome.partial);
         match &*outcomes {
-            [outcome] if self.json => output::print_json(outcome)?,
-            [outcome] => output::print(&run_report(outcome, &output::terminal()))?,
-            _ if self.json => output::print_outcomes(&outcomes, interrupted)?,
-            _ => output::print(&compare_table(&outcomes, None, &output::terminal()))?,
+            [outcome] if asked == 1 && self.json => output::print_json(outcome)?,
+            [outcome] if asked == 1 => output::print(&run_report(outcome, &output::terminal()))?,
+            all if self.json => output::print_outcomes(all, interrupted)?,
+            [] => {}
+            all => output::print(&compare_table(all, None, &output::terminal()))?,
         }
-        plan::complete(interrupted, &plan::so_far(&outcomes, self.queues.len(), "disciplines"))
+        plan::complete(interrupted, &plan::so_far(&outcomes, asked, "disciplines"))
     }
 
-    /// Sends the whole file through one discipline.
+    /// Sends the whole file through one discipline; nothing is measured once `control` has said stop.
     fn pass(&self, queue: &QdiscConfig, control: &Control) -> Result<(Option<Outcome>, Late), Failure> {
+        if control.stopped() {
+            return Ok((None, Late::default()));
+        }
         let (watch, cpu_before) = (Watch::start(), thread_cpu_s());
         let mut replay = build(queue, self.rate, self.seed)?;
         let mut capture = Capture::open(&self.file).map_err(Failure::plain)?;

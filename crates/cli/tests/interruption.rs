@@ -130,6 +130,48 @@ fn an_interrupted_run_keeps_what_was_measured() {
     assert_eq!(outcome["queues"][0]["arrived"], arrived);
 }
 
+/// The real capture `times` times, one after the other.
+fn long_capture(times: u32) -> Vec<u8> {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../capture/tests/data/linux-tcp.pcap");
+    let once = fs::read(data).unwrap();
+    let number = |at: usize| u32::from_le_bytes(once[at..at + 4].try_into().unwrap());
+    let mut file = once[..24].to_vec();
+    for time in 0..times {
+        let mut at = 24;
+        while at < once.len() {
+            let end = at + 16 + number(at + 8) as usize;
+            file.extend((number(at) + 2 * time).to_le_bytes());
+            file.extend(&once[at + 4..end]);
+            at = end;
+        }
+    }
+    file
+}
+
+/// Disciplines that are done are kept whole, the one under way in part, and nothing is said of the others.
+#[test]
+fn an_interrupted_replay_keeps_its_finished_disciplines() {
+    let place = Place::new();
+    let file = place.name("long.pcap");
+    fs::write(&file, long_capture(200)).unwrap();
+    let args = ["replay", &file, "--rate", "5mbit", "--queue", "all", "--jobs", "1", "--json"];
+    let mut child = spawn(&args);
+    wait_for_work(&child);
+    interrupt(&child);
+    let stdout = text(child.stdout.take().unwrap());
+    let stderr = text(child.stderr.take().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let outcomes = json["outcomes"].as_array().unwrap();
+    assert_eq!(json["partial"], true);
+    let (partial, done): (Vec<_>, Vec<_>) = outcomes.iter().partition(|outcome| outcome["partial"] == true);
+    assert!(partial.len() <= 1 && !outcomes.is_empty(), "{} in part", partial.len());
+    assert!(done.iter().all(|outcome| outcome["queues"][0]["arrived"] == 200 * 1049));
+    assert!(partial.iter().all(|outcome| outcome["queues"][0]["arrived"].as_u64() < Some(200 * 1049)));
+    let said = format!("{} of {} disciplines are done", done.len(), fairlane_qdisc::Kind::ALL.len());
+    assert!(stderr.contains(&said), "{stderr}");
+}
+
 /// As in `fairlane qdiscs | head -1`.
 #[test]
 fn a_reader_that_has_gone_away_is_no_error() {

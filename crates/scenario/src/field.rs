@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use fairlane_qdisc::{Bytes, Duration, Rate, Size, UnitError, Value};
@@ -261,6 +262,11 @@ impl<'a> Field<'a> {
     /// The value is planned, and not there in this version.
     pub(crate) fn not_yet(&self, what: &str) -> ScenarioError {
         self.error(format!("the {what} {} is not implemented in this version", self.written()))
+    }
+
+    /// The file called `name`, beside the scenario's own.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        Path::new(self.source.name()).with_file_name(name)
     }
 
     /// Whether the value is a table.

@@ -43,7 +43,7 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSide {
-    /// Rate of transmission; the highest one where it varies.
+    /// Rate of transmission; where it varies, the [nominal](crate::RateSteps::nominal) one.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,

@@ -8,6 +8,7 @@ mod queue;
 mod source;
 mod tcp;
 mod tfrc;
+mod trace;
 mod wire;
 
 use std::ops::RangeInclusive;

@@ -63,9 +63,19 @@ impl RateSteps {
         self.every
     }
 
-    /// The highest rate.
+    /// The one rate that stands for all: the mean where they are repeated, else the highest; at least 1 bit/s.
     #[must_use]
-    pub fn highest(&self) -> Rate {
-        self.steps.iter().map(|(_, rate)| *rate).max().unwrap_or(Rate::from_bits_per_second(1))
+    pub fn nominal(&self) -> Rate {
+        let rates = self.steps.iter().map(|(_, rate)| rate.bits_per_second());
+        let nominal = match self.every {
+            None => rates.max().unwrap_or(0),
+            Some(every) => {
+                let ends = self.steps.iter().skip(1).map(|(at, _)| *at).chain([every]);
+                let lasting = self.steps.iter().zip(ends).map(|((at, _), end)| end.as_nanos() - at.as_nanos());
+                let work: u128 = rates.zip(lasting).map(|(rate, nanos)| u128::from(rate) * u128::from(nanos)).sum();
+                (work / u128::from(every.as_nanos().max(1))) as u64
+            }
+        };
+        Rate::from_bits_per_second(nominal.max(1))
     }
 }

@@ -50,7 +50,11 @@ fn a_rate_that_varies_is_read_in_order() {
     let (forward, reverse) = sides(steps);
     let rates = forward.wire.rates.as_ref().expect("it varies");
     assert_eq!(rates.steps(), [(ms(0), mbit(1)), (ms(2000), mbit(8)), (ms(3000), mbit(0))]);
-    assert_eq!((rates.every(), rates.highest(), forward.rate), (Some(ms(4000)), mbit(8), mbit(8)));
+    // 2 s at 1 Mbit/s, 1 s at 8 Mbit/s, 1 s of nothing.
+    let mean = Rate::from_bits_per_second(2_500_000);
+    assert_eq!((rates.every(), rates.nominal(), forward.rate), (Some(ms(4000)), mean, mean));
+    let (once, _) = sides(&steps.replace(", [\"3s\", \"0bit\"]], every = \"4s\"", "]"));
+    assert_eq!((once.rate, once.wire.rates.and_then(|rates| rates.every())), (mbit(8), None));
     assert_eq!((reverse.rate, &reverse.wire), (forward.rate, &forward.wire));
     let (_, reverse) = sides(&format!("{steps}\nreverse = {{ rate = \"2mbit\" }}"));
     assert_eq!((reverse.rate, reverse.wire), (mbit(2), Wire::default()));
@@ -68,4 +72,40 @@ fn the_command_line_changes_each_of_them() {
     let steps = "rate = { steps = [[\"0s\", \"1mbit\"], [\"2s\", \"8mbit\"]] }";
     let link = scenario(steps, &[("bottleneck.rate.every", "9s")]).links.remove(0);
     assert_eq!(link.forward.wire.rates.and_then(|rates| rates.every()), Some(ms(9000)));
+}
+
+/// A trace lies beside the scenario; an error says where in both.
+#[test]
+fn a_rate_can_come_from_a_file() -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text);
+    let read = |rate: &str| {
+        let text = format!("duration = \"1s\"\n[bottleneck]\nrate = {rate}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
+        write("s.toml", &text).map(|()| Document::load(place.path().join("s.toml")).and_then(|file| file.scenario()))
+    };
+    let refusal = |rate: &str| read(rate).map(|read| read.err().map_or(String::new(), |error| error.to_string()));
+    write("lte.trace", "1\n2\n3\n5\n")?;
+    let scenario = read("{ trace = \"lte.trace\" }")??;
+    let side = &scenario.links[0].forward;
+    let rates = side.wire.rates.as_ref().ok_or("it varies")?;
+    assert_eq!(rates.steps(), [(ms(0), mbit(12)), (ms(3), mbit(0)), (ms(4), mbit(12))]);
+    // Four packets of 1500 bytes in 5 ms.
+    assert_eq!((rates.every(), side.rate), (Some(ms(5)), Rate::from_bits_per_second(9_600_000)));
+    write("day.csv", "time_s,rate_bps\n0,1000000\n60,3000000\n")?;
+    assert_eq!(read("{ trace = \"day.csv\", every = \"120s\" }")??.links[0].forward.rate, mbit(2));
+    write("bad.trace", "5\n4\n")?;
+    write("zero.csv", "time_s,rate_bps\n0,0\n")?;
+    let cases = [
+        ("{ trace = \"bad.trace\" }", "s.toml:3:18: bottleneck.rate.trace: ", "bad.trace:2: 4 ms is before 5 ms"),
+        ("{ trace = \"none.trace\" }", "s.toml:3:18: bottleneck.rate.trace: ", "none.trace: cannot be opened"),
+        ("{ trace = \"zero.csv\" }", "s.toml:3:18: bottleneck.rate.trace: ", "stops for good"),
+        ("{ trace = \"day.csv\", every = \"2s\" }", "s.toml:3:37: bottleneck.rate.every: ", "not after the last step"),
+        ("{ trace = \"day.csv\", steps = [] }", "s.toml:3:18: bottleneck.rate.trace: ", "either `steps` or `trace`"),
+        ("{ file = \"day.csv\" }", "s.toml:3:10: bottleneck.rate.file: ", "called `trace`"),
+    ];
+    for (rate, start, part) in cases {
+        let error = refusal(rate)?;
+        assert!(error.contains(start) && error.contains(part), "{rate}: {error}");
+    }
+    Ok(())
 }

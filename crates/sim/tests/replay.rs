@@ -129,6 +129,24 @@ fn nothing_is_lost_from_the_books() {
     }
 }
 
+/// Room for one packet, and one that comes just when the link is free: the one that waits goes first, so there is room. A
+/// nanosecond earlier there is none.
+#[test]
+fn a_link_that_is_free_takes_a_packet_before_the_next_comes() {
+    let config = QdiscConfig::new(Kind::DropTail).with("limit", "1p").unwrap_or_else(|error| panic!("{error}"));
+    for (at, kept) in [(8_000_000, 3), (7_999_999, 2)] {
+        let rate = Rate::from_bits_per_second(1_000_000);
+        let mut replay = Replay::new(&config, rate, Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
+        let mut left = Vec::new();
+        let mut note = |at: Time, packet: SimplePacket| left.push((at.as_nanos(), packet.id));
+        for (id, at) in [(0, 0), (1, 0), (2, at)] {
+            replay.arrive(Time::from_nanos(at), 0, SimplePacket::new(0, 1000).with_id(id), &mut note);
+        }
+        assert!(!replay.drain(&Control::default(), &mut note));
+        assert_eq!(left, [(0, 0), (8_000_000, 1), (16_000_000, 2)][..kept]);
+    }
+}
+
 /// A stop leaves what waits where it is; a link of no rate is refused.
 #[test]
 fn a_stop_is_heard_and_a_link_must_have_a_rate() {

@@ -142,6 +142,13 @@ fn a_varying_rate_carries_what_it_can() {
     assert!((queue.rate_bps - 4e6 / 3.0).abs() < 1e-6);
     let used = queue.flows[0].departed_bytes as f64 * 8.0 / (queue.rate_bps * 30.0);
     assert!((0.9995..=1.0001).contains(&used), "{used}");
+    // Only what is measured counts: 40 Mbit in all, less the first second's 1 Mbit.
+    let flows = "[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nrate = \"9mbit\"";
+    let text = format!("duration = \"30s\"\nwarmup = \"1s\"\n[bottleneck]\n{steps}\n{flows}");
+    let queue = observe(&text, &mut ()).queues.remove(0);
+    assert!((queue.rate_bps - 39e6 / 29.0).abs() < 1e-6, "{}", queue.rate_bps);
+    let bits = queue.flows[0].departed_bytes as f64 * 8.0;
+    assert!((bits / 39e6 - 1.0).abs() < 0.001, "{bits}");
 }
 
 /// A jitter is uniform around the delay. Without `reorder` nothing overtakes; with it packets come when they are drawn to.
@@ -212,4 +219,21 @@ fn tcp_crosses_a_bad_wire() {
             ["bottleneck", "bottleneck/reverse"]
         );
     }
+}
+
+/// A direction that only acknowledgements take, whose queue nobody reports, has a wire too: if none come back, a sender is
+/// left with its first packet and its timeouts.
+#[test]
+fn acknowledgements_are_lost_too() {
+    let delivered = |reverse: &str| {
+        let text = format!(
+            "duration = \"20s\"\n[bottleneck]\nrate = \"1mbit\"\n{reverse}\n[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\n"
+        );
+        let run = observe(&text, &mut ());
+        assert_eq!((run.queues.len(), run.flows[0].lost), (1, 0), "acknowledgements are no data");
+        (run.flows[0].delivered, run.flows[0].timeouts)
+    };
+    let (all, none) = (delivered(""), delivered("reverse = { loss = 1 }"));
+    assert!(all.0 > 2000, "{all:?}");
+    assert!(none.1 > 1 && none.0 <= none.1 + 1, "{none:?}");
 }

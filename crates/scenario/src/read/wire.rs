@@ -6,7 +6,7 @@ use fairlane_qdisc::{Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::{DURATION, RATE};
+use crate::read::{DURATION, RATE, trace};
 use crate::wire::{Loss, RateSteps, Wire};
 
 /// A step may also be an outage.
@@ -14,9 +14,11 @@ const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
 const PROBABILITY: RangeInclusive<f64> = 0.0..=1.0;
 
 /// The keys of a rate that varies.
-pub(crate) const RATE_KEYS: [&str; 2] = ["steps", "every"];
-const RATE_ELSEWHERE: Elsewhere =
-    &[("repeat", "the time after which all begins again is called `every`: every = \"10s\"")];
+pub(crate) const RATE_KEYS: [&str; 3] = ["steps", "trace", "every"];
+const RATE_ELSEWHERE: Elsewhere = &[
+    ("file", "a file of rates is called `trace`: trace = \"lte.trace\""),
+    ("repeat", "the time after which all begins again is called `every`: every = \"10s\""),
+];
 const STEPS: &str = "[[\"0s\", \"10mbit\"], [\"5s\", \"2mbit\"]]";
 
 /// The keys of bursty loss, which are tc-netem's.
@@ -27,25 +29,41 @@ const LOSS_ELSEWHERE: Elsewhere = &[
     ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
 ];
 
-/// A rate, or the highest one and how it varies.
+/// A rate, or the nominal one and how it varies.
 pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), ScenarioError> {
     if !field.is_table() {
         return Ok((field.unit_in(&RATE)?, None));
     }
     let table = field.table()?.only(&RATE_KEYS, RATE_ELSEWHERE)?;
-    let list = table.need("steps", STEPS)?;
-    let mut steps: Vec<(Duration, Rate)> = Vec::new();
-    for item in list.items(&format!("a list of times and rates, {STEPS},"))? {
-        steps.push(step(&item, steps.last().map(|(at, _)| *at))?);
-    }
-    let every = table.get("every").map(|field| every(&field, steps.last().map(|(at, _)| *at))).transpose()?;
+    let (list, (steps, period)) = match (table.get("steps"), table.get("trace")) {
+        (None, Some(trace)) => (trace.clone(), trace::steps(&trace)?),
+        (_, None) => {
+            let list = table.need("steps", STEPS)?;
+            let steps = inline(&list)?;
+            (list, (steps, None))
+        }
+        (Some(_), Some(trace)) => {
+            return Err(trace.error("a rate has either `steps` or `trace`, and this one has both"));
+        }
+    };
+    let given = table.get("every").map(|field| every(&field, steps.last().map(|(at, _)| *at))).transpose()?;
+    let every = given.or(period);
     let sends = if every.is_some() { steps.iter().any(|(_, rate)| sending(*rate)) } else { sending_last(&steps) };
     if !sends {
         let error = list.error("the link stops for good: the rate stays zero");
         return Err(error.with_help("end in a rate above zero, or repeat the steps: every = \"10s\""));
     }
     let steps = RateSteps::new(steps, every);
-    Ok((steps.highest(), Some(steps)))
+    Ok((steps.nominal(), Some(steps)))
+}
+
+/// The steps of a list.
+fn inline(list: &Field<'_>) -> Result<Vec<(Duration, Rate)>, ScenarioError> {
+    let mut steps: Vec<(Duration, Rate)> = Vec::new();
+    for item in list.items(&format!("a list of times and rates, {STEPS},"))? {
+        steps.push(step(&item, steps.last().map(|(at, _)| *at))?);
+    }
+    Ok(steps)
 }
 
 const fn sending(rate: Rate) -> bool {

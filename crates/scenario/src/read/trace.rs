@@ -1,0 +1,181 @@
+//! Rates from a file: times and rates, or mahimahi's opportunities to send.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use fairlane_qdisc::{Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::field::Field;
+use crate::read::RATE;
+
+/// The largest file, in bytes.
+const LARGEST: u64 = 16 << 20;
+/// The first line of a file of times and rates.
+const HEADER: &str = "time_s,rate_bps";
+const NANOS: f64 = 1e9;
+/// What the link can send at each of mahimahi's moments: 1500 bytes in a millisecond.
+const OPPORTUNITY: u64 = 12_000_000;
+const MILLI: u64 = 1_000_000;
+
+/// Steps, and after how long they begin again.
+pub(crate) type Steps = (Vec<(Duration, Rate)>, Option<Duration>);
+
+/// Reads the file that `field` names, beside the scenario: a `.csv` has times and rates, any other is mahimahi's.
+pub(crate) fn steps(field: &Field<'_>) -> Result<Steps, ScenarioError> {
+    let path = field.beside(field.text()?);
+    let text = text(&path).map_err(|why| field.error(format!("{}: {why}", path.display())))?;
+    let read = if path.extension().is_some_and(|extension| extension == "csv") { csv } else { mahimahi };
+    read(&text).map_err(|(line, why)| field.error(format!("{}:{line}: {why}", path.display())))
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+    let read = file.take(LARGEST + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    if text.len() as u64 > LARGEST { Err("is larger than 16 MiB".to_owned()) } else { Ok(text) }
+}
+
+/// What is wrong, and in which line.
+type Refusal = (usize, String);
+
+/// The lines with their numbers, without those that are empty.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())).filter(|(_, line)| !line.is_empty())
+}
+
+fn csv(text: &str) -> Result<Steps, Refusal> {
+    let mut lines = lines(text);
+    if lines.next().is_none_or(|(_, line)| line != HEADER) {
+        return Err((1, format!("the first line says what the columns are: {HEADER}")));
+    }
+    let mut steps: Vec<(Duration, Rate)> = Vec::new();
+    for (line, row) in lines {
+        let step = row.split_once(',').and_then(|(time, rate)| Some((nanos(time)?, rate_of(rate)?)));
+        let Some(step) = step else {
+            let most = RATE.end().bits_per_second();
+            return Err((
+                line,
+                format!("\"{row}\" is not a time in seconds and a rate from 0 to {most} bit/s: write 1.5,2000000"),
+            ));
+        };
+        match steps.last() {
+            None if step.0 > Duration::ZERO => return Err((line, "the first step is at 0 s".to_owned())),
+            Some((before, _)) if step.0 <= *before => return Err((line, "the times must rise".to_owned())),
+            _ => steps.push(step),
+        }
+    }
+    Ok((steps, None))
+}
+
+fn nanos(seconds: &str) -> Option<Duration> {
+    let seconds: f64 = seconds.trim().parse().ok()?;
+    (0.0..=1e9).contains(&seconds).then(|| Duration::from_nanos((seconds * NANOS).round() as u64))
+}
+
+fn rate_of(bits: &str) -> Option<Rate> {
+    let bits: f64 = bits.trim().parse().ok()?;
+    (0.0..=RATE.end().bits_per_second() as f64).contains(&bits).then(|| Rate::from_bits_per_second(bits.round() as u64))
+}
+
+/// Each line is a millisecond at whose end the link has been able to send 1500 bytes; all begins again after the last one.
+fn mahimahi(text: &str) -> Result<Steps, Refusal> {
+    // Which millisecond, and how many opportunities in it.
+    let mut busy: Vec<(u64, u64)> = Vec::new();
+    let (mut last, mut line_of_last) = (0, 1);
+    for (line, word) in lines(text) {
+        let end: u64 = word.parse().map_err(|_| (line, format!("\"{word}\" is not a whole number of milliseconds")))?;
+        if end < last {
+            return Err((line, format!("{end} ms is before {last} ms: the times must not fall")));
+        }
+        (last, line_of_last) = (end, line);
+        let begin = end.saturating_sub(1);
+        match busy.last_mut() {
+            Some((at, count)) if *at == begin => *count += 1,
+            _ => busy.push((begin, 1)),
+        }
+    }
+    if last == 0 {
+        return Err((line_of_last, "there is no time after 0 ms".to_owned()));
+    }
+    let every = last.checked_mul(MILLI).map(Duration::from_nanos);
+    let every = every.filter(|every| *every <= *super::DURATION.end());
+    let every = every.ok_or_else(|| (line_of_last, format!("{last} ms is too far ahead")))?;
+    Ok((spread(&busy), Some(every)))
+}
+
+/// The steps up to the last busy millisecond; between those that are busy the link stands still.
+fn spread(busy: &[(u64, u64)]) -> Vec<(Duration, Rate)> {
+    let mut steps: Vec<(Duration, Rate)> = Vec::new();
+    let mut add = |milli: u64, count: u64| {
+        let rate = Rate::from_bits_per_second(count.saturating_mul(OPPORTUNITY)).min(*RATE.end());
+        if steps.last().is_none_or(|(_, before)| *before != rate) {
+            steps.push((Duration::from_nanos(milli * MILLI), rate));
+        }
+    };
+    let mut free = 0;
+    for (milli, count) in busy {
+        if *milli > free {
+            add(free, 0);
+        }
+        add(*milli, *count);
+        free = milli + 1;
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    const fn mbit(rate: u64) -> Rate {
+        Rate::from_bits_per_second(rate * 1_000_000)
+    }
+
+    /// Of mahimahi's documentation: a line is a millisecond, several like lines several packets, and the file is repeated.
+    #[test]
+    fn mahimahis_opportunities_become_rates() {
+        let (steps, every) = mahimahi("1\n2\n5\n5\n6\n9\n").unwrap_or_else(|error| panic!("{error:?}"));
+        let expected = [(0, 12), (2, 0), (4, 24), (5, 12), (6, 0), (8, 12)];
+        assert_eq!(steps, expected.map(|(at, rate)| (ms(at), mbit(rate))));
+        assert_eq!(every, Some(ms(9)));
+        // As many bits as there are lines of 1500 bytes.
+        let ends = steps.iter().skip(1).map(|step| step.0).chain(every);
+        let milli_bits = |((at, rate), end): (&(Duration, Rate), Duration)| {
+            (end.as_nanos() - at.as_nanos()) / MILLI * rate.bits_per_second()
+        };
+        let bits = steps.iter().zip(ends).map(milli_bits).sum::<u64>() / 1000;
+        assert_eq!(bits, 6 * 12_000);
+        let (steps, every) = mahimahi("3\r\n\r\n7\r\n").unwrap_or_else(|error| panic!("{error:?}"));
+        assert_eq!((steps[0], every), ((ms(0), mbit(0)), Some(ms(7))));
+    }
+
+    #[test]
+    fn times_and_rates_are_read_in_order() {
+        let (steps, every) =
+            csv("time_s,rate_bps\n0,1e6\n0.5, 2500000\n2,0\n").unwrap_or_else(|error| panic!("{error:?}"));
+        let half = Rate::from_bits_per_second(2_500_000);
+        assert_eq!((&*steps, every), (&[(ms(0), mbit(1)), (ms(500), half), (ms(2000), mbit(0))][..], None));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_line() {
+        let line = |result: Result<Steps, Refusal>| result.map_err(|(line, _)| line).err();
+        assert_eq!(line(mahimahi("1\n2.5\n")), Some(2));
+        assert_eq!(line(mahimahi("1\n3\n2\n")), Some(3));
+        assert_eq!(line(mahimahi("")), Some(1));
+        assert_eq!(line(mahimahi("0\n0\n")), Some(2));
+        assert_eq!(line(mahimahi("18446744073709551615\n")), Some(1));
+        assert_eq!(line(csv("0,1000\n")), Some(1));
+        for row in ["x,1", "0", "0,-1", "0,nan", "1,5", "0,1e12"] {
+            assert_eq!(line(csv(&format!("{HEADER}\n{row}\n"))), Some(2), "{row}");
+        }
+        assert_eq!(line(csv(&format!("{HEADER}\n0,5\n0,6\n"))), Some(3));
+    }
+}
