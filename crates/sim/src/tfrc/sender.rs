@@ -98,30 +98,19 @@ impl Sender {
 
     /// Takes a report.
     pub fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        let sample = now.since(feedback.echo).as_nanos().saturating_sub(feedback.delay.as_nanos()).max(1) as f64 / 1e9;
+        // The timer goes by the rate before this report, and by the round trip with it.
         let first = self.rtt.is_none();
-        let rtt = self.rtt.map_or(sample, |rtt| KEPT * rtt + (1.0 - KEPT) * sample);
-        self.rtt = Some(rtt);
-        let root = libm::sqrt(sample);
-        self.roots = (if first { root } else { KEPT * self.roots.0 + (1.0 - KEPT) * root }, root);
+        let rtt = self.measure(now, feedback);
+        let timer = self.timeout();
         let worse = feedback.loss_event_rate > self.loss;
         self.loss = feedback.loss_event_rate;
         self.friendly = throughput(self.bytes, rtt, self.loss);
-        // The timer goes by the rate before this report.
-        let timer = self.timeout();
         if first {
             self.received.push((now, f64::INFINITY));
             self.rate = self.initial_rate(rtt);
             self.doubled = now;
         } else {
-            // All that the report speaks of was sent while the application was the limit.
-            let limited = self.limited.is_some_and(|since| since <= self.echo);
-            let limit = match (limited, worse) {
-                (false, _) => 2.0 * self.note(now, rtt, feedback.receive_rate),
-                (true, false) => 2.0 * self.maximize(now, 1.0, feedback.receive_rate),
-                // RFC 5348, 4.3: what an application that holds back got through is too much, too.
-                (true, true) => self.maximize(now, 0.5, 0.85 * feedback.receive_rate),
-            };
+            let limit = self.limit(now, rtt, feedback.receive_rate, worse);
             self.adapt(now, rtt, limit);
         }
         self.echo = feedback.echo;
@@ -178,6 +167,30 @@ impl Sender {
     fn instantaneous_rate(&self) -> f64 {
         let (mean, root) = self.roots;
         if self.damping && root > 0.0 { (self.rate * mean / root).max(self.least()) } else { self.rate }
+    }
+
+    /// Takes the round trip of a report into the average, which it gives (4.3, steps 1 and 2).
+    fn measure(&mut self, now: Time, feedback: &Feedback) -> f64 {
+        let sample = now.since(feedback.echo).as_nanos().saturating_sub(feedback.delay.as_nanos()).max(1) as f64 / 1e9;
+        let root = libm::sqrt(sample);
+        let averaged = |mean: f64, sample: f64| KEPT * mean + (1.0 - KEPT) * sample;
+        let (rtt, mean) = self.rtt.map_or((sample, root), |rtt| (averaged(rtt, sample), averaged(self.roots.0, root)));
+        self.rtt = Some(rtt);
+        self.roots = (mean, root);
+        rtt
+    }
+
+    /// How much what is received allows (4.3, step 4); `worse`: the loss event rate has risen.
+    fn limit(&mut self, now: Time, rtt: f64, receive_rate: f64, worse: bool) -> f64 {
+        // Some of what the report speaks of was sent while the network was the limit.
+        if self.limited.is_none_or(|since| since > self.echo) {
+            2.0 * self.note(now, rtt, receive_rate)
+        } else if worse {
+            // What an application that holds back got through was too much.
+            self.maximize(now, 0.5, 0.85 * receive_rate)
+        } else {
+            2.0 * self.maximize(now, 1.0, receive_rate)
+        }
     }
 
     /// Keeps track of whether the application is the limit.
