@@ -114,6 +114,8 @@ pub enum Traffic {
 /// TCP-Friendly Rate Control (RFC 5348).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tfrc {
+    /// The application's rate on the wire, which it does not exceed; `None`: without limit.
+    pub rate: Option<Rate>,
     /// On and off periods of its data; `None`: data without end.
     pub on_off: Option<OnOff>,
     /// Packets are spaced by the round trip of the moment, which damps oscillations (section 4.5).

@@ -120,11 +120,16 @@ fn tfrc_is_read() {
         Document::parse("test.toml", &text)?.scenario()
     };
     let traffic = |keys: &str| check(keys).unwrap_or_else(|error| panic!("{error}")).flows.remove(0).traffic;
-    assert_eq!(traffic(""), Traffic::Tfrc(Tfrc { on_off: None, damping: false, ecn: false }));
-    let all = "source = \"pareto\"\non = \"1s\"\noff = \"2s\"\nshape = 1.2\ndamping = true\necn = true";
+    assert_eq!(traffic(""), Traffic::Tfrc(Tfrc { rate: None, on_off: None, damping: false, ecn: false }));
+    let all =
+        "source = \"pareto\"\non = \"1s\"\noff = \"2s\"\nshape = 1.2\nrate = \"64kbit\"\ndamping = true\necn = true";
     let on_off = OnOff { on: ms(1000), off: ms(2000), periods: Periods::Pareto { shape: 1.2 } };
-    assert_eq!(traffic(all), Traffic::Tfrc(Tfrc { on_off: Some(on_off), damping: true, ecn: true }));
-    refuse(check("rate = \"1mbit\""), 7, "TFRC finds its rate by itself");
+    assert_eq!(
+        traffic(all),
+        Traffic::Tfrc(Tfrc { rate: Some(kbit(64)), on_off: Some(on_off), damping: true, ecn: true })
+    );
+    refuse(check("rate = \"0bit\""), 7, "flows.t.rate: \"0bit\" is out of range");
+    refuse(check("jitter = 0.1"), 7, "`jitter` is for kind = \"udp\"");
     refuse(check("source = \"transfers\""), 7, "there is no source of TFRC \"transfers\"");
     refuse(check("on = \"1s\""), 7, "for source = \"exponential\" and \"pareto\"");
     refuse(check("source = \"exponential\"\non = \"1s\""), 4, "`off` is missing");

@@ -94,15 +94,8 @@ pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError
             (rate(&group, packet)?, Source::Cbr { jitter })
         }
         Kind::Poisson => (rate(&group, packet)?, Source::Poisson),
-        Kind::Exponential | Kind::Pareto => {
-            let rate = rate(&group, packet)?;
-            let on_off = match kind {
-                Kind::Exponential => on_off(&group, Periods::Exponential)?,
-                _ => pareto(&group)?,
-            };
-            holds_a_packet(&group, on_off.on, rate, packet)?;
-            (rate, Source::OnOff(on_off))
-        }
+        Kind::Exponential => bursts(&group, packet, on_off(&group, Periods::Exponential)?)?,
+        Kind::Pareto => bursts(&group, packet, pareto(&group)?)?,
         Kind::Geometric => {
             let slotted = Slotted::read(&group, packet, 1.0)?;
             (slotted.rate, Source::Geometric { slot: slotted.slot, probability: slotted.probability })
@@ -143,11 +136,12 @@ pub(crate) fn shape(group: &Reader<'_>) -> Result<f64, ScenarioError> {
     group.get("shape").map_or(Ok(SHAPE), |field| field.ratio(&SHAPES))
 }
 
-/// Refuses on periods with less than one packet in the mean.
-fn holds_a_packet(group: &Reader<'_>, on: Duration, rate: Rate, packet: Bytes) -> Result<(), ScenarioError> {
+/// The source of `on_off` at the rate of `group`. On periods with less than one packet in the mean are refused.
+fn bursts(group: &Reader<'_>, packet: Bytes, on_off: OnOff) -> Result<(Rate, Source), ScenarioError> {
+    let (rate, on) = (rate(group, packet)?, on_off.on);
     let lasts = rate.transmission(packet.get());
     if on >= lasts {
-        return Ok(());
+        return Ok((rate, Source::OnOff(on_off)));
     }
     let message = format!("a packet of {packet} takes {lasts} at {rate}, which is longer than an on period, {on}");
     let error = group.get("on").map_or_else(|| group.error(&message), |field| field.error(&message));

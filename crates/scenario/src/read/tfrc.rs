@@ -3,12 +3,12 @@
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Reader};
 use crate::model::Tfrc;
-use crate::read::{flows, source};
+use crate::read::{RATE, flows, source};
 use crate::source::Periods;
 
-const COMMON_KEYS: [&str; 3] = ["source", "damping", "ecn"];
+const COMMON_KEYS: [&str; 4] = ["source", "rate", "damping", "ecn"];
 const ELSEWHERE: Elsewhere = &[
-    ("rate", "TFRC finds its rate by itself: `rate` is for kind = \"udp\""),
+    ("jitter", "`jitter` is for kind = \"udp\" with source = \"cbr\""),
     ("cc", "TFRC is a congestion control of its own: `cc` is for kind = \"tcp\""),
     ("window", "TFRC has no window: `window` is for kind = \"tcp\""),
     ("tcp", "the table `tcp` is for kind = \"tcp\""),
@@ -55,5 +55,6 @@ pub(crate) fn tfrc(group: Reader<'_>) -> Result<Tfrc, ScenarioError> {
         Kind::Pareto => Some(source::pareto(&group)?),
     };
     let switch = |key: &str| group.get(key).map_or(Ok(false), |field| field.switch());
-    Ok(Tfrc { on_off, damping: switch("damping")?, ecn: switch("ecn")? })
+    let rate = group.get("rate").map(|field| field.unit_in(&RATE)).transpose()?;
+    Ok(Tfrc { rate, on_off, damping: switch("damping")?, ecn: switch("ecn")? })
 }

@@ -40,7 +40,7 @@ pub(crate) struct RateControlled {
 impl RateControlled {
     pub(crate) fn new(tfrc: &Tfrc, bytes: u32, seed: Seed) -> Self {
         Self {
-            sender: Sender::new(bytes, tfrc.damping),
+            sender: Sender::new(bytes, tfrc.damping, tfrc.rate),
             receiver: Receiver::new(bytes),
             ecn: tfrc.ecn,
             turns: tfrc.on_off.map(|law| Box::new(Turns::new(&law, seed))),
@@ -61,7 +61,7 @@ impl RateControlled {
         plane: &mut Plane<'_, O, D>,
     ) {
         if common.is_stopped(now) {
-            self.sender.stop();
+            self.sender.stop(now);
             return;
         }
         if !std::mem::replace(&mut self.started, true)
@@ -79,7 +79,7 @@ impl RateControlled {
         if on {
             self.sender.start(now);
         } else {
-            self.sender.stop();
+            self.sender.stop(now);
         }
         self.wake_sender(now, common, plane);
     }

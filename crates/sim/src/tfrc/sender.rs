@@ -1,6 +1,6 @@
 //! The sender (RFC 5348, section 4).
 
-use fairlane_qdisc::{Duration, Time};
+use fairlane_qdisc::{Duration, Rate, Time};
 
 use super::{Feedback, throughput};
 
@@ -13,15 +13,21 @@ const FIRST_TIMER: f64 = 2.0;
 
 /// The sending side.
 ///
-/// It sends packets of one size, spaced by the allowed rate. The application has data without end from
-/// [`start`](Self::start) to [`stop`](Self::stop): the sender is either not limited by data or idle. It can send 2^32 − 1
-/// packets.
+/// It sends packets of one size, spaced by the allowed rate or by the application's where that is lower. The application has
+/// data from [`start`](Self::start) to [`stop`](Self::stop). What it could not send in time is not made up for later. A sender
+/// can send 2^32 − 1 packets.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Bytes in a packet, s.
     bytes: f64,
     /// Spacing follows the round trip of the moment (4.5).
     damping: bool,
+    /// The application's rate in bytes per second; infinite without limit.
+    most: f64,
+    /// Since when it has sent less than it might: the application was slower, or had nothing.
+    limited: Option<Time>,
+    /// When the packet was sent that the last report answered.
+    echo: Time,
     /// The allowed rate X in bytes per second.
     rate: f64,
     /// What the throughput equation allows.
@@ -48,13 +54,17 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of packets of `bytes` bytes, with the oscillation `damping` of section 4.5 or without.
+    /// A sender of packets of `bytes` bytes, with the oscillation `damping` of section 4.5 or without, for an application that
+    /// sends at `most` at the most.
     #[must_use]
-    pub fn new(bytes: u32, damping: bool) -> Self {
+    pub fn new(bytes: u32, damping: bool, most: Option<Rate>) -> Self {
         let bytes = f64::from(bytes.max(1));
         Self {
             bytes,
             damping,
+            most: most.map_or(f64::INFINITY, |most| most.bits_per_second().max(1) as f64 / 8.0),
+            limited: Some(Time::ZERO),
+            echo: Time::ZERO,
             // A packet a second until the first report.
             rate: bytes,
             friendly: f64::INFINITY,
@@ -77,35 +87,36 @@ impl Sender {
         if self.timer.is_none() {
             self.set_timer(now);
         }
+        self.watch(now);
     }
 
     /// Sends nothing from now on.
-    pub fn stop(&mut self) {
+    pub fn stop(&mut self, now: Time) {
         self.open = None;
+        self.watch(now);
     }
 
     /// Takes a report.
     pub fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        let sample = now.since(feedback.echo).as_nanos().saturating_sub(feedback.delay.as_nanos()).max(1) as f64 / 1e9;
+        // The timer goes by the rate before this report, and by the round trip with it.
         let first = self.rtt.is_none();
-        let rtt = self.rtt.map_or(sample, |rtt| KEPT * rtt + (1.0 - KEPT) * sample);
-        self.rtt = Some(rtt);
-        let root = libm::sqrt(sample);
-        self.roots = (if first { root } else { KEPT * self.roots.0 + (1.0 - KEPT) * root }, root);
+        let rtt = self.measure(now, feedback);
+        let timer = self.timeout();
+        let worse = feedback.loss_event_rate > self.loss;
         self.loss = feedback.loss_event_rate;
         self.friendly = throughput(self.bytes, rtt, self.loss);
-        // The timer goes by the rate before this report.
-        let timer = self.timeout();
         if first {
             self.received.push((now, f64::INFINITY));
             self.rate = self.initial_rate(rtt);
             self.doubled = now;
         } else {
-            self.note(now, rtt, feedback.receive_rate);
-            self.adapt(now, rtt);
+            let limit = self.limit(now, rtt, feedback.receive_rate, worse);
+            self.adapt(now, rtt, limit);
         }
+        self.echo = feedback.echo;
         self.timer = Some(now + Duration::from_secs(timer));
         self.idle = true;
+        self.watch(now);
     }
 
     /// To be called at [`deadline`](Self::deadline) or later: the number of the packet to send now, if one is due.
@@ -147,7 +158,8 @@ impl Sender {
     fn send_at(&self) -> Option<Time> {
         let open = self.open.filter(|_| self.next < u32::MAX)?;
         // Never two at the same moment, however fast.
-        let gap = Duration::from_secs(self.bytes / self.instantaneous_rate()).max(Duration::from_nanos(1));
+        let gap =
+            Duration::from_secs(self.bytes / self.instantaneous_rate().min(self.most)).max(Duration::from_nanos(1));
         Some(self.sent.map_or(open, |sent| open.max(sent + gap)))
     }
 
@@ -157,10 +169,50 @@ impl Sender {
         if self.damping && root > 0.0 { (self.rate * mean / root).max(self.least()) } else { self.rate }
     }
 
-    /// Adds the rate of a report and forgets those older than two round trips (Update X_recv_set).
-    fn note(&mut self, now: Time, rtt: f64, receive_rate: f64) {
+    /// Takes the round trip of a report into the average, which it gives (4.3, steps 1 and 2).
+    fn measure(&mut self, now: Time, feedback: &Feedback) -> f64 {
+        let sample = now.since(feedback.echo).as_nanos().saturating_sub(feedback.delay.as_nanos()).max(1) as f64 / 1e9;
+        let root = libm::sqrt(sample);
+        let averaged = |mean: f64, sample: f64| KEPT * mean + (1.0 - KEPT) * sample;
+        let (rtt, mean) = self.rtt.map_or((sample, root), |rtt| (averaged(rtt, sample), averaged(self.roots.0, root)));
+        self.rtt = Some(rtt);
+        self.roots = (mean, root);
+        rtt
+    }
+
+    /// How much what is received allows (4.3, step 4); `worse`: the loss event rate has risen.
+    fn limit(&mut self, now: Time, rtt: f64, receive_rate: f64, worse: bool) -> f64 {
+        // Some of what the report speaks of was sent while the network was the limit.
+        if self.limited.is_none_or(|since| since > self.echo) {
+            2.0 * self.note(now, rtt, receive_rate)
+        } else if worse {
+            // What an application that holds back got through was too much.
+            self.maximize(now, 0.5, 0.85 * receive_rate)
+        } else {
+            2.0 * self.maximize(now, 1.0, receive_rate)
+        }
+    }
+
+    /// Keeps track of whether the application is the limit.
+    fn watch(&mut self, now: Time) {
+        let limited = self.open.is_none() || self.most < self.rate;
+        self.limited = if limited { self.limited.or(Some(now)) } else { None };
+    }
+
+    /// Adds the rate of a report, forgets those older than two round trips, and gives the highest (Update X_recv_set).
+    fn note(&mut self, now: Time, rtt: f64, receive_rate: f64) -> f64 {
         self.received.retain(|(at, _)| now.since(*at).as_secs() <= 2.0 * rtt);
         self.received.push((now, receive_rate));
+        self.most_received()
+    }
+
+    /// Keeps the highest alone of the rates so far, times `part`, and of a report's, as of now (Maximize X_recv_set).
+    fn maximize(&mut self, now: Time, part: f64, receive_rate: f64) -> f64 {
+        let known = self.received.iter().map(|(_, rate)| part * rate).filter(|rate| rate.is_finite());
+        let most = known.fold(receive_rate, f64::max);
+        self.received.clear();
+        self.received.push((now, most));
+        most
     }
 
     /// The highest of the rates that count.
@@ -168,9 +220,8 @@ impl Sender {
         self.received.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
     }
 
-    /// A new rate from what is known (4.3, step 4).
-    fn adapt(&mut self, now: Time, rtt: f64) {
-        let limit = 2.0 * self.most_received();
+    /// A new rate, of `limit` at the most (4.3, step 4).
+    fn adapt(&mut self, now: Time, rtt: f64, limit: f64) {
         if self.loss > 0.0 {
             self.rate = self.friendly.min(limit).max(self.least());
         } else if now.since(self.doubled).as_secs() >= rtt {
@@ -187,6 +238,7 @@ impl Sender {
             Some(rtt) => self.slow_down(now, rtt),
         }
         self.set_timer(now);
+        self.watch(now);
     }
 
     fn slow_down(&mut self, now: Time, rtt: f64) {
@@ -202,7 +254,7 @@ impl Sender {
             let limit = limit.max(self.least());
             self.received.clear();
             self.received.push((now, limit / 2.0));
-            self.adapt(now, rtt);
+            self.adapt(now, rtt, limit);
         }
     }
 

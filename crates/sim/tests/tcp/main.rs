@@ -12,6 +12,7 @@ mod path;
 mod receiver;
 mod recovery;
 mod robust;
+mod supply;
 mod timers;
 
 /// TCP of 1999 with an initial window of `initial`, so that a loss in the first flight hits a window of that size.

@@ -111,6 +111,13 @@ impl Path {
         self.dispatch(outbox, "new");
     }
 
+    /// The application has given `segments` in all.
+    pub(crate) fn supply(&mut self, segments: u32) {
+        let mut outbox = Outbox::default();
+        self.sender.supply(self.now, segments, &mut outbox);
+        self.dispatch(outbox, "new");
+    }
+
     /// Runs up to and including `millis`.
     pub(crate) fn run_to(&mut self, millis: u64) {
         let end = Time::ZERO + ms(millis);

@@ -3,6 +3,7 @@
 mod equation;
 mod history;
 mod receiver;
+mod reference;
 mod sender;
 mod share;
 

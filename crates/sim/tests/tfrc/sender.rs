@@ -1,6 +1,6 @@
 //! The allowed rate, step by step.
 
-use fairlane_qdisc::Duration;
+use fairlane_qdisc::{Duration, Rate};
 use fairlane_sim::tfrc::{Feedback, Sender};
 
 use crate::{at, close};
@@ -25,7 +25,7 @@ fn run(sender: &mut Sender, until: f64) -> Vec<f64> {
 
 /// A sender that began at 1 s, with reports of no loss at 1.1, 1.21 and 1.32 s.
 fn slow_starting() -> Sender {
-    let mut sender = Sender::new(1000, false);
+    let mut sender = Sender::new(1000, false, None);
     sender.start(at(1.0));
     run(&mut sender, 1.05);
     report(&mut sender, 1.1, 0.09, 0.0, 0.0);
@@ -36,7 +36,7 @@ fn slow_starting() -> Sender {
 /// now, comes at 7 s.
 #[test]
 fn begins_with_a_packet_a_second_and_slows_down() {
-    let mut sender = Sender::new(1000, false);
+    let mut sender = Sender::new(1000, false, None);
     assert_eq!(sender.deadline(), None);
     sender.start(at(1.0));
     assert_eq!(run(&mut sender, 30.0), [1.0, 2.0, 4.0, 6.0, 10.0, 14.0, 22.0, 30.0]);
@@ -50,7 +50,7 @@ fn begins_with_a_packet_a_second_and_slows_down() {
 #[test]
 fn the_first_report_allows_an_initial_window() {
     for (bytes, window) in [(1000, 4000.0), (1460, 4380.0), (3000, 6000.0)] {
-        let mut sender = Sender::new(bytes, false);
+        let mut sender = Sender::new(bytes, false, None);
         sender.start(at(0.0));
         run(&mut sender, 0.05);
         report(&mut sender, 0.3, 0.1, 0.0, 0.0);
@@ -78,7 +78,7 @@ fn slow_start_doubles_each_round_trip() {
 
 /// A sender at 112,332 bytes a second: p = 0.01 and R = 0.1 s, with 80,000 received.
 fn friendly() -> Sender {
-    let mut sender = Sender::new(1000, false);
+    let mut sender = Sender::new(1000, false, None);
     sender.start(at(1.0));
     run(&mut sender, 1.05);
     report(&mut sender, 1.2, 0.1, 0.0, 0.0);
@@ -129,7 +129,7 @@ fn an_idle_sender_keeps_an_initial_window() {
         report(&mut sender, now, 0.09, rate, 0.0);
     }
     assert!(close(sender.rate(), 8.0 * initial, 1e-9));
-    sender.stop();
+    sender.stop(at(1.43));
     run(&mut sender, 1.43 + 0.361);
     assert!(close(sender.rate(), 4.0 * initial, 1e-9));
     assert!(run(&mut sender, 60.0).is_empty());
@@ -140,7 +140,7 @@ fn an_idle_sender_keeps_an_initial_window() {
 
     // With losses it is what was received that must not fall below: 80,000 once halved is what a new one would begin with.
     let mut sender = friendly();
-    sender.stop();
+    sender.stop(at(1.5));
     run(&mut sender, 60.0);
     assert!(close(sender.rate(), 112_332.0 / 2.0, 1e-5), "{}", sender.rate());
 }
@@ -150,7 +150,7 @@ fn an_idle_sender_keeps_an_initial_window() {
 #[test]
 fn damping_spaces_by_the_present_round_trip() {
     for (damping, part) in [(false, 1.0), (true, 0.347_851 / 0.632_456)] {
-        let mut sender = Sender::new(1000, damping);
+        let mut sender = Sender::new(1000, damping, None);
         sender.start(at(1.0));
         run(&mut sender, 1.05);
         report(&mut sender, 1.2, 0.1, 0.0, 0.0);
@@ -164,10 +164,39 @@ fn damping_spaces_by_the_present_round_trip() {
     }
 }
 
+/// An application of 20,000 bytes a second, round trips of 0.1 s. What is received says little of the network while the
+/// application is the limit, so the highest that was received is kept, be it long ago. A loss then halves it.
+#[test]
+fn a_slow_application_keeps_what_it_had() {
+    let mut sender = Sender::new(1000, false, Some(Rate::from_bits_per_second(160_000)));
+    sender.start(at(1.0));
+    run(&mut sender, 1.05);
+    report(&mut sender, 1.1, 0.09, 0.0, 0.0);
+    // Packets leave each 50 ms though 4000/0.09 bytes a second are allowed.
+    assert!(close(sender.rate(), 4000.0 / 0.09, 1e-9));
+    let sent = run(&mut sender, 1.24);
+    assert!(sent.windows(2).all(|pair| close(pair[1] - pair[0], 0.05, 1e-9)) && sent.len() > 2, "{sent:?}");
+    // Some of this was sent before the application was the limit, and the infinite rate of the beginning still counts.
+    report(&mut sender, 1.25, 0.09, 20_000.0, 0.0);
+    assert!(close(sender.rate(), 8000.0 / 0.09, 1e-9), "{}", sender.rate());
+    // Now 2 · 20,000 limits, or what a new flow might send.
+    for (now, receive_rate) in [(1.5, 18_000.0), (1.7, 3000.0), (1.9, 1000.0)] {
+        report(&mut sender, now, 0.09, receive_rate, 0.0);
+        assert!(close(sender.rate(), 4000.0 / 0.09, 1e-9), "{now}: {}", sender.rate());
+    }
+    // A loss event: the greater of 20,000/2 and 0.85 · 18,000, where the equation would allow 124,813.
+    report(&mut sender, 2.1, 0.09, 18_000.0, 0.01);
+    assert!(close(sender.rate(), 15_300.0, 1e-9), "{}", sender.rate());
+    // The rate is the limit again, and what is received counts as usual.
+    report(&mut sender, 2.3, 0.09, 10_000.0, 0.01);
+    report(&mut sender, 2.5, 0.09, 10_000.0, 0.01);
+    assert!(close(sender.rate(), 20_000.0, 1e-9), "{}", sender.rate());
+}
+
 /// Reports that cannot be leave a rate that is one.
 #[test]
 fn survives_any_report() {
-    let mut sender = Sender::new(1, true);
+    let mut sender = Sender::new(1, true, None);
     sender.start(at(0.0));
     for (step, rate) in (1_u32..).zip([f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300, 1.0].repeat(20)) {
         let now = f64::from(step);

@@ -128,3 +128,12 @@ fn periods_and_stop_are_kept() {
     // What was under way arrives, 1000 packets of queue at most.
     assert!((100..118).contains(&halves.0[&0].len()), "{}", halves.0[&0].len());
 }
+
+/// An application of 100 kbit/s gets that where there is room for it, and no more.
+#[test]
+fn an_application_has_its_rate() {
+    let keys = "rate = \"100kbit\"";
+    let outcome = Outcome::from_runs(&[shared(2, keys)]).expect("there is a run");
+    let tfrc = outcome.group("tfrc").expect("tfrc is there");
+    assert!((195_000.0..200_100.0).contains(&tfrc.throughput_bps.mean), "{:?}", tfrc.throughput_bps);
+}

@@ -85,7 +85,20 @@ fn the_estimator_measures_exact_noise() {
     }
 }
 
-/// Would catch a wrong probability of any transition, a wrong first state, and a wrong thinning: at each of the scales from
+/// A flow begins as the chain is in the long run: 4000 flows send in their first slot with the probability of state 0, give or
+/// take 0.8 %, and as many packets in the slots from there on, where each flow has its own long memory.
+#[test]
+fn flows_begin_in_the_stationary_law() {
+    let chain = Ssmp { states: 8, a: 10.0, hurst: 0.8 };
+    let law = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
+    let flows: Vec<Vec<f64>> = (0..4000).map(|flow| counts(&mut source(law.clone(), flow), SLOT, 200)).collect();
+    for slot in [0, 1, 10, 199] {
+        let share = mean(&flows.iter().map(|counts| counts[slot]).collect::<Vec<_>>());
+        assert!((share - chain.activity()).abs() < 0.03, "slot {slot}: {share}");
+    }
+}
+
+/// Would catch a wrong probability of any transition and a wrong thinning: at each of the scales from
 /// 2^5 to 2^12 slots the energy is that of the chain in theory. The rate, too, within what such long memory allows.
 #[test]
 fn the_chain_has_the_spectrum_that_it_has_in_theory() {
