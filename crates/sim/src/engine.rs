@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
+use fairlane_outcome::{Cost, FlowRun, Run};
 use fairlane_qdisc::{Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Hop, Scenario, Traffic};
 
@@ -11,7 +11,7 @@ use crate::batch::Control;
 use crate::event::{TARGETS, Target};
 use crate::flow::{Flow, Totals};
 use crate::link::{Link, Queue};
-use crate::network::{Network, QueueError, link_name, link_of};
+use crate::network::{Metered, Network, QueueError, link_of};
 use crate::observer::Observer;
 use crate::own::{Disciplines, FromScenario, Own};
 use crate::packet::Packet;
@@ -254,10 +254,12 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     fn result(self, run: u32, partial: bool) -> Run {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let queues = self.queues();
         let Self { scenario, plane, flows, before, now, from, events, .. } = self;
         let packet_hops = plane.packet_hops;
-        let (dropped, lost) = plane.close();
+        // First what is not needed goes: for a million flows the result is as large as the network.
+        let (network, dropped, lost) = plane.close();
+        let metered: Vec<Metered> = network.metered(scenario, (from, now)).collect();
+        let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
         Run {
             scenario: scenario.name.clone(),
             engine: "sim",
@@ -270,25 +272,6 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             flows: flow_runs(scenario, &exits, &before, &flows, tallies(&flows, &dropped, &lost)),
             cost: Cost { events, packet_hops, ..Cost::default() },
         }
-    }
-
-    fn queues(&self) -> Vec<QueueRun> {
-        let mut queues = Vec::new();
-        for (id, link) in self.plane.network.links.iter().enumerate() {
-            let Queue::Managed(managed) = &link.queue else { continue };
-            let Some(meter) = &managed.meter else { continue };
-            let flows = meter.flows(self.now);
-            queues.push(QueueRun {
-                name: link_name(self.scenario, id as u32),
-                kind: managed.kind,
-                rate_bps: self.plane.network.mean_rate(link, self.from, self.now),
-                mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
-                mean_avg: meter.mean_average(),
-                delay_ns: meter.delay_ns().clone(),
-                flows,
-            });
-        }
-        queues
     }
 
     /// The place of a link's queue among those of the result.

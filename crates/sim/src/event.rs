@@ -165,41 +165,73 @@ impl Stretches {
     }
 }
 
-/// The turns to come, a list of events each: a turn's events lie side by side, and are read in one go when it begins.
+/// The turns to come, a list of events each, in chunks: a turn's events lie side by side where they are read in one go when it
+/// begins, and no list holds room that another one needs.
 #[derive(Debug)]
 struct Turns {
-    lists: Vec<Vec<Entry>>,
+    /// The chunk of each turn that is not full: a place in `chunks`, or [`NIL`].
+    heads: Vec<u32>,
     occupied: Occupied,
-    /// Empty lists that have room.
-    spare: Vec<Vec<Entry>>,
+    chunks: Vec<Chunk>,
+    /// The first free chunk.
+    free: u32,
 }
+
+/// Events of one turn.
+#[derive(Debug)]
+struct Chunk {
+    entries: [Entry; CHUNK],
+    len: u32,
+    /// The next chunk of the turn, or the next free one.
+    next: u32,
+}
+
+/// Events in a chunk.
+const CHUNK: usize = 32;
 
 impl Turns {
     fn new() -> Self {
-        Self { lists: vec![Vec::new(); TURNS as usize], occupied: Occupied::new(TURNS), spare: Vec::new() }
+        let heads = vec![NIL; TURNS as usize];
+        Self { heads, occupied: Occupied::new(TURNS), chunks: Vec::new(), free: NIL }
     }
 
     fn add(&mut self, turn: u64, entry: Entry) {
         let place = (turn % TURNS) as usize;
-        let list = &mut self.lists[place];
-        if list.is_empty() {
-            *list = self.spare.pop().unwrap_or_default();
+        let mut head = self.heads[place];
+        if head == NIL || self.chunks[head as usize].len as usize == CHUNK {
+            head = self.begin_chunk(head);
+            self.heads[place] = head;
             self.occupied.set(place);
         }
-        list.push(entry);
+        let chunk = &mut self.chunks[head as usize];
+        chunk.entries[chunk.len as usize] = entry;
+        chunk.len += 1;
     }
 
-    fn take(&mut self, turn: u64) -> Vec<Entry> {
+    /// An empty chunk before `next`.
+    fn begin_chunk(&mut self, next: u32) -> u32 {
+        if self.free == NIL {
+            self.chunks.push(Chunk { entries: [Entry { time: 0, tie: 0 }; CHUNK], len: 0, next });
+            return self.chunks.len() as u32 - 1;
+        }
+        let place = self.free;
+        let chunk = &mut self.chunks[place as usize];
+        self.free = chunk.next;
+        (chunk.len, chunk.next) = (0, next);
+        place
+    }
+
+    /// Gives each event of `turn` to `to`, and forgets them.
+    fn drain(&mut self, turn: u64, mut to: impl FnMut(Entry)) {
         let place = (turn % TURNS) as usize;
         self.occupied.clear(place);
-        std::mem::take(&mut self.lists[place])
-    }
-
-    /// Takes back a list that was taken.
-    fn recycle(&mut self, mut list: Vec<Entry>) {
-        list.clear();
-        if list.capacity() > 0 {
-            self.spare.push(list);
+        let mut head = std::mem::replace(&mut self.heads[place], NIL);
+        while head != NIL {
+            let chunk = &mut self.chunks[head as usize];
+            chunk.entries[..chunk.len as usize].iter().for_each(|entry| to(*entry));
+            let next = std::mem::replace(&mut chunk.next, self.free);
+            self.free = head;
+            head = next;
         }
     }
 }
@@ -343,11 +375,8 @@ impl EventQueue {
         let far = self.beyond.peek().map(|&Reverse(key)| self.turn_of(key));
         let Some(turn) = near.into_iter().chain(far).min() else { return false };
         self.current = turn * STRETCHES;
-        let list = self.turns.take(turn);
-        for entry in &list {
-            self.stretches.add(entry.time >> self.shift, *entry, &mut self.waiting);
-        }
-        self.turns.recycle(list);
+        let Self { turns, stretches, waiting, shift, .. } = self;
+        turns.drain(turn, |entry| stretches.add(entry.time >> *shift, entry, waiting));
         // What lay beyond the turns may lie within them now.
         while let Some(&Reverse(key)) = self.beyond.peek() {
             let due = self.turn_of(key);

@@ -1,10 +1,12 @@
 //! The network of a scenario, laid out: every link, and the route of every flow as a row of links.
 
+use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{Host, ParameterError, Seed, Time};
 
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
 
 use crate::link::{Link, Managed, Medium, Queue, plain_limit};
+use crate::meter::Meter;
 use crate::own::Disciplines;
 use crate::wire::Wire;
 
@@ -40,6 +42,31 @@ struct LinkKind {
     /// How many flows are counted there.
     metered: Option<usize>,
     medium: u32,
+}
+
+/// A queue whose packets were counted.
+pub(crate) struct Metered {
+    name: String,
+    kind: &'static str,
+    rate_bps: f64,
+    meter: Meter,
+}
+
+impl Metered {
+    /// What was counted from the beginning of the measurement to `now`.
+    pub(crate) fn result(self, now: Time) -> QueueRun {
+        let Self { name, kind, rate_bps, meter } = self;
+        let flows = meter.flows(now);
+        QueueRun {
+            name,
+            kind,
+            rate_bps,
+            mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
+            mean_avg: meter.mean_average(),
+            delay_ns: meter.delay_ns().clone(),
+            flows,
+        }
+    }
 }
 
 /// A queue that cannot be built: whose, and why.
@@ -98,7 +125,7 @@ impl<D> Network<D> {
             }
         }
         network.first_host_link = network.links.len() as u32;
-        network.routes.reserve_exact(flows);
+        network.reserve(scenario, flows);
         for group in &scenario.flows {
             let ends =
                 [&group.source, &group.sink].map(|access| access.as_ref().map(|access| network.host_kinds(access)));
@@ -115,10 +142,32 @@ impl<D> Network<D> {
             && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, Queue::Wire { .. }))
     }
 
+    /// Makes room for the hosts' links and the routes of all flows: doubling it by and by would take up to twice as much.
+    fn reserve(&mut self, scenario: &Scenario, flows: usize) {
+        let links = |group: &FlowGroup| 2 * (usize::from(group.source.is_some()) + usize::from(group.sink.is_some()));
+        let hops = |group: &FlowGroup| links(group) + group.path.len() + group.back.len() + 2;
+        let all = |each: &dyn Fn(&FlowGroup) -> usize| {
+            scenario.flows.iter().map(|group| group.count as usize * each(group)).sum::<usize>()
+        };
+        self.links.reserve_exact(all(&links));
+        self.table.reserve_exact(all(&hops));
+        self.routes.reserve_exact(flows);
+    }
+
     /// The rate of `link` in bit/s, averaged from `from` to `to`.
     pub(crate) fn mean_rate(&self, link: &Link<D>, from: Time, to: Time) -> f64 {
         let varying = link.wire().and_then(|wire| wire.mean_rate(from, to));
         varying.unwrap_or_else(|| self.media[link.medium as usize].pace.rate().bits_per_second() as f64)
+    }
+
+    /// The queues that were metered, in the scenario's order, with what is to be told of them for the time `from` to `to`.
+    pub(crate) fn metered(self, scenario: &Scenario, (from, to): (Time, Time)) -> impl Iterator<Item = Metered> {
+        let rates: Vec<f64> =
+            self.links[..self.first_host_link as usize].iter().map(|link| self.mean_rate(link, from, to)).collect();
+        self.links.into_iter().zip(rates).enumerate().filter_map(|(id, (link, rate_bps))| {
+            let Queue::Managed(managed) = link.queue else { return None };
+            Some(Metered { name: link_name(scenario, id as u32), kind: managed.kind, rate_bps, meter: managed.meter? })
+        })
     }
 
     /// What links like `side` have in common; metered for so many flows or not at all.

@@ -51,9 +51,9 @@ impl<'o, O: Observer, D: Qdisc<Packet>> Plane<'o, O, D> {
         }
     }
 
-    /// The end: each flow's dropped and lost packets. The network goes.
-    pub(crate) fn close(self) -> (Vec<u64>, Vec<u64>) {
-        (self.dropped, self.lost)
+    /// The end: the network, and each flow's dropped and lost packets. What was under way goes.
+    pub(crate) fn close(self) -> (Network<D>, Vec<u64>, Vec<u64>) {
+        (self.network, self.dropped, self.lost)
     }
 
     /// Puts a packet on the first link of its route. Every route has a link: the engine refuses scenarios where one has not.
