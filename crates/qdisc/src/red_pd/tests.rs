@@ -77,6 +77,9 @@ fn constant_rates_do_not_respond() {
     // One pair alone is no proof; three are.
     assert!(!verdict(&[(1e6, 0.01), (1e6, 0.02)]));
     assert!(verdict(&[(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)]));
+    assert!(!verdict(&[(1e6, 0.01), (1e6, 0.02), (1e6, 0.02)]), "two are none yet");
+    // The first was so fast that two of the others are slow beside it: seven pairs that do not respond against two that do.
+    assert!(!verdict(&[(1.75e6, 0.01), (1e6, 0.02), (1e6, 0.03), (1e6, 0.04), (1e6, 0.04)]));
     // A little faster than 1 / sqrt(p).
     let tcp = [0.01, 0.02, 0.03, 0.05, 0.08].map(|loss| (1e5 * libm::pow(loss, -0.6), loss));
     assert!(!verdict(&tcp));
@@ -84,7 +87,9 @@ fn constant_rates_do_not_respond() {
     assert!(!verdict(&[(1e6, 0.001), (1e6, 0.01), (1e6, 0.1)]));
     // Only the last five count.
     let mut early: Vec<(f64, f64)> = std::vec![(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)];
-    early.extend([(1e6, 0.5); 5]);
+    early.extend([(1e6, 0.5); 2]);
+    assert!(verdict(&early));
+    early.extend([(1e6, 0.5); 3]);
     assert!(!verdict(&early));
 }
 
