@@ -28,7 +28,9 @@ pub(crate) struct Lookahead {
     /// The stretch of time up to which was looked.
     until: u64,
     targets: Vec<Target>,
-    /// The packets that will arrive: flow, route, and whether it is an acknowledgement.
+    /// Where the packets that will arrive are kept.
+    places: Vec<u32>,
+    /// Those packets: flow, route, and whether it is an acknowledgement.
     arriving: Vec<(u32, u32, bool)>,
     /// The flows that will act, and whether the sender does.
     acting: Vec<(u32, bool)>,
@@ -41,6 +43,7 @@ impl Lookahead {
             on: flows >= FLOWS,
             until: 0,
             targets: Vec::with_capacity(2 * EVENTS),
+            places: Vec::with_capacity(2 * EVENTS),
             arriving: Vec::with_capacity(2 * EVENTS),
             acting: Vec::with_capacity(2 * EVENTS),
         }
@@ -52,6 +55,7 @@ impl Lookahead {
             return;
         }
         self.targets.clear();
+        self.places.clear();
         self.arriving.clear();
         self.acting.clear();
         self.until = plane.events.upcoming(EVENTS, &mut self.targets);
@@ -67,9 +71,7 @@ impl Lookahead {
         for target in &self.targets {
             match *target {
                 Target::Arrival(link) => {
-                    if let Some(place) = plane.network.links[link as usize].pipe.first() {
-                        self.arriving.push((place, 0, false));
-                    }
+                    self.places.extend(plane.network.links[link as usize].pipe.first());
                 }
                 Target::Source(flow) | Target::SenderTimer(flow) => self.acting.push((flow, true)),
                 Target::ReceiverTimer(flow) => self.acting.push((flow, false)),
@@ -78,13 +80,14 @@ impl Lookahead {
         }
     }
 
-    /// The packets that arrive, and where they go on.
+    /// The packets that arrive, those behind them, and where they go on.
     fn packets<O: Observer, D: Qdisc<Packet>>(&mut self, plane: &Plane<'_, O, D>) -> u64 {
-        for arriving in &mut self.arriving {
-            let packet = plane.store.at(arriving.0);
-            *arriving = (packet.flow, packet.route, packet.flags.has(Flags::ACK));
+        for &place in &self.places {
+            let packet = plane.store.at(place);
+            self.arriving.push((packet.flow, packet.route, packet.flags.has(Flags::ACK)));
         }
-        let mut read = 0;
+        let behind = |place: &u32| plane.store.after(*place).map_or(0, |packet| packet.at.as_nanos());
+        let mut read = self.places.iter().fold(0, |read, place| read ^ behind(place));
         for &(flow, route, ack) in &self.arriving {
             match plane.network.table[route as usize] {
                 END => self.acting.push((flow, ack)),

@@ -36,6 +36,12 @@ impl Store {
         &self.places[place as usize].0
     }
 
+    /// The packet behind the one at `place`.
+    pub(crate) fn after(&self, place: u32) -> Option<&Packet> {
+        let next = self.places[place as usize].1;
+        (next != NIL).then(|| &self.places[next as usize].0)
+    }
+
     /// Keeps a copy of `packet`, with another time and another place in its route.
     fn keep(&mut self, packet: &Packet, at: Time, route: u32) -> u32 {
         let place = self.free;

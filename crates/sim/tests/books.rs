@@ -127,3 +127,48 @@ proptest! {
         }
     }
 }
+
+/// So many flows that the engine looks ahead at what their events will need: it must find what is there, whatever is to come, and
+/// the link must be full all the time.
+#[test]
+fn balance_for_a_crowd() {
+    let text = r#"
+        duration = "400ms"
+        [tcp]
+        preset = "modern"
+        [bottleneck]
+        rate = "2gbit"
+        queue = { kind = "choke", limit = "4000p", min = "1000p", max = "3000p" }
+        [[flows]]
+        name = "tcp"
+        kind = "tcp"
+        cc = "sack"
+        count = 19000
+        start = "0s..200ms"
+        [[flows]]
+        name = "web"
+        kind = "tcp"
+        count = 500
+        source = "transfers"
+        size = "3p"
+        think = "1ms"
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        count = 500
+        rate = "1mbit"
+        [[flows]]
+        name = "tfrc"
+        kind = "tfrc"
+        count = 100
+    "#;
+    let scenario = Document::parse("crowd.toml", text).and_then(|document| document.scenario()).unwrap();
+    let mut auditor = Auditor::default();
+    let watched = run(&scenario, 0, &Control::default(), &mut auditor).unwrap();
+    let alone = run(&scenario, 0, &Control::default(), &mut ()).unwrap();
+    assert_eq!(watched.flows, alone.flows);
+    let delivered: u64 = alone.flows.iter().map(|flow| flow.delivered).sum();
+    assert_eq!(delivered, auditor.delivered.values().map(|times| u64::from(*times)).sum::<u64>());
+    // 2 Gbit/s for 0.4 s, less what the start and the way to the receivers take.
+    assert!((80_000..=100_000).contains(&delivered), "{delivered}");
+}
