@@ -71,10 +71,13 @@ fn add(sum: Cost, cost: &Cost) -> Cost {
 
 /// One run's queues, each with its groups and flows.
 fn queues(run: &Run) -> Vec<QueueOutcome> {
-    run.queues.iter().map(|queue| queue_outcome(queue, window(run), &run.flows)).collect()
+    let outcome = |(index, queue)| queue_outcome(index, queue, window(run), &run.flows);
+    run.queues.iter().enumerate().map(outcome).collect()
 }
 
-fn queue_outcome(queue: &QueueRun, window_s: f64, scenario_flows: &[FlowRun]) -> QueueOutcome {
+fn queue_outcome(index: usize, queue: &QueueRun, window_s: f64, scenario_flows: &[FlowRun]) -> QueueOutcome {
+    let leaving = scenario_flows.iter().filter(|flow| flow.exit == Some(index));
+    let goodputs: Vec<f64> = leaving.map(|flow| ratio(bits(flow.unique_bytes), window_s)).collect();
     let whole = Part::of(queue.flows.iter());
     let mut by_group: BTreeMap<&str, Vec<&QueueFlowRun>> = BTreeMap::new();
     for flow in &queue.flows {
@@ -96,6 +99,7 @@ fn queue_outcome(queue: &QueueRun, window_s: f64, scenario_flows: &[FlowRun]) ->
         mean_avg: queue.mean_avg.map(real),
         delay_s: delay(&queue.delay_ns),
         utilisation: real(ratio(bits(whole.departed_bytes), queue.rate_bps * window_s)),
+        normalised_deviation: real(stats::normalised_deviation(&goodputs, queue.rate_bps)),
         groups: in_order.map(|(name, flows)| queue_group(name, &flows, &whole, queue.mean_packets, window_s)).collect(),
         flows: queue.flows.iter().map(|flow| queue_flow(flow, queue.mean_packets, window_s)).collect(),
         delay_histogram: (&queue.delay_ns).into(),

@@ -72,6 +72,9 @@ record! {
         pub delay_s: Delay => Nested,
         /// Bits given to the link over what it could have carried, 0 to 1.
         pub utilisation: Estimate => Real,
+        /// How far the goodputs of the flows that leave the network's queues here are from equal parts of its link, see
+        /// [`stats::normalised_deviation`](crate::stats::normalised_deviation).
+        pub normalised_deviation: Estimate => Real,
         /// Each group's part, for the groups that came here.
         pub groups: Vec<QueueGroup> => Nested,
         /// Each flow's part, for the flows that came here.

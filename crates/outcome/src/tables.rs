@@ -72,6 +72,7 @@ pub fn queues(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
     columns.estimate("delay_p95_s", |queue| Some(queue.delay_s.p95));
     columns.estimate("delay_p99_s", |queue| Some(queue.delay_s.p99));
     columns.estimate("utilisation", |queue| Some(queue.utilisation));
+    columns.estimate("normalised_deviation", |queue| Some(queue.normalised_deviation));
     columns.finish()
 }
 

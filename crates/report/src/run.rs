@@ -1,6 +1,6 @@
 //! One outcome in full.
 
-use fairlane_outcome::{Estimate, FlowOutcome, Outcome, QueueOutcome};
+use fairlane_outcome::{Delay, Estimate, FlowOutcome, GroupOutcome, Outcome, QueueOutcome, TransferOutcome};
 
 use crate::numbers::{Scale, count, percent};
 use crate::summary::{column, dropped, heading};
@@ -16,6 +16,7 @@ pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
         ("Queues", queues(&outcome.queues)),
         ("Drops", drops(&outcome.queues)),
         ("Groups", groups(outcome)),
+        ("Transfers", transfers(&outcome.groups)),
         ("Flows", if outcome.flows.len() <= FLOWS { flows(outcome) } else { spread(outcome) }),
     ];
     let mut text = heading(outcome, terminal);
@@ -76,7 +77,7 @@ fn drops(queues: &[QueueOutcome]) -> Option<Table> {
 
 fn groups(outcome: &Outcome) -> Option<Table> {
     let groups = &outcome.groups;
-    let number = |field: fn(&fairlane_outcome::GroupOutcome) -> Estimate, scale| {
+    let number = |field: fn(&GroupOutcome) -> Estimate, scale| {
         column(&groups.iter().map(|group| Some(field(group))).collect::<Vec<_>>(), scale)
     };
     let table = Table::new()
@@ -89,6 +90,23 @@ fn groups(outcome: &Outcome) -> Option<Table> {
         .right("dropped", number(|group| group.drop_ratio, Scale::percent))
         .right("Jain", number(|group| group.jain, |_| Scale::index()));
     (!groups.is_empty()).then_some(table)
+}
+
+/// A row for each group that makes transfers: how many were completed, and how long they took.
+fn transfers(groups: &[GroupOutcome]) -> Option<Table> {
+    let rows: Vec<(&GroupOutcome, &TransferOutcome)> =
+        groups.iter().filter_map(|group| Some((group, group.transfers.as_deref()?))).collect();
+    let time = |field: fn(&Delay) -> Estimate| {
+        column(&rows.iter().map(|(_, made)| Some(field(&made.completion_s))).collect::<Vec<_>>(), Scale::time)
+    };
+    let table = Table::new()
+        .key("group", rows.iter().map(|(group, _)| group.name.clone()).collect())
+        .right("completed", rows.iter().map(|(_, made)| count(made.completed.mean)).collect())
+        .right("took", time(|time| time.mean))
+        .right("p50", time(|time| time.p50))
+        .right("p95", time(|time| time.p95))
+        .right("p99", time(|time| time.p99));
+    (!rows.is_empty()).then_some(table)
 }
 
 /// A row for each flow; the longest bar is the fastest flow's.

@@ -50,6 +50,21 @@ fn run_usual() {
     insta::assert_snapshot!(run_report(&outcome(&CHOKE, 6, 1), &plain(100)));
 }
 
+/// Ten transfers of 0.1 s to 1 s: the middle one took 0.5 s.
+#[test]
+fn transfers_have_a_table() {
+    let mut outcome = outcome(&CHOKE, 6, 1);
+    let time = |seconds| fairlane_outcome::Estimate::single(seconds);
+    let completion_s = fairlane_outcome::Delay { mean: time(0.55), p50: time(0.5), p95: time(1.0), p99: time(1.0) };
+    let made = fairlane_outcome::TransferOutcome { completed: time(10.0), completion_s };
+    outcome.groups[0].transfers = Some(Box::new(made));
+    let text = run_report(&outcome, &plain(100));
+    let table: Vec<&str> = text.lines().skip_while(|line| *line != "Transfers").skip(1).take(2).collect();
+    let words: Vec<Vec<&str>> = table.iter().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[0], ["group", "completed", "took", "p50", "p95", "p99"]);
+    assert_eq!(words[1], ["ftp", "10", "550", "ms", "500", "ms", "1000", "ms", "1000", "ms"]);
+}
+
 #[test]
 fn run_with_many_flows() {
     insta::assert_snapshot!(run_report(&outcome(&CHOKE, 200, 3), &plain(80)));
