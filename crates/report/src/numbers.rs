@@ -44,7 +44,7 @@ impl Scale {
     /// The first unit in which the largest value has at most four digits before the point.
     fn among(values: &[Estimate], units: &[(f64, &'static str)]) -> Self {
         let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.mean));
-        let widest = values.iter().filter_map(|value| value.ci95()).fold(0.0_f64, f64::max);
+        let widest = values.iter().filter_map(Estimate::ci95).fold(0.0_f64, f64::max);
         let last = units.last().copied().unwrap_or((1.0, ""));
         let (divisor, unit) = units.iter().copied().find(|(divisor, _)| largest / divisor < 9999.5).unwrap_or(last);
         // Three digits of the largest value, and the first one of the widest interval.

@@ -82,7 +82,7 @@ pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl
 }
 
 /// As [`run`], with disciplines of the caller's own: `own` is asked for each direction of each link, by its
-/// [name](link_name), before the scenario's discipline is built. Where it gives one, with the name that outcomes call it
+/// [name](crate::link_name), before the scenario's discipline is built. Where it gives one, with the name that outcomes call it
 /// by, that one stands there; the scenario's queue is left out.
 ///
 /// The seed of the [`Host`](fairlane_qdisc::Host) that `own` gets is the one that the scenario's discipline would have had.
