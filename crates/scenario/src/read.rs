@@ -4,6 +4,7 @@ mod application;
 mod flows;
 mod memory;
 mod network;
+mod packets;
 mod queue;
 mod source;
 mod tcp;

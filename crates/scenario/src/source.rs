@@ -1,6 +1,8 @@
 //! What sends, and when: the sources of UDP.
 
-use fairlane_qdisc::{Duration, Rate};
+use std::sync::Arc;
+
+use fairlane_qdisc::{Bytes, Duration, Rate};
 
 /// UDP: a source that nothing slows down.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +43,40 @@ pub enum Source {
         /// The chain.
         chain: Ssmp,
     },
+    /// Packets at the times and with the sizes of a trace.
+    Trace(Trace),
+}
+
+/// Packets that were recorded, flow by flow. It is shared: a clone costs nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace(Arc<[Box<[Recorded]>]>);
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// When, from the start of the flow.
+    pub at: Duration,
+    /// Size on the wire.
+    pub bytes: Bytes,
+}
+
+impl Trace {
+    /// Of `flows`, each with its packets in order.
+    pub(crate) fn new(flows: Vec<Vec<Recorded>>) -> Self {
+        Self(flows.into_iter().map(Vec::into_boxed_slice).collect())
+    }
+
+    /// The packets of flow `index` of a group: where there are more flows than the trace has, it begins again.
+    #[must_use]
+    pub fn flow(&self, index: u32) -> &[Recorded] {
+        self.0.get(index as usize % self.0.len().max(1)).map_or(&[], |packets| packets)
+    }
+
+    /// How many flows were recorded.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// On and off periods that take turns.

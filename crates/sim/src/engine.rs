@@ -137,7 +137,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
-                let mut flow = Flow::new(id, group, plane.network.routes[id as usize], seed);
+                let mut flow = Flow::new(id, (group, index), plane.network.routes[id as usize], seed);
                 plane.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }

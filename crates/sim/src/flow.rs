@@ -78,11 +78,12 @@ impl Common {
 }
 
 impl Flow {
-    pub(crate) fn new(id: u32, group: &FlowGroup, routes: Routes, seed: Seed) -> Self {
+    /// Flow `id`, which is number `index` of `group`.
+    pub(crate) fn new(id: u32, (group, index): (&FlowGroup, u32), routes: Routes, seed: Seed) -> Self {
         let bytes = wire_bytes(group.packet);
         let ends = match &group.traffic {
             Traffic::Tcp(tcp) => Ends::Tcp(Connection::new(tcp, bytes, seed)),
-            Traffic::Udp(udp) => Ends::Udp(Datagrams::new(udp, bytes, seed)),
+            Traffic::Udp(udp) => Ends::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Ends::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
         };
         let stop = group.stop.map(|stop| Time::ZERO + stop);
@@ -144,7 +145,11 @@ impl Flow {
             flow: *id,
             sent: totals.sent,
             delivered: totals.delivered,
-            delivered_bytes: totals.delivered * u64::from(*bytes),
+            delivered_bytes: match &self.ends {
+                // Its packets may differ in size, and none comes twice.
+                Ends::Udp(_) => totals.unique_bytes,
+                Ends::Tcp(_) | Ends::Tfrc(_) => totals.delivered * u64::from(*bytes),
+            },
             unique_bytes: totals.unique_bytes,
             dropped,
             lost,

@@ -8,6 +8,7 @@ mod poisson;
 mod ssmp;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use fairlane_qdisc::{Duration, Seed, Stream};
 use fairlane_scenario::{self as scenario, Udp};
@@ -17,8 +18,9 @@ use geometric::Geometric;
 use on_off::OnOff;
 use poisson::Poisson;
 use ssmp::Ssmp;
+use trace::Trace;
 
-/// A source of packets of one size.
+/// A source of packets.
 #[derive(Debug)]
 pub(crate) enum Source {
     Cbr(Cbr),
@@ -26,12 +28,14 @@ pub(crate) enum Source {
     OnOff(Box<OnOff>),
     Geometric(Geometric),
     Ssmp(Box<Ssmp>),
+    Trace(Trace),
 }
 
 impl Source {
-    /// The source of `udp`, with packets of `bytes` bytes.
-    pub(crate) fn new(udp: &Udp, bytes: u32, seed: Seed) -> Self {
+    /// The source of flow `index` of a group of `udp`, with packets of `bytes` bytes unless it says otherwise.
+    pub(crate) fn new(udp: &Udp, index: u32, bytes: u32, seed: Seed) -> Self {
         match udp.source {
+            scenario::Source::Trace(ref trace) => Self::Trace(Trace::new(trace.clone(), index)),
             scenario::Source::Cbr { jitter } => Self::Cbr(Cbr::new(udp.rate, bytes, jitter, seed)),
             scenario::Source::Poisson => Self::Poisson(Poisson::new(udp.rate, bytes, seed)),
             scenario::Source::OnOff(on_off) => Self::OnOff(Box::new(OnOff::new(udp.rate, bytes, &on_off, seed))),
@@ -60,6 +64,15 @@ impl Source {
             Self::OnOff(source) => source.next(),
             Self::Geometric(source) => source.next(),
             Self::Ssmp(source) => source.next(),
+            Self::Trace(source) => source.next(),
+        }
+    }
+
+    /// The size of the packet that [`first`](Self::first) or [`next`](Self::next) told of last, where they differ.
+    pub(crate) fn bytes(&self) -> Option<u32> {
+        match self {
+            Self::Trace(source) => source.bytes(),
+            _ => None,
         }
     }
 }

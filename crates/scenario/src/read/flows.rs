@@ -6,7 +6,8 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, application, source, tcp, tfrc};
+use crate::read::{FLOWS, PACKET, application, packets, source, tcp, tfrc};
+use crate::source::{Source, Udp};
 use crate::{route, suggest};
 
 pub(crate) const COMMON_KEYS: [&str; 10] =
@@ -93,8 +94,11 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
         Kind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
         Kind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),
     };
-    let count = table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?;
-    let (start_from, start_to, stop) = times(table, around.duration)?;
+    let count = match &traffic {
+        Traffic::Udp(Udp { source: Source::Trace(trace), .. }) => packets::count(table, trace)?,
+        _ => table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?,
+    };
+    let (start_from, start_to, stop) = times(table, usual_start(&traffic), around.duration)?;
     let path = path(table, around.network)?;
     if path.len() > MOST_HOPS {
         return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
@@ -115,10 +119,22 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     })
 }
 
+/// How long flows take to start when nothing is said: those of a trace start together, as they were recorded.
+const fn usual_start(traffic: &Traffic) -> Duration {
+    match traffic {
+        Traffic::Udp(Udp { source: Source::Trace(_), .. }) => Duration::ZERO,
+        _ => STARTS,
+    }
+}
+
 /// First and last moment to start, and the moment to stop.
-fn times(table: &Reader<'_>, duration: Duration) -> Result<(Duration, Duration, Option<Duration>), ScenarioError> {
+fn times(
+    table: &Reader<'_>,
+    usual: Duration,
+    duration: Duration,
+) -> Result<(Duration, Duration, Option<Duration>), ScenarioError> {
     let (from, to) =
-        table.get("start").map_or(Ok((Duration::ZERO, STARTS.min(duration))), |field| start(&field, duration))?;
+        table.get("start").map_or(Ok((Duration::ZERO, usual.min(duration))), |field| start(&field, duration))?;
     let Some(field) = table.get("stop") else { return Ok((from, to, None)) };
     let stop: Duration = field.unit()?;
     if stop <= to {

@@ -6,7 +6,7 @@ use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::{RATE, flows};
+use crate::read::{RATE, flows, packets};
 use crate::source::{OnOff, Periods, Source, Ssmp, Udp};
 
 const ELSEWHERE: Elsewhere = &[
@@ -23,6 +23,7 @@ const ELSEWHERE: Elsewhere = &[
     ("states", "`states` is for source = \"ssmp\""),
     ("a", "`a` is for source = \"ssmp\""),
     ("hurst", "`hurst` is for source = \"ssmp\""),
+    ("trace", "a trace of packets is for source = \"trace\""),
     ("size", "UDP sends without end: `size` is for kind = \"tcp\" with source = \"transfers\""),
     ("think", "`think` is for kind = \"tcp\" with source = \"transfers\""),
     ("burst_time", "the mean length of an on period is called `on`"),
@@ -37,15 +38,17 @@ enum Kind {
     Pareto,
     Geometric,
     Ssmp,
+    Trace,
 }
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("cbr", Kind::Cbr),
     ("poisson", Kind::Poisson),
     ("exponential", Kind::Exponential),
     ("pareto", Kind::Pareto),
     ("geometric", Kind::Geometric),
     ("ssmp", Kind::Ssmp),
+    ("trace", Kind::Trace),
 ];
 
 impl Kind {
@@ -58,6 +61,7 @@ impl Kind {
             Self::Pareto => &["rate", "on", "off", "shape"],
             Self::Geometric => &["rate", "slot", "probability"],
             Self::Ssmp => &["rate", "slot", "probability", "states", "a", "hurst"],
+            Self::Trace => &["trace"],
         }
     }
 }
@@ -104,6 +108,10 @@ pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError
             let chain = chain(&group)?;
             let Slotted { rate, slot, probability } = Slotted::read(&group, packet, chain.activity())?;
             (rate, Source::Ssmp { slot, probability, chain })
+        }
+        Kind::Trace => {
+            let (rate, trace) = packets::recorded(&group)?;
+            (rate, Source::Trace(trace))
         }
     };
     Ok(Udp { rate, source, ecn })

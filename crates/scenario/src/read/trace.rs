@@ -30,7 +30,8 @@ pub(crate) fn steps(field: &Field<'_>) -> Result<Steps, ScenarioError> {
     read(&text).map_err(|(line, why)| field.error(format!("{}:{line}: {why}", path.display())))
 }
 
-fn text(path: &Path) -> Result<String, String> {
+/// A file's text.
+pub(crate) fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
     let read = file.take(LARGEST + 1).read_to_string(&mut text);
@@ -39,10 +40,10 @@ fn text(path: &Path) -> Result<String, String> {
 }
 
 /// What is wrong, and in which line.
-type Refusal = (usize, String);
+pub(crate) type Refusal = (usize, String);
 
 /// The lines with their numbers, without those that are empty.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())).filter(|(_, line)| !line.is_empty())
 }
 
@@ -70,7 +71,8 @@ fn csv(text: &str) -> Result<Steps, Refusal> {
     Ok((steps, None))
 }
 
-fn nanos(seconds: &str) -> Option<Duration> {
+/// A time in seconds.
+pub(crate) fn nanos(seconds: &str) -> Option<Duration> {
     let seconds: f64 = seconds.trim().parse().ok()?;
     (0.0..=1e9).contains(&seconds).then(|| Duration::from_nanos((seconds * NANOS).round() as u64))
 }

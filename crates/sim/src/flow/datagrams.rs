@@ -19,8 +19,8 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    pub(crate) fn new(udp: &Udp, bytes: u32, seed: Seed) -> Self {
-        Self { source: Source::new(udp, bytes, seed), ecn: udp.ecn, next_seq: 0 }
+    pub(crate) fn new(udp: &Udp, index: u32, bytes: u32, seed: Seed) -> Self {
+        Self { source: Source::new(udp, index, bytes, seed), ecn: udp.ecn, next_seq: 0 }
     }
 
     /// From the flow's start to its first packet.
@@ -39,7 +39,8 @@ impl Datagrams {
             return;
         }
         let flags = Flags::DATAGRAM.with(Flags::ECT, self.ecn);
-        let packet = Packet { seq: self.next_seq, ..common.data(now, flags) };
+        let mut packet = Packet { seq: self.next_seq, ..common.data(now, flags) };
+        packet.bytes = self.source.bytes().unwrap_or(packet.bytes);
         self.next_seq = self.next_seq.wrapping_add(1);
         plane.events.push(now + self.source.next(), Target::Source(common.id));
         common.totals.sent += 1;
