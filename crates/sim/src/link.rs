@@ -5,6 +5,7 @@ use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
 
 use crate::event::Alarm;
 use crate::meter::Meter;
+use crate::network::Visitors;
 use crate::pipe::Pipe;
 use crate::wire::Wire;
 
@@ -58,9 +59,10 @@ pub(crate) struct Managed<D> {
 }
 
 impl<D> Managed<D> {
-    /// `discipline`, called `kind` in outcomes, before a transmitter that is free; metered for so many flows or not at all.
-    pub(crate) fn new(kind: &'static str, discipline: D, metered: Option<usize>, wire: Option<Wire>) -> Self {
-        Self { kind, discipline, busy: false, release: Alarm::off(), meter: metered.map(Meter::new), wire }
+    /// `discipline`, called `kind` in outcomes, before a transmitter that is free; metered for these flows or not at all.
+    pub(crate) fn new(kind: &'static str, discipline: D, metered: Option<&Visitors>, wire: Option<Wire>) -> Self {
+        let meter = metered.map(|visitors| Meter::new(visitors.iter().cloned()));
+        Self { kind, discipline, busy: false, release: Alarm::off(), meter, wire }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The network of a scenario, laid out: every link, and the route of every flow as a row of links.
 
+use std::ops::Range;
+
 use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{Host, ParameterError, Seed, Time};
 
@@ -39,9 +41,23 @@ struct LinkKind {
     side: LinkSide,
     /// Nothing but a FIFO that drops from the tail, and a delay.
     plain: bool,
-    /// How many flows are counted there.
-    metered: Option<usize>,
+    /// Which flows are counted there.
+    metered: Option<Visitors>,
     medium: u32,
+}
+
+/// The numbers of the flows that may come to a queue, in ranges that rise.
+pub(crate) type Visitors = Vec<Range<u32>>;
+
+/// The flows whose data or acknowledgements cross `hop`.
+fn visitors(scenario: &Scenario, hop: Hop) -> Visitors {
+    let mut first = 0;
+    let ranges = scenario.flows.iter().map(|group| {
+        let range = first..first + group.count;
+        first = range.end;
+        (group, range)
+    });
+    ranges.filter(|(group, _)| group.path.contains(&hop) || group.back.contains(&hop)).map(|(_, range)| range).collect()
 }
 
 /// A queue whose packets were counted.
@@ -56,16 +72,9 @@ impl Metered {
     /// What was counted from the beginning of the measurement to `now`.
     pub(crate) fn result(self, now: Time) -> QueueRun {
         let Self { name, kind, rate_bps, meter } = self;
-        let flows = meter.flows(now);
-        QueueRun {
-            name,
-            kind,
-            rate_bps,
-            mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
-            mean_avg: meter.mean_average(),
-            delay_ns: meter.delay_ns().clone(),
-            flows,
-        }
+        let (flows, mean_avg) = (meter.flows(now), meter.mean_average());
+        let mean_packets = flows.iter().map(|flow| flow.mean_packets).sum();
+        QueueRun { name, kind, rate_bps, mean_packets, mean_avg, delay_ns: meter.delay_ns().clone(), flows }
     }
 }
 
@@ -120,7 +129,7 @@ impl<D> Network<D> {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
                 let hop = Hop { link: index, reverse };
                 let metered = scenario.flows.iter().any(|group| group.path.contains(&hop));
-                let kind = network.kind(side.clone(), metered.then_some(flows));
+                let kind = network.kind(side.clone(), metered.then(|| visitors(scenario, hop)));
                 network.add(scenario, &kind, seed, disciplines)?;
             }
         }
@@ -170,8 +179,8 @@ impl<D> Network<D> {
         })
     }
 
-    /// What links like `side` have in common; metered for so many flows or not at all.
-    fn kind(&mut self, side: LinkSide, metered: Option<usize>) -> LinkKind {
+    /// What links like `side` have in common; metered for these flows or not at all.
+    fn kind(&mut self, side: LinkSide, metered: Option<Visitors>) -> LinkKind {
         let plain = metered.is_none() && side.wire == fairlane_scenario::Wire::default();
         let limit = plain_limit(&side.queue).filter(|_| plain);
         self.media.push(Medium::new(&side, limit.unwrap_or(0)));
@@ -233,14 +242,16 @@ impl<D> Network<D> {
         let own = disciplines.own(name, host);
         let wire = Wire::new(side, || seed.named("wire").named(&name()));
         let queue = match own {
-            Some((kind, discipline)) => Queue::Managed(Box::new(Managed::new(kind, discipline, *metered, wire))),
+            Some((kind, discipline)) => {
+                Queue::Managed(Box::new(Managed::new(kind, discipline, metered.as_ref(), wire)))
+            }
             None if *plain => Queue::Wire { busy_until: Time::ZERO },
             None => {
                 let name = name();
                 let kind = side.queue.kind().name();
                 let built = disciplines.scenarios(&side.queue, &host(&name));
                 let discipline = built.map_err(|error| QueueError { link: name, error })?;
-                Queue::Managed(Box::new(Managed::new(kind, discipline, *metered, wire)))
+                Queue::Managed(Box::new(Managed::new(kind, discipline, metered.as_ref(), wire)))
             }
         };
         self.links.push(Link::new(*medium, queue));

@@ -72,7 +72,7 @@ impl<P: Packet> Replay<P> {
             kind: config.kind().name(),
             discipline: built.map_err(|error| Error::Queue { link: NAME.to_owned(), error })?,
             transmitter: Transmitter::new(rate),
-            meter: Meter::new(0),
+            meter: Meter::of_any(),
             now: Time::ZERO,
             free: None,
             release: None,
