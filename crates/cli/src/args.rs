@@ -1,11 +1,15 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
+mod theory;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
+
+pub(crate) use self::theory::{Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -26,6 +30,7 @@ pub(crate) enum Verb {
     Run(Run),
     Sweep(Sweep),
     Replay(Replay),
+    Theory(Theory),
     Explain(Explain),
     Qdiscs(Qdiscs),
     Completions(Completions),

@@ -18,6 +18,7 @@ mod replay;
 mod run;
 mod series;
 mod sweep;
+mod theory;
 mod trace;
 mod watch;
 
@@ -48,6 +49,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
+        Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),
         Verb::Completions(args) => docs::completions(args.shell),

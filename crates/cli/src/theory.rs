@@ -1,0 +1,261 @@
+//! `fairlane theory`: the models of `fairlane-theory`, as tables and as JSON.
+
+use fairlane_theory::{
+    BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, candidates_that_protect,
+};
+use serde_json::{Value, json};
+
+use crate::args::{self, Form, Model};
+use crate::error::Failure;
+use crate::layout::{columns, paragraph};
+use crate::output;
+
+/// Parts of the queue that the profile tells apart.
+const PARTS: u32 = 10;
+
+/// Prints what a model says.
+pub(crate) fn print(model: &Model) -> Result<(), Failure> {
+    let answer = match model {
+        Model::Front(args) => front(args),
+        Model::Back(args) => back(args),
+        Model::Sfb(args) => sfb(args),
+        Model::Choke(args) => choke(args),
+        Model::ChokeMulti(args) => choke_multi(args),
+        Model::Gchoke(args) => gchoke(args),
+    };
+    let answer = answer.map_err(|error| Failure::plain(format!("--{error}")))?;
+    if form(model).json {
+        output::print_json(&answer.json)
+    } else {
+        output::print(&answer.text(output::terminal().width))
+    }
+}
+
+fn form(model: &Model) -> &Form {
+    match model {
+        Model::Front(args) => &args.form,
+        Model::Back(args) => &args.form,
+        Model::Sfb(args) => &args.form,
+        Model::Choke(args) => &args.form,
+        Model::ChokeMulti(args) => &args.form,
+        Model::Gchoke(args) => &args.form,
+    }
+}
+
+/// What a model says, for people and for machines.
+struct Answer {
+    title: String,
+    /// The flows one by one, under their titles.
+    flows: Vec<[String; 5]>,
+    /// Numbers with what they are.
+    facts: Vec<[String; 2]>,
+    json: Value,
+}
+
+impl Answer {
+    fn text(&self, width: usize) -> String {
+        let mut text = paragraph(&self.title, "", "  ", width);
+        for table in [columns(&self.flows, width), columns(&self.facts, width)] {
+            if !table.is_empty() {
+                text += "\n";
+                text += &table;
+            }
+        }
+        text
+    }
+}
+
+fn front(args: &args::Front) -> Result<Answer, Error> {
+    let model = FrontChoke::new(args.mu, &args.rates)?;
+    let titles = ["flow", "rate", "at the head", "goodput", "loss"];
+    let rows = model
+        .flows()
+        .iter()
+        .map(|flow| [flow.rate.to_string(), digits(flow.head), digits(flow.goodput), digits(flow.loss)]);
+    let flows = model.flows().iter();
+    let flows: Vec<Value> = flows
+        .map(|flow| json!({ "rate": flow.rate, "head": flow.head, "goodput": flow.goodput, "loss": flow.loss }))
+        .collect();
+    Ok(Answer {
+        title: format!("Front CHOKe with Poisson arrivals, served at a rate of {}", args.mu),
+        flows: numbered(titles, rows),
+        facts: vec![[digits(model.empty()), "of the time the queue is empty".to_owned()]],
+        json: json!({ "model": "front", "mu": args.mu, "empty": model.empty(), "flows": flows }),
+    })
+}
+
+fn back(args: &args::Back) -> Result<Answer, Error> {
+    let model = BackChoke::new(&args.rates, args.memory)?;
+    let titles = ["flow", "rate", "admitted", "share", "loss"];
+    let rows = model
+        .flows()
+        .iter()
+        .map(|flow| [flow.rate.to_string(), digits(flow.admitted), digits(flow.share), digits(flow.loss)]);
+    let flows = model.flows().iter();
+    let flows: Vec<Value> = flows
+        .map(|flow| json!({ "rate": flow.rate, "admitted": flow.admitted, "share": flow.share, "loss": flow.loss }))
+        .collect();
+    let stable = "is admitted in all: the queue is stable with a server of a higher rate".to_owned();
+    Ok(Answer {
+        title: format!("Back CHOKe with a memory of {} and Poisson arrivals", flows_of(args.memory as u64)),
+        flows: numbered(titles, rows),
+        facts: vec![[digits(model.admitted()), stable]],
+        json: json!({ "model": "back", "memory": model.memory(), "admitted": model.admitted(), "flows": flows }),
+    })
+}
+
+fn sfb(args: &args::Sfb) -> Result<Answer, Error> {
+    let model = Sfb::new(args.levels, args.bins, args.flows)?;
+    let best = Sfb::best(args.levels.saturating_mul(args.bins), args.flows)?;
+    let facts = vec![
+        [percent(model.misclassified()), "of the flows that answer are taken for some that do not".to_owned()],
+        [percent(model.polluted()), format!("of the bins are polluted: {:.2} of a level", model.polluted_bins())],
+        [
+            percent(best.misclassified()),
+            format!("would be, at best, with these bins as {} x {}", best.levels(), best.bins()),
+        ],
+    ];
+    let json = json!({
+        "model": "sfb",
+        "levels": model.levels(),
+        "bins": model.bins(),
+        "flows": model.flows(),
+        "polluted": model.polluted(),
+        "polluted_bins": model.polluted_bins(),
+        "misclassified": model.misclassified(),
+        "best": { "levels": best.levels(), "bins": best.bins(), "misclassified": best.misclassified() },
+    });
+    let title = format!(
+        "SFB of {} x {} bins with {} that do not answer",
+        args.levels,
+        args.bins,
+        flows_of(u64::from(args.flows))
+    );
+    Ok(Answer { title, flows: Vec::new(), facts, json })
+}
+
+fn choke(args: &args::OneFlow) -> Result<Answer, Error> {
+    let model = Choke::at_load(args.load, args.early_drops)?;
+    let part = |part| f64::from(part) / f64::from(PARTS);
+    let profile = model.profile();
+    let along = (0..PARTS).map(|n| profile.mean_density(part(n), part(n + 1))).collect::<Result<Vec<f64>, Error>>()?;
+    let peak = Choke::peak();
+    let mut facts = one_flow(model.share(), model.buffer_share(), model.loss());
+    for (position, words) in [(0.0, "of the packets at the queue's tail are its"), (1.0, "of those at its head")] {
+        facts.push([percent(profile.density(position)?), words.to_owned()]);
+    }
+    facts.push(largest(peak.share(), peak.load()));
+    let json = json!({
+        "model": "choke",
+        "load": model.load(),
+        "early_drops": args.early_drops,
+        "share": model.share(),
+        "tcp_share": 1.0 - model.share(),
+        "buffer_share": model.buffer_share(),
+        "loss": model.loss(),
+        "profile": along,
+        "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
+    });
+    let title = format!("CHOKe with an unresponsive flow of {} times the link's rate among many TCP flows", args.load);
+    Ok(Answer { title, flows: Vec::new(), facts, json })
+}
+
+fn choke_multi(args: &args::ChokeMulti) -> Result<Answer, Error> {
+    let model = Candidates::at_load(args.flows, args.candidates, args.load)?;
+    let protect = candidates_that_protect(args.flows)?;
+    let starvation = model.starvation_load();
+    let starves = match starvation {
+        Some(load) => [digits(load), "the load of each from which on nothing is left for TCP".to_owned()],
+        None => ["never".to_owned(), "is nothing left for TCP with so many candidates".to_owned()],
+    };
+    let facts = vec![
+        [percent(model.tcp_share()), "of the link is left for TCP".to_owned()],
+        [percent(model.share()), "of the link is each flow's".to_owned()],
+        [percent(model.buffer_share()), "of the queue is each flow's".to_owned()],
+        [percent(model.loss()), "of their packets are dropped".to_owned()],
+        starves,
+        [protect.to_string(), "candidates protect TCP from so many flows at any load".to_owned()],
+    ];
+    let json = json!({
+        "model": "choke-multi",
+        "flows": args.flows,
+        "candidates": args.candidates,
+        "load": model.load(),
+        "share": model.share(),
+        "total_share": model.total_share(),
+        "tcp_share": model.tcp_share(),
+        "buffer_share": model.buffer_share(),
+        "loss": model.loss(),
+        "starves": model.starves(),
+        "starvation_load": starvation,
+        "candidates_that_protect": protect,
+    });
+    let title = format!(
+        "CHOKe that draws {}, with unresponsive flows, {} of {} times the link's rate each, among many TCP flows",
+        if args.candidates == 1 { "1 candidate".to_owned() } else { format!("{} candidates", args.candidates) },
+        args.flows,
+        args.load
+    );
+    Ok(Answer { title, flows: Vec::new(), facts, json })
+}
+
+fn gchoke(args: &args::Gchoke) -> Result<Answer, Error> {
+    let model = GChoke::at_load(args.maxcomp, args.load)?;
+    let (peak, bound) = (GChoke::peak(args.maxcomp), GChoke::buffer_bound(args.maxcomp));
+    let (words, maxcomp) = match args.maxcomp {
+        Comparisons::AtMost(most) => (most.to_string(), json!(most)),
+        Comparisons::Unlimited => ("infinite".to_owned(), json!("infinite")),
+    };
+    let mut facts = one_flow(model.share(), model.buffer_share(), model.loss());
+    facts.push(largest(peak.share(), peak.load()));
+    facts.push([percent(bound), "of the queue is the most that any load gives it".to_owned()]);
+    let json = json!({
+        "model": "gchoke",
+        "maxcomp": maxcomp,
+        "load": model.load(),
+        "share": model.share(),
+        "tcp_share": 1.0 - model.share(),
+        "buffer_share": model.buffer_share(),
+        "loss": model.loss(),
+        "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
+        "buffer_bound": bound,
+    });
+    let title = format!(
+        "gCHOKe with maxcomp {words} and an unresponsive flow of {} times the link's rate among many TCP flows",
+        args.load
+    );
+    Ok(Answer { title, flows: Vec::new(), facts, json })
+}
+
+/// What every model of one unresponsive flow says.
+fn one_flow(share: f64, buffer: f64, loss: f64) -> Vec<[String; 2]> {
+    vec![
+        [percent(share), "of the link is the flow's".to_owned()],
+        [percent(1.0 - share), "of the link is left for TCP".to_owned()],
+        [percent(buffer), "of the queue is the flow's".to_owned()],
+        [percent(loss), "of its packets are dropped".to_owned()],
+    ]
+}
+
+fn largest(share: f64, load: f64) -> [String; 2] {
+    [percent(share), format!("of the link is the most that any load gives it, at a load of {load:.3}")]
+}
+
+/// The flows under their titles, each with its number.
+fn numbered(titles: [&str; 5], rows: impl Iterator<Item = [String; 4]>) -> Vec<[String; 5]> {
+    let row = |(index, [a, b, c, d]): (usize, [String; 4])| [(index + 1).to_string(), a, b, c, d];
+    std::iter::once(titles.map(str::to_owned)).chain(rows.enumerate().map(row)).collect()
+}
+
+fn flows_of(number: u64) -> String {
+    if number == 1 { "1 flow".to_owned() } else { format!("{number} flows") }
+}
+
+/// A number with as many digits as the papers' tables have.
+fn digits(value: f64) -> String {
+    format!("{value:.4}")
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.2} %", 100.0 * part)
+}

@@ -1,0 +1,130 @@
+//! `fairlane theory`: the numbers of the papers, as tables and as JSON, and what it refuses.
+
+mod common;
+
+use common::{fairlane, json, keys, printed};
+use serde_json::Value;
+
+/// The numbers under a key, of each flow.
+fn of_flows(answer: &Value, key: &str) -> Vec<f64> {
+    answer["flows"].as_array().unwrap().iter().map(|flow| flow[key].as_f64().unwrap()).collect()
+}
+
+#[track_caller]
+fn close(seen: &Value, expected: f64, tolerance: f64) {
+    assert!((seen.as_f64().unwrap() - expected).abs() <= tolerance, "{seen}, not {expected}");
+}
+
+/// Table II of the CHOKe paper, row 7.
+#[test]
+fn front_choke() {
+    let args = ["theory", "front", "--mu", "1", "--rates", "0.3,0.6,0.9"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    assert_eq!(keys(&answer), ["model", "mu", "empty", "flows"]);
+    close(&answer["empty"], 0.218, 0.0005);
+    for (seen, theory) in of_flows(&answer, "goodput").iter().zip([0.188, 0.273, 0.321]) {
+        assert!((seen - theory).abs() <= 0.000_501, "{seen}, {theory} in the table");
+    }
+    let text = printed(&args);
+    for part in ["1     0.3   0.1875", "2     0.6   0.2727", "0.2183  of the time the queue is empty"] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+}
+
+/// Table III of the CHOKe paper, row 2, and 2 e_2 / e_1 = 48 / 10.
+#[test]
+fn back_choke() {
+    let args = ["theory", "back", "--rates", "1,1,1,7", "--memory", "1"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    assert_eq!(keys(&answer), ["model", "memory", "admitted", "flows"]);
+    close(&answer["admitted"], 4.8, 1e-12);
+    let shares = of_flows(&answer, "share");
+    assert!((shares[0] - 0.1875).abs() < 1e-12 && (shares[3] - 0.4375).abs() < 1e-12, "{shares:?}");
+    let text = printed(&args);
+    for part in ["0.4375", "4.8000  is admitted in all: the queue is stable with a server of a higher rate"] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+}
+
+/// The SFB paper's 8.96 % and, at one level, 16.12 %.
+#[test]
+fn sfb() {
+    let args = ["theory", "sfb", "--levels", "2", "--bins", "23", "--flows", "8"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    assert_eq!(
+        keys(&answer),
+        ["model", "levels", "bins", "flows", "polluted", "polluted_bins", "misclassified", "best"]
+    );
+    close(&answer["misclassified"], 0.0896, 0.000_05);
+    let text = printed(&args);
+    for part in ["8.96 %", "6.88 of a level"] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+    assert!(printed(&["theory", "sfb", "--levels", "1", "--bins", "46", "--flows", "8"]).contains("16.12 %"));
+}
+
+/// A load of two, of which the CHOKe paper measured a quarter of the link, and the bound 1 / (e + 1).
+#[test]
+fn choke() {
+    let args = ["theory", "choke", "--load", "2"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    close(&answer["share"], 0.2507, 0.000_05);
+    close(&answer["buffer_share"], 0.4373, 0.000_05);
+    close(&answer["peak"]["share"], 1.0 / (core::f64::consts::E + 1.0), 1e-12);
+    assert_eq!(answer["profile"].as_array().unwrap().len(), 10);
+    let text = printed(&args);
+    for part in ["25.07 %", "43.73 %", "87.47 %", "60.03 %", "26.89 %", "at a load of 1.193"] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+    // At a load of 0.1 and 7 % of early drops CHOKe's paper measured a loss of 23 %.
+    let early = json(&["theory", "choke", "--load", "0.1", "--early-drops", "0.07", "--json"]);
+    close(&early["loss"], 0.23, 0.005);
+}
+
+/// Five flows: starved from a third of the link on, and protected by three candidates.
+#[test]
+fn choke_with_candidates() {
+    let starved = json(&["theory", "choke-multi", "--flows", "5", "--candidates", "1", "--load", "1", "--json"]);
+    close(&starved["starvation_load"], 1.0 / 3.0, 1e-12);
+    assert_eq!((&starved["starves"], &starved["candidates_that_protect"]), (&true.into(), &3.into()));
+    close(&starved["tcp_share"], 0.0, 0.0);
+    let kept = json(&["theory", "choke-multi", "--flows", "5", "--candidates", "4", "--load", "1", "--json"]);
+    close(&kept["total_share"], 0.333, 0.0005);
+    assert_eq!((&kept["starves"], &kept["starvation_load"]), (&false.into(), &Value::Null));
+    let text = printed(&["theory", "choke-multi", "--flows", "5", "--candidates", "4", "--load", "1"]);
+    assert!(text.contains("never") && text.contains("3  "), "{text}");
+}
+
+/// The bounds of gCHOKe's paper.
+#[test]
+fn gchoke() {
+    let answer = json(&["theory", "gchoke", "--maxcomp", "infinite", "--load", "2", "--json"]);
+    assert_eq!(answer["maxcomp"], "infinite");
+    close(&answer["buffer_bound"], 0.382, 0.0005);
+    close(&answer["peak"]["share"], 0.205, 0.0005);
+    let text = printed(&["theory", "gchoke", "--maxcomp", "5", "--load", "2"]);
+    assert!(text.contains("maxcomp 5") && text.contains("20.55 %"), "{text}");
+    // With one it is CHOKe.
+    let one = json(&["theory", "gchoke", "--maxcomp", "1", "--load", "2", "--json"]);
+    close(&one["share"], 0.2507, 0.000_05);
+}
+
+#[test]
+fn what_a_model_does_not_cover_is_refused() {
+    let cases: [(&[&str], &str); 8] = [
+        (&["front", "--mu", "1", "--rates", "1,2,3"], "--rates: the queue would grow without end"),
+        (&["front", "--mu", "0", "--rates", "1"], "--mu: 0 will not do"),
+        (&["front", "--mu", "1", "--rates", "1,x"], "invalid value 'x' for '--rates"),
+        (&["back", "--rates", "1,2", "--memory", "2"], "--memory: a memory of 2 with 2 flows"),
+        (&["sfb", "--levels", "0", "--bins", "1", "--flows", "1"], "--levels: 0 will not do"),
+        (&["choke", "--load", "-1"], "--load: -1 will not do"),
+        (&["choke", "--load", "1", "--early-drops", "1"], "--early-drops: 1 will not do"),
+        (&["gchoke", "--maxcomp", "0", "--load", "1"], "a whole number from 1, or infinite"),
+    ];
+    for (args, part) in cases {
+        let output = fairlane(&[&["theory"], args].concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
+        assert!(stderr.contains(part), "{args:?} does not say \"{part}\": {stderr}");
+    }
+}
