@@ -24,3 +24,15 @@ fn the_loss_event_rate_for_a_rate() {
         assert_eq!(loss_event_rate(1000.0, 0.1, rate), 1.0, "{rate}");
     }
 }
+
+/// Two formulations of one equation, written apart.
+#[test]
+fn the_senders_equation_is_that_of_the_theory() {
+    for rtt in [0.001, 0.1, 3.0] {
+        let path = fairlane_theory::TcpPath::tfrc(rtt).unwrap();
+        for loss in [1e-6, 0.001, 0.01, 0.05, 0.3, 1.0] {
+            let theory = 1000.0 * path.equation(loss).unwrap();
+            assert!(close(throughput(1000.0, rtt, loss), theory, 1e-12), "{rtt} s, {loss}");
+        }
+    }
+}
