@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use etherparse::{Ipv6ExtensionSlice, Ipv6ExtensionsSlice, LaxIpSlice};
+use etherparse::{
+    IpAuthHeaderSlice, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice, ip_number,
+};
 
 use crate::flow::{FlowId, has_ports};
 use crate::link::{Inside, LinkType, Outside};
@@ -97,14 +99,32 @@ fn fragment(ip: &LaxIpSlice<'_>) -> Option<Fragment> {
     }
 }
 
+/// The library's own iterator takes for granted that the last header was captured whole (etherparse 0.21), and reads beyond it.
 fn ipv6_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
-    extensions.clone().into_iter().find_map(|extension| match extension {
-        Ipv6ExtensionSlice::Fragment(header) => header.is_fragmenting_payload().then(|| Fragment {
-            identification: header.identification(),
-            first: header.fragment_offset().value() == 0,
-        }),
-        _ => None,
-    })
+    let (mut next, mut rest) = (extensions.first_header()?, extensions.slice());
+    loop {
+        let length;
+        (next, length) = match next {
+            ip_number::IPV6_FRAG => {
+                let header = Ipv6FragmentHeaderSlice::from_slice(rest).ok()?;
+                if header.is_fragmenting_payload() {
+                    let first = header.fragment_offset().value() == 0;
+                    return Some(Fragment { identification: header.identification(), first });
+                }
+                (header.next_header(), header.slice().len())
+            }
+            ip_number::AUTH => {
+                let header = IpAuthHeaderSlice::from_slice(rest).ok()?;
+                (header.next_header(), header.slice().len())
+            }
+            _ if Ipv6RawExtHeaderSlice::header_type_supported(next) => {
+                let header = Ipv6RawExtHeaderSlice::from_slice(rest).ok()?;
+                (header.next_header(), header.slice().len())
+            }
+            _ => return None,
+        };
+        rest = rest.get(length..)?;
+    }
 }
 
 /// The first four bytes above IP, where they are ports and were captured.

@@ -1,6 +1,8 @@
 //! The functions that `fuzz/run` fuzzes, over the committed corpora and over random bytes for a few seconds: with the toolchain
 //! that everybody has, so that they keep up with the code, and what was found once stays found.
 
+#[path = "../../../fuzz/entries/capture.rs"]
+mod capture;
 #[path = "../../../fuzz/entries/config.rs"]
 mod config;
 #[path = "../../../fuzz/entries/discipline.rs"]
@@ -91,4 +93,19 @@ fn changed(text: &[u8], random: &mut Stream) -> Vec<u8> {
         text.splice(start..end, new.into_iter().map(|byte| byte & 0x7f));
     }
     text
+}
+
+/// A real capture cut anywhere, with some bytes changed.
+#[test]
+fn any_bytes_are_a_capture_or_an_error_that_names_the_packet() {
+    run_all("crates/capture/tests/data", capture::run);
+    run_all("fuzz/corpus/capture", capture::run);
+    let mut random = Seed::new(1).stream("fuzz");
+    let seeds = [files("crates/capture/tests/data"), files("fuzz/corpus/capture")].concat();
+    for _ in 0..3000 {
+        let (_, file) = &seeds[random.below(seeds.len() as u32) as usize];
+        let cut = &file[..file.len().min(24 + random.below(4000) as usize)];
+        capture::run(&changed(cut, &mut random));
+        capture::run(&bytes(&mut random, 100));
+    }
 }
