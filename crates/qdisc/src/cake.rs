@@ -28,7 +28,7 @@ use crate::flows::FlowQueues;
 use crate::hash::FlowHash;
 use crate::longest::Longest;
 use crate::signal::{discard, mark};
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Duration, Fate, Packet, Qdisc, Rate, Reason, Seed, Size, Stream, Time};
 
 mod hosts;

@@ -18,7 +18,7 @@ use crate::config::shared::{INTERVAL, TARGET};
 use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::delay::{LIMIT_1000, MARK, judge_target, packets};
 use crate::signal::{discard, mark};
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Duration, Fate, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
 
 mod core;

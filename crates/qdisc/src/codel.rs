@@ -19,7 +19,7 @@ use crate::config::{About, FlowState, Origin, ParameterError, Resolver};
 use crate::delay::{CE_THRESHOLD, LIMIT_1000, MARK, MTU, judge_target, optional, packets};
 use crate::fifo::Fifo;
 use crate::signal::discard;
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Duration, Fate, Packet, Qdisc, Reason, Seed, Size, Time};
 
 mod core;
@@ -77,7 +77,7 @@ pub(crate) fn judge_interval(r: &mut Resolver<'_>, target: Duration, interval: D
 
 impl<P: Packet> Backlog<P> for Fifo<Stamped<P>> {
     fn pop(&mut self) -> Option<(P, Time)> {
-        Self::pop(self).map(|stamped| (stamped.packet, stamped.arrived))
+        Self::pop(self).map(|stamped| (stamped.packet, stamped.tag))
     }
 
     fn bytes(&self) -> u64 {

@@ -23,7 +23,7 @@ use crate::pi2::{
     is_scalable,
 };
 use crate::signal::{discard, mark};
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Counters, Duration, Fate, Packet, Qdisc, Reason, Seed, Time};
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use crate::config::{About, FlowState, Origin, Parameter, ParameterError, Resolve
 use crate::flow_buffer::FlowBuffer;
 use crate::schedule::Schedule;
 use crate::weight::weight;
-use crate::{Counters, Fate, FlowKey, Packet, Qdisc, Rate, Reason, Seed, Size, Time};
+use crate::{Counters, Fate, FlowKey, Packet, Qdisc, Rate, Reason, Seed, Size, Tagged, Time};
 use alloc::vec::Vec;
 use clock::{Fluid, Tag};
 
@@ -127,29 +127,7 @@ fn most_remembered(limit: Size) -> usize {
 }
 
 /// A packet with its start in virtual time.
-#[derive(Debug)]
-struct Tagged<P> {
-    packet: P,
-    start: Tag,
-}
-
-impl<P: Packet> Packet for Tagged<P> {
-    fn flow(&self) -> FlowKey {
-        self.packet.flow()
-    }
-    fn bytes(&self) -> u32 {
-        self.packet.bytes()
-    }
-    fn ecn_capable(&self) -> bool {
-        self.packet.ecn_capable()
-    }
-    fn mark_ce(&mut self) {
-        self.packet.mark_ce();
-    }
-    fn class(&self) -> u8 {
-        self.packet.class()
-    }
-}
+type Begun<P> = Tagged<P, Tag>;
 
 /// Virtual time.
 #[derive(Debug)]
@@ -165,7 +143,7 @@ enum Clock {
 /// Fair queueing by virtual time: WFQ, SCFQ, STFQ.
 #[derive(Debug)]
 pub struct FairQueue<P> {
-    buffer: FlowBuffer<Tagged<P>>,
+    buffer: FlowBuffer<Begun<P>>,
     /// The finish of each flow's newest packet.
     finishes: Vec<Tag>,
     /// The flows that have packets, by the tag of the one at the head.
@@ -228,7 +206,7 @@ impl<P: Packet> FairQueue<P> {
             Clock::Finish(_) => {}
             Clock::Start { ends, .. } => ends.remove(flow),
         }
-        self.buffer.push(flow, Tagged { packet, start });
+        self.buffer.push(flow, Tagged::new(packet, start));
         if was_empty {
             self.line_up(flow);
         }
@@ -262,8 +240,8 @@ impl<P: Packet> FairQueue<P> {
             return;
         };
         let tag = match self.clock {
-            Clock::Start { .. } => head.start,
-            Clock::Fluid(_) | Clock::Finish(_) => self.finish(head, head.start),
+            Clock::Start { .. } => head.tag,
+            Clock::Fluid(_) | Clock::Finish(_) => self.finish(head, head.tag),
         };
         self.next.set(flow, (tag, self.buffer.key(flow)));
     }
@@ -348,7 +326,7 @@ impl<P: Packet> FairQueue<P> {
         while self.buffer.overflows()
             && let Some(flow) = self.buffer.longest()
         {
-            let Some(Tagged { packet, start }) = self.buffer.pop_back(flow) else { return };
+            let Some(Tagged { packet, tag: start }) = self.buffer.pop_back(flow) else { return };
             let is_arrival = queued && flow == arrived;
             queued = queued && !is_arrival;
             self.take_back(flow, start);
@@ -376,7 +354,7 @@ impl<P: Packet> Qdisc<P> for FairQueue<P> {
             self.reset(now);
             return None;
         };
-        let Tagged { packet, start } = self.buffer.pop_front(flow)?;
+        let Tagged { packet, tag: start } = self.buffer.pop_front(flow)?;
         self.buffer.counters.departed.add(packet.bytes());
         let finish = self.finish(&packet, start);
         self.serve(start, finish);

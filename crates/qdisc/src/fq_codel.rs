@@ -24,7 +24,7 @@ use crate::hash::FlowHash;
 use crate::longest::Longest;
 use crate::rounds::Rounds;
 use crate::signal::discard;
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Fate, Packet, Qdisc, Reason, Seed, Time};
 
 /// What is known of it.
@@ -76,7 +76,7 @@ struct Own<'a, P> {
 
 impl<P: Packet> Backlog<P> for Own<'_, P> {
     fn pop(&mut self) -> Option<(P, Time)> {
-        self.queues.pop_front(self.queue).map(|stamped| (stamped.packet, stamped.arrived))
+        self.queues.pop_front(self.queue).map(|stamped| (stamped.packet, stamped.tag))
     }
 
     fn bytes(&self) -> u64 {

@@ -24,7 +24,7 @@ use crate::pie::{
 };
 use crate::rounds::Rounds;
 use crate::signal::{discard, mark};
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Fate, Packet, Qdisc, Reason, Seed, Stream, Time};
 
 /// What is known of it.

@@ -67,7 +67,7 @@ mod sfq_red;
 mod sfred;
 mod signal;
 mod sred;
-mod stamped;
+mod tagged;
 pub mod units;
 mod weight;
 
@@ -106,6 +106,7 @@ pub use sfq::Sfq;
 pub use sfq_red::SfqRed;
 pub use sfred::Sfred;
 pub use sred::Sred;
+pub use tagged::Tagged;
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};
 
 /// A queue discipline: what the link asks, whatever the algorithm.

@@ -17,7 +17,7 @@ use crate::config::{About, FlowState, Origin, ParameterError, Resolver};
 use crate::delay::{LIMIT_10000, packets};
 use crate::fifo::Fifo;
 use crate::signal::{discard, mark};
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Counters, Fate, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
 
 mod core;
@@ -62,7 +62,7 @@ pub(crate) fn is_scalable<P: Packet>(packet: &P) -> bool {
 
 /// When the head of `fifo` came.
 pub(crate) fn head_arrival<P: Packet>(fifo: &Fifo<Stamped<P>>) -> Option<Time> {
-    fifo.front().and_then(|place| fifo.packet(place)).map(|stamped| stamped.arrived)
+    fifo.front().and_then(|place| fifo.packet(place)).map(|stamped| stamped.tag)
 }
 
 /// PI2 over a FIFO.

@@ -16,7 +16,7 @@ use crate::config::shared::TARGET;
 use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::delay::{LIMIT_1000, MARK, TUPDATE, packets};
 use crate::signal::{discard, mark};
-use crate::stamped::Stamped;
+use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Duration, Fate, Packet, Qdisc, Reason, Seed, Size, Stream, Time};
 
 mod core;

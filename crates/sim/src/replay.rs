@@ -1,7 +1,7 @@
 //! Traffic that does not react: arrivals from elsewhere through one queue and its transmitter.
 
 use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
-use fairlane_qdisc::{AnyQdisc, Fate, FlowKey, Host, Packet, Qdisc, QdiscConfig, Rate, Reason, Seed, Time};
+use fairlane_qdisc::{AnyQdisc, Fate, Host, Packet, Qdisc, QdiscConfig, Rate, Reason, Seed, Tagged, Time};
 
 use crate::batch::Control;
 use crate::engine::Error;
@@ -92,7 +92,7 @@ impl<P: Packet> Replay<P> {
         (self.now, self.events) = (now, self.events + 1);
         self.meter.reach(flow);
         self.meter.arrived(now, flow);
-        self.discipline.enqueue(now, Waiting { at: now, flow, packet }, &mut Clerk(&mut self.meter));
+        self.discipline.enqueue(now, Tagged::new(packet, Arrival { at: now, flow }), &mut Clerk(&mut self.meter));
         self.meter.averaged(self.discipline.average());
         if self.free.is_none() {
             self.send_next(now, departed);
@@ -175,53 +175,20 @@ impl<P: Packet> Replay<P> {
             return;
         };
         let bytes = waiting.packet.bytes();
-        self.meter.departed(now, waiting.flow, bytes, waiting.at);
+        self.meter.departed(now, waiting.tag.flow, bytes, waiting.tag.at);
         (self.free, self.release) = (Some(now + self.transmitter.next(bytes)), None);
         departed(now, waiting.packet);
     }
 }
 
 /// A packet in the queue.
-struct Waiting<P> {
+type Waiting<P> = Tagged<P, Arrival>;
+
+/// When it came, and of which flow it is.
+#[derive(Clone, Copy)]
+struct Arrival {
     at: Time,
     flow: u32,
-    packet: P,
-}
-
-impl<P: Packet> Packet for Waiting<P> {
-    fn flow(&self) -> FlowKey {
-        self.packet.flow()
-    }
-    fn bytes(&self) -> u32 {
-        self.packet.bytes()
-    }
-    fn ecn_capable(&self) -> bool {
-        self.packet.ecn_capable()
-    }
-    fn mark_ce(&mut self) {
-        self.packet.mark_ce();
-    }
-    fn source_host(&self) -> u64 {
-        self.packet.source_host()
-    }
-    fn destination_host(&self) -> u64 {
-        self.packet.destination_host()
-    }
-    fn class(&self) -> u8 {
-        self.packet.class()
-    }
-    fn l4s(&self) -> bool {
-        self.packet.l4s()
-    }
-    fn label(&self) -> u64 {
-        self.packet.label()
-    }
-    fn set_label(&mut self, bits_per_second: u64) {
-        self.packet.set_label(bits_per_second);
-    }
-    fn responsive(&self) -> bool {
-        self.packet.responsive()
-    }
 }
 
 /// Keeps the books of the queue.
@@ -229,9 +196,9 @@ struct Clerk<'m>(&'m mut Meter);
 
 impl<P: Packet> Fate<Waiting<P>> for Clerk<'_> {
     fn dropped(&mut self, now: Time, waiting: Waiting<P>, reason: Reason) {
-        self.0.dropped(now, waiting.flow, reason);
+        self.0.dropped(now, waiting.tag.flow, reason);
     }
     fn marked(&mut self, _now: Time, waiting: &Waiting<P>, _reason: Reason) {
-        self.0.marked(waiting.flow);
+        self.0.marked(waiting.tag.flow);
     }
 }

@@ -1,29 +1,36 @@
-//! A packet with the time at which it came to the queue, for disciplines that go by how long packets wait.
+//! A packet with something that its holder notes beside it, such as when it came.
 
 use crate::{Duration, FlowKey, Packet, Time};
 
-/// A packet and its arrival. It is a [`Packet`] itself, so that any queue of packets holds it.
+/// A packet with a tag of its holder's. It is a [`Packet`] itself, so that any queue of packets holds it, and answers all that a
+/// discipline asks as the packet alone would.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamped<P> {
+pub struct Tagged<P, T> {
     /// The packet.
-    pub(crate) packet: P,
-    /// When it came to the queue.
-    pub(crate) arrived: Time,
+    pub packet: P,
+    /// What is noted beside it.
+    pub tag: T,
 }
+
+impl<P, T> Tagged<P, T> {
+    /// `packet` with `tag`.
+    #[must_use]
+    pub const fn new(packet: P, tag: T) -> Self {
+        Self { packet, tag }
+    }
+}
+
+/// A packet with the time at which it came to the queue, for disciplines that go by how long packets wait.
+pub(crate) type Stamped<P> = Tagged<P, Time>;
 
 impl<P> Stamped<P> {
-    /// `packet`, which came at `arrived`.
-    pub(crate) const fn new(packet: P, arrived: Time) -> Self {
-        Self { packet, arrived }
-    }
-
     /// How long it has waited at `now`; nothing if it came later.
     pub(crate) const fn sojourn(&self, now: Time) -> Duration {
-        now.since(self.arrived)
+        now.since(self.tag)
     }
 }
 
-impl<P: Packet> Packet for Stamped<P> {
+impl<P: Packet, T> Packet for Tagged<P, T> {
     fn flow(&self) -> FlowKey {
         self.packet.flow()
     }
@@ -64,9 +71,9 @@ mod tests {
     use super::*;
     use crate::SimplePacket;
 
-    /// Would catch a question that the stamp answers for the packet, and a time that runs backwards.
+    /// Would catch a question that the tag answers for the packet, and a time that runs backwards.
     #[test]
-    fn a_stamped_packet_answers_as_the_packet() {
+    fn a_tagged_packet_answers_as_the_packet() {
         let plain = SimplePacket::new(4, 99).with_hosts(1, 2).with_class(8).with_l4s().with_label(5).unresponsive();
         let mut stamped = Stamped::new(plain, Time::from_nanos(10));
         assert_eq!((stamped.flow(), stamped.bytes(), stamped.ecn_capable()), (FlowKey::new(4), 99, true));
