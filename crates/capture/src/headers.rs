@@ -136,3 +136,40 @@ fn ports(ip: &LaxIpSlice<'_>, fragment: Option<Fragment>) -> Option<(u16, u16)> 
     let &[a, b, c, d] = payload.payload.first_chunk()?;
     Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// IPv6 from ::1 to ::2 with `rest` after the fixed header, on Ethernet.
+    fn ipv6(next_header: u8, rest: &[u8]) -> Vec<u8> {
+        let mut data = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd, 0x60, 0, 0, 0];
+        data.extend((rest.len() as u16).to_be_bytes());
+        data.extend([next_header, 64]);
+        for host in [1, 2] {
+            data.extend([0; 15]);
+            data.push(host);
+        }
+        data.extend(rest);
+        data
+    }
+
+    /// RFC 8200: hop-by-hop and destination options and an authentication header may stand before the fragment header. What was
+    /// not captured is not there.
+    #[test]
+    fn an_ipv6_fragment_is_found_behind_other_extension_headers() {
+        let options = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
+        let authentication = |next: u8| [next, 1, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1];
+        // Offset 0, more fragments, identification 7, UDP from port 5 to port 6.
+        let fragment = [17, 0, 0, 1, 0, 0, 0, 7, 0, 5, 0, 6, 0, 8, 0, 0];
+        let chain = [&options(60)[..], &options(51), &authentication(44), &fragment].concat();
+        let whole = ipv6(0, &chain);
+        let found = |data: &[u8]| Headers::read(LinkType::Ethernet, data, whole.len() as u32).fragment;
+        assert_eq!(found(&whole), Some(Fragment { identification: 7, first: true }));
+        let before = whole.len() - fragment.len();
+        for length in 54..before + 8 {
+            assert_eq!(found(&whole[..length]), None, "{length} bytes");
+        }
+        assert!(found(&whole[..before + 8]).is_some());
+    }
+}

@@ -411,6 +411,15 @@ fn droptail_loses_as_m_m_1_k() -> Outcome {
     Ok(())
 }
 
+/// Its page and its list of parameters say 10 s; a table that never forgets comes to hold everybody.
+#[test]
+fn xchoke_forgets_by_default() -> Outcome {
+    let explanation = QdiscConfig::new(Kind::Xchoke).explain(Rate::from_bits_per_second(1_000_000))?;
+    let age = explanation.parameters.iter().find(|parameter| parameter.key == "age").map(|age| age.value.as_str());
+    assert_eq!(age, Some("10s"));
+    Ok(())
+}
+
 /// xCHOKe: a flow that matched n times is dropped with p_b 2^n, before anything else; and the table forgets.
 #[test]
 fn xchoke_punishes_by_hits_and_forgets() -> Outcome {

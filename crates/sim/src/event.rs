@@ -377,19 +377,13 @@ impl EventQueue {
         self.current = turn * STRETCHES;
         let Self { turns, stretches, waiting, shift, .. } = self;
         turns.drain(turn, |entry| stretches.add(entry.time >> *shift, entry, waiting));
-        // What lay beyond the turns may lie within them now.
         while let Some(&Reverse(key)) = self.beyond.peek() {
-            let due = self.turn_of(key);
-            if due >= turn + TURNS {
+            if self.turn_of(key) > turn {
                 break;
             }
             self.beyond.pop();
             let entry = Entry { time: (key >> 64) as u64, tie: key as u64 };
-            if due == turn {
-                self.stretches.add(entry.time >> self.shift, entry, &mut self.waiting);
-            } else {
-                self.turns.add(due, entry);
-            }
+            self.stretches.add(entry.time >> self.shift, entry, &mut self.waiting);
         }
         true
     }
@@ -462,6 +456,19 @@ mod tests {
             }
             assert_eq!(queue.pop_before(Time::MAX), None);
         }
+    }
+
+    /// One that was pushed when it lay beyond all turns, and one that was pushed later, for a later turn that had come near.
+    #[test]
+    fn what_lay_beyond_the_turns_comes_before_what_comes_after_it() {
+        let mut queue = EventQueue::new(1e9);
+        let horizon = (STRETCHES * TURNS) << queue.shift;
+        queue.push(Time::from_nanos(horizon / 2), Target::Source(0));
+        queue.push(Time::from_nanos(horizon + horizon / 4), Target::Source(1));
+        assert_eq!(queue.pop_before(Time::MAX).map(|(_, target)| target), Some(Target::Source(0)));
+        queue.push(Time::from_nanos(horizon + horizon / 3), Target::Source(2));
+        let rest: Vec<Target> = std::iter::from_fn(|| queue.pop_before(Time::MAX)).map(|(_, target)| target).collect();
+        assert_eq!(rest, [Target::Source(1), Target::Source(2)]);
     }
 
     #[test]

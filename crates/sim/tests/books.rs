@@ -172,3 +172,24 @@ fn balance_for_a_crowd() {
     // 2 Gbit/s for 0.4 s, less what the start and the way to the receivers take.
     assert!((80_000..=100_000).contains(&delivered), "{delivered}");
 }
+
+/// A packet each 8 ms for 10 s, of which 4 s do not count: 750 are sent and delivered. The link has room for half of 1 Mbit/s
+/// more, so nothing is dropped.
+#[test]
+fn what_came_before_the_measurement_does_not_count() {
+    let text = r#"
+        duration = "10s"
+        warmup = "4s"
+        [bottleneck]
+        rate = "1500kbit"
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        rate = "1mbit"
+    "#;
+    let scenario = Document::parse("warm.toml", text).and_then(|document| document.scenario()).unwrap();
+    let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap();
+    let flow = &run.flows[0];
+    assert!(flow.sent.abs_diff(750) <= 1 && flow.delivered.abs_diff(750) <= 1, "{flow:?}");
+    assert_eq!(flow.unique_bytes, 1000 * flow.delivered);
+}
