@@ -89,7 +89,7 @@ impl Average {
 #[derive(Debug)]
 pub(super) enum Count {
     Fixed(u32),
-    Regions { regions: u32, rule: Rule, scale: f64 },
+    Regions { regions: u32, rule: Rule },
     Geometric(u32),
     Average(Average),
     Factor(Box<Factor>),
@@ -100,13 +100,7 @@ impl Count {
     pub(super) fn new(settings: &ChokeSettings, seed: Seed) -> Self {
         match settings.candidates {
             Candidates::Fixed(count) => Self::Fixed(count),
-            Candidates::Regions { regions, rule } => {
-                let scale = match settings.red {
-                    Some(red) if red.max > red.min => f64::from(regions) / (red.max - red.min),
-                    _ => 0.0,
-                };
-                Self::Regions { regions, rule, scale }
-            }
+            Candidates::Regions { regions, rule } => Self::Regions { regions, rule },
             Candidates::Geometric(most) => Self::Geometric(most),
             Candidates::Average(average) => Self::Average(average),
             Candidates::Factor(settings) => Self::Factor(Box::new(Factor::new(settings, seed))),
@@ -118,7 +112,7 @@ impl Count {
     pub(super) const fn most(&self) -> u32 {
         match self {
             Self::Fixed(count) => *count,
-            Self::Regions { regions, rule, .. } => rule.candidates(*regions),
+            Self::Regions { regions, rule } => rule.candidates(*regions),
             Self::Geometric(_) | Self::Factor(_) => 1,
             Self::Average(average) => average.most,
             Self::Control(control) => control.most(),
@@ -126,11 +120,13 @@ impl Count {
     }
 }
 
-/// The average's region, 1..=`regions`; above `max` the last one. There are `scale` regions to a unit of the average.
-fn region(red: Option<&RedCore>, regions: u32, scale: f64) -> u32 {
-    let above = red.map_or(0.0, |red| red.average() - red.settings().min);
-    // A cast saturates, and cuts towards zero.
-    ((above * scale) as u32).min(regions - 1) + 1
+/// The average's region, 1..=`regions`; above `max` the last one. It is divided last: a factor for it would put some averages that
+/// are a region's lower end into the one below.
+fn region(red: Option<&RedCore>, regions: u32) -> u32 {
+    let Some(red) = red else { return 1 };
+    let (above, width) = (red.average() - red.settings().min, red.settings().max - red.settings().min);
+    // A cast saturates, cuts towards zero, and makes 0 of what is no number.
+    ((f64::from(regions) * above / width) as u32).min(regions - 1) + 1
 }
 
 impl<P: Packet> Choke<P> {
@@ -141,7 +137,7 @@ impl<P: Packet> Choke<P> {
             // One candidate needs no list.
             Count::Fixed(1) => return self.compare_while_matching(now, flow, 1, fate),
             Count::Fixed(count) => *count,
-            Count::Regions { regions, rule, scale } => rule.candidates(region(self.red.as_ref(), *regions, *scale)),
+            Count::Regions { regions, rule } => rule.candidates(region(self.red.as_ref(), *regions)),
             Count::Geometric(most) => {
                 let most = *most;
                 return self.compare_while_matching(now, flow, most, fate);

@@ -358,8 +358,8 @@ impl Reference {
                 candidates
             }
             Algorithm::Adaptive { regions, twice, less } => {
-                let share = (self.avg - self.s.min) / (self.s.max - self.s.min);
-                let region = (1 + (share * f64::from(regions)) as u32).clamp(1, regions);
+                let place = f64::from(regions) * (self.avg - self.s.min) / (self.s.max - self.s.min);
+                let region = (1 + place as u32).clamp(1, regions);
                 (twice * region - less) as usize
             }
             Algorithm::Sac { .. } => self.sac_candidates(),
