@@ -12,6 +12,7 @@ mod experiment;
 mod expression;
 mod library;
 mod plan;
+pub mod shown;
 mod simulate;
 mod station;
 mod store;
