@@ -1,9 +1,10 @@
 //! Claims run and judged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use fairlane_papers::{Finding, Library, Options, Plan, Status, Store, Verdict, shown};
+use fairlane_papers::{Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, page, shown};
+use fairlane_report::html::Provenance;
 use rayon::ThreadPool;
 use serde_json::{Value, json};
 
@@ -53,6 +54,13 @@ impl Run {
         } else {
             output::print(&text(&verdicts, output::terminal().width))?;
         }
+        if let Some(file) = &self.args.html {
+            let page = page(&self.library, &verdicts, &results, options, self.provenance(options))?;
+            fs::write(file, page.to_html()).map_err(|error| Failure::write(file, &error))?;
+        }
+        if let Some(folder) = &self.args.docs {
+            write_documents(folder, &documents(self.library.books(), &verdicts, &results)?)?;
+        }
         if results.partial {
             return plan::complete(true, "some runs are missing; what is done is kept");
         }
@@ -60,6 +68,39 @@ impl Run {
         let short = verdicts.iter().any(|verdict| verdict.status() == Some(Status::Short));
         if short { Err(Failure::FellShort) } else { Ok(()) }
     }
+}
+
+impl Run {
+    fn provenance(&self, options: Options) -> Provenance {
+        let form = if options.short { "short" } else { "full" };
+        let facts = [
+            ("Version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("Form", form.to_owned()),
+            ("Command", env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")),
+        ];
+        Provenance { facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(), texts: Vec::new() }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn write_documents(folder: &Path, documents: &[Document]) -> Result<(), Failure> {
+    for document in documents {
+        let file = folder.join(&document.name);
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
+        }
+        fs::write(&file, &document.text).map_err(|error| Failure::write(&file, &error))?;
+    }
+    Ok(())
 }
 
 /// The file in which what is done is kept: for this program and this form of the experiments, and no other.
