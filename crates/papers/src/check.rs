@@ -26,7 +26,10 @@ pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
         for figure in &book.figures {
             for line in &figure.lines {
                 if !known(&line.experiment) {
-                    return Err(refuse(format!("the figure {}: there is no experiment {}", figure.id, line.experiment)));
+                    return Err(refuse(format!(
+                        "the figure {}: there is no experiment {}",
+                        figure.id, line.experiment
+                    )));
                 }
                 for code in line.condition.iter().chain([&line.y]).chain(&figure.x.value) {
                     Expression::new(code).map_err(|why| refuse(format!("the figure {}: {why}", figure.id)))?;
@@ -41,7 +44,12 @@ pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
 }
 
 fn of_experiment(experiment: &Experiment) -> Result<(), String> {
-    let kinds = [experiment.scenario.is_some(), experiment.theory.is_some(), experiment.station.is_some(), experiment.arithmetic];
+    let kinds = [
+        experiment.scenario.is_some(),
+        experiment.theory.is_some(),
+        experiment.station.is_some(),
+        experiment.arithmetic,
+    ];
     if kinds.iter().filter(|given| **given).count() != 1 {
         return Err("it needs one of `scenario`, `theory`, `station` and `arithmetic`".to_owned());
     }
@@ -74,7 +82,9 @@ fn of_claim(book: &Book, claim: &Claim, known: &dyn Fn(&str) -> bool) -> Result<
     match claim.status {
         Status::Out if asks => return Err("it is out, and yet it has checks".to_owned()),
         Status::Met | Status::Short if !asks => return Err("it has no checks, and yet it is not out".to_owned()),
-        Status::Out | Status::Short if claim.remark.is_empty() => return Err("it does not say why (`remark`)".to_owned()),
+        Status::Out | Status::Short if claim.remark.is_empty() => {
+            return Err("it does not say why (`remark`)".to_owned());
+        }
         _ => {}
     }
     for check in &claim.checks {

@@ -37,7 +37,8 @@ impl Experiment {
         let mut points = vec![Point { columns: Map::new(), settings }];
         for (name, axis) in &self.vary {
             let chosen = axis.chosen(form.vary.get(name));
-            points = points.iter().flat_map(|point| chosen.iter().map(|choice| point.with(name, axis, choice))).collect();
+            points =
+                points.iter().flat_map(|point| chosen.iter().map(|choice| point.with(name, axis, choice))).collect();
         }
         points
     }
@@ -105,9 +106,14 @@ mod tests {
     fn all_combinations_are_points() {
         let experiment = experiment();
         let points = experiment.points(&experiment.full);
-        let columns: Vec<String> = points.iter().map(|point| Value::Object(point.columns.clone()).to_string()).collect();
-        assert_eq!(columns.join(" "), r#"{"kind":"R1","rate":"1mbit"} {"kind":"R1","rate":"2mbit"} {"kind":"B1","rate":"1mbit"} {"kind":"B1","rate":"2mbit"}"#);
-        let written: Vec<String> = points[1].settings.iter().map(|(key, value)| format!("{key}={}", written(value))).collect();
+        let columns: Vec<String> =
+            points.iter().map(|point| Value::Object(point.columns.clone()).to_string()).collect();
+        assert_eq!(
+            columns.join(" "),
+            r#"{"kind":"R1","rate":"1mbit"} {"kind":"R1","rate":"2mbit"} {"kind":"B1","rate":"1mbit"} {"kind":"B1","rate":"2mbit"}"#
+        );
+        let written: Vec<String> =
+            points[1].settings.iter().map(|(key, value)| format!("{key}={}", written(value))).collect();
         assert_eq!(written.join(" "), "access.rate=20mbit q.kind=red q.weight=0.0002 flows.cbr.rate=2mbit");
         assert_eq!(experiment.runs(&experiment.full), 5);
     }

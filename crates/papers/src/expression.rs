@@ -91,7 +91,9 @@ mod tests {
 
     #[test]
     fn quantities_are_numbers() {
-        for (text, number) in [("100kbit", 1e5), ("2mbit", 2e6), ("17.8ms", 0.0178), ("300p", 300.0), ("100kb", 1e5), ("7", 7.0)] {
+        for (text, number) in
+            [("100kbit", 1e5), ("2mbit", 2e6), ("17.8ms", 0.0178), ("300p", 300.0), ("100kb", 1e5), ("7", 7.0)]
+        {
             let got = of("number", &json!(text)).ok().flatten().and_then(|value| value.as_f64());
             assert!(got.is_some_and(|got| (got - number).abs() < 1e-9 * number), "{text}: {got:?}");
         }

@@ -78,7 +78,11 @@ impl Library {
     /// There is no such claim; the error names the nearest.
     pub fn select(&self, asked: &[String]) -> Result<Vec<(&Book, &Claim)>, Error> {
         for name in asked {
-            let known = || self.claims().map(|(_, claim)| claim.id.as_str()).chain(self.books.iter().map(|book| book.paper.id.as_str()));
+            let known = || {
+                self.claims()
+                    .map(|(_, claim)| claim.id.as_str())
+                    .chain(self.books.iter().map(|book| book.paper.id.as_str()))
+            };
             if name != "all" && !known().any(|id| id == name) {
                 let help = match suggest::nearest(name, known()) {
                     Some(id) => format!("did you mean \"{id}\"? `fairlane paper list` shows them all"),
@@ -114,6 +118,9 @@ mod tests {
     fn a_slip_is_told_what_was_meant() {
         let library = Library::open().unwrap_or_else(|error| panic!("{error}"));
         let error = library.select(&["choke-fgi3".to_owned()]).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(error.contains("there is no claim \"choke-fgi3\"") && error.contains("did you mean \"choke-fig3"), "{error}");
+        assert!(
+            error.contains("there is no claim \"choke-fgi3\"") && error.contains("did you mean \"choke-fig3"),
+            "{error}"
+        );
     }
 }

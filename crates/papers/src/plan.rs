@@ -147,7 +147,8 @@ fn prepare(experiment: &Experiment, options: Options) -> Result<Vec<Unit<'_>>, S
 fn work(experiment: &Experiment, point: &Point) -> Result<Work, String> {
     if let Some(name) = &experiment.scenario {
         let text = library::scenario(name).ok_or_else(|| format!("there is no scenario \"{name}\""))?;
-        let every = experiment.series.as_ref().map(|every| every.parse::<Duration>().map_err(|error| error.to_string()));
+        let every =
+            experiment.series.as_ref().map(|every| every.parse::<Duration>().map_err(|error| error.to_string()));
         return Ok(Work::Scenario(Box::new(scenario(name, text, point)?), every.transpose()?));
     }
     if let Some(question) = &experiment.theory {

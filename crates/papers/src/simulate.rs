@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use fairlane_outcome::Outcome;
 use fairlane_qdisc::Duration;
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::{
-    Control, FlowSample, Happening, Observer, PacketEvent, PacketKind, QueueSample, link_name, run,
-};
+use fairlane_sim::{Control, FlowSample, Happening, Observer, PacketEvent, PacketKind, QueueSample, link_name, run};
 use serde_json::{Map, Value, json};
 
 use crate::experiment::{Point, written};
@@ -95,7 +93,8 @@ impl Series {
             (name, json!(columns.columns))
         };
         let flows: Map<String, Value> = self.flows.into_iter().map(flow).collect();
-        let queue = |(link, columns): (u32, Columns<QueueSample>)| (link_name(&self.scenario, link), json!(columns.columns));
+        let queue =
+            |(link, columns): (u32, Columns<QueueSample>)| (link_name(&self.scenario, link), json!(columns.columns));
         let queues: Map<String, Value> = self.queues.into_iter().map(queue).collect();
         json!({ "flows": flows, "queues": queues })
     }

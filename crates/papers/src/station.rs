@@ -28,7 +28,12 @@ impl Station {
     /// One run: `empty`, the part of time without a packet; `mean_packets`; and for each flow `share`, its part of what was
     /// admitted, `goodput`, its part of all ends of service, and `loss`.
     pub(crate) fn observe(&self, run: u32) -> Result<Value, String> {
-        let kind: Kind = self.queue.get("kind").ok_or("the station's queue has no kind")?.parse().map_err(|error| format!("{error}"))?;
+        let kind: Kind = self
+            .queue
+            .get("kind")
+            .ok_or("the station's queue has no kind")?
+            .parse()
+            .map_err(|error| format!("{error}"))?;
         let mut config = QdiscConfig::new(kind);
         for (key, value) in self.queue.iter().filter(|(key, _)| *key != "kind") {
             config = config.with(key, value.as_str()).map_err(|error| error.to_string())?;
@@ -92,7 +97,9 @@ mod tests {
     #[test]
     fn a_plain_queue_is_m_m_1() {
         let station = Station {
-            queue: [("kind", "droptail"), ("limit", "100000p")].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            queue: [("kind", "droptail"), ("limit", "100000p")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
             mu: 1.0,
             rates: vec![0.3, 0.4],
             events: 1_000_000,

@@ -77,7 +77,12 @@ mod tests {
     #[test]
     fn csv_has_every_single_number() {
         let row = |value: Value| value.as_object().cloned().unwrap_or_default();
-        let table = Table { rows: vec![row(json!({ "run": 0, "name": "a, \"b\"", "x": 1.5, "all": [1] })), row(json!({ "run": 1, "x": null, "y": 2 }))] };
+        let table = Table {
+            rows: vec![
+                row(json!({ "run": 0, "name": "a, \"b\"", "x": 1.5, "all": [1] })),
+                row(json!({ "run": 1, "x": null, "y": 2 })),
+            ],
+        };
         assert_eq!(table.to_csv(), "run,name,x,y\n0,\"a, \"\"b\"\"\",1.5,\n1,,,2\n");
         assert_eq!((table.runs(), table.run(1).count()), (2, 1));
     }

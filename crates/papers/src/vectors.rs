@@ -39,7 +39,8 @@ pub(crate) fn replay(kind: &str) -> Result<Agreement, String> {
     for (key, value) in header["parameters"].as_object().into_iter().flatten() {
         config.set(key, value.as_str().unwrap_or_default().into()).map_err(|error| error.to_string())?;
     }
-    let host = Host { rate: Rate::from_bits_per_second(whole(&header, "rate_bps")), seed: Seed::new(whole(&header, "seed")) };
+    let host =
+        Host { rate: Rate::from_bits_per_second(whole(&header, "rate_bps")), seed: Seed::new(whole(&header, "seed")) };
     let mut queue: AnyQdisc<SimplePacket> = config.build(&host).map_err(|error| error.to_string())?;
     let mut agreement = Agreement { operations: 0, agreed: 0 };
     for line in lines {

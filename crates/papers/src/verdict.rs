@@ -52,7 +52,10 @@ impl<'a> Plan<'a> {
     pub fn judge(&self, results: &Results) -> Result<Vec<Verdict<'a>>, Error> {
         let may_lack = results.partial || self.options().short;
         let judge = |(book, claim): &(&'a Book, &'a Claim)| {
-            let refuse = |why: String| Error::Book { name: format!("{}.toml", book.paper.id), why: format!("the claim {}: {why}", claim.id) };
+            let refuse = |why: String| Error::Book {
+                name: format!("{}.toml", book.paper.id),
+                why: format!("the claim {}: {why}", claim.id),
+            };
             let mut findings = Vec::new();
             for kind in &claim.vectors {
                 findings.push(decisions(kind).map_err(refuse)?);
@@ -74,11 +77,7 @@ impl Verdict<'_> {
             return Some(Status::Out);
         }
         let met = || self.findings.iter().filter_map(|finding| finding.met);
-        if met().any(|met| !met) {
-            Some(Status::Short)
-        } else {
-            met().next().map(|_| Status::Met)
-        }
+        if met().any(|met| !met) { Some(Status::Short) } else { met().next().map(|_| Status::Met) }
     }
 
     /// How many of its checks are met, and how many were run.
@@ -116,7 +115,8 @@ fn finding<'a>(claim: &Claim, check: &'a Check, results: &Results, may_lack: boo
         let Some(input) = input else { continue };
         let given = program.apply(&Input::new(&input)?);
         // A point that this form leaves out is missed by whoever computes with it.
-        let given = if may_lack { given.unwrap_or(None) } else { given.map_err(|why| format!("{}: {why}", check.what))? };
+        let given =
+            if may_lack { given.unwrap_or(None) } else { given.map_err(|why| format!("{}: {why}", check.what))? };
         if let Some(value) = given.as_ref().and_then(number) {
             values.push(value);
         }
