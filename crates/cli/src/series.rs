@@ -105,6 +105,7 @@ impl Series {
             backlog_packets: now.backlog.packets,
             backlog_bytes: now.backlog.bytes,
             avg: now.average,
+            probability: now.probability,
         })?;
         (*before, *last) = (at, *now);
         Ok(())

@@ -147,6 +147,7 @@ impl Observer for Series {
             ("backlog_packets", json!(now.backlog.packets)),
             ("backlog_bytes", json!(now.backlog.bytes)),
             ("avg", json!(now.average)),
+            ("probability", json!(now.probability)),
         ]);
     }
 }

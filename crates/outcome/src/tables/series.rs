@@ -59,6 +59,8 @@ pub struct QueueRow<'a> {
     pub backlog_bytes: u64,
     /// The average that the discipline steers by, at the end of the interval; `None` where it keeps none.
     pub avg: Option<f64>,
+    /// The probability with which the discipline signals, at the end of the interval; `None` where that is not one number.
+    pub probability: Option<f64>,
 }
 
 const FLOW_COLUMNS: [Column; 13] = [
@@ -77,7 +79,7 @@ const FLOW_COLUMNS: [Column; 13] = [
     Column::f64("srtt_s").or_nothing(),
 ];
 
-const QUEUE_COLUMNS: [Column; 10] = [
+const QUEUE_COLUMNS: [Column; 11] = [
     Column::f64("time_s"),
     Column::text("queue"),
     Column::u64("arrived"),
@@ -88,6 +90,7 @@ const QUEUE_COLUMNS: [Column; 10] = [
     Column::u64("backlog_packets"),
     Column::u64("backlog_bytes"),
     Column::f64("avg").or_nothing(),
+    Column::f64("probability").or_nothing(),
 ];
 
 /// Writes the two tables, row by row, in bounded memory.
@@ -159,6 +162,7 @@ impl SeriesWriter {
             Cell::U64(row.backlog_packets),
             Cell::U64(row.backlog_bytes),
             Cell::maybe(row.avg, Cell::F64),
+            Cell::maybe(row.probability, Cell::F64),
         ])
     }
 
