@@ -11,6 +11,7 @@ mod explain;
 mod layout;
 mod machine;
 mod output;
+mod paper;
 mod pcap;
 mod plan;
 mod progress;
@@ -29,12 +30,15 @@ use clap::Parser;
 use crate::args::{Cli, Verb};
 use crate::error::Failure;
 
+/// A claim or a comparison failed.
+const FELL_SHORT: u8 = 1;
 /// The input or the machine will not do.
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());
             ExitCode::from(REFUSED)
@@ -49,6 +53,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
+        Verb::Paper(args) => paper::execute(args.verb),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),

@@ -316,7 +316,7 @@ fn eighths(part: f64, width: usize) -> String {
 }
 
 /// The text cut to `width`, with an ellipsis where something is missing.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
