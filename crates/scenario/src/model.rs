@@ -84,6 +84,8 @@ pub struct FlowGroup {
     pub traffic: Traffic,
     /// Size of a data packet on the wire.
     pub packet: Bytes,
+    /// The TOS or traffic class byte of its data, without ECN's two bits: the DSCP times 4; 0 is best effort.
+    pub class: u8,
     /// Each flow starts at a moment drawn uniformly from here to the next field.
     pub start_from: Duration,
     /// The end of the range of starts.
