@@ -8,9 +8,27 @@
 
 pub mod nfqueue;
 
+mod clock;
+mod delays;
+mod engine;
+mod flow;
 mod kernel;
+mod link_layer;
 mod option;
+mod packet;
+mod remote;
+mod report;
+mod router;
+mod rules;
 mod socket;
 
+pub use delays::Delays;
+pub use flow::{FlowKeys, FlowsBy, Keys, random_seed};
 pub use kernel::{KernelQueue, kernel_queues};
+pub use link_layer::{Framing, LinkLayer};
+pub use packet::Marking;
+pub use remote::Remote;
+pub use report::Report;
+pub use router::{Link, Router, RouterConfig, StartError};
+pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers};
 pub use socket::{BindError, QueueSocket, Received};

@@ -179,20 +179,30 @@ impl QueueSocket {
     /// # Errors
     /// The kernel did not take them. They are sent with the next.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.out.is_empty() {
-            return Ok(());
-        }
-        loop {
-            match send(self.socket.as_raw_fd(), &self.out, MsgFlags::empty()) {
-                Ok(_) => {
-                    self.out.clear();
-                    return Ok(());
-                }
+        while !self.out.is_empty() {
+            let piece = piece(&self.out);
+            match send(self.socket.as_raw_fd(), &self.out[..piece], MsgFlags::empty()) {
+                Ok(_) => drop(self.out.drain(..piece)),
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+        Ok(())
     }
+}
+
+/// How many of these bytes go in one call: whole messages, one at least. There are more than fit only after the kernel has not
+/// taken some.
+fn piece(out: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(bytes) = out.get(end..).and_then(|rest| rest.first_chunk()) {
+        let next = end + (u32::from_ne_bytes(*bytes) as usize).max(1);
+        if end > 0 && next > 2 * SEND_AT {
+            return end;
+        }
+        end = next;
+    }
+    out.len()
 }
 
 impl AsFd for QueueSocket {
@@ -208,5 +218,30 @@ fn refused(number: u16, error: i32) -> BindError {
         (Errno::EPERM, None) => BindError::NotPermitted,
         (Errno::EINVAL | Errno::EOPNOTSUPP | Errno::ENOENT, None) => BindError::Missing,
         (error, _) => BindError::Failed(number, error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a message that is cut in two, and a call with more bytes than the kernel takes (about 200 kB).
+    #[test]
+    fn pieces_are_whole_messages() {
+        let mut out = Vec::new();
+        for id in 0..10_000 {
+            let decision = if id % 100 == 0 { Decision::Rewrite(vec![1; 60_000].into()) } else { Decision::Drop };
+            Verdict { id, decision }.write(0, &mut out);
+        }
+        let mut rest = &out[..];
+        while !rest.is_empty() {
+            let (sent, left) = rest.split_at(piece(rest));
+            assert!(!sent.is_empty() && sent.len() <= 2 * SEND_AT, "{}", sent.len());
+            assert!(
+                left.is_empty() || [32, 60_036].contains(&u32::from_ne_bytes([left[0], left[1], left[2], left[3]]))
+            );
+            rest = left;
+        }
+        assert_eq!((piece(&[]), piece(&out[..32])), (0, 32));
     }
 }
