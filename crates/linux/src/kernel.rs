@@ -19,7 +19,7 @@ pub struct KernelQueue {
     pub dropped_full: u64,
     /// Packets that were dropped since the program's receive buffer was full.
     pub dropped_unread: u64,
-    /// Packets that were given a number: those handed over, and those in `dropped_unread`.
+    /// The number of the last packet: how many there were, without those that were dropped before they were given one.
     pub numbered: u64,
 }
 

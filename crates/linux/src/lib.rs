@@ -31,4 +31,4 @@ pub use remote::Remote;
 pub use report::Report;
 pub use router::{Link, Router, RouterConfig, StartError};
 pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers};
-pub use socket::{BindError, QueueSocket, Received};
+pub use socket::{Batch, BindError, QueueSocket, Received};

@@ -18,10 +18,10 @@ use crate::nfqueue::{Message, Setup};
 use crate::packet::{Held, Marking};
 use crate::remote::{Order, Remote};
 use crate::report::Report;
-use crate::socket::{BindError, QueueSocket};
+use crate::socket::{Batch, BindError, QueueSocket};
 
 /// How many packets may wait in the kernel: those in our queue, and those on their way to us. It is far above any queue's limit,
-/// so that the discipline decides what is dropped.
+/// so that the discipline decides what is dropped. Linux 6.18 holds 65,536 whatever is asked for.
 const MOST_PACKETS: u32 = 1_000_000;
 
 /// How often the report is renewed.
@@ -144,9 +144,10 @@ impl Router {
     pub fn run(mut self) -> io::Result<Report> {
         // Without it the kernel may let us sleep for 50 us longer than asked for.
         let _ = set_timerslack(1);
+        let mut batch = self.socket.batch();
         let mut published = now();
         loop {
-            let more = self.receive()?;
+            let more = self.receive(&mut batch)?;
             self.flush()?;
             let now = now();
             self.obey(now);
@@ -170,10 +171,10 @@ impl Router {
     }
 
     /// Takes in what has come and lets the link send; whether there may be more.
-    fn receive(&mut self) -> io::Result<bool> {
+    fn receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
         let Self { socket, engine, keys, layer, marking, tally, last, .. } = self;
         let arrived = now();
-        let received = socket.receive(|message| match message {
+        let received = socket.receive(batch, |message| match message {
             Message::Packet(queued) => {
                 *last = queued.id;
                 engine.arrive(arrived, Held::new(&queued, keys, *layer, *marking));

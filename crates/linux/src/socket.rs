@@ -57,14 +57,20 @@ pub struct Received {
     pub overrun: bool,
 }
 
+/// Room for what is received in one call. It stays with the thread that receives.
+pub struct Batch {
+    headers: MultiHeaders<()>,
+    buffer: Vec<u8>,
+    /// Bytes in `buffer` for one datagram.
+    room: usize,
+}
+
 /// A bound NFQUEUE. Whoever has it must decide on every packet that it brings; dropping it ends the queue, and with it the
 /// packets that wait there.
 pub struct QueueSocket {
     socket: OwnedFd,
     number: u16,
-    headers: MultiHeaders<()>,
-    buffer: Vec<u8>,
-    /// Bytes in `buffer` for one datagram.
+    /// Bytes that one datagram may have.
     room: usize,
     /// Verdicts that have not been sent yet.
     out: Vec<u8>,
@@ -92,14 +98,7 @@ impl QueueSocket {
         })?;
         no_enobufs(socket.as_fd()).map_err(failed)?;
         let room = setup.copied.bytes() as usize + AROUND;
-        let mut queue = Self {
-            socket,
-            number: setup.queue,
-            headers: MultiHeaders::preallocate(BATCH, None),
-            buffer: vec![0; BATCH * room],
-            room,
-            out: Vec::with_capacity(2 * SEND_AT),
-        };
+        let mut queue = Self { socket, number: setup.queue, room, out: Vec::with_capacity(2 * SEND_AT) };
         setup.write(SETUP, &mut queue.out);
         queue.flush().map_err(|error| BindError::Failed(setup.queue, error))?;
         queue.wait_for_answer()?;
@@ -108,13 +107,14 @@ impl QueueSocket {
 
     /// Waits for the kernel's word on the setup. A rule may be there already, and packets with it: they pass.
     fn wait_for_answer(&mut self) -> Result<(), BindError> {
+        let mut buffer = vec![0; self.room];
         loop {
-            let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
+            let length = match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                 Ok(length) => length,
                 Err(Errno::EINTR | Errno::ENOBUFS) => continue,
                 Err(error) => return Err(BindError::Failed(self.number, error.into())),
             };
-            for message in messages(&self.buffer[..length]) {
+            for message in messages(&buffer[..length]) {
                 match message {
                     Message::Packet(packet) => {
                         Verdict { id: packet.id, decision: Decision::Accept }.write(self.number, &mut self.out);
@@ -129,31 +129,29 @@ impl QueueSocket {
         }
     }
 
+    /// Room to receive in.
+    #[must_use]
+    pub fn batch(&self) -> Batch {
+        let headers = MultiHeaders::preallocate(BATCH, None);
+        Batch { headers, buffer: vec![0; BATCH * self.room], room: self.room }
+    }
+
     /// Tells `each` of every message that has come, up to a batch, without waiting.
     ///
     /// # Errors
     /// The socket failed in a way that no second try mends.
-    pub fn receive(&mut self, mut each: impl FnMut(Message<'_>)) -> io::Result<Received> {
+    pub fn receive(&self, batch: &mut Batch, mut each: impl FnMut(Message<'_>)) -> io::Result<Received> {
         let mut lengths = [0; BATCH];
-        let datagrams = match self.fill(&mut lengths) {
+        let datagrams = match batch.fill(self.socket.as_fd(), &mut lengths) {
             Ok(datagrams) => datagrams,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Received::default()),
             Err(Errno::ENOBUFS) => return Ok(Received { more: true, overrun: true, datagrams: 0 }),
             Err(error) => return Err(error.into()),
         };
-        for (datagram, length) in self.buffer.chunks_exact(self.room).zip(&lengths[..datagrams]) {
+        for (datagram, length) in batch.buffer.chunks_exact(batch.room).zip(&lengths[..datagrams]) {
             messages(&datagram[..*length]).for_each(&mut each);
         }
         Ok(Received { datagrams, more: datagrams == BATCH, overrun: false })
-    }
-
-    /// Reads datagrams into the buffer, and their lengths into `lengths`; how many there were.
-    fn fill(&mut self, lengths: &mut [usize; BATCH]) -> nix::Result<usize> {
-        let mut slices: Vec<_> =
-            self.buffer.chunks_exact_mut(self.room).map(|chunk| [IoSliceMut::new(chunk)]).collect();
-        let flags = MsgFlags::MSG_DONTWAIT;
-        let datagrams = recvmmsg(self.socket.as_raw_fd(), &mut self.headers, &mut slices, flags, None)?;
-        Ok(datagrams.zip(lengths).map(|(datagram, length)| *length = datagram.bytes).count())
     }
 
     /// Puts a verdict with those that will be sent next.
@@ -203,6 +201,17 @@ fn piece(out: &[u8]) -> usize {
         end = next;
     }
     out.len()
+}
+
+impl Batch {
+    /// Reads datagrams into the buffer, and their lengths into `lengths`; how many there were.
+    fn fill(&mut self, socket: BorrowedFd<'_>, lengths: &mut [usize; BATCH]) -> nix::Result<usize> {
+        let mut slices: Vec<_> =
+            self.buffer.chunks_exact_mut(self.room).map(|chunk| [IoSliceMut::new(chunk)]).collect();
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let datagrams = recvmmsg(socket.as_raw_fd(), &mut self.headers, &mut slices, flags, None)?;
+        Ok(datagrams.zip(lengths).map(|(datagram, length)| *length = datagram.bytes).count())
+    }
 }
 
 impl AsFd for QueueSocket {

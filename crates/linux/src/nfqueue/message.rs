@@ -11,7 +11,7 @@ pub enum Message<'a> {
     Answer(Answer),
     /// Anything else, which netlink allows to be passed over.
     Other,
-    /// Bytes that are no message, up to the end of the datagram.
+    /// A packet without a number, an answer without a sequence, or bytes that are no message, up to the end of the datagram.
     Malformed,
 }
 
