@@ -1,5 +1,6 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
+mod paper;
 mod theory;
 
 use std::num::NonZeroU32;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
+pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::theory::{Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 
 /// Keeps a congested link fair without keeping track of every flow.
@@ -30,6 +32,7 @@ pub(crate) enum Verb {
     Run(Run),
     Sweep(Sweep),
     Replay(Replay),
+    Paper(Paper),
     Theory(Theory),
     Explain(Explain),
     Qdiscs(Qdiscs),

@@ -15,6 +15,8 @@ const WIDTH: usize = 80;
 pub(crate) enum Failure {
     /// The input or the machine will not do.
     Refused(Box<Refusal>),
+    /// A claim or a comparison failed; what was printed says so.
+    FellShort,
     /// Whoever read our output has gone away: there is no one left to tell, and nothing is wrong.
     ReaderGone,
 }

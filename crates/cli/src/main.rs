@@ -12,6 +12,7 @@ mod layout;
 mod machine;
 mod output;
 mod page;
+mod paper;
 mod pcap;
 mod plan;
 mod progress;
@@ -31,12 +32,15 @@ use clap::Parser;
 use crate::args::{Cli, Verb};
 use crate::error::Failure;
 
+/// A claim or a comparison failed.
+const FELL_SHORT: u8 = 1;
 /// The input or the machine will not do.
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());
             ExitCode::from(REFUSED)
@@ -51,6 +55,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
+        Verb::Paper(args) => paper::execute(args.verb),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),

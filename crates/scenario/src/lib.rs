@@ -23,7 +23,7 @@ mod model;
 mod read;
 mod route;
 mod source;
-mod suggest;
+pub mod suggest;
 mod tree;
 mod vary;
 mod wire;

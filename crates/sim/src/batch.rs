@@ -36,8 +36,8 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// A run has come to its end.
-    pub(crate) fn finish_one(&self) {
+    /// A run has come to its end. [`run_all`] says so itself.
+    pub fn finish_one(&self) {
         self.finished.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -27,6 +27,13 @@ pub enum Block {
         /// Whether it can be downloaded as CSV.
         download: bool,
     },
+    /// Numbers to take away that would fill the page.
+    Data {
+        /// What they are.
+        label: String,
+        /// The numbers as CSV.
+        csv: String,
+    },
     /// A figure, with its data below it; both can be downloaded.
     Figure {
         /// The figure.
@@ -137,6 +144,9 @@ impl Block {
             Self::Table { label, table, download } => html! {
                 (table.markup(label))
                 @if *download { p.downloads { (csv_link(table, label)) } }
+            },
+            Self::Data { label, csv } => html! {
+                p.downloads { a href=(uri("text/csv", csv)) download=(file_name(label, "csv")) { (label) " as CSV" } }
             },
             Self::Figure { figure, note } => {
                 *count += 1;
