@@ -77,6 +77,9 @@ pub(crate) struct Compare {
     /// Also write the tables of all outcomes into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 }
 
 /// Run one scenario
@@ -102,6 +105,9 @@ pub(crate) struct Run {
     /// Also write the outcome's tables into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 
     /// Write the packets that leave the queues, warm-up included, as a packet capture
     ///
@@ -156,6 +162,9 @@ pub(crate) struct Sweep {
     /// Also write one row for each point and group to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 }
 
 /// Send captured packets through a queue: they come as they were captured and leave at the link's rate
@@ -266,6 +275,14 @@ pub(crate) struct Form {
     /// Print JSON rather than tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where a page goes.
+#[derive(Debug, Args)]
+pub(crate) struct PageFile {
+    /// Also write a page with all numbers and figures: one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// A `KEY=VALUE` of the command line.

@@ -74,7 +74,11 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let place = Place::new();
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"200s\""));
     let table = place.name("sweep.csv");
-    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..5000/5000", "--jobs", "1", "--json", "--out", &table]);
+    let page = place.name("sweep.html");
+    let vary = ["--vary", "seed=1..5000/5000"];
+    let files = ["--out", &table, "--html", &page];
+    let mut child =
+        spawn(&["sweep", &file, vary[0], vary[1], "--jobs", "1", "--json", files[0], files[1], files[2], files[3]]);
     wait_for_work(&child);
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
@@ -88,6 +92,8 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
         assert_eq!((&outcome["point"]["seed"], &outcome["to_s"]), (&seed.into(), &200.0.into()));
     }
     assert!(stderr.contains(&format!("{} of 5000 points are done", outcomes.len())), "{stderr}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Partial") && page.contains(&format!("{} of 5000 points are done", outcomes.len())));
     // Two groups a point.
     assert_eq!(csv::Reader::from_path(table).unwrap().records().count(), 2 * outcomes.len());
 }

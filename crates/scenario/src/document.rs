@@ -79,6 +79,12 @@ impl Document {
         Ok(Self { source, root })
     }
 
+    /// The text that was read, without what [`set`](Self::set) changed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.source.text()
+    }
+
     /// Figure 3 of the CHOKe paper: 32 TCP flows and one UDP flow of 2 Mbit/s over 1 Mbit/s.
     ///
     /// # Panics

@@ -48,7 +48,7 @@ pub mod tcp;
 pub mod tfrc;
 mod wire;
 
-pub use batch::{Control, run_all};
+pub use batch::{Control, run_all, run_all_observed};
 pub use engine::{Error, run, run_with};
 pub use fingerprint::Fingerprint;
 pub use network::link_name;

@@ -73,7 +73,7 @@ pub(super) fn standalone(figure: &Figure) -> String {
 /// The figure for a page of usual width, in the page's colours and without its title.
 #[cfg(feature = "html")]
 pub(crate) fn wide(figure: &Figure) -> String {
-    draw(figure, &Canvas { width: 720.0, height: 380.0, letters: 44, titled: false, narrow: false, inks: &OF_PAGE })
+    draw(figure, &Canvas { width: 620.0, height: 350.0, letters: 44, titled: false, narrow: false, inks: &OF_PAGE })
 }
 
 /// The same for a page as narrow as a telephone.
@@ -115,7 +115,8 @@ fn bars(figure: &Figure) -> Option<&Bars> {
 }
 
 fn sideways(figure: &Figure, canvas: &Canvas) -> bool {
-    bars(figure).is_some_and(|bars| canvas.narrow || bars.categories.len() >= LYING)
+    // A single bar that stood would be as broad as the figure.
+    bars(figure).is_some_and(|bars| canvas.narrow || bars.categories.len() == 1 || bars.categories.len() >= LYING)
 }
 
 /// Lying bars take the height that their number needs.
@@ -146,10 +147,16 @@ fn with_axes(layout: Layout, figure: &Figure, sideways: bool) -> Layout {
         Content::Lines(lines) => {
             if figure.x.log {
                 layout = layout.with_log_x();
+            } else if lines.iter().all(|line| line.style == LineStyle::Plain) {
+                let places = lines.iter().flat_map(|line| drawn(line, figure)).map(|(x, _)| x);
+                let (least, most) = places.fold((f64::MAX, f64::MIN), |(least, most), x| (least.min(x), most.max(x)));
+                if least < most {
+                    layout = layout.with_x_axis_min(least).with_x_axis_max(most);
+                }
             }
             if figure.y.log {
                 layout = layout.with_log_y();
-            } else if lines.iter().flat_map(|line| drawn(line, figure)).all(|(_, y)| y.mean - half(&y) >= 0.0) {
+            } else if lines.iter().flat_map(|line| drawn(line, figure)).all(|(_, y)| y.mean >= 0.0) {
                 layout = layout.with_y_axis_min(0.0);
             }
             layout
@@ -206,7 +213,8 @@ fn line_plots(index: usize, line: &Line, figure: &Figure, inks: &Inks) -> Vec<Pl
     let colour = inks.series[index % SERIES.len()];
     let mut plots = Vec::new();
     if line.style != LineStyle::Points {
-        let mut through = LinePlot::new().with_data(points.clone()).with_color(colour).with_stroke_width(2.0);
+        let mut through = LinePlot::new().with_data(points.clone()).with_color(colour);
+        through = through.with_stroke_width(if line.style == LineStyle::Plain { 1.5 } else { 2.0 });
         through.step = line.style == LineStyle::Steps;
         if let Some(dashes) = DASHES[index % DASHES.len()] {
             through = through.with_line_style(kuva::plot::LineStyle::Custom(dashes.to_owned()));

@@ -116,8 +116,22 @@ impl Block {
         Self::Table { label: label.into(), table, download: true }
     }
 
+    /// The blocks; figures that follow each other stand side by side where there is room.
+    pub(super) fn all(blocks: &[Self], count: &mut usize) -> Markup {
+        let both_figures = |a: &Self, b: &Self| matches!((a, b), (Self::Figure { .. }, Self::Figure { .. }));
+        html! {
+            @for group in blocks.chunk_by(both_figures) {
+                @if group.len() > 1 {
+                    div.figures { @for block in group { (block.markup(count)) } }
+                } @else {
+                    @for block in group { (block.markup(count)) }
+                }
+            }
+        }
+    }
+
     /// The block; `count` numbers the page's figures.
-    pub(super) fn markup(&self, count: &mut usize) -> Markup {
+    fn markup(&self, count: &mut usize) -> Markup {
         match self {
             Self::Paragraph(parts) => html! { p { (Inline::all(parts)) } },
             Self::Notice(badge, parts) => html! {
@@ -144,7 +158,7 @@ impl Block {
             Self::Details { summary, blocks } => html! {
                 details.more {
                     summary { (summary) }
-                    @for block in blocks { (block.markup(count)) }
+                    (Self::all(blocks, count))
                 }
             },
         }

@@ -92,7 +92,7 @@ impl Page {
                     @if places.len() > 1 { nav aria-label="Contents" { (contents(&places)) } }
                     main id="main" tabindex="-1" {
                         h1 { (self.title) }
-                        @for block in &self.lead { (block.markup(&mut figures)) }
+                        (Block::all(&self.lead, &mut figures))
                         @for place in &places { (place.markup(2, &mut figures)) }
                     }
                     footer { p { "Made by Fairlane " (env!("CARGO_PKG_VERSION")) ". This page is one file and loads nothing." } }
@@ -199,7 +199,7 @@ impl<'a> Place<'a> {
                     3 => h3 { (self.section.title) (self.own_link()) },
                     _ => h4 { (self.section.title) (self.own_link()) },
                 }
-                @for block in &self.section.blocks { (block.markup(figures)) }
+                (Block::all(&self.section.blocks, figures))
                 @for place in &self.within { (place.markup(level.saturating_add(1), figures)) }
             }
         }
