@@ -15,6 +15,7 @@ mod pcap;
 mod plan;
 mod progress;
 mod replay;
+mod router;
 mod run;
 mod series;
 mod sweep;
@@ -49,6 +50,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
+        Verb::Router(args) => router::Plan::new(args)?.execute(),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),
