@@ -30,5 +30,5 @@ pub use packet::Marking;
 pub use remote::Remote;
 pub use report::Report;
 pub use router::{Link, Router, RouterConfig, StartError};
-pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers};
+pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, remove_rules};
 pub use socket::{Batch, BindError, QueueSocket, Received};

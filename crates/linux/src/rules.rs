@@ -142,6 +142,15 @@ impl Firewall {
     }
 }
 
+/// Removes whatever there is of ours for `queue`, whatever it was installed with.
+///
+/// # Errors
+/// A tool refused.
+pub fn remove_rules(queue: u16) -> Result<(), RuleError> {
+    nft::remove(queue)?;
+    iptables::remove(queue)
+}
+
 /// Rules of ours for a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leftover {
