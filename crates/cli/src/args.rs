@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
-pub(crate) use self::theory::{Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
+pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///

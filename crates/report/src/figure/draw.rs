@@ -94,7 +94,7 @@ fn draw(figure: &Figure, canvas: &Canvas) -> String {
             .with_x_label_overlap(AxisLabelOverlap::Thin)
             .with_tick_format(TickFormat::Custom(Arc::new(|value| significant(value, 4))));
     if canvas.titled {
-        layout = layout.with_title(text(&figure.title));
+        layout = layout.with_title(text(&figure.title)).with_title_wrap(60);
     }
     if !plots.is_empty() {
         layout = with_axes(layout, figure, sideways);
