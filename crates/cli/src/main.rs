@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod record;
 mod replay;
+mod router;
 mod run;
 mod series;
 mod sweep;
@@ -56,6 +57,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
         Verb::Paper(args) => paper::execute(args.verb),
+        Verb::Router(args) => router::Plan::new(args)?.execute(),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),

@@ -199,3 +199,39 @@ fn a_reader_that_has_gone_away_is_no_error() {
     let output = Command::new(env!("CARGO_BIN_EXE_fairlane")).arg("qdiscs").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A run of claims that is interrupted keeps its rows, says so, and the next one goes on with them.
+#[test]
+fn claims_go_on_where_they_were() {
+    let place = Place::new();
+    let state = place.name("state");
+    let args = ["paper", "run", "choke-fig5", "--jobs", "1", "--json", "--state", &state];
+    let rows = || {
+        let file = fs::read_dir(&state).ok().and_then(|mut files| files.next()).and_then(Result::ok);
+        file.and_then(|file| fs::read_to_string(file.path()).ok()).unwrap_or_default()
+    };
+    let mut child = spawn(&args);
+    wait_until(|| rows().lines().count() >= 3);
+    interrupt(&child);
+    let said = text(child.stdout.take().unwrap());
+    let complaint = text(child.stderr.take().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{complaint}");
+    assert!(complaint.contains("some runs are missing; what is done is kept"), "{complaint}");
+    assert!(said.contains("\"partial\": true"), "{said}");
+    let before = rows();
+    assert!(before.ends_with('\n') && before.lines().count() >= 3, "{before}");
+
+    // The next one takes them as they are: no row is written again.
+    let mut child = spawn(&args);
+    let count = before.lines().count();
+    wait_until(|| rows().lines().count() > count);
+    interrupt(&child);
+    let complaint = text(child.stderr.take().unwrap());
+    child.wait().unwrap();
+    assert!(complaint.contains(&format!("going on: {count} runs are there already")), "{complaint}");
+    assert!(rows().starts_with(&before));
+    let keys: Vec<String> =
+        rows().lines().map(|line| line.split("\"row\"").next().unwrap_or_default().to_owned()).collect();
+    let once: std::collections::BTreeSet<&String> = keys.iter().collect();
+    assert_eq!(once.len(), keys.len(), "a row was measured twice");
+}

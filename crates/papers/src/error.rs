@@ -40,7 +40,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn experiment(id: &str, why: impl ToString) -> Self {
-        Self::Experiment { experiment: id.to_owned(), why: why.to_string() }
+    pub(crate) fn experiment(id: &str, why: impl Into<String>) -> Self {
+        Self::Experiment { experiment: id.to_owned(), why: why.into() }
     }
 }

@@ -57,23 +57,21 @@ fn plain(value: f64, digits: usize) -> String {
     if text.trim_start_matches(['-', '0', '.']).is_empty() { text.trim_start_matches('-').to_owned() } else { text }
 }
 
-/// Digits after the point: down to the interval's second digit where that is 1, else to its first.
+/// Digits after the point: down to the interval's second digit where its first is 1, else to its first.
 fn after_point(mean: f64, half: Option<f64>) -> usize {
-    let places = match half {
-        Some(half) => {
-            let first = exponent(half);
-            let two = half / 10_f64.powi(first) < 1.95;
-            -first + i32::from(two)
-        }
+    let places = match half.map(scientific) {
+        Some((mantissa, exponent)) => i32::from(mantissa < 1.95) - exponent,
         None if mean == 0.0 => 0,
-        None => DIGITS - 1 - exponent(mean.abs()),
+        None => DIGITS - 1 - scientific(mean.abs()).1,
     };
     usize::try_from(places.clamp(0, 9)).unwrap_or(0)
 }
 
-/// The power of ten of the first digit.
-fn exponent(value: f64) -> i32 {
-    value.log10().floor().clamp(-300.0, 300.0) as i32
+/// `value` as m · 10^e with m from 1 to 10.
+fn scientific(value: f64) -> (f64, i32) {
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    (mantissa.parse().unwrap_or(1.0), exponent.parse().unwrap_or(0))
 }
 
 #[cfg(test)]

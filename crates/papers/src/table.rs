@@ -32,7 +32,7 @@ impl Table {
         let mut names: Vec<&str> = Vec::new();
         for row in &self.rows {
             for (name, value) in row {
-                if !(value.is_array() || value.is_object()) && !names.contains(&name.as_str()) {
+                if !(value.is_array() || value.is_object() || names.contains(&name.as_str())) {
                     names.push(name);
                 }
             }

@@ -26,18 +26,17 @@ use crate::config::{About, Domain, FlowState, Origin, Parameter, ParameterError,
 use crate::delay::Room;
 use crate::flows::FlowQueues;
 use crate::hash::FlowHash;
+use crate::link_clock::{LinkClock, Pace};
 use crate::longest::Longest;
 use crate::signal::{discard, mark};
 use crate::tagged::Stamped;
 use crate::{Bytes, Counters, Duration, Fate, Packet, Qdisc, Rate, Reason, Seed, Size, Stream, Time};
 
 mod hosts;
-mod shaper;
 #[cfg(test)]
 mod tests;
 mod tin;
 
-use shaper::{Clock, Pace};
 use tin::{Isolation, QUEUES, Tin, TinSettings};
 
 /// What is known of it.
@@ -211,7 +210,7 @@ const MTU: u32 = 1514;
 pub struct Cake<P> {
     room: Room,
     /// The shaper; nothing is held back without.
-    shaper: Option<Clock>,
+    shaper: Option<LinkClock>,
     hash: FlowHash,
     queues: FlowQueues<Stamped<P>>,
     longest: Longest,
@@ -230,7 +229,7 @@ impl<P: Packet> Cake<P> {
         };
         Self {
             room,
-            shaper: shaped.then(|| Clock::new(Pace::new(rate))),
+            shaper: shaped.then(|| LinkClock::new(rate)),
             hash: FlowHash::new(seed),
             queues: FlowQueues::new(),
             longest: Longest::new(),

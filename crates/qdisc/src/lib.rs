@@ -49,6 +49,7 @@ mod fred;
 mod hash;
 mod ideal;
 mod kinds;
+mod link_clock;
 mod longest;
 mod packet;
 mod penalty_box;
@@ -94,6 +95,7 @@ pub use fq_pie::FqPie;
 pub use fred::Fred;
 pub use ideal::ideal_shares;
 pub use kinds::{AnyQdisc, Kind};
+pub use link_clock::LinkClock;
 pub use packet::{Fate, FlowKey, Packet, SimplePacket};
 pub use penalty_box::PenaltyBox;
 pub use pi2::Pi2;
@@ -135,6 +137,15 @@ pub trait Qdisc<P: Packet> {
 
     /// The average queue that the discipline steers by, in its own unit (packets or bytes); `None` where it keeps none.
     fn average(&self) -> Option<f64> {
+        None
+    }
+
+    /// The probability with which the discipline signals now, by marking or dropping, 0 to 1; `None` where that is not one
+    /// number for all packets.
+    ///
+    /// It is the law's, before signals are spaced and before what a packet's size or a burst allowance changes: the p_b of RED,
+    /// the p_m of BLUE, the p of PIE.
+    fn probability(&self) -> Option<f64> {
         None
     }
 

@@ -34,6 +34,6 @@ pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size, Value};
 pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Tfrc, Traffic};
-pub use source::{OnOff, Periods, Recorded, Source, Ssmp, Trace, Udp};
+pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use vary::{Point, Vary};
 pub use wire::{Loss, RateSteps, Wire};

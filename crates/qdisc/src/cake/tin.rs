@@ -4,8 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::hosts::Hosts;
-use super::shaper::Pace;
 use crate::cobalt::{CobaltCore, CobaltSettings};
+use crate::link_clock::Pace;
 use crate::{Seed, Time};
 
 /// Queues of a tin.

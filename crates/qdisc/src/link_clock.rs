@@ -4,14 +4,14 @@ use crate::{Duration, Rate, Time};
 
 /// What a byte takes at a rate, as a fixed-point number of nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     nanos: u64,
     shift: u32,
 }
 
 impl Pace {
     /// The pace of `rate`, which is not 0.
-    pub(super) fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         let rate = u128::from(rate.bits_per_second().max(1));
         // As many fractional bits as 63 bits have room for. A byte takes 8e9 ns at the slowest: 33 bits.
         let whole = BYTE_NANOS.div_ceil(rate);
@@ -28,7 +28,7 @@ impl Pace {
     }
 
     /// What `bytes` bytes take, in whole nanoseconds.
-    pub(super) fn duration(self, bytes: u32) -> Duration {
+    pub(crate) fn duration(self, bytes: u32) -> Duration {
         self.take(bytes, 0).0
     }
 }
@@ -36,26 +36,44 @@ impl Pace {
 /// Nanoseconds for a byte at 1 bit/s.
 const BYTE_NANOS: u128 = 8_000_000_000;
 
-/// A virtual clock that shows when the next packet may leave.
+/// A clock that shows when a link of a rate may send its next packet: it goes on with every byte, so that the rate is exact in
+/// the long run, whenever it is looked at.
+///
+/// ```
+/// use fairlane_qdisc::{LinkClock, Rate, Time};
+///
+/// let mut clock = LinkClock::new(Rate::from_bits_per_second(3_000_000));
+/// (0..3).for_each(|_| clock.advance(1000));
+/// assert_eq!(clock.next(), Time::from_nanos(8_000_000));
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub struct LinkClock {
     pace: Pace,
     next: Time,
     fraction: u64,
 }
 
-impl Clock {
-    pub(super) const fn new(pace: Pace) -> Self {
-        Self { pace, next: Time::ZERO, fraction: 0 }
+impl LinkClock {
+    /// A link of `rate` that has not sent anything yet; at rate 0, as at 1 bit/s.
+    #[must_use]
+    pub fn new(rate: Rate) -> Self {
+        Self { pace: Pace::new(rate), next: Time::ZERO, fraction: 0 }
     }
 
     /// When the next packet may leave.
-    pub(super) const fn next(&self) -> Time {
+    #[must_use]
+    pub const fn next(&self) -> Time {
         self.next
     }
 
-    /// There was nothing to send: time that was not used is lost.
-    pub(super) fn wake(&mut self, now: Time) {
+    /// From here on the link has another rate; what it is sending keeps its time.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.pace = Pace::new(rate);
+        self.fraction = 0;
+    }
+
+    /// There was nothing to send before `now`: time that was not used is lost.
+    pub fn wake(&mut self, now: Time) {
         if self.next < now {
             self.next = now;
             self.fraction = 0;
@@ -63,7 +81,7 @@ impl Clock {
     }
 
     /// `bytes` bytes leave.
-    pub(super) fn advance(&mut self, bytes: u32) {
+    pub fn advance(&mut self, bytes: u32) {
         let (time, fraction) = self.pace.take(bytes, self.fraction);
         self.next += time;
         self.fraction = fraction;
@@ -78,7 +96,7 @@ mod tests {
     #[test]
     fn the_clock_is_exact() {
         for bits in [1, 3, 7_000, 1_000_000, 8_000_000, 999_999_937, 10_000_000_000, 400_000_000_000, u64::MAX] {
-            let mut clock = Clock::new(Pace::new(Rate::from_bits_per_second(bits)));
+            let mut clock = LinkClock::new(Rate::from_bits_per_second(bits));
             let mut sent: u128 = 0;
             for n in 0..1_000_000_u32 {
                 let bytes = 64 + n % 1450;
@@ -89,5 +107,17 @@ mod tests {
             let shown = clock.next().as_nanos();
             assert!(shown >= exact && shown - exact <= 1, "{bits}: {shown} {exact}");
         }
+    }
+
+    /// 1000 bytes take 8 ms at 1 Mbit/s and 4 ms at 2. Would catch a change that takes back what was sent, or that goes on with
+    /// the fraction of another pace.
+    #[test]
+    fn another_rate_is_for_what_comes() {
+        let mut clock = LinkClock::new(Rate::from_bits_per_second(1_000_000));
+        clock.advance(1000);
+        clock.set_rate(Rate::from_bits_per_second(2_000_000));
+        assert_eq!(clock.next(), Time::from_nanos(8_000_000));
+        clock.advance(1000);
+        assert_eq!(clock.next(), Time::from_nanos(12_000_000));
     }
 }

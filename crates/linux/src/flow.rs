@@ -1,0 +1,170 @@
+//! Which flow a packet belongs to, and its hosts: by a hash whose key nobody knows.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+
+use fairlane_capture::{FlowId, Headers};
+use fairlane_qdisc::{FlowKey, Seed};
+
+/// What the packets of a flow have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlowsBy {
+    /// Addresses, protocol and ports: `five-tuple`.
+    #[default]
+    FiveTuple,
+    /// Both addresses: `address-pair`.
+    AddressPair,
+}
+
+impl FlowsBy {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FiveTuple => "five-tuple",
+            Self::AddressPair => "address-pair",
+        }
+    }
+}
+
+/// Numbers for flows and hosts, keyed at random: who sends packets cannot choose them so that they are taken for another's.
+///
+/// The hash is SipHash-1-3, with a key from the operating system.
+///
+/// **Fragments.** All fragments of IP datagrams between two hosts, of one protocol, are one flow, the first ones too: the others
+/// have no ports, and none need be remembered.
+///
+/// **Tunnels.** A tunnel is one flow, by its outer header: a VPN's packets are not told apart, and with ESP and WireGuard could
+/// not be.
+///
+/// **Anything but IP** goes by its Ethernet type, of which an NFQUEUE tells nothing: it is one flow.
+#[derive(Clone, Debug)]
+pub struct FlowKeys {
+    by: FlowsBy,
+    hash: RandomState,
+}
+
+/// What addresses of packets are hashed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The flow.
+    pub flow: FlowKey,
+    /// The sender and the receiver.
+    pub hosts: (u64, u64),
+}
+
+impl FlowKeys {
+    /// Flows by `by`, with a key of their own.
+    #[must_use]
+    pub fn new(by: FlowsBy) -> Self {
+        Self { by, hash: RandomState::new() }
+    }
+
+    /// The keys of a packet with `headers`.
+    #[must_use]
+    pub fn of(&self, headers: &Headers) -> Keys {
+        let FlowId::Ip { protocol, source, destination, ports } = headers.flow else {
+            let flow = self.hash.hash_one(headers.flow);
+            return Keys { flow: FlowKey::new(flow), hosts: (flow, flow) };
+        };
+        let flow = match self.by {
+            FlowsBy::FiveTuple => {
+                let ports = ports.filter(|_| headers.fragment.is_none());
+                self.hash.hash_one((protocol, source, destination, ports))
+            }
+            FlowsBy::AddressPair => self.hash.hash_one((source, destination)),
+        };
+        Keys { flow: FlowKey::new(flow), hosts: (self.host(source), self.host(destination)) }
+    }
+
+    fn host(&self, address: IpAddr) -> u64 {
+        self.hash.hash_one(address)
+    }
+}
+
+/// A seed that nobody knows, for a discipline on a real link.
+#[must_use]
+pub fn random_seed() -> Seed {
+    Seed::new(RandomState::new().hash_one(0_u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_capture::LinkType;
+
+    use super::*;
+
+    /// A UDP datagram's first bytes, from and to these last bytes of addresses and ports, with a fragment field.
+    fn ipv4(hosts: [u8; 2], ports: [u8; 2], fragment: [u8; 2]) -> Vec<u8> {
+        let mut packet = vec![0x45, 0, 0, 28, 0, 1, fragment[0], fragment[1], 64, 17, 0, 0];
+        packet.extend([10, 0, 0, hosts[0], 10, 0, 0, hosts[1], 0, ports[0], 0, ports[1], 0, 8, 0, 0]);
+        packet
+    }
+
+    fn keys(by: &FlowKeys, packet: &[u8]) -> Keys {
+        by.of(&Headers::read(LinkType::Raw, packet, packet.len() as u32))
+    }
+
+    const WHOLE: [u8; 2] = [0x40, 0];
+    const FIRST: [u8; 2] = [0x20, 0];
+    const LATER: [u8; 2] = [0, 1];
+
+    /// Would catch a field that is left out, a direction that is not told, and a fragment that goes by bytes of its data.
+    #[test]
+    fn a_flow_is_what_its_packets_have_in_common() {
+        let by = FlowKeys::new(FlowsBy::FiveTuple);
+        let flow = |hosts, ports, fragment| keys(&by, &ipv4(hosts, ports, fragment)).flow;
+        let whole = flow([1, 2], [5, 6], WHOLE);
+        assert_eq!(whole, flow([1, 2], [5, 6], WHOLE));
+        for (hosts, ports) in [([2, 1], [6, 5]), ([1, 3], [5, 6]), ([3, 2], [5, 6]), ([1, 2], [5, 7]), ([1, 2], [7, 6])]
+        {
+            assert_ne!(whole, flow(hosts, ports, WHOLE), "{hosts:?} {ports:?}");
+        }
+        let fragments = flow([1, 2], [5, 6], FIRST);
+        assert_ne!(fragments, whole);
+        assert_eq!([flow([1, 2], [7, 8], FIRST), flow([1, 2], [9, 9], LATER)], [fragments; 2]);
+        assert_ne!(flow([1, 3], [5, 6], LATER), fragments);
+        let mut tcp = ipv4([1, 2], [5, 6], WHOLE);
+        tcp[9] = 6;
+        assert_ne!(keys(&by, &tcp).flow, whole);
+    }
+
+    #[test]
+    fn address_pairs_have_no_ports_and_hosts_are_told() {
+        let by = FlowKeys::new(FlowsBy::AddressPair);
+        let of = |hosts, ports, fragment| keys(&by, &ipv4(hosts, ports, fragment));
+        let pair = of([1, 2], [5, 6], WHOLE);
+        assert_eq!([of([1, 2], [7, 8], WHOLE), of([1, 2], [5, 6], LATER)], [pair; 2]);
+        let back = of([2, 1], [6, 5], WHOLE);
+        assert_ne!(back.flow, pair.flow);
+        assert_eq!(back.hosts, (pair.hosts.1, pair.hosts.0));
+        assert_ne!(pair.hosts.0, pair.hosts.1);
+    }
+
+    /// A tunnel of IP in IP (protocol 4): what is inside makes no difference.
+    #[test]
+    fn a_tunnel_is_one_flow() {
+        let by = FlowKeys::new(FlowsBy::FiveTuple);
+        let tunnel = |inner: &[u8]| {
+            let mut packet = ipv4([1, 2], [0, 0], WHOLE)[..20].to_vec();
+            packet[3] = 20 + inner.len() as u8;
+            packet[9] = 4;
+            packet.extend(inner);
+            keys(&by, &packet).flow
+        };
+        assert_eq!(tunnel(&ipv4([7, 8], [1, 2], WHOLE)), tunnel(&ipv4([8, 9], [3, 4], WHOLE)));
+    }
+
+    /// Would catch a hash that is the same in every run, which an attacker could compute: two keys agree on a flow's number with
+    /// probability 2^-64. Whatever bytes come, there is a key.
+    #[test]
+    fn keys_differ_from_run_to_run_and_any_bytes_have_one() {
+        let packet = ipv4([1, 2], [5, 6], WHOLE);
+        let keys = |packet: &[u8]| keys(&FlowKeys::new(FlowsBy::FiveTuple), packet).flow;
+        assert_ne!(keys(&packet), keys(&packet));
+        for length in 0..packet.len() {
+            keys(&packet[..length]);
+        }
+        assert_ne!(random_seed(), random_seed());
+    }
+}

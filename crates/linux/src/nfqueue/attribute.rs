@@ -1,0 +1,78 @@
+//! Netlink attributes: a length, a type and a value, one after the other.
+
+use super::{HEADERS, NLM_F_REQUEST, aligned};
+
+/// `struct nlattr`.
+const HEADER: usize = 4;
+/// The two upper bits of a type are flags.
+const TYPE: u16 = 0x3fff;
+
+/// The attributes in some bytes, until their end or the first that cannot be.
+#[derive(Clone, Debug)]
+pub(super) struct Attributes<'a>(&'a [u8]);
+
+impl<'a> Attributes<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let &[a, b, c, d] = self.0.first_chunk::<HEADER>()?;
+        let length = usize::from(u16::from_ne_bytes([a, b]));
+        let value = self.0.get(HEADER..length)?;
+        self.0 = self.0.get(aligned(length)..).unwrap_or_default();
+        Some((u16::from_ne_bytes([c, d]) & TYPE, value))
+    }
+}
+
+/// The number at the start of an attribute's value, in network order.
+pub(super) fn number(value: &[u8]) -> Option<u32> {
+    value.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+/// A message that is being written at the end of a buffer.
+pub(super) struct Writer<'b> {
+    buffer: &'b mut Vec<u8>,
+    start: usize,
+}
+
+impl<'b> Writer<'b> {
+    /// Begins a request of `kind` to `queue`, with the flags `flags` beside `NLM_F_REQUEST`.
+    pub(super) fn new(buffer: &'b mut Vec<u8>, kind: u16, flags: u16, sequence: u32, queue: u16) -> Self {
+        let start = buffer.len();
+        // The length comes last; netfilter's header has the family, which is any, and its version, which is 0.
+        buffer.extend([0; 4]);
+        buffer.extend(kind.to_ne_bytes());
+        buffer.extend((NLM_F_REQUEST | flags).to_ne_bytes());
+        buffer.extend(sequence.to_ne_bytes());
+        buffer.extend([0; 6]);
+        buffer.extend(queue.to_be_bytes());
+        debug_assert_eq!(buffer.len() - start, HEADERS);
+        Self { buffer, start }
+    }
+
+    /// Writes an attribute; a value that no attribute can hold is cut.
+    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
+        let most = usize::from(u16::MAX) - HEADER;
+        let value = &value[..value.len().min(most)];
+        self.buffer.extend(((HEADER + value.len()) as u16).to_ne_bytes());
+        self.buffer.extend(kind.to_ne_bytes());
+        self.buffer.extend_from_slice(value);
+        self.buffer.resize(aligned(self.buffer.len() - self.start) + self.start, 0);
+    }
+
+    /// Writes an attribute that is a number, in network order.
+    pub(super) fn number(&mut self, kind: u16, number: u32) {
+        self.attribute(kind, &number.to_be_bytes());
+    }
+
+    /// Ends the message.
+    pub(super) fn finish(self) {
+        let length = (self.buffer.len() - self.start) as u32;
+        self.buffer[self.start..self.start + 4].copy_from_slice(&length.to_ne_bytes());
+    }
+}

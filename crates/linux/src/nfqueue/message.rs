@@ -1,0 +1,161 @@
+//! What the kernel sends: one message or several in a datagram.
+
+use super::{HEADERS, MSG_PACKET, NLMSG_ERROR, NLMSG_HEADER, Queued, aligned};
+
+/// A message of the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// A packet that waits for its verdict.
+    Packet(Queued<'a>),
+    /// The answer to a request.
+    Answer(Answer),
+    /// Anything else, which netlink allows to be passed over.
+    Other,
+    /// A packet without a number, an answer without a sequence, or bytes that are no message, up to the end of the datagram.
+    Malformed,
+}
+
+/// What the kernel says to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The request's sequence number.
+    pub sequence: u32,
+    /// 0 for an acknowledgement, else the number of the error (`errno`), above zero.
+    pub error: i32,
+}
+
+/// The messages in a datagram of the kernel's.
+#[must_use]
+pub const fn messages(datagram: &[u8]) -> Messages<'_> {
+    Messages(datagram)
+}
+
+/// Iterator over the messages of a datagram: see [`messages`].
+#[derive(Clone, Debug)]
+pub struct Messages<'a>(&'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Message<'a>;
+
+    fn next(&mut self) -> Option<Message<'a>> {
+        let datagram = self.0;
+        if datagram.is_empty() {
+            return None;
+        }
+        let length = datagram.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes) as usize);
+        let Some(message) = datagram.get(..length).filter(|message| message.len() >= NLMSG_HEADER) else {
+            self.0 = &[];
+            return Some(Message::Malformed);
+        };
+        self.0 = datagram.get(aligned(length)..).unwrap_or_default();
+        Some(read(message))
+    }
+}
+
+/// Reads one message, which has a netlink header at least.
+fn read(message: &[u8]) -> Message<'_> {
+    let number = |at: usize| message.get(at..).and_then(|rest| rest.first_chunk()).copied();
+    match u16::from_ne_bytes([message[4], message[5]]) {
+        MSG_PACKET => {
+            let queue = message.get(NLMSG_HEADER + 2..HEADERS).and_then(|bytes| bytes.first_chunk());
+            let queued = queue.and_then(|queue| Queued::read(u16::from_be_bytes(*queue), &message[HEADERS..]));
+            queued.map_or(Message::Malformed, Message::Packet)
+        }
+        // The error, negative, and then the header of the request.
+        NLMSG_ERROR => match (number(NLMSG_HEADER), number(NLMSG_HEADER + 4 + 8)) {
+            (Some(error), Some(sequence)) => Message::Answer(Answer {
+                sequence: u32::from_ne_bytes(sequence),
+                error: i32::from_ne_bytes(error).saturating_neg(),
+            }),
+            _ => Message::Malformed,
+        },
+        _ => Message::Other,
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_endian = "little")]
+mod tests {
+    use super::*;
+
+    /// A packet message written by hand from `nfnetlink_queue.h`: queue 5, id 7, IPv4 (0x0800) at the hook FORWARD (2), mark
+    /// 0x0a0b, four bytes of a packet that has 1500, and an attribute that is unknown (99).
+    const PACKET: [u8; 68] = [
+        68, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // nlmsghdr
+        2, 0, 0, 5, // nfgenmsg
+        11, 0, 1, 0, 0, 0, 0, 7, 8, 0, 2, 0, // NFQA_PACKET_HDR, 7 bytes and one of padding
+        8, 0, 3, 0, 0, 0, 10, 11, // NFQA_MARK
+        5, 0, 99, 0, 1, 0, 0, 0, // unknown
+        8, 0, 13, 0, 0, 0, 5, 220, // NFQA_CAP_LEN
+        8, 0, 10, 0, 69, 1, 2, 3, // NFQA_PAYLOAD
+        4, 0, 98, 128, // unknown, of no length, with a flag
+    ];
+
+    /// An error of a request with the sequence 9: ENOENT (2).
+    const ERROR: [u8; 36] = [
+        36, 0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, // nlmsghdr
+        254, 255, 255, 255, // -2
+        32, 0, 0, 0, 1, 3, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, // the request's
+    ];
+
+    fn queued() -> Queued<'static> {
+        Queued { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500 }
+    }
+
+    #[test]
+    fn a_packet_and_an_error_are_read_from_their_bytes() {
+        let both = [&PACKET[..], &ERROR].concat();
+        let read: Vec<Message<'_>> = messages(&both).collect();
+        assert_eq!(read, [Message::Packet(queued()), Message::Answer(Answer { sequence: 9, error: 2 })]);
+    }
+
+    /// Would catch reading beyond a message that was cut, at whatever byte: what is there is read, and nothing else is made up.
+    #[test]
+    fn what_was_cut_is_malformed() {
+        for length in 0..PACKET.len() {
+            let read: Vec<Message<'_>> = messages(&PACKET[..length]).collect();
+            assert_eq!(read, vec![Message::Malformed; usize::from(length > 0)], "{length} bytes");
+        }
+        for length in 16..PACKET.len() {
+            // The same, when the message itself says that it is so short. Its packet is named by byte 31.
+            let mut cut = PACKET[..length].to_vec();
+            cut[0] = length as u8;
+            let whole = queued();
+            match messages(&cut).next() {
+                Some(Message::Packet(read)) => {
+                    assert!(length >= 31 && read.id == 7 && read.queue == 5, "{length} bytes");
+                    assert!(
+                        whole.payload.starts_with(read.payload) && [0, 1500].contains(&read.bytes),
+                        "{length} bytes"
+                    );
+                }
+                other => assert!(other == Some(Message::Malformed) && length < 31, "{length} bytes: {other:?}"),
+            }
+        }
+        assert_eq!(messages(&[]).next(), None);
+    }
+
+    /// A length of 0, or one that is larger than the datagram, must not keep the reader here or lead it away.
+    #[test]
+    fn lengths_that_lie_end_the_datagram() {
+        for length in [0, 1, 15, 69, u32::MAX] {
+            let mut lying = PACKET;
+            lying[..4].copy_from_slice(&length.to_ne_bytes());
+            assert_eq!(messages(&lying).collect::<Vec<_>>(), [Message::Malformed], "{length}");
+        }
+        // An attribute of length 0: what stands before it counts.
+        let mut lying = PACKET;
+        lying[32] = 0;
+        let read = messages(&lying).next();
+        assert_eq!(read, Some(Message::Packet(Queued { mark: 0, payload: &[], bytes: 0, ..queued() })));
+    }
+
+    #[test]
+    fn other_messages_are_passed_over() {
+        let mut other = PACKET;
+        other[4] = 3;
+        other[5] = 0;
+        let both = [other, PACKET].concat();
+        assert_eq!(messages(&both).collect::<Vec<_>>(), [Message::Other, Message::Packet(queued())]);
+    }
+}

@@ -1,0 +1,98 @@
+//! `NFQNL_MSG_CONFIG`.
+
+use super::attribute::Writer;
+use super::{MSG_CONFIG, NLM_F_ACK};
+
+const NFQA_CFG_CMD: u16 = 1;
+const NFQA_CFG_PARAMS: u16 = 2;
+const NFQA_CFG_QUEUE_MAXLEN: u16 = 3;
+const NFQA_CFG_MASK: u16 = 4;
+const NFQA_CFG_FLAGS: u16 = 5;
+
+const CMD_BIND: u8 = 1;
+const COPY_PACKET: u8 = 2;
+
+const FLAG_FAIL_OPEN: u32 = 1 << 0;
+const FLAG_CONNTRACK: u32 = 1 << 1;
+const FLAG_GSO: u32 = 1 << 2;
+const FLAG_UID_GID: u32 = 1 << 3;
+
+/// How much of each packet the kernel copies to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// Its headers: 128 bytes, as they stand there with IPv6 extension headers too.
+    Headers,
+    /// All of it, so that it can be written anew.
+    Whole,
+}
+
+impl Copied {
+    /// The most bytes of a packet that are copied.
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Headers => 128,
+            // What an attribute can hold.
+            Self::Whole => 0xffff - 4,
+        }
+    }
+}
+
+/// What the kernel is asked for when a queue is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The number of the NFQUEUE.
+    pub queue: u16,
+    /// How much of each packet is copied.
+    pub copied: Copied,
+    /// How many packets may wait in the kernel for their verdict, those that we hold included. What comes beyond is dropped
+    /// there.
+    pub most_packets: u32,
+    /// What the kernel cannot hand over passes, past the discipline, instead of being dropped.
+    pub fail_open: bool,
+}
+
+impl Setup {
+    /// Writes the request to bind the queue, which the kernel answers with the number `sequence`: all of it takes effect at
+    /// once, or nothing.
+    ///
+    /// The kernel is told to cut what segmentation offload has joined (no `NFQA_CFG_F_GSO`): every packet is one of the link.
+    pub fn write(&self, sequence: u32, buffer: &mut Vec<u8>) {
+        let mut writer = Writer::new(buffer, MSG_CONFIG, NLM_F_ACK, sequence, self.queue);
+        // The command, padding, and the protocol family: any.
+        writer.attribute(NFQA_CFG_CMD, &[CMD_BIND, 0, 0, 0]);
+        let [a, b, c, d] = self.copied.bytes().to_be_bytes();
+        writer.attribute(NFQA_CFG_PARAMS, &[a, b, c, d, COPY_PACKET]);
+        writer.number(NFQA_CFG_QUEUE_MAXLEN, self.most_packets);
+        writer.number(NFQA_CFG_MASK, FLAG_FAIL_OPEN | FLAG_CONNTRACK | FLAG_GSO | FLAG_UID_GID);
+        writer.number(NFQA_CFG_FLAGS, if self.fail_open { FLAG_FAIL_OPEN } else { 0 });
+        writer.finish();
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_endian = "little")]
+mod tests {
+    use super::*;
+
+    /// The bytes by hand from `nfnetlink_queue.h`.
+    #[test]
+    fn a_queue_is_bound_by_one_message() {
+        let setup = Setup { queue: 0x0102, copied: Copied::Headers, most_packets: 1_000_000, fail_open: true };
+        let mut buffer = vec![0xee];
+        setup.write(7, &mut buffer);
+        let expected = [
+            64, 0, 0, 0, 2, 3, 5, 0, 7, 0, 0, 0, 0, 0, 0, 0, // nlmsghdr: CONFIG, REQUEST and ACK
+            0, 0, 1, 2, // nfgenmsg: any family, version 0, the queue
+            8, 0, 1, 0, 1, 0, 0, 0, // BIND
+            9, 0, 2, 0, 0, 0, 0, 128, 2, 0, 0, 0, // 128 bytes of each packet, and padding
+            8, 0, 3, 0, 0, 0x0f, 0x42, 0x40, // a million packets
+            8, 0, 4, 0, 0, 0, 0, 15, // the flags that are meant
+            8, 0, 5, 0, 0, 0, 0, 1, // the flags that are on
+        ];
+        assert_eq!((buffer[0], &buffer[1..]), (0xee, &expected[..]));
+        buffer.clear();
+        Setup { fail_open: false, copied: Copied::Whole, ..setup }.write(7, &mut buffer);
+        assert_eq!((&buffer[32..37], &buffer[60..]), (&[0, 0, 0xff, 0xfb, 2][..], &[0; 4][..]));
+    }
+}

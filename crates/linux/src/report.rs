@@ -1,0 +1,42 @@
+//! What a router tells of itself.
+
+use fairlane_qdisc::{Counters, Time};
+
+use crate::delays::Delays;
+use crate::kernel::KernelQueue;
+
+/// What has happened since a router's start, and how its queue is now.
+///
+/// Every packet that came stands in one place of `counters`, or waits: `arrived = departed + dropped + packets`, until the end,
+/// when what could not be sent any more is `released`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// When it was made, by the machine's monotonic clock: it goes on while the router lives.
+    pub at: Time,
+    /// What the disciplines did, by reason; bytes are those on the wire.
+    pub counters: Counters,
+    /// Packets that wait.
+    pub packets: usize,
+    /// Bytes on the wire of the packets that wait.
+    pub bytes: u64,
+    /// The average queue that the discipline steers by, in its own unit.
+    pub average: Option<f64>,
+    /// How long packets waited that went on.
+    pub sojourn: Delays,
+    /// How much later packets went on than at the link's rate.
+    pub lateness: Delays,
+    /// Packets that were let go at the end although the link had no time for them.
+    pub released: u64,
+    /// How often the kernel said that the receive buffer was full (`ENOBUFS`).
+    pub overruns: u64,
+    /// Verdicts for packets that the kernel no longer had, as when an interface goes down.
+    pub unknown: u64,
+    /// Datagrams of the kernel's that could not be read.
+    pub malformed: u64,
+    /// How often the kernel would not take verdicts at once.
+    pub unsent: u64,
+    /// How often the parameters were replaced.
+    pub reloads: u64,
+    /// What the kernel counts of the queue; `None` if it does not tell.
+    pub kernel: Option<KernelQueue>,
+}

@@ -1,0 +1,110 @@
+//! Rules by nft(8): a table of our own.
+
+use super::tool::run;
+use super::{RuleError, Rules};
+
+const NFT: &str = "nft";
+
+/// What the names of our tables begin with; the queue's number follows.
+const TABLE: &str = "fairlane_q";
+
+/// The family of our tables: IPv4 and IPv6.
+const FAMILY: &str = "inet";
+
+/// Whether nft and the kernel would take `rules`.
+pub(super) fn check(rules: &Rules) -> bool {
+    matches!(run(NFT, &["--check", "--file", "-"], &script(rules)), Ok(Some(_)))
+}
+
+pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
+    run(NFT, &["--file", "-"], &script(rules))?.map(drop).ok_or(RuleError::NoTool)
+}
+
+pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
+    if !installed()?.contains(&queue) {
+        return Ok(());
+    }
+    run(NFT, &["--file", "-"], &format!("delete table {FAMILY} {TABLE}{queue}\n"))?.map(drop).ok_or(RuleError::NoTool)
+}
+
+/// The queues that have a table of ours; none without nft.
+pub(super) fn installed() -> Result<Vec<u16>, RuleError> {
+    Ok(run(NFT, &["list", "tables"], "")?.map(|tables| queues(&tables)).unwrap_or_default())
+}
+
+/// The queues of our tables among those listed.
+fn queues(tables: &str) -> Vec<u16> {
+    let ours = |line: &str| {
+        let name = line.trim().strip_prefix("table ")?.strip_prefix(FAMILY)?.trim_start();
+        name.strip_prefix(TABLE)?.parse().ok()
+    };
+    tables.lines().filter_map(ours).collect()
+}
+
+pub(super) fn shown(rules: &Rules) -> String {
+    format!("# {NFT} --file -\n{}", script(rules))
+}
+
+/// One transaction. The first two lines make way for the table, whether or not there is one.
+///
+/// We queue behind what others filter (priority 0 of the hooks before), and before source addresses are translated (100). Packets
+/// that go on come to the hook after the one that queued them, which marks.
+fn script(rules: &Rules) -> String {
+    let Rules { queue, interfaces, ce_bit } = rules;
+    let names: Vec<String> = interfaces.iter().map(|name| format!("\"{name}\"")).collect();
+    let out = format!("oifname {{ {} }}", names.join(", "));
+    let marked = format!("{out} meta mark & {ce_bit:#x} == {ce_bit:#x}");
+    let table = format!("table {FAMILY} {TABLE}{queue}");
+    format!(
+        "\
+{table}
+delete {table}
+{table} {{
+	chain queue {{
+		type filter hook postrouting priority 0; policy accept;
+		{out} queue num {queue} bypass
+	}}
+	chain mark {{
+		type filter hook postrouting priority 1; policy accept;
+		{marked} ip ecn set ce
+		{marked} ip6 ecn set ce
+		{marked} meta mark set meta mark & {:#x}
+	}}
+}}
+",
+        !ce_bit
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::tests::rules;
+
+    /// nft(8): would catch a rule without bypass or interface, and a table that is not deleted in the same transaction.
+    #[test]
+    fn the_script_is_one_table() {
+        let script = script(&rules());
+        assert!(
+            script.starts_with("table inet fairlane_q7\ndelete table inet fairlane_q7\ntable inet fairlane_q7 {\n")
+        );
+        let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| line.contains("oifname")).collect();
+        let out = "oifname { \"eth0\", \"wan.2\" }";
+        assert_eq!(
+            lines,
+            [
+                format!("{out} queue num 7 bypass"),
+                format!("{out} meta mark & 0x40000000 == 0x40000000 ip ecn set ce"),
+                format!("{out} meta mark & 0x40000000 == 0x40000000 ip6 ecn set ce"),
+                format!("{out} meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff"),
+            ]
+        );
+    }
+
+    #[test]
+    fn only_our_tables_are_found() {
+        let listed = "table ip filter\ntable inet fairlane_q7\ntable ip fairlane_q8\ntable inet fairlane_q\n\
+                      table inet fairlane_q99999\ntable inet fairlane_qx\ntable inet my_fairlane_q3\ntable inet fairlane_q10\n";
+        assert_eq!(queues(listed), [7, 10]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Other programs that are run for us.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+use super::RuleError;
+
+/// What `program` prints when it is run with `arguments` and given `input`; `None` if there is no such program.
+pub(super) fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Option<String>, RuleError> {
+    let start = |error| RuleError::Start(program, error);
+    let command = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match command {
+        Ok(child) => child,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(start(error)),
+    };
+    // Scripts are shorter than a pipe's buffer. A program that does not read says why on its way out.
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(start)?;
+    if output.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it did not say why");
+    Err(RuleError::Refused(program, first.to_owned()))
+}

@@ -1,0 +1,250 @@
+//! A sender, a router and a receiver in network namespaces of the test's own, which end with its threads.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBufForce;
+use nix::unistd::gettid;
+
+pub(crate) use fairlane_linux::RouterConfig;
+use fairlane_linux::{
+    BindError, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueSocket, Remote, Report, Router, Rules, nfqueue,
+};
+use fairlane_qdisc::{QdiscConfig, Rate};
+
+pub(crate) const SENDER: &str = "10.77.1.1";
+pub(crate) const RECEIVER: &str = "10.77.2.1";
+pub(crate) const RECEIVER6: &str = "fd77:2::1";
+pub(crate) const PORT: u16 = 7777;
+
+/// The router's interface towards the receiver.
+pub(crate) const OUT: &str = "r1";
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread in a network namespace of its own.
+pub(crate) struct Node {
+    jobs: Sender<Job>,
+    tid: i32,
+}
+
+impl Node {
+    fn new() -> Self {
+        let (jobs, todo) = channel::<Job>();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            ip("link set lo up");
+            tell.send(gettid().as_raw()).unwrap();
+            todo.iter().for_each(|job| job());
+        });
+        Self { jobs, tid: told.recv().unwrap() }
+    }
+
+    /// Starts `job` there; what it gives comes when it is done.
+    pub(crate) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+        let (tell, told) = channel();
+        self.jobs.send(Box::new(move || drop(tell.send(job())))).unwrap();
+        told
+    }
+
+    /// Does `job` there.
+    pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        self.start(job).recv().expect("a job that does not panic")
+    }
+}
+
+/// The sender and the receiver; the test's own thread is the router between them.
+pub(crate) struct Lab {
+    pub(crate) sender: Node,
+    pub(crate) receiver: Node,
+}
+
+/// Labs share the processors, so one has them at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs `test` in a namespace between those of a sender and a receiver, or says why it cannot be.
+pub(crate) fn lab(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
+    if let Some(why) = impossible() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let outcome = thread::spawn(move || {
+        unshare(CloneFlags::CLONE_NEWNET).unwrap();
+        test(&build(ipv6));
+    });
+    let outcome = outcome.join();
+    drop(turn);
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Why there can be no lab here.
+fn impossible() -> Option<String> {
+    let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
+    if let Some(missing) = ["ip", "iptables-restore"].into_iter().find(|program| !there(program)) {
+        return Some(format!("there is no {missing}"));
+    }
+    let tried = thread::spawn(|| {
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+        let setup = nfqueue::Setup { queue: 0, copied: nfqueue::Copied::Headers, most_packets: 1, fail_open: false };
+        match QueueSocket::bind(&setup) {
+            Err(error @ (BindError::Missing | BindError::NotPermitted)) => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    });
+    tried.join().unwrap().err()
+}
+
+fn build(ipv6: bool) -> Lab {
+    let lab = Lab { sender: Node::new(), receiver: Node::new() };
+    let off = move || {
+        if !ipv6 {
+            for interfaces in ["all", "default"] {
+                // Without IPv6 in the kernel there is nothing to switch off.
+                let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{interfaces}/disable_ipv6"), "1");
+            }
+        }
+    };
+    off();
+    lab.sender.run(off);
+    lab.receiver.run(off);
+    ip("link set lo up");
+    ip(&format!("link add r0 type veth peer name s0 netns {}", lab.sender.tid));
+    ip(&format!("link add {OUT} type veth peer name d0 netns {}", lab.receiver.tid));
+    address("r0", "10.77.1.2/24", "fd77:1::2/64", ipv6);
+    address(OUT, "10.77.2.2/24", "fd77:2::2/64", ipv6);
+    lab.sender.run(move || {
+        address("s0", "10.77.1.1/24", "fd77:1::1/64", ipv6);
+        ip("route add default via 10.77.1.2");
+        if ipv6 {
+            ip("-6 route add default via fd77:1::2");
+        }
+    });
+    lab.receiver.run(move || {
+        address("d0", "10.77.2.1/24", "fd77:2::1/64", ipv6);
+        ip("route add default via 10.77.2.2");
+        if ipv6 {
+            ip("-6 route add default via fd77:2::2");
+        }
+    });
+    fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+    if ipv6 {
+        fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
+    }
+    lab
+}
+
+fn address(interface: &str, four: &str, six: &str, ipv6: bool) {
+    ip(&format!("address add {four} dev {interface}"));
+    if ipv6 {
+        ip(&format!("-6 address add {six} dev {interface} nodad"));
+    }
+    ip(&format!("link set {interface} up"));
+}
+
+/// Runs ip(8) here.
+pub(crate) fn ip(arguments: &str) {
+    tool("ip", arguments);
+}
+
+/// What `program` prints, run in this thread's namespace.
+pub(crate) fn tool(program: &str, arguments: &str) -> String {
+    let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The bit that marks packets here.
+pub(crate) const CE_BIT: u32 = 1 << 30;
+
+/// A router for queue 0 with `discipline` before a link of `rate`, which marks by a rule.
+pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
+    RouterConfig {
+        queue: 0,
+        link: Link { rate, layer: LinkLayer::default() },
+        discipline,
+        flows: FlowsBy::FiveTuple,
+        marking: Marking::ByRule(CE_BIT),
+        fail_open: false,
+    }
+}
+
+/// A router that works, with its rules.
+pub(crate) struct Working {
+    pub(crate) remote: Remote,
+    firewall: Firewall,
+    queue: u16,
+    thread: thread::JoinHandle<Report>,
+}
+
+/// Starts a router that was bound, and sends it what leaves by [`OUT`].
+pub(crate) fn start(router: Router, queue: u16) -> Working {
+    let remote = router.remote();
+    let firewall = install(queue);
+    Working { remote, firewall, queue, thread: thread::spawn(|| router.run().unwrap()) }
+}
+
+impl Working {
+    /// Removes the rules and ends the router when it has sent what waits, or after two seconds.
+    pub(crate) fn stop(self) -> Report {
+        self.firewall.remove(self.queue).unwrap();
+        self.remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+        self.thread.join().unwrap()
+    }
+}
+
+/// Installs the rules that send what leaves by [`OUT`] to `queue`.
+pub(crate) fn install(queue: u16) -> Firewall {
+    let rules = Rules::new(queue, &[OUT.to_owned()], CE_BIT).unwrap();
+    let firewall = Firewall::find(&rules).unwrap();
+    firewall.install(&rules).unwrap();
+    firewall
+}
+
+/// Packets that rules have sent to `queue`, of IPv4.
+pub(crate) fn sent_to_queue(queue: u16) -> u64 {
+    let listed = tool("iptables", &format!("-t mangle -L FAIRLANE-Q{queue} -v -n -x"));
+    let rule = listed.lines().find(|line| line.contains("NFQUEUE")).unwrap();
+    rule.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// A socket that waits for datagrams on [`PORT`], with room for all that come at once.
+pub(crate) fn listen() -> UdpSocket {
+    let socket = UdpSocket::bind((RECEIVER, PORT)).unwrap();
+    setsockopt(&socket, RcvBufForce, &(256 << 20)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+    socket
+}
+
+/// Tells `each` of every datagram's bytes until none has come for a while.
+pub(crate) fn drain(socket: &UdpSocket, mut each: impl FnMut(&[u8])) {
+    let mut buffer = [0; 2048];
+    loop {
+        match socket.recv(&mut buffer) {
+            Ok(length) => each(&buffer[..length]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// UDP's count `name` of this thread's namespace.
+pub(crate) fn udp_count(name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let at = names.split_whitespace().position(|word| word == name).unwrap();
+    values.split_whitespace().nth(at).unwrap().parse().unwrap()
+}

@@ -1,0 +1,176 @@
+//! Floods through a router in network namespaces: what becomes of each packet.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "the kernel needs real time")]
+
+mod common;
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::thread;
+use std::time::Duration;
+
+use common::{PORT, RECEIVER, config, drain, install, lab, listen, sent_to_queue, start, tool, udp_count};
+use fairlane_linux::{Report, Router};
+use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
+
+/// Sends `packets` datagrams of `bytes` bytes as fast as it can from four ports, the first of which sends as many as the others
+/// together.
+fn flood(packets: u64, bytes: usize) {
+    let sockets: Vec<UdpSocket> = (0..4).map(|_| UdpSocket::bind(("0.0.0.0", 0)).unwrap()).collect();
+    let datagram = vec![7; bytes];
+    for n in 0..packets {
+        let socket = if n % 2 == 0 { &sockets[0] } else { &sockets[1 + (n / 2 % 3) as usize] };
+        // What finds no room on its way is not sent to the queue either.
+        let _ = socket.send_to(&datagram, (RECEIVER, PORT));
+    }
+}
+
+/// How many datagrams come until none does, those for which there was no room included.
+fn count() -> u64 {
+    let mut received = 0;
+    drain(&listen(), |_| received += 1);
+    received + udp_count("RcvbufErrors")
+}
+
+/// CHOKe, whose victims are dropped from the middle of the queue.
+fn choke() -> QdiscConfig {
+    let choke = QdiscConfig::new(Kind::Choke).with("limit", "1000p").unwrap();
+    choke.with("min", "100p").unwrap().with("max", "500p").unwrap()
+}
+
+/// Would catch a packet without a verdict, one with two, and a drop that nobody counts: what was sent to the queue is what was
+/// received, what we dropped and what the kernel dropped.
+#[test]
+fn every_packet_of_a_flood_gets_one_verdict() {
+    lab(false, |lab| {
+        let router = Router::new(&config(choke(), Rate::from_bits_per_second(50_000_000))).unwrap();
+        let working = start(router, 0);
+        let received = lab.receiver.start(count);
+        thread::sleep(Duration::from_millis(200));
+        lab.sender.run(|| flood(250_000, 64));
+        let received = received.recv().unwrap();
+        let queued = sent_to_queue(0);
+        let report = working.stop();
+        books(&report, queued, received);
+        assert!(queued > 200_000, "only {queued} packets came through");
+        let matched = report.counters.dropped(fairlane_qdisc::Reason::MatchVictim).packets;
+        assert!(matched > queued / 20, "no overload: {report:?}");
+    });
+}
+
+/// A router that is kept from its work: the kernel drops what its buffer has no room for, and that stands apart from what we drop.
+#[test]
+fn what_the_kernel_drops_is_counted_apart() {
+    lab(false, |lab| {
+        let router = Router::new(&config(choke(), Rate::from_bits_per_second(50_000_000))).unwrap();
+        let firewall = install(0);
+        let received = lab.receiver.start(count);
+        thread::sleep(Duration::from_millis(200));
+        lab.sender.run(|| flood(150_000, 64));
+        let queued = sent_to_queue(0);
+        firewall.remove(0).unwrap();
+        let working = start(router, 0);
+        let received = received.recv().unwrap();
+        let report = working.stop();
+        let kernel = report.kernel.unwrap();
+        // Which of the two bounds it is depends on the kernel and on the size of its buffers.
+        let dropped = kernel.dropped_full + kernel.dropped_unread;
+        assert!(dropped > 10_000, "the kernel had room for all: {report:?}");
+        books(&report, queued, received);
+        assert!(report.counters.dropped_total().packets > 1000, "{report:?}");
+    });
+}
+
+/// Any protocol, any options and fragments, any bytes above IP: each packet is a packet like others.
+#[test]
+fn hostile_packets_are_packets() {
+    lab(false, |lab| {
+        let router = Router::new(&config(choke(), Rate::from_bits_per_second(1_000_000_000))).unwrap();
+        let working = start(router, 0);
+        lab.sender.run(|| {
+            let socket =
+                socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), Some(SockProtocol::Raw)).unwrap();
+            let receiver = SockaddrIn::from(std::net::SocketAddrV4::new(RECEIVER.parse::<Ipv4Addr>().unwrap(), 0));
+            let mut random = Seed::new(1).stream("hostile");
+            for n in 0..20_000_u32 {
+                let mut packet: Vec<u8> = (0..20 + random.below(200)).map(|_| random.bits() as u8).collect();
+                packet[0] = 0x45;
+                packet[6] &= 0x3f;
+                packet[8] = 64;
+                packet[9] = n as u8;
+                packet[12..16].copy_from_slice(&[10, 77, 1, 1]);
+                packet[16..20].copy_from_slice(&[10, 77, 2, 1]);
+                // Some fragments and options are refused by the sender's own kernel.
+                let _ = sendto(socket.as_raw_fd(), &packet, &receiver, MsgFlags::empty());
+            }
+        });
+        thread::sleep(Duration::from_millis(500));
+        let queued = sent_to_queue(0);
+        let report = working.stop();
+        assert!(queued > 15_000, "only {queued} packets came through");
+        let (counters, kernel) = (&report.counters, report.kernel.unwrap());
+        assert_eq!((counters.arrived.packets, kernel.waiting), (queued, 0), "{report:?}");
+        let decided = counters.departed.packets + counters.dropped_total().packets;
+        assert_eq!((decided, report.unknown, report.malformed), (queued, 0, 0), "{report:?}");
+    });
+}
+
+/// Would catch rules that change or reorder what others have, and a removal that leaves something or takes too much.
+#[test]
+fn rules_come_and_go_and_nothing_else_changes() {
+    lab(true, |_| {
+        for tool_name in ["iptables", "ip6tables"] {
+            tool(tool_name, "-t mangle -A FORWARD -p udp -j MARK --set-mark 5");
+            tool(tool_name, "-t mangle -N FAIRLANE-MINE");
+            tool(tool_name, "-t mangle -A POSTROUTING -o r1 -j FAIRLANE-MINE");
+            tool(tool_name, "-t filter -A FORWARD -s ::/0 -j ACCEPT".replace("::/0", any(tool_name)).as_str());
+        }
+        let saved = || {
+            let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
+            all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let before = saved();
+        let firewall = install(3);
+        let during = saved();
+        assert!(before.lines().all(|line| during.contains(line)), "{during}");
+        assert_eq!(during.matches("--queue-num 3 --queue-bypass").count(), 2, "{during}");
+        // A second time they are replaced.
+        install(3);
+        assert_eq!(saved(), during);
+        let left = fairlane_linux::leftovers().unwrap();
+        assert_eq!(left.iter().map(|left| (left.firewall, left.queue)).collect::<Vec<_>>(), [(firewall, 3)]);
+        left[0].firewall.remove(left[0].queue).unwrap();
+        assert_eq!((saved(), fairlane_linux::leftovers().unwrap()), (before, vec![]));
+    });
+}
+
+fn any(tool: &str) -> &'static str {
+    if tool == "iptables" { "0.0.0.0/0" } else { "::/0" }
+}
+
+/// A queue has one owner, and the other is told who it is.
+#[test]
+fn a_queue_that_is_taken_is_refused() {
+    lab(false, |_| {
+        let config = config(choke(), Rate::from_bits_per_second(1_000_000));
+        let first = Router::new(&config).unwrap();
+        let port = fairlane_linux::kernel_queues().unwrap()[0].port;
+        let second = Router::new(&config).err().unwrap().to_string();
+        assert!(second.starts_with(&format!("queue 0 is bound by another program (netlink port {port})")), "{second}");
+        drop(first);
+        assert!(Router::new(&config).is_ok());
+    });
+}
+
+/// What came to the queue, and to the receiver, are what the report says.
+fn books(report: &Report, queued: u64, received: u64) {
+    let kernel = report.kernel.unwrap();
+    let counters = &report.counters;
+    let (departed, dropped) = (counters.departed.packets, counters.dropped_total().packets);
+    assert_eq!(queued, counters.arrived.packets + kernel.dropped_full + kernel.dropped_unread, "{report:?}");
+    assert_eq!(counters.arrived.packets, departed + dropped + report.released, "{report:?}");
+    assert_eq!(received, departed + report.released, "{report:?}");
+    assert_eq!((report.unknown, report.malformed, report.unsent), (0, 0, 0), "{report:?}");
+    assert_eq!(kernel.waiting, report.released, "{report:?}");
+}

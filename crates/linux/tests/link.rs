@@ -1,0 +1,186 @@
+//! The link behind the queue, measured by the receiver: its rate, and the marks that come through.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "the receiver measures real time")]
+
+mod common;
+
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{PORT, RECEIVER, RECEIVER6, config, drain, lab, listen, start};
+use fairlane_linux::{Framing, Link, LinkLayer, Marking, Router};
+use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, ReceiveTimeout};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+/// Sends datagrams in IP packets of `bytes` bytes at about `rate` bit/s for `seconds`.
+fn send_at(rate: f64, bytes: usize, seconds: f64) {
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+    let (datagram, start) = (vec![7; bytes - 28], Instant::now());
+    let mut sent = 0.0;
+    while start.elapsed().as_secs_f64() < seconds {
+        while sent < start.elapsed().as_secs_f64() * rate {
+            let _ = socket.send_to(&datagram, (RECEIVER, PORT));
+            sent += 8.0 * bytes as f64;
+        }
+        thread::sleep(Duration::from_micros(500));
+    }
+}
+
+/// The bits per second of the IP packets of `bytes` bytes that come from the first to the last of a busy link.
+fn measured(bytes: usize) -> f64 {
+    let (mut first, mut last, mut received) = (None, Instant::now(), 0_u32);
+    drain(&listen(), |_| {
+        last = Instant::now();
+        first.get_or_insert(last);
+        received += 1;
+    });
+    let seconds = (last - first.expect("something comes")).as_secs_f64();
+    f64::from(received - 1) * 8.0 * bytes as f64 / seconds
+}
+
+/// The rate holds within a percent. With 18 bytes of overhead a packet of 1000 bytes takes 22 ATM cells of 53 bytes.
+#[test]
+fn the_link_has_its_rate() {
+    lab(false, |lab| {
+        let rate = Rate::from_bits_per_second(20_000_000);
+        let atm = LinkLayer::new(18, 0, Framing::Atm).unwrap();
+        for (layer, expected) in [(LinkLayer::default(), 20e6), (atm, 20e6 * 1000.0 / (22.0 * 53.0))] {
+            let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "100p").unwrap();
+            let router = Router::new(&common::RouterConfig { link: Link { rate, layer }, ..config(droptail, rate) });
+            let working = start(router.unwrap(), 0);
+            let received = lab.receiver.start(|| measured(1000));
+            thread::sleep(Duration::from_millis(200));
+            lab.sender.run(|| send_at(40e6, 1000, 3.0));
+            let received = received.recv().unwrap();
+            let report = working.stop();
+            eprintln!("{:.4} of the rate; late by {:?} at most", received / expected, report.lateness.most());
+            assert!(
+                (received / expected - 1.0).abs() < 0.01,
+                "{received:.0} bit/s instead of {expected:.0}: {report:?}"
+            );
+            assert_eq!((report.released, report.kernel.unwrap().dropped_unread), (0, 0), "{report:?}");
+        }
+    });
+}
+
+/// A reload under way: the rate is the new one, and no packet that waited is dropped.
+#[test]
+fn a_reload_keeps_what_waits() {
+    lab(false, |lab| {
+        let slow = Rate::from_bits_per_second(1_000_000);
+        let droptail = |limit: &str| QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap();
+        let working = start(Router::new(&config(droptail("200p"), slow)).unwrap(), 0);
+        let received = lab.receiver.start(|| {
+            let mut received = 0_u64;
+            drain(&listen(), |_| received += 1);
+            received
+        });
+        thread::sleep(Duration::from_millis(200));
+        lab.sender.run(|| send_at(10e6, 1000, 0.1));
+        let link = Link { rate: Rate::from_bits_per_second(100_000_000), layer: LinkLayer::default() };
+        working.remote.reload(&droptail("1p"), link).unwrap();
+        let none = QdiscConfig::new(Kind::Red).with("min", "9p").unwrap().with("max", "3p").unwrap();
+        assert!(working.remote.reload(&none, link).is_err());
+        let received = received.recv().unwrap();
+        let report = working.stop();
+        // 125 packets were sent at most, and the old limit has room for all.
+        assert_eq!((report.reloads, report.counters.dropped_total().packets), (1, 0), "{report:?}");
+        assert!(received > 60 && received == report.counters.departed.packets, "{received}: {report:?}");
+        assert!(report.sojourn.most() < fairlane_qdisc::Duration::from_millis(500), "{report:?}");
+    });
+}
+
+/// The packets that come by [`PORT`] until none does for a second, from their IP headers on.
+fn captured(capture: &OwnedFd) -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
+    let mut buffer = [0; 2048];
+    while let Ok(length) = recv(capture.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+        let packet = &buffer[..length];
+        let udp = if packet[0] >> 4 == 4 { 20 } else { 40 };
+        let protocol = if udp == 20 { packet[9] } else { packet[6] };
+        if protocol == 17 && packet[udp + 2..udp + 4] == PORT.to_be_bytes() {
+            packets.push(packet.to_vec());
+        }
+    }
+    packets
+}
+
+fn capture() -> OwnedFd {
+    let kind = (AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC);
+    let capture = socket(kind.0, kind.1, kind.2, SockProtocol::EthAll).unwrap();
+    setsockopt(&capture.as_fd(), ReceiveTimeout, &TimeVal::seconds(1)).unwrap();
+    capture
+}
+
+/// The one's complement sum of `words`, which is 0xffff where a checksum is among them that is right (RFC 1071).
+fn sum(bytes: &[u8]) -> u32 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+    let mut sum: u32 = bytes.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum
+}
+
+/// The one's complement sum over UDP and its pseudo header.
+fn udp_sum(packet: &[u8]) -> u32 {
+    let (addresses, udp) =
+        if packet[0] >> 4 == 4 { (&packet[12..20], &packet[20..]) } else { (&packet[8..40], &packet[40..]) };
+    let length = (udp.len() as u16).to_be_bytes();
+    sum(&[addresses, &[0, 17], &length, udp].concat())
+}
+
+/// The ECN codepoint in a header.
+fn ecn(packet: &[u8]) -> u8 {
+    if packet[0] >> 4 == 4 { packet[1] & 3 } else { packet[1] >> 4 & 3 }
+}
+
+/// Every packet that CoDel marks since it waited comes with Congestion Experienced, over IPv4 and IPv6, by a rule and by our own
+/// hand, and with checksums that are right. One that is not ECN-capable comes as it was.
+#[test]
+fn marks_arrive_in_headers_that_are_right() {
+    lab(true, |lab| {
+        for marking in [Marking::ByRule(common::CE_BIT), Marking::ByUs] {
+            let codel = QdiscConfig::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
+            let rate = Rate::from_bits_per_second(2_000_000);
+            let router = Router::new(&common::RouterConfig { marking, ..config(codel, rate) }).unwrap();
+            let working = start(router, 0);
+            let capture = lab.receiver.run(capture);
+            lab.sender.run(|| {
+                let four = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+                let six = UdpSocket::bind(("::", 0)).unwrap();
+                for n in 0..60_u8 {
+                    // Not-ECT and ECT(0), with a DSCP of 5.
+                    let class = 5 << 2 | if n % 3 == 0 { 0 } else { 2 };
+                    setsockopt(&four, Ipv4Tos, &class).unwrap();
+                    setsockopt(&six, Ipv6TClass, &class).unwrap();
+                    four.send_to(&[n; 101], (RECEIVER, PORT)).unwrap();
+                    six.send_to(&[n; 101], (RECEIVER6, PORT)).unwrap();
+                }
+            });
+            let packets = lab.receiver.run(move || captured(&capture));
+            let report = working.stop();
+            assert_eq!(packets.len(), 120, "{marking:?}: {report:?}");
+            for packet in &packets {
+                let n = packet[packet.len() - 1];
+                let expected: &[u8] = if n % 3 == 0 { &[0] } else { &[2, 3] };
+                assert!(expected.contains(&ecn(packet)), "{marking:?}: {packet:?}");
+                assert!(packet[packet.len() - 101..].iter().all(|byte| *byte == n), "{marking:?}: {packet:?}");
+                let class = packet[0] << 4 | packet[1] >> 4;
+                assert_eq!(if packet[0] >> 4 == 4 { packet[1] } else { class } >> 2, 5, "{marking:?}: {packet:?}");
+                assert_eq!(udp_sum(packet), 0xffff, "{marking:?}: {packet:?}");
+                assert!(packet[0] >> 4 == 6 || sum(&packet[..20]) == 0xffff, "{marking:?}: {packet:?}");
+            }
+            let marked = packets.iter().filter(|packet| ecn(packet) == 3).count() as u64;
+            // The first packets may find the link free.
+            assert!(
+                marked > 70 && marked == report.counters.marked_total().packets,
+                "{marking:?}: {marked}, {report:?}"
+            );
+        }
+    });
+}

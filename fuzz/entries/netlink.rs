@@ -1,0 +1,28 @@
+//! Any bytes as what a kernel's netlink socket gives: packets of an NFQUEUE, answers, or nothing that can be read.
+
+use fairlane_capture::{Headers, LinkType, mark_ce};
+use fairlane_linux::nfqueue::{Decision, Message, Verdict, messages};
+use fairlane_linux::{FlowKeys, FlowsBy};
+
+/// Reads all messages, and writes a verdict on each packet, as a router does.
+pub(crate) fn run(bytes: &[u8]) {
+    let (keys, mut out, mut packets) = (FlowKeys::new(FlowsBy::FiveTuple), Vec::new(), 0);
+    for message in messages(bytes) {
+        match message {
+            Message::Packet(queued) => {
+                packets += 1;
+                assert!(queued.payload.len() < bytes.len());
+                let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes);
+                assert_eq!(keys.of(&headers), keys.of(&headers));
+                let mut payload = queued.payload.to_vec();
+                mark_ce(&mut payload, 0);
+                assert_eq!(payload.len(), queued.payload.len());
+                Verdict { id: queued.id, decision: Decision::Rewrite(payload.into()) }.write(queued.queue, &mut out);
+            }
+            Message::Answer(_) | Message::Other | Message::Malformed => {}
+        }
+    }
+    // What we write is messages too, one for each packet, of no kind that the kernel sends.
+    assert_eq!(messages(&out).filter(|message| *message == Message::Other).count(), packets);
+    assert_eq!(messages(&out).count(), packets);
+}
