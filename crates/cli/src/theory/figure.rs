@@ -6,7 +6,7 @@ use fairlane_theory::{Error, Question, Sfb};
 use serde_json::Value;
 
 /// The loads that are drawn at least, and how many of them.
-const LOADS: (f64, f64) = (0.05, 10.0);
+const LOADS: (f64, f64) = (0.1, 10.0);
 const POINTS: u32 = 120;
 /// The numbers of levels that are drawn beside each other.
 const LEVELS: std::ops::RangeInclusive<u32> = 1..=5;

@@ -21,19 +21,20 @@ pub(super) fn shares(outcomes: &[Outcome]) -> Block {
 /// Why the bottleneck dropped, as a part of what arrived; nothing where nothing was dropped.
 pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
     let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
-    let mut reasons: Vec<(String, Vec<Estimate>)> = Reason::ALL
-        .iter()
+    let mut reasons: Vec<(Reason, Vec<Estimate>)> = Reason::ALL
+        .into_iter()
         .map(|reason| {
-            let part = |queue: &QueueOutcome| percent_of(queue.dropped.get(*reason).mean, queue.arrived.mean);
-            let values = queues.iter().map(|queue| Estimate::single(queue.map_or(0.0, part))).collect();
-            (reason.to_string(), values)
+            let part = |queue: &QueueOutcome| percent_of(queue.dropped.get(reason).mean, queue.arrived.mean);
+            (reason, queues.iter().map(|queue| Estimate::single(queue.map_or(0.0, part))).collect())
         })
-        .filter(|(_, values): &(String, Vec<Estimate>)| values.iter().any(|value| value.mean > 0.0))
+        .filter(|(_, values): &(Reason, Vec<Estimate>)| values.iter().any(|value| value.mean > 0.0))
         .collect();
     if reasons.is_empty() {
         return None;
     }
     reasons.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)));
+    let meanings: Vec<String> = reasons.iter().map(|(reason, _)| format!("{reason}: {}", meaning(*reason))).collect();
+    let reasons = reasons.into_iter().map(|(reason, values)| (reason.to_string(), values)).collect();
     let series = few(reasons, "other reasons");
     Some(Block::Figure {
         figure: Figure {
@@ -43,8 +44,27 @@ pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
             content: Content::Stacked(Bars { categories: labels(outcomes), series }),
             marks: Vec::new(),
         },
-        note: "At the bottleneck; docs/outcome.md says what each reason means.".to_owned(),
+        note: format!("At the bottleneck. {}.", meanings.join("; ")),
     })
+}
+
+/// What a reason means, in a few words.
+fn meaning(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Limit => "the queue was full",
+        Reason::Early => "at random, before the queue is full",
+        Reason::Forced => "the average was above its upper threshold",
+        Reason::MatchArrival => "the arrival met a packet of its own flow",
+        Reason::MatchVictim => "the queued packet that it met",
+        Reason::Table => "the flow had met itself before",
+        Reason::RatePenalty => "the flow was over the rate that it is held to",
+        Reason::BinFull => "the flow's bin was full",
+        Reason::AqmDequeue => "it had waited too long, when it was due to leave",
+        Reason::FairDrop => "Fair Drop",
+        Reason::BufferSteal => "pushed out for another flow's packet",
+        Reason::Label => "the flow was over its fair rate",
+        Reason::Expired => "too old",
+    }
 }
 
 /// What the bottleneck's queue is made of.
