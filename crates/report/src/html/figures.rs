@@ -189,3 +189,51 @@ fn total(values: &[Estimate]) -> f64 {
 fn percent_of(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::Histogram;
+
+    use super::*;
+
+    /// Of 100 packets 94 took 1 ms and 6 took 5 ms, each to three digits of the histogram.
+    #[test]
+    fn distributions_rise_to_the_whole() {
+        let mut delays = Histogram::<u64>::new(3).unwrap();
+        delays.record_n(1_000_000, 94).unwrap();
+        delays.record_n(5_000_000, 6).unwrap();
+        let points = distribution(&DelayHistogram::from(&delays));
+        let parts: Vec<f64> = points.iter().map(|(_, part)| part.mean).collect();
+        assert_eq!(parts, [0.0, 94.0, 100.0]);
+        for ((delay, _), expected) in points.iter().zip([1.0, 1.0, 5.0]) {
+            assert!((delay / expected - 1.0).abs() < 1e-3, "{delay} ms");
+        }
+        assert!(distribution(&DelayHistogram::default()).is_empty());
+    }
+
+    /// A bin a packet: thinned, but never by more than a step that can be seen.
+    #[test]
+    fn long_distributions_are_thinned() {
+        let mut delays = Histogram::<u64>::new(3).unwrap();
+        for delay in 1..=20_000 {
+            delays.record(delay * 1_000).unwrap();
+        }
+        let points = distribution(&DelayHistogram::from(&delays));
+        assert!(points.len() <= POINTS + 2, "{}", points.len());
+        assert!(points.windows(2).all(|pair| pair[1].1.mean - pair[0].1.mean < 1.0));
+        assert_eq!(points.last().map(|(_, part)| part.mean), Some(100.0));
+    }
+
+    /// What there is no colour for is summed, so that the bar is as long as before.
+    #[test]
+    fn parts_beyond_the_colours_are_one() {
+        let series = |count: u32| {
+            let part = |n: u32| (n.to_string(), vec![Estimate::single(f64::from(n)), Estimate::single(1.0)]);
+            (0..count).map(part).collect::<Vec<_>>()
+        };
+        assert_eq!(few(series(6), "others"), series(6));
+        let merged = few(series(8), "others");
+        let others = ("others".to_owned(), vec![Estimate::single(5.0 + 6.0 + 7.0), Estimate::single(3.0)]);
+        assert_eq!((merged.len(), merged.last()), (6, Some(&others)));
+    }
+}
