@@ -139,7 +139,7 @@ fn figures_show_what_was_asked() {
         ("back --rates 1,1,1,7 --memory 1", ["sends", "admitted", "flow"]),
         ("sfb --levels 2 --bins 23 --flows 10", ["1 x 46 bins", "5 x 9 bins", "2 x 23 bins, 10 flows"]),
         ("choke --load 2", ["its share of the link", "dropped of its packets", "at a load of 2"]),
-        ("choke-multi --flows 3 --candidates 2 --load 0", ["TCP&apos;s share", "their share of the link", "%"]),
+        ("choke-multi --flows 3 --candidates 2 --load 0.001", ["TCP&apos;s share", "their share of the link", "%"]),
         ("gchoke --maxcomp infinite --load 50", ["its part of the queue", "at a load of 50", "100"]),
     ] {
         let args: Vec<&str> = std::iter::once("theory").chain(args.split(' ')).collect();

@@ -6,7 +6,7 @@ use fairlane_theory::{Error, Question, Sfb};
 use serde_json::Value;
 
 /// The loads that are drawn at least, and how many of them.
-const LOADS: (f64, f64) = (0.05, 10.0);
+const LOADS: (f64, f64) = (0.1, 10.0);
 const POINTS: u32 = 120;
 /// The numbers of levels that are drawn beside each other.
 const LEVELS: std::ops::RangeInclusive<u32> = 1..=5;
@@ -51,7 +51,7 @@ const MANY_FLOWS: Measures =
 
 /// Curves over the load, and the numbers at the load that was asked for.
 fn over_load(title: &str, asked: f64, answer: &Value, measures: &Measures, at: impl Fn(f64) -> Question) -> Figure {
-    let (least, most) = if asked > 0.0 { (LOADS.0.min(asked / 2.0), LOADS.1.max(asked * 2.0)) } else { LOADS };
+    let (least, most) = (LOADS.0.min(asked / 2.0), LOADS.1.max(asked * 2.0));
     let load = |point: u32| least * libm::pow(most / least, f64::from(point) / f64::from(POINTS));
     let answers: Vec<(f64, Value)> =
         (0..=POINTS).map(load).filter_map(|load| Some((load, at(load).answer().ok()?))).collect();
