@@ -11,13 +11,21 @@ const TABLE: &str = "fairlane_q";
 /// The family of our tables: IPv4 and IPv6.
 const FAMILY: &str = "inet";
 
-/// Whether nft and the kernel would take `rules`.
-pub(super) fn check(rules: &Rules) -> bool {
-    matches!(run(NFT, &["--check", "--file", "-"], &script(rules)), Ok(Some(_)))
+/// Whether nft and the kernel can do what our rules do. The chain has no hook: that one would come and go, and the kernel drops
+/// what waits in anybody's queue when a hook goes.
+pub(super) fn is_there() -> bool {
+    let probe =
+        format!("table {FAMILY} {TABLE}robe {{\n\tchain all {{\n\t\tip ecn set ce\n\t\tqueue num 0 bypass\n\t}}\n}}\n");
+    matches!(run(NFT, &["--check", "--file", "-"], &probe), Ok(Some(_)))
 }
 
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     run(NFT, &["--file", "-"], &script(rules))?.map(drop).ok_or(RuleError::NoTool)
+}
+
+pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
+    let script = format!("flush chain {FAMILY} {TABLE}{queue} to_queue\n");
+    run(NFT, &["--file", "-"], &script)?.map(drop).ok_or(RuleError::NoTool)
 }
 
 pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
@@ -60,11 +68,11 @@ fn script(rules: &Rules) -> String {
 {table}
 delete {table}
 {table} {{
-	chain queue {{
+	chain to_queue {{
 		type filter hook postrouting priority 0; policy accept;
 		{out} queue num {queue} bypass
 	}}
-	chain mark {{
+	chain set_ce {{
 		type filter hook postrouting priority 1; policy accept;
 		{marked} ip ecn set ce
 		{marked} ip6 ecn set ce
