@@ -3,15 +3,18 @@
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
 mod common;
+#[path = "common/namespace.rs"]
+mod namespace;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Place, fairlane};
-use nix::sched::{CloneFlags, unshare};
+use namespace::{in_namespace, tool};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -124,36 +127,6 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     }
 }
 
-/// Runs `test` in a network namespace with nothing but loopback, or says why it cannot be.
-fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
-    if let Some(missing) = ["ip", "iptables-restore"].into_iter().find(|program| !there(program)) {
-        eprintln!("skipped: there is no {missing}");
-        return;
-    }
-    let outcome = thread::spawn(|| {
-        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("skipped: no network namespace of our own: {error}");
-            return;
-        }
-        tool("ip", "link set lo up");
-        if !std::fs::exists("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap() {
-            eprintln!("skipped: this kernel has no NFQUEUE");
-            return;
-        }
-        test();
-    });
-    if let Err(panic) = outcome.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn tool(program: &str, arguments: &str) -> String {
-    let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "{program} {arguments}: {}", said(&output).2);
-    said(&output).1
-}
-
 /// All rules, without the comments that have the time.
 fn rules() -> String {
     let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
@@ -169,12 +142,15 @@ struct Running {
 impl Running {
     /// Starts one, and waits until it works.
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fairlane"))
-            .args([&["router"], args].concat())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::start_with(args, None)
+    }
+
+    /// The same for a service manager that listens at `notify`.
+    fn start_with(args: &[&str], notify: Option<&str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.env_remove("NOTIFY_SOCKET").envs(notify.map(|path| ("NOTIFY_SOCKET", path)));
+        let mut child = command.spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let mut running = Self { child, log };
         running.wait_for("working");
@@ -379,6 +355,34 @@ fn scrape() -> String {
     text
 }
 
+/// systemd(1): `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch a start that is told before packets are looked after, a
+/// reload that never ends, and a watchdog that is not fed.
+#[test]
+fn systemd_hears_of_the_start_a_reload_and_the_end() {
+    in_namespace(|| {
+        let place = Place::new();
+        let file = place.write("router.toml", "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"red\" }\n");
+        let socket = UnixDatagram::bind(place.path("notify")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let heard = || {
+            let mut buffer = [0; 500];
+            let length = socket.recv(&mut buffer).unwrap();
+            String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+        };
+        let hear = |expected: &str| while !heard().starts_with(expected) {};
+        let mut router = Running::start_with(&["--config", &file], Some(&place.name("notify")));
+        assert_eq!(heard(), "READY=1");
+        // Fed again and again, while the router goes on.
+        (0..2).for_each(|_| assert_eq!(heard(), "WATCHDOG=1"));
+        router.signal(Signal::SIGHUP);
+        hear("RELOADING=1\nMONOTONIC_USEC=");
+        hear("READY=1");
+        router.signal(Signal::SIGTERM);
+        hear("STOPPING=1");
+        assert_eq!(router.end(), Some(0));
+    });
+}
+
 /// A second router for the same queue is told so and changes nothing; a third for another works beside the first.
 #[test]
 fn a_queue_that_is_taken_is_left_alone() {
@@ -390,5 +394,29 @@ fn a_queue_that_is_taken_is_left_alone() {
         assert!(stderr.contains("queue 0 is bound by another program"), "{stderr}");
         assert_eq!(rules(), during);
         assert_eq!(through(20), 20);
+    });
+}
+
+/// When a hook of the firewall goes, the kernel drops what waits in every queue. Would catch a router that lets one come and go,
+/// such as to find out what works: what waits in another's queue meanwhile must leave as it came.
+#[test]
+fn what_waits_in_anothers_queue_stays() {
+    in_namespace(|| {
+        let _slow = Running::start(&["--queue-num=0", "--interface=lo", "--rate=50kbit", "droptail", "limit=100p"]);
+        let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        to.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        // A packet takes 160 ms: 15 are 2.4 s.
+        for _ in 0..15 {
+            from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
+        }
+        assert_eq!(
+            fairlane(&["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "red", "--dry-run"]).status.code(),
+            Some(0)
+        );
+        let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
+        other.signal(Signal::SIGTERM);
+        assert_eq!(other.end(), Some(0));
+        assert_eq!(fairlane(&["router", "--clean"]).status.code(), Some(0));
+        assert_eq!((0..15).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count(), 15);
     });
 }

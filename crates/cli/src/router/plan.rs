@@ -81,7 +81,7 @@ impl Ready {
         text += &format!("\n{}", explain::explanation_text(&explanation, rate, output::terminal().width));
         match &self.rules {
             Some(rules) => {
-                let firewall = Firewall::find(rules).map_err(|error| refused(&error))?;
+                let firewall = Firewall::find().map_err(|error| refused(&error))?;
                 text += &format!("\nRules for what leaves by {}\n{}", interfaces.join(", "), firewall.script(rules));
             }
             None => text += "\nNo rules, since there is no --interface: yours have to send packets to the queue\n",

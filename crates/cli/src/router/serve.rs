@@ -44,13 +44,13 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let mut watch = Watch { remote, sources, settings: settings.clone(), seen: Time::ZERO };
     watch.until_told_to_end(&signals, &router);
     notify(&[NotifyState::Stopping]);
-    let removed = installed.remove();
+    let stopped = installed.stop();
     watch.remote.stop(watch.settings.drain);
     watch.until_over(&signals, &router);
     let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
     let report = report.map_err(|error| Failure::plain(format!("the queue's socket failed: {error}")))?;
     tell(&report);
-    removed
+    stopped.and(installed.remove())
 }
 
 /// Messages go to standard error.
@@ -90,10 +90,15 @@ impl Installed {
         }
         remove_rules(queue).map_err(|error| refused(&error))?;
         let Some(rules) = rules else { return Ok(Self { queue, by: None }) };
-        let firewall = Firewall::find(rules).map_err(|error| refused(&error))?;
+        let firewall = Firewall::find().map_err(|error| refused(&error))?;
         firewall.install(rules).map_err(|error| refused(&error))?;
         info!(queue, %firewall, "rules installed");
         Ok(Self { queue, by: Some(firewall) })
+    }
+
+    /// Sends nothing more to the queue.
+    fn stop(&self) -> Result<(), Failure> {
+        self.by.map_or(Ok(()), |firewall| firewall.stop(self.queue).map_err(|error| refused(&error)))
     }
 
     fn remove(mut self) -> Result<(), Failure> {
