@@ -36,6 +36,7 @@ pub(crate) enum Verb {
     Run(Run),
     Sweep(Sweep),
     Replay(Replay),
+    Lab(Lab),
     Paper(Paper),
     Router(Router),
     Theory(Theory),
@@ -209,6 +210,36 @@ pub(crate) struct Replay {
     /// Write the packets that leave the queue as a capture: when the link begins to send them, with the marks they got
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) write: Option<PathBuf>,
+}
+
+/// Run a scenario on real Linux TCP, in network namespaces that it makes and removes itself (Linux, root)
+///
+/// Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the congestion control that each
+/// group asks for. A run takes as long as the scenario says. The lab makes sure that its queue is the bottleneck, says how, and
+/// refuses to give numbers otherwise. Nothing of the machine's own network is touched, and nothing is left of a lab that was killed.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    /// Scenario file: a dumbbell, with TCP and UDP of constant rate
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Disciplines, or "all", one after the other [default: the file's]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
+    pub(crate) queue: Vec<Disciplines>,
+
+    #[command(flatten)]
+    pub(crate) change: Change,
+
+    /// Runs of each discipline, one after the other; from two on, each number comes with its 95 % confidence interval
+    #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
+    pub(crate) runs: NonZeroU32,
+
+    /// Simulate the same scenario too, five times or as often as --runs says, and show both side by side
+    #[arg(long)]
+    pub(crate) against_sim: bool,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 /// Say every parameter of a discipline as it will be used, and what looks wrong

@@ -92,7 +92,7 @@ fn compared(scenario: &mut Scenario) -> impl Iterator<Item = &mut LinkSide> {
 }
 
 /// The scenario with `kind` at every queue that is compared, each with those of its parameters that `kind` knows too.
-fn with_kind(scenario: &Scenario, kind: Kind) -> Result<Scenario, Failure> {
+pub(crate) fn with_kind(scenario: &Scenario, kind: Kind) -> Result<Scenario, Failure> {
     let mut changed = scenario.clone();
     let mut none = true;
     for side in compared(&mut changed) {

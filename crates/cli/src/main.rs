@@ -8,6 +8,8 @@ mod costs;
 mod docs;
 mod error;
 mod explain;
+#[cfg(target_os = "linux")]
+mod lab;
 mod layout;
 mod machine;
 mod output;
@@ -56,6 +58,10 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
+        #[cfg(target_os = "linux")]
+        Verb::Lab(args) => lab::Plan::new(&args)?.execute(),
+        #[cfg(not(target_os = "linux"))]
+        Verb::Lab(_) => Err(Failure::new("the lab is for Linux alone", "simulate the file: fairlane run")),
         Verb::Paper(args) => paper::execute(args.verb),
         Verb::Router(args) => router::Plan::new(args)?.execute(),
         Verb::Theory(args) => theory::print(&args.model),

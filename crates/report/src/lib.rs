@@ -5,6 +5,7 @@
 //! that stand alone.
 #![forbid(unsafe_code)]
 
+mod against;
 mod compare;
 #[cfg(feature = "figures")]
 mod figure;
@@ -17,6 +18,7 @@ mod summary;
 mod sweep;
 mod table;
 
+pub use against::against_table;
 pub use compare::compare_table;
 #[cfg(feature = "figures")]
 pub use figure::{Axis, Bars, Content, Figure, Line, LineStyle, Mark, compare_figure};
