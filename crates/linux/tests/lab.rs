@@ -113,9 +113,11 @@ window = 20
 
 /// The network namespaces that threads of this machine are in.
 fn namespaces() -> BTreeSet<String> {
-    let threads = fs::read_dir("/proc").into_iter().flatten().flatten().flat_map(|process| {
-        fs::read_dir(process.path().join("task")).into_iter().flatten().flatten()
-    });
+    let threads = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flat_map(|process| fs::read_dir(process.path().join("task")).into_iter().flatten().flatten());
     threads.filter_map(|thread| Some(fs::read_link(thread.path().join("ns/net")).ok()?.display().to_string())).collect()
 }
 

@@ -128,7 +128,8 @@ impl Results<'_> {
         let arrived: u64 = self.numbers().map(arrived).sum();
         let link = &self.plan.link.forward;
         // What is on its way at one edge of the window need not be at the other.
-        let under_way = link.rate.bits_per_second() as f64 / 8.0 * (link.delay.as_secs() + 0.01) + 2.0 * f64::from(largest);
+        let under_way =
+            link.rate.bits_per_second() as f64 / 8.0 * (link.delay.as_secs() + 0.01) + 2.0 * f64::from(largest);
         let off = (arrived as f64 - departed).abs();
         checks.add(
             "bytes that left the queue and arrived",
