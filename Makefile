@@ -1,5 +1,5 @@
 # make test     everything that must pass before a change lands; installs what it needs
-# make papers   the papers' experiments in full; make test runs a short form of them
+# make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md has the rest
 # make figures  the pictures in docs/, drawn anew from real runs
 
@@ -18,17 +18,21 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+	tests/browser/lint
 
 check:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
+	$(CARGO) build --release --locked -p fairlane
+	tests/browser/run
 
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources
 
+# Exit code 1 says that a claim fell short; the documents say which, and why.
 papers:
-	FAIRLANE_FULL=1 $(CARGO) test --release --locked -p fairlane-sim --test papers -- --nocapture
+	$(CARGO) run --release --locked -p fairlane -- paper run all --docs docs/papers --html target/papers.html
 
 bench:
 	$(CARGO) bench --locked

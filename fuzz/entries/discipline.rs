@@ -175,6 +175,7 @@ impl Bench {
         let gone = counters.departed.bytes + counters.dropped_total().bytes;
         assert_eq!((counters.arrived.packets, counters.arrived.bytes), (self.arrived, gone + bytes));
         assert!(self.queue.average().is_none_or(|average| average.is_finite() && average >= 0.0));
+        assert!(self.queue.probability().is_none_or(|probability| (0.0..=1.0).contains(&probability)));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
+mod paper;
 mod router;
 mod theory;
 
@@ -10,10 +11,11 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
+pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
 pub(crate) use self::router::{Flows, Framing, Log, Words, address, ce_mark, mpu, overhead};
-pub(crate) use self::theory::{Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
+pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -34,6 +36,8 @@ pub(crate) enum Verb {
     Run(Run),
     Sweep(Sweep),
     Replay(Replay),
+    Lab(Lab),
+    Paper(Paper),
     Router(Router),
     Theory(Theory),
     Explain(Explain),
@@ -79,6 +83,9 @@ pub(crate) struct Compare {
     /// Also write the tables of all outcomes into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 }
 
 /// Run one scenario
@@ -104,6 +111,9 @@ pub(crate) struct Run {
     /// Also write the outcome's tables into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 
     /// Write the packets that leave the queues, warm-up included, as a packet capture
     ///
@@ -158,6 +168,9 @@ pub(crate) struct Sweep {
     /// Also write one row for each point and group to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 }
 
 /// Send captured packets through a queue: they come as they were captured and leave at the link's rate
@@ -197,6 +210,36 @@ pub(crate) struct Replay {
     /// Write the packets that leave the queue as a capture: when the link begins to send them, with the marks they got
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) write: Option<PathBuf>,
+}
+
+/// Run a scenario on real Linux TCP, in network namespaces that it makes and removes itself (Linux, root)
+///
+/// Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the congestion control that each
+/// group asks for. A run takes as long as the scenario says. The lab makes sure that its queue is the bottleneck, says how, and
+/// refuses to give numbers otherwise. Nothing of the machine's own network is touched, and nothing is left of a lab that was killed.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    /// Scenario file: a dumbbell, with TCP and UDP of constant rate
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Disciplines, or "all", one after the other [default: the file's]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
+    pub(crate) queue: Vec<Disciplines>,
+
+    #[command(flatten)]
+    pub(crate) change: Change,
+
+    /// Runs of each discipline, one after the other; from two on, each number comes with its 95 % confidence interval
+    #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
+    pub(crate) runs: NonZeroU32,
+
+    /// Simulate the same scenario too, five times or as often as --runs says, and show both side by side
+    #[arg(long)]
+    pub(crate) against_sim: bool,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 /// Say every parameter of a discipline as it will be used, and what looks wrong
@@ -268,6 +311,14 @@ pub(crate) struct Form {
     /// Print JSON rather than tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where a page goes.
+#[derive(Debug, Args)]
+pub(crate) struct PageFile {
+    /// Also write a page with all numbers and figures: one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// A `KEY=VALUE` of the command line.

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use fairlane_outcome::tables::write_dir;
 use fairlane_qdisc::{Kind, QdiscConfig};
+use fairlane_report::html::compare_page;
 use fairlane_report::{PaperNumbers, compare_table};
 use fairlane_scenario::{LinkSide, Scenario};
 
 use crate::args::{Compare, Disciplines};
 use crate::batch::{Batch, Done, Job};
 use crate::error::Failure;
+use crate::page::Report;
 use crate::{machine, output, plan, progress};
 
 /// What every comparison without `--queue` begins with: no management, and the best known one.
@@ -26,36 +28,45 @@ pub(crate) struct Plan {
     as_published: bool,
     json: bool,
     out: Option<PathBuf>,
+    page: Option<Report>,
 }
 
 impl Plan {
     /// Reads, checks and tries everything.
     pub(crate) fn new(args: Compare) -> Result<Self, Failure> {
-        let mut scenario = plan::document(args.file.as_deref(), &args.change)?.scenario()?;
+        let document = plan::document(args.file.as_deref(), &args.change)?;
+        let mut scenario = document.scenario()?;
         let kinds = kinds(&args.queue, &mut scenario);
         let jobs = kinds.iter().map(|kind| {
             Ok(Job { scenario: with_kind(&scenario, *kind)?, point: None, asked: format!("--queue {kind}") })
         });
         let batch = Batch::new(jobs.collect::<Result<_, Failure>>()?, args.runs, args.threads.jobs)?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
+        let page = Report::new(&args.page, &document, &args.change)?;
+        let batch = if page.is_some() { batch.recorded() } else { batch };
         let as_published = args.file.is_none() && args.change.set.is_empty();
-        Ok(Self { batch, as_published, json: args.form.json, out: args.out })
+        Ok(Self { batch, as_published, json: args.form.json, out: args.out, page })
     }
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control(machine::thread_cpu_s)?;
-        let Done { outcomes, interrupted } = self.batch.execute(&control)?;
+        let Done { outcomes, courses, interrupted } = self.batch.execute(&control)?;
         if let Some(folder) = &self.out {
             write_dir(folder, &outcomes).map_err(Failure::plain)?;
+        }
+        let paper = self.as_published.then(PaperNumbers::choke_figure_3);
+        let there = plan::so_far(&outcomes, self.batch.len(), "disciplines");
+        if let Some(page) = &self.page {
+            let missing = interrupted.then(|| plan::interrupted(&there));
+            page.write(missing, |origin| compare_page(&outcomes, &courses, paper.as_ref(), origin))?;
         }
         if self.json {
             output::print_outcomes(&outcomes, interrupted)?;
         } else if !outcomes.is_empty() {
-            let paper = self.as_published.then(PaperNumbers::choke_figure_3);
             output::print(&compare_table(&outcomes, paper.as_ref(), &output::terminal()))?;
         }
-        plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "disciplines"))
+        plan::complete(interrupted, &there)
     }
 }
 
@@ -81,7 +92,7 @@ fn compared(scenario: &mut Scenario) -> impl Iterator<Item = &mut LinkSide> {
 }
 
 /// The scenario with `kind` at every queue that is compared, each with those of its parameters that `kind` knows too.
-fn with_kind(scenario: &Scenario, kind: Kind) -> Result<Scenario, Failure> {
+pub(crate) fn with_kind(scenario: &Scenario, kind: Kind) -> Result<Scenario, Failure> {
     let mut changed = scenario.clone();
     let mut none = true;
     for side in compared(&mut changed) {

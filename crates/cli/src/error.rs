@@ -17,6 +17,8 @@ const WIDTH: usize = 80;
 pub(crate) enum Failure {
     /// The input or the machine will not do.
     Refused(Box<Refusal>),
+    /// A claim or a comparison failed; what was printed says so.
+    FellShort,
     /// Whoever read our output has gone away: there is no one left to tell, and nothing is wrong.
     ReaderGone,
 }
@@ -89,6 +91,7 @@ impl Failure {
         match self {
             Self::Refused(refusal) => refusal.line().trim().trim_start_matches("error: ").to_owned(),
             Self::ReaderGone => "nobody reads what is written".to_owned(),
+            Self::FellShort => "a claim fell short".to_owned(),
         }
     }
 }

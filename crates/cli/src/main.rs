@@ -8,12 +8,17 @@ mod costs;
 mod docs;
 mod error;
 mod explain;
+#[cfg(target_os = "linux")]
+mod lab;
 mod layout;
 mod machine;
 mod output;
+mod page;
+mod paper;
 mod pcap;
 mod plan;
 mod progress;
+mod record;
 mod replay;
 mod router;
 mod run;
@@ -30,12 +35,15 @@ use clap::Parser;
 use crate::args::{Cli, Verb};
 use crate::error::Failure;
 
+/// A claim or a comparison failed.
+const FELL_SHORT: u8 = 1;
 /// The input or the machine will not do.
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());
             ExitCode::from(REFUSED)
@@ -50,6 +58,11 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::Plan::new(args)?.execute(),
         Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
         Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
+        #[cfg(target_os = "linux")]
+        Verb::Lab(args) => lab::Plan::new(&args)?.execute(),
+        #[cfg(not(target_os = "linux"))]
+        Verb::Lab(_) => Err(Failure::new("the lab is for Linux alone", "simulate the file: fairlane run")),
+        Verb::Paper(args) => paper::execute(args.verb),
         Verb::Router(args) => router::Plan::new(args)?.execute(),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),

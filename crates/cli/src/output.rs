@@ -84,6 +84,17 @@ pub(crate) fn file(path: &Path) -> Result<(), Failure> {
     try_file_in(parent(path)?)
 }
 
+/// Makes sure that no two of the options name the same file.
+pub(crate) fn apart(files: &[(&str, PathBuf)]) -> Result<(), Failure> {
+    for (index, (option, path)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..index].iter().find(|(_, before)| before == path) {
+            let message = format!("{other} and {option} name the same file");
+            return Err(Failure::new(message, "give each a file of its own"));
+        }
+    }
+    Ok(())
+}
+
 fn parent(path: &Path) -> Result<&Path, Failure> {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Ok(Path::new(".")),

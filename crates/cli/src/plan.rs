@@ -42,7 +42,12 @@ pub(crate) fn once(kinds: impl IntoIterator<Item = Kind>) -> Vec<Kind> {
 
 /// Says what there is when the work was interrupted, and what is missing.
 pub(crate) fn complete(interrupted: bool, there: &str) -> Result<(), Failure> {
-    if interrupted { Err(Failure::new(format!("interrupted: {there}"), "run it again for the rest")) } else { Ok(()) }
+    if interrupted { Err(Failure::new(self::interrupted(there), "run it again for the rest")) } else { Ok(()) }
+}
+
+/// What is said of work that was interrupted.
+pub(crate) fn interrupted(there: &str) -> String {
+    format!("interrupted: {there}")
 }
 
 /// What there is of `asked` things, for an interruption.

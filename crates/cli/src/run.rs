@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::write_dir;
 
+use fairlane_report::html::run_page;
 use fairlane_report::run_report;
 
 use crate::args::Run;
 use crate::batch::{Batch, Done, Job};
 use crate::error::Failure;
+use crate::page::Report;
 use crate::watch::{Files, Watched};
 use crate::{machine, output, plan, progress};
 
@@ -19,6 +21,7 @@ pub(crate) struct Plan {
     work: Work,
     json: bool,
     out: Option<PathBuf>,
+    page: Option<Report>,
 }
 
 /// How it is run.
@@ -33,31 +36,38 @@ enum Work {
 impl Plan {
     /// Reads, checks and tries everything.
     pub(crate) fn new(args: Run) -> Result<Self, Failure> {
-        let scenario = plan::document(Some(&args.file), &args.change)?.scenario()?;
+        let document = plan::document(Some(&args.file), &args.change)?;
+        let scenario = document.scenario()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
         let series = args.series.map(|path| (path, args.interval));
-        let files = Files { pcap: args.pcap, trace: args.trace, series };
+        let page = Report::new(&args.page, &document, &args.change)?;
+        let files = Files { pcap: args.pcap, trace: args.trace, series, page: args.page.html };
         let work = if files.is_none() {
             let jobs = vec![Job { scenario, point: None, asked: String::new() }];
-            Work::Batch(Batch::new(jobs, args.runs, args.threads.jobs)?)
+            let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
+            Work::Batch(if page.is_some() { batch.recorded() } else { batch })
         } else if args.runs.get() > 1 {
             let message = "--pcap, --trace and --series follow one run, and --runs asks for several";
             return Err(Failure::new(message, "leave out --runs; another --seed gives another run"));
         } else {
             Work::Watched(Box::new(Watched::new(scenario, &files)?))
         };
-        Ok(Self { work, json: args.form.json, out: args.out })
+        Ok(Self { work, json: args.form.json, out: args.out, page })
     }
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control(machine::thread_cpu_s)?;
-        let Done { outcomes, interrupted } = match self.work {
+        let Done { outcomes, courses, interrupted } = match self.work {
             Work::Batch(batch) => batch.execute(&control)?,
             Work::Watched(watched) => watched.execute(&control)?,
         };
         if let Some(folder) = &self.out {
             write_dir(folder, &outcomes).map_err(Failure::plain)?;
+        }
+        if let (Some(outcome), Some(page)) = (outcomes.first(), &self.page) {
+            let missing = interrupted.then(|| plan::interrupted(&runs_done(Some(outcome))));
+            page.write(missing, |origin| run_page(outcome, courses.first().and_then(Option::as_ref), origin))?;
         }
         if let Some(outcome) = outcomes.first() {
             if self.json {

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use fairlane_outcome::tables::write_file;
 use fairlane_outcome::{Point, PointValue};
+use fairlane_report::html::sweep_page;
 use fairlane_report::sweep_table;
 use fairlane_scenario::Vary;
 
 use crate::args::Sweep;
 use crate::batch::{Batch, Done, Job};
 use crate::error::Failure;
+use crate::page::Report;
 use crate::{machine, output, plan, progress};
 
 /// A sweep that is ready to run.
@@ -18,6 +20,7 @@ pub(crate) struct Plan {
     batch: Batch,
     json: bool,
     out: Option<PathBuf>,
+    page: Option<Report>,
 }
 
 impl Plan {
@@ -34,23 +37,30 @@ impl Plan {
         }
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
         args.out.as_deref().map_or(Ok(()), output::table)?;
-        Ok(Self { batch, json: args.form.json, out: args.out })
+        let files = [("--out", args.out.clone()), ("--html", args.page.html.clone())];
+        output::apart(&files.into_iter().filter_map(|(option, path)| Some((option, path?))).collect::<Vec<_>>())?;
+        let page = Report::new(&args.page, &document, &args.change)?;
+        Ok(Self { batch, json: args.form.json, out: args.out, page })
     }
 
     /// Runs it and prints it. A point that was interrupted is left out: beside the others it would look like one of them.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control(machine::thread_cpu_s)?;
-        let Done { mut outcomes, interrupted } = self.batch.execute(&control)?;
+        let Done { mut outcomes, interrupted, .. } = self.batch.execute(&control)?;
         outcomes.retain(|outcome| !outcome.partial);
         if let Some(file) = &self.out {
             write_file(file, &outcomes).map_err(Failure::plain)?;
+        }
+        let there = plan::so_far(&outcomes, self.batch.len(), "points");
+        if let Some(page) = &self.page {
+            page.write(interrupted.then(|| plan::interrupted(&there)), |origin| sweep_page(&outcomes, origin))?;
         }
         if self.json {
             output::print_outcomes(&outcomes, interrupted)?;
         } else if !outcomes.is_empty() {
             output::print(&sweep_table(&outcomes, &output::terminal()))?;
         }
-        plan::complete(interrupted, &plan::so_far(&outcomes, self.batch.len(), "points"))
+        plan::complete(interrupted, &there)
     }
 }
 

@@ -1,20 +1,27 @@
-//! `fairlane theory`: the models of `fairlane-theory`, as tables and as JSON.
+//! `fairlane theory`: the models of `fairlane-theory`, as tables, as JSON and as figures.
+
+mod figure;
 
 use fairlane_theory::{
-    BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, candidates_that_protect,
+    BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Question, Sfb, candidates_that_protect,
 };
-use serde_json::{Value, json};
 
-use crate::args::{self, Form, Model};
+use crate::args::{self, AnswerForm, Model};
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
 use crate::output;
 
-/// Parts of the queue that the profile tells apart.
-const PARTS: u32 = 10;
-
 /// Prints what a model says.
 pub(crate) fn print(model: &Model) -> Result<(), Failure> {
+    let refused = |error: Error| Failure::plain(format!("--{error}"));
+    let AnswerForm { form, svg } = form(model);
+    if let Some(file) = svg {
+        let drawn = figure::figure(&question(model)).map_err(refused)?.to_svg();
+        std::fs::write(file, drawn).map_err(|error| Failure::write(file, &error))?;
+    }
+    if form.json {
+        return output::print_json(&question(model).answer().map_err(refused)?);
+    }
     let answer = match model {
         Model::Front(args) => front(args),
         Model::Back(args) => back(args),
@@ -23,15 +30,23 @@ pub(crate) fn print(model: &Model) -> Result<(), Failure> {
         Model::ChokeMulti(args) => choke_multi(args),
         Model::Gchoke(args) => gchoke(args),
     };
-    let answer = answer.map_err(|error| Failure::plain(format!("--{error}")))?;
-    if form(model).json {
-        output::print_json(&answer.json)
-    } else {
-        output::print(&answer.text(output::terminal().width))
+    output::print(&answer.map_err(refused)?.text(output::terminal().width))
+}
+
+fn question(model: &Model) -> Question {
+    match model {
+        Model::Front(args) => Question::Front { mu: args.mu, rates: args.rates.clone() },
+        Model::Back(args) => Question::Back { rates: args.rates.clone(), memory: args.memory },
+        Model::Sfb(args) => Question::Sfb { levels: args.levels, bins: args.bins, flows: args.flows },
+        Model::Choke(args) => Question::Choke { load: args.load, early_drops: args.early_drops },
+        Model::ChokeMulti(args) => {
+            Question::ChokeMulti { flows: args.flows, candidates: args.candidates, load: args.load }
+        }
+        Model::Gchoke(args) => Question::Gchoke { maxcomp: args.maxcomp, load: args.load },
     }
 }
 
-fn form(model: &Model) -> &Form {
+fn form(model: &Model) -> &AnswerForm {
     match model {
         Model::Front(args) => &args.form,
         Model::Back(args) => &args.form,
@@ -49,7 +64,6 @@ struct Answer {
     flows: Vec<[String; 5]>,
     /// Numbers with what they are.
     facts: Vec<[String; 2]>,
-    json: Value,
 }
 
 impl Answer {
@@ -72,15 +86,10 @@ fn front(args: &args::Front) -> Result<Answer, Error> {
         .flows()
         .iter()
         .map(|flow| [flow.rate.to_string(), digits(flow.head), digits(flow.goodput), digits(flow.loss)]);
-    let flows = model.flows().iter();
-    let flows: Vec<Value> = flows
-        .map(|flow| json!({ "rate": flow.rate, "head": flow.head, "goodput": flow.goodput, "loss": flow.loss }))
-        .collect();
     Ok(Answer {
         title: format!("Front CHOKe with Poisson arrivals, served at a rate of {}", args.mu),
         flows: numbered(titles, rows),
         facts: vec![[digits(model.empty()), "of the time the queue is empty".to_owned()]],
-        json: json!({ "model": "front", "mu": args.mu, "empty": model.empty(), "flows": flows }),
     })
 }
 
@@ -91,16 +100,11 @@ fn back(args: &args::Back) -> Result<Answer, Error> {
         .flows()
         .iter()
         .map(|flow| [flow.rate.to_string(), digits(flow.admitted), digits(flow.share), digits(flow.loss)]);
-    let flows = model.flows().iter();
-    let flows: Vec<Value> = flows
-        .map(|flow| json!({ "rate": flow.rate, "admitted": flow.admitted, "share": flow.share, "loss": flow.loss }))
-        .collect();
     let stable = "is admitted in all: the queue is stable with a server of a higher rate".to_owned();
     Ok(Answer {
         title: format!("Back CHOKe with a memory of {} and Poisson arrivals", flows_of(args.memory as u64)),
         flows: numbered(titles, rows),
         facts: vec![[digits(model.admitted()), stable]],
-        json: json!({ "model": "back", "memory": model.memory(), "admitted": model.admitted(), "flows": flows }),
     })
 }
 
@@ -115,49 +119,26 @@ fn sfb(args: &args::Sfb) -> Result<Answer, Error> {
             format!("would be, at best, with these bins as {} x {}", best.levels(), best.bins()),
         ],
     ];
-    let json = json!({
-        "model": "sfb",
-        "levels": model.levels(),
-        "bins": model.bins(),
-        "flows": model.flows(),
-        "polluted": model.polluted(),
-        "polluted_bins": model.polluted_bins(),
-        "misclassified": model.misclassified(),
-        "best": { "levels": best.levels(), "bins": best.bins(), "misclassified": best.misclassified() },
-    });
     let title = format!(
         "SFB of {} x {} bins with {} that do not answer",
         args.levels,
         args.bins,
         flows_of(u64::from(args.flows))
     );
-    Ok(Answer { title, flows: Vec::new(), facts, json })
+    Ok(Answer { title, flows: Vec::new(), facts })
 }
 
 fn choke(args: &args::OneFlow) -> Result<Answer, Error> {
     let model = Choke::at_load(args.load, args.early_drops)?;
-    let part = |part| f64::from(part) / f64::from(PARTS);
     let profile = model.profile();
-    let along = (0..PARTS).map(|n| profile.mean_density(part(n), part(n + 1))).collect::<Result<Vec<f64>, Error>>()?;
     let peak = Choke::peak();
     let mut facts = one_flow(model.share(), model.buffer_share(), model.loss());
     for (position, words) in [(0.0, "of the packets at the queue's tail are its"), (1.0, "of those at its head")] {
         facts.push([percent(profile.density(position)?), words.to_owned()]);
     }
     facts.push(largest(peak.share(), peak.load()));
-    let json = json!({
-        "model": "choke",
-        "load": model.load(),
-        "early_drops": args.early_drops,
-        "share": model.share(),
-        "tcp_share": 1.0 - model.share(),
-        "buffer_share": model.buffer_share(),
-        "loss": model.loss(),
-        "profile": along,
-        "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
-    });
     let title = format!("CHOKe with an unresponsive flow of {} times the link's rate among many TCP flows", args.load);
-    Ok(Answer { title, flows: Vec::new(), facts, json })
+    Ok(Answer { title, flows: Vec::new(), facts })
 }
 
 fn choke_multi(args: &args::ChokeMulti) -> Result<Answer, Error> {
@@ -176,55 +157,30 @@ fn choke_multi(args: &args::ChokeMulti) -> Result<Answer, Error> {
         starves,
         [protect.to_string(), "candidates protect TCP from so many flows at any load".to_owned()],
     ];
-    let json = json!({
-        "model": "choke-multi",
-        "flows": args.flows,
-        "candidates": args.candidates,
-        "load": model.load(),
-        "share": model.share(),
-        "total_share": model.total_share(),
-        "tcp_share": model.tcp_share(),
-        "buffer_share": model.buffer_share(),
-        "loss": model.loss(),
-        "starves": model.starves(),
-        "starvation_load": starvation,
-        "candidates_that_protect": protect,
-    });
     let title = format!(
         "CHOKe that draws {}, with unresponsive flows, {} of {} times the link's rate each, among many TCP flows",
         if args.candidates == 1 { "1 candidate".to_owned() } else { format!("{} candidates", args.candidates) },
         args.flows,
         args.load
     );
-    Ok(Answer { title, flows: Vec::new(), facts, json })
+    Ok(Answer { title, flows: Vec::new(), facts })
 }
 
 fn gchoke(args: &args::Gchoke) -> Result<Answer, Error> {
     let model = GChoke::at_load(args.maxcomp, args.load)?;
     let (peak, bound) = (GChoke::peak(args.maxcomp), GChoke::buffer_bound(args.maxcomp));
-    let (words, maxcomp) = match args.maxcomp {
-        Comparisons::AtMost(most) => (most.to_string(), json!(most)),
-        Comparisons::Unlimited => ("infinite".to_owned(), json!("infinite")),
+    let words = match args.maxcomp {
+        Comparisons::AtMost(most) => most.to_string(),
+        Comparisons::Unlimited => "infinite".to_owned(),
     };
     let mut facts = one_flow(model.share(), model.buffer_share(), model.loss());
     facts.push(largest(peak.share(), peak.load()));
     facts.push([percent(bound), "of the queue is the most that any load gives it".to_owned()]);
-    let json = json!({
-        "model": "gchoke",
-        "maxcomp": maxcomp,
-        "load": model.load(),
-        "share": model.share(),
-        "tcp_share": 1.0 - model.share(),
-        "buffer_share": model.buffer_share(),
-        "loss": model.loss(),
-        "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
-        "buffer_bound": bound,
-    });
     let title = format!(
         "gCHOKe with maxcomp {words} and an unresponsive flow of {} times the link's rate among many TCP flows",
         args.load
     );
-    Ok(Answer { title, flows: Vec::new(), facts, json })
+    Ok(Answer { title, flows: Vec::new(), facts })
 }
 
 /// What every model of one unresponsive flow says.

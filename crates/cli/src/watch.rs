@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::SeriesWriter;
 use fairlane_qdisc::{Duration, Time};
+use fairlane_report::html::Course;
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
 
@@ -12,6 +13,7 @@ use crate::batch::{self, Done};
 use crate::error::Failure;
 use crate::machine::{Watch, peak_rss_bytes, thread_cpu_s};
 use crate::pcap::Capture;
+use crate::record::Recorder;
 use crate::series::Series;
 use crate::trace::Trace;
 use crate::{output, progress};
@@ -23,10 +25,12 @@ pub(crate) struct Files {
     pub(crate) trace: Option<PathBuf>,
     /// With the interval.
     pub(crate) series: Option<(PathBuf, Duration)>,
+    /// The page, which others write.
+    pub(crate) page: Option<PathBuf>,
 }
 
 impl Files {
-    /// Whether there are none.
+    /// Whether there are none that follow the run.
     pub(crate) const fn is_none(&self) -> bool {
         self.pcap.is_none() && self.trace.is_none() && self.series.is_none()
     }
@@ -34,17 +38,12 @@ impl Files {
     /// Makes sure that each can be written, and that no two are the same.
     fn check(&self) -> Result<(), Failure> {
         let series = self.series.as_ref().map_or_else(Vec::new, |(path, _)| SeriesWriter::files(path).to_vec());
-        let named = [("--pcap", &self.pcap), ("--trace", &self.trace)];
+        let named = [("--html", &self.page), ("--pcap", &self.pcap), ("--trace", &self.trace)];
         let named = named.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
         let all: Vec<(&str, PathBuf)> = named.chain(series.into_iter().map(|path| ("--series", path))).collect();
-        for (index, (option, path)) in all.iter().enumerate() {
-            if let Some((other, _)) = all[..index].iter().find(|(_, before)| before == path) {
-                return Err(Failure::new(
-                    format!("{other} and {option} name the same file"),
-                    "give each a file of its own",
-                ));
-            }
-            if *option == "--pcap" { output::file(path)? } else { output::table(path)? }
+        output::apart(&all)?;
+        for (option, path) in &all {
+            if ["--html", "--pcap"].contains(option) { output::file(path)? } else { output::table(path)? }
         }
         Ok(())
     }
@@ -57,6 +56,7 @@ pub(crate) struct Watched {
     capture: Option<Capture>,
     trace: Option<Trace>,
     series: Option<Series>,
+    recorder: Option<Recorder>,
 }
 
 impl Watched {
@@ -67,16 +67,17 @@ impl Watched {
         let capture = files.pcap.as_ref().map(|path| Capture::create(path, &scenario)).transpose()?;
         let trace = files.trace.as_ref().map(|path| Trace::create(path, &scenario)).transpose()?;
         let series = files.series.as_ref().map(|(path, interval)| Series::create(path, *interval, &scenario));
-        Ok(Self { capture, trace, series: series.transpose()?, scenario })
+        let recorder = files.page.as_ref().map(|_| Recorder::new(&scenario));
+        Ok(Self { capture, trace, series: series.transpose()?, recorder, scenario })
     }
 
     /// Runs it once. What has been written is complete up to where it was interrupted.
     pub(crate) fn execute(self, control: &Control) -> Result<Done, Failure> {
-        let Self { scenario, capture, trace, series } = self;
-        let mut watchers = Watchers { capture, trace, series, control };
+        let Self { scenario, capture, trace, series, recorder } = self;
+        let mut watchers = Watchers { capture, trace, series, recorder, control };
         let (watch, cpu_before) = (Watch::start(), thread_cpu_s());
         let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut watchers));
-        watchers.finish()?;
+        let course = watchers.finish()?;
         let mut run = result.map_err(Failure::plain)?;
         run.cost.cpu_s = thread_cpu_s() - cpu_before;
         run.cost.wall_s = watch.elapsed_s();
@@ -84,7 +85,7 @@ impl Watched {
         let interrupted = run.partial;
         let measured = !run.partial || run.to_s > run.from_s;
         let outcomes = if measured { Outcome::from_runs(&[run]).into_iter().collect() } else { Vec::new() };
-        Ok(Done { outcomes, interrupted })
+        Ok(Done { outcomes, courses: vec![course], interrupted })
     }
 }
 
@@ -92,15 +93,17 @@ struct Watchers<'c> {
     capture: Option<Capture>,
     trace: Option<Trace>,
     series: Option<Series>,
+    recorder: Option<Recorder>,
     control: &'c Control,
 }
 
 impl Watchers<'_> {
-    /// Ends the files, or says why one of them could not be written.
-    fn finish(self) -> Result<(), Failure> {
+    /// Ends the files, or says why one of them could not be written; gives what was recorded.
+    fn finish(self) -> Result<Option<Course>, Failure> {
         self.capture.map_or(Ok(()), Capture::finish)?;
         self.trace.map_or(Ok(()), Trace::finish)?;
-        self.series.map_or(Ok(()), Series::finish)
+        self.series.map_or(Ok(()), Series::finish)?;
+        Ok(self.recorder.map(Recorder::finish))
     }
 }
 
@@ -117,15 +120,17 @@ impl Observer for Watchers<'_> {
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 
     fn interval(&self) -> Option<Duration> {
-        self.series.interval()
+        self.series.interval().or_else(|| self.recorder.interval())
     }
 
     fn flow(&mut self, at: Time, sample: &FlowSample) {
         self.series.flow(at, sample);
+        self.recorder.flow(at, sample);
     }
 
     fn queue(&mut self, at: Time, sample: &QueueSample) {
         self.series.queue(at, sample);
+        self.recorder.queue(at, sample);
         if self.series.as_ref().is_some_and(Series::failed) {
             self.control.stop();
         }

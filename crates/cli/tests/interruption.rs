@@ -74,7 +74,11 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let place = Place::new();
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"200s\""));
     let table = place.name("sweep.csv");
-    let mut child = spawn(&["sweep", &file, "--vary", "seed=1..5000/5000", "--jobs", "1", "--json", "--out", &table]);
+    let page = place.name("sweep.html");
+    let vary = ["--vary", "seed=1..5000/5000"];
+    let files = ["--out", &table, "--html", &page];
+    let mut child =
+        spawn(&["sweep", &file, vary[0], vary[1], "--jobs", "1", "--json", files[0], files[1], files[2], files[3]]);
     wait_for_work(&child);
     interrupt(&child);
     let stdout = text(child.stdout.take().unwrap());
@@ -88,6 +92,8 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
         assert_eq!((&outcome["point"]["seed"], &outcome["to_s"]), (&seed.into(), &200.0.into()));
     }
     assert!(stderr.contains(&format!("{} of 5000 points are done", outcomes.len())), "{stderr}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Partial") && page.contains(&format!("{} of 5000 points are done", outcomes.len())));
     // Two groups a point.
     assert_eq!(csv::Reader::from_path(table).unwrap().records().count(), 2 * outcomes.len());
 }
@@ -192,4 +198,40 @@ fn a_reader_that_has_gone_away_is_no_error() {
     assert!(full.write_all(b"x").is_err());
     let output = Command::new(env!("CARGO_BIN_EXE_fairlane")).arg("qdiscs").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// A run of claims that is interrupted keeps its rows, says so, and the next one goes on with them.
+#[test]
+fn claims_go_on_where_they_were() {
+    let place = Place::new();
+    let state = place.name("state");
+    let args = ["paper", "run", "choke-fig5", "--jobs", "1", "--json", "--state", &state];
+    let rows = || {
+        let file = fs::read_dir(&state).ok().and_then(|mut files| files.next()).and_then(Result::ok);
+        file.and_then(|file| fs::read_to_string(file.path()).ok()).unwrap_or_default()
+    };
+    let mut child = spawn(&args);
+    wait_until(|| rows().lines().count() >= 3);
+    interrupt(&child);
+    let said = text(child.stdout.take().unwrap());
+    let complaint = text(child.stderr.take().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{complaint}");
+    assert!(complaint.contains("some runs are missing; what is done is kept"), "{complaint}");
+    assert!(said.contains("\"partial\": true"), "{said}");
+    let before = rows();
+    assert!(before.ends_with('\n') && before.lines().count() >= 3, "{before}");
+
+    // The next one takes them as they are: no row is written again.
+    let mut child = spawn(&args);
+    let count = before.lines().count();
+    wait_until(|| rows().lines().count() > count);
+    interrupt(&child);
+    let complaint = text(child.stderr.take().unwrap());
+    child.wait().unwrap();
+    assert!(complaint.contains(&format!("going on: {count} runs are there already")), "{complaint}");
+    assert!(rows().starts_with(&before));
+    let keys: Vec<String> =
+        rows().lines().map(|line| line.split("\"row\"").next().unwrap_or_default().to_owned()).collect();
+    let once: std::collections::BTreeSet<&String> = keys.iter().collect();
+    assert_eq!(once.len(), keys.len(), "a row was measured twice");
 }

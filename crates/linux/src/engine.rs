@@ -13,20 +13,35 @@ pub(crate) type Waiting = Tagged<Held, Time>;
 /// this: a burst would go on to fill the next queue.
 const MOST_LATE: Duration = Duration::from_millis(50);
 
+/// Sees what becomes of each packet. `()` looks away.
+pub(crate) trait Witness {
+    /// `packet` is offered to the discipline.
+    fn arrived(&mut self, _now: Time, _packet: &Held) {}
+    /// The link begins to send `packet`, which came at `since`.
+    fn departed(&mut self, _now: Time, _packet: &Held, _since: Time) {}
+    /// `packet` is dropped.
+    fn dropped(&mut self, _now: Time, _packet: &Held, _reason: Reason) {}
+    /// `packet` is marked.
+    fn marked(&mut self, _packet: &Held) {}
+}
+
+impl Witness for () {}
+
 /// Disciplines before a link of a rate.
-pub(crate) struct Engine {
+pub(crate) struct Engine<W = ()> {
     /// The last one takes what comes. Those before it were replaced and give out what they still have, the oldest first.
     disciplines: Vec<AnyQdisc<Waiting>>,
     link: LinkClock,
     /// Before this the disciplines give out nothing of what they have.
     held_until: Time,
     marking: Marking,
-    books: Books,
+    books: Books<W>,
 }
 
 /// What has happened, and what there is to tell the kernel.
 #[derive(Default)]
-struct Books {
+struct Books<W = ()> {
+    witness: W,
     counters: Counters,
     sojourn: Delays,
     lateness: Delays,
@@ -35,12 +50,24 @@ struct Books {
 
 impl Engine {
     pub(crate) fn new(discipline: AnyQdisc<Waiting>, rate: Rate, marking: Marking) -> Self {
+        Self::with_witness(discipline, rate, marking, ())
+    }
+}
+
+impl<W: Witness> Engine<W> {
+    pub(crate) fn with_witness(discipline: AnyQdisc<Waiting>, rate: Rate, marking: Marking, witness: W) -> Self {
         Self {
             disciplines: vec![discipline],
             link: LinkClock::new(rate),
             held_until: Time::ZERO,
             marking,
-            books: Books::default(),
+            books: Books {
+                witness,
+                counters: Counters::default(),
+                sojourn: Delays::default(),
+                lateness: Delays::default(),
+                verdicts: Vec::new(),
+            },
         }
     }
 
@@ -51,6 +78,7 @@ impl Engine {
             self.link.wake(now);
         }
         self.books.counters.arrived.add(packet.bytes());
+        self.books.witness.arrived(now, &packet);
         if let Some(discipline) = self.disciplines.last_mut() {
             discipline.enqueue(now, Tagged::new(packet, now), &mut self.books);
         }
@@ -79,6 +107,11 @@ impl Engine {
         self.disciplines.push(discipline);
         self.link.set_rate(rate);
         self.held_until = self.held_until.min(now);
+    }
+
+    /// Who sees what becomes of each packet.
+    pub(crate) const fn witness(&mut self) -> &mut W {
+        &mut self.books.witness
     }
 
     /// The verdicts since the last call.
@@ -146,23 +179,26 @@ impl Engine {
     }
 }
 
-impl Books {
+impl<W: Witness> Books<W> {
     fn departed(&mut self, now: Time, waiting: Waiting, late: Duration, marking: Marking) {
         self.counters.departed.add(waiting.packet.bytes());
         self.sojourn.add(now.since(waiting.tag));
         self.lateness.add(late);
+        self.witness.departed(now, &waiting.packet, waiting.tag);
         let id = waiting.packet.id;
         self.verdicts.push(Verdict { id, decision: waiting.packet.decision(marking) });
     }
 }
 
-impl Fate<Waiting> for Books {
-    fn dropped(&mut self, _now: Time, waiting: Waiting, reason: Reason) {
+impl<W: Witness> Fate<Waiting> for Books<W> {
+    fn dropped(&mut self, now: Time, waiting: Waiting, reason: Reason) {
+        self.witness.dropped(now, &waiting.packet, reason);
         self.counters.count_drop(reason, waiting.packet.bytes());
         self.verdicts.push(Verdict { id: waiting.packet.id, decision: Decision::Drop });
     }
 
     fn marked(&mut self, _now: Time, waiting: &Waiting, reason: Reason) {
+        self.witness.marked(&waiting.packet);
         self.counters.count_mark(reason, waiting.packet.bytes());
     }
 }

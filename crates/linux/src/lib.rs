@@ -37,6 +37,7 @@
 //! This crate is for Linux alone: elsewhere it is empty.
 #![cfg(target_os = "linux")]
 
+pub mod lab;
 pub mod nfqueue;
 
 mod clock;

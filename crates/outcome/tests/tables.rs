@@ -8,7 +8,8 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use fairlane_outcome::tables::{self, FlowRow, QueueRow, SeriesWriter, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::tables::{self, SeriesWriter, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::{FlowRow, QueueRow};
 use fairlane_outcome::{Outcome, Outcomes, Point, Reason};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -225,6 +226,7 @@ fn series_read_back_in_both_formats() {
             backlog_packets: 6,
             backlog_bytes: 7,
             avg: Some(8.25),
+            probability: Some(0.125),
         };
         series.write_queue(&queue).unwrap();
         series.finish().unwrap();
@@ -235,7 +237,7 @@ fn series_read_back_in_both_formats() {
     let flows = read_csv(&csv[0]);
     assert_eq!(flows[1], ["0", "1", "ftp/0", "0", "2", "3", "4", "5", "6", "7.5", "8.5", "2.5", ""]);
     assert_eq!(flows[2][11..], ["", ""]);
-    assert_eq!(read_csv(&csv[1])[1], ["0.5", "a-b/reverse", "1", "2", "3", "4", "5.5", "6", "7", "8.25"]);
+    assert_eq!(read_csv(&csv[1])[1], ["0.5", "a-b/reverse", "1", "2", "3", "4", "5.5", "6", "7", "8.25", "0.125"]);
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/outcome.md")).unwrap();
     let (_, section) = page.split_once("## The time series").unwrap();
     for name in flows[0].iter().chain(&read_csv(&csv[1])[0]) {

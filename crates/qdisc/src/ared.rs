@@ -189,6 +189,10 @@ impl<P: Packet> Qdisc<P> for Ared<P> {
     fn average(&self) -> Option<f64> {
         self.red.average()
     }
+
+    fn probability(&self) -> Option<f64> {
+        self.red.probability()
+    }
 }
 
 /// Feng's probability is not lowered below this.

@@ -270,6 +270,10 @@ impl<P: Packet> Qdisc<P> for Blue<P> {
     fn counters(&self) -> &Counters {
         &self.buffer.counters
     }
+
+    fn probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
 }
 
 #[cfg(test)]

@@ -140,6 +140,15 @@ pub trait Qdisc<P: Packet> {
         None
     }
 
+    /// The probability with which the discipline signals now, by marking or dropping, 0 to 1; `None` where that is not one
+    /// number for all packets.
+    ///
+    /// It is the law's, before signals are spaced and before what a packet's size or a burst allowance changes: the p_b of RED,
+    /// the p_m of BLUE, the p of PIE.
+    fn probability(&self) -> Option<f64> {
+        None
+    }
+
     /// When to ask again: after [`dequeue`](Self::dequeue) gave `None` although packets wait, the earliest time at which
     /// it may give one. `None` where nothing is held back, which is every discipline but shapers and limiters of rates.
     ///

@@ -271,4 +271,8 @@ impl<P: Packet> Qdisc<P> for Pie<P> {
     fn counters(&self) -> &Counters {
         &self.buffer.counters
     }
+
+    fn probability(&self) -> Option<f64> {
+        Some(self.core.probability())
+    }
 }

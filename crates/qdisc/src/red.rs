@@ -350,6 +350,10 @@ impl<P: Packet> Qdisc<P> for Red<P> {
     fn average(&self) -> Option<f64> {
         Some(self.core.average())
     }
+
+    fn probability(&self) -> Option<f64> {
+        Some(self.core.base_probability())
+    }
 }
 
 #[cfg(test)]

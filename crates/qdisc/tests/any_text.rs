@@ -40,6 +40,7 @@ fn try_out(kind: Kind, given: Vec<(usize, Value)>, rate: u64) -> Result<(), Para
             queue.dequeue(now, &mut ());
         }
         assert!(queue.average().is_none_or(f64::is_finite));
+        assert!(queue.probability().is_none_or(|probability| (0.0..=1.0).contains(&probability)));
     }
     let counters = queue.counters();
     let gone = counters.departed.bytes + counters.dropped_total().bytes;

@@ -13,6 +13,19 @@ use crate::table::{Look, Table, Terminal};
 #[must_use]
 pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, terminal: &Terminal) -> String {
     let Some(first) = outcomes.first() else { return NOTHING.to_owned() };
+    let mut text = heading(first, terminal);
+    text += &legend(outcomes, &group_names(outcomes), terminal);
+    text.push('\n');
+    text += &table(outcomes, paper).print(terminal);
+    if let Some(paper) = paper {
+        text.push('\n');
+        text += &terminal.line(&format!("paper: {}", paper.source), Look::Faint);
+    }
+    text
+}
+
+/// The table alone.
+pub(crate) fn table(outcomes: &[Outcome], paper: Option<&PaperNumbers>) -> Table {
     let names = group_names(outcomes);
     let table = with_groups(Table::new().key("queue", labels(outcomes)), outcomes, &names, |table, name| {
         let Some(paper) = paper else { return table };
@@ -21,14 +34,5 @@ pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, termina
         table.faint("paper", cells)
     });
     let table = with_shares(table, outcomes, &names);
-    let table = with_bottlenecks(with_jain(table, outcomes, &names), outcomes);
-    let mut text = heading(first, terminal);
-    text += &legend(outcomes, &names, terminal);
-    text.push('\n');
-    text += &table.print(terminal);
-    if let Some(paper) = paper {
-        text.push('\n');
-        text += &terminal.line(&format!("paper: {}", paper.source), Look::Faint);
-    }
-    text
+    with_bottlenecks(with_jain(table, outcomes, &names), outcomes)
 }

@@ -1,27 +1,36 @@
 //! Figures as SVG.
 
-use fairlane_outcome::{Estimate, Outcome};
-use kuva::plot::annotations::ReferenceLine;
-use kuva::plot::{BarPlot, LegendPosition, LinePlot, ScatterPlot};
-use kuva::render::layout::{Layout, TickFormat};
-use kuva::render::plots::Plot;
-use kuva::render::theme::Theme;
+#[cfg(feature = "html")]
+mod data;
+mod draw;
+mod outcomes;
 
-use crate::summary::{fair_share, group_names, labels};
+use fairlane_outcome::Estimate;
+
+pub use self::outcomes::compare_figure;
 
 /// A figure: what it shows, and how its axes read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// What the figure shows.
     pub title: String,
-    /// The horizontal axis, with its unit.
-    pub x: String,
-    /// The vertical axis, with its unit.
-    pub y: String,
+    /// The horizontal axis; bars have their categories there, and only its label is used.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
     /// What is drawn.
     pub content: Content,
-    /// Horizontal lines to compare with.
+    /// Values of the vertical axis to compare with, drawn as dashed lines.
     pub marks: Vec<Mark>,
+}
+
+/// An axis: its label and its scale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// What is measured, with the unit; nothing for none.
+    pub label: String,
+    /// Whether equal ratios are equally far apart. Points that are not above zero are then left out. Bars ignore it.
+    pub log: bool,
 }
 
 /// What a figure draws.
@@ -31,6 +40,8 @@ pub enum Content {
     Lines(Vec<Line>),
     /// For each category a bar of each series, side by side, with error bars where there are intervals.
     Bars(Bars),
+    /// For each category one bar, of the series' values upon each other.
+    Stacked(Bars),
     /// For each category one bar, of the series' parts of 1.
     Shares(Bars),
 }
@@ -40,20 +51,36 @@ pub enum Content {
 pub struct Line {
     /// The name in the legend.
     pub name: String,
+    /// How it is drawn.
+    pub style: LineStyle,
     /// The points, from left to right. Points that are not finite are left out.
     pub points: Vec<(f64, Estimate)>,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineStyle {
+    /// Through the points, each with a marker and its interval.
+    #[default]
+    Marked,
+    /// Through the points, without markers: for many of them.
+    Plain,
+    /// Level from each point to the next: for counts and distributions.
+    Steps,
+    /// Only the markers: for values to compare with, such as a paper's.
+    Points,
 }
 
 /// Bars over categories.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// The categories' names, from left to right.
+    /// The categories' names, in their order.
     pub categories: Vec<String>,
     /// Each series' name and its values, one for each category; missing ones are 0.
     pub series: Vec<(String, Vec<Estimate>)>,
 }
 
-/// A horizontal line to compare with.
+/// A value to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// Where it crosses the vertical axis.
@@ -62,166 +89,63 @@ pub struct Mark {
     pub label: String,
 }
 
-/// Colours that people with colour-blindness tell apart, on white and on black (Okabe and Ito 2008).
-const SERIES: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
-/// Text and axes: equally readable on a light and on a dark page, since the background is the page's.
-const INK: &str = "#768390";
-/// Lines of the grid, which only guide the eye.
-const GRID: &str = "#76839040";
-/// Lines to compare with.
-const MARK: &str = "#cf222e";
+impl Axis {
+    /// An axis on which equal differences are equally far apart.
+    #[must_use]
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), log: false }
+    }
 
-/// Each group's share of the bottleneck under each discipline, with lines where the shares would be if every flow had
-/// the same.
-#[must_use]
-pub fn compare_figure(outcomes: &[Outcome]) -> Figure {
-    let names = group_names(outcomes);
-    let share = |outcome: &Outcome, name: &str| outcome.group(name).map_or_else(Estimate::default, |group| group.share);
-    let series = |name: &&str| {
-        let shares = outcomes.iter().map(|outcome| share(outcome, name)).collect();
-        ((*name).to_owned(), shares)
-    };
-    let mut below = 0.0;
-    let mark = |name: &&str| {
-        let part = fair_share(outcomes.first()?, name);
-        below += part;
-        Some(Mark { at: below, label: format!("fair share of {name}: {:.0} %", part * 100.0) })
-    };
-    // The last line would be the top of the bar.
-    let marks = names.iter().take(names.len().saturating_sub(1)).filter_map(mark).collect();
-    Figure {
-        title: outcomes.first().map_or_else(String::new, |outcome| outcome.scenario.clone()),
-        x: String::new(),
-        y: "share of the throughput".to_owned(),
-        content: Content::Shares(Bars { categories: labels(outcomes), series: names.iter().map(series).collect() }),
-        marks,
+    /// An axis on which equal ratios are equally far apart.
+    #[must_use]
+    pub fn log(label: impl Into<String>) -> Self {
+        Self { label: label.into(), log: true }
+    }
+}
+
+impl Line {
+    /// A line called `name`, drawn in `style`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, style: LineStyle, points: Vec<(f64, Estimate)>) -> Self {
+        Self { name: name.into(), style, points }
     }
 }
 
 impl Figure {
+    /// Lines over `x` and `y`.
+    #[must_use]
+    pub fn lines(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+        Self { title: title.into(), x, y, content: Content::Lines(lines), marks: Vec::new() }
+    }
+
     /// The figure as SVG, without a background: it takes that of the page.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        let plots = self.plots();
-        if plots.is_empty() {
-            let empty = Layout::new((0.0, 1.0), (0.0, 1.0)).with_theme(theme()).with_title(text(&self.title));
-            return own_ids(&kuva::render_to_svg(plots, empty));
-        }
-        let mut layout = Layout::auto_from_plots(&plots)
-            .with_theme(theme())
-            .with_width(640.0)
-            .with_height(360.0)
-            .with_legend_position(LegendPosition::OutsideRightTop)
-            .with_legend_box(false)
-            .with_title(text(&self.title))
-            .with_y_label(text(&self.y))
-            .with_y_axis_min(0.0);
-        if !self.x.is_empty() {
-            layout = layout.with_x_label(text(&self.x));
-        }
-        if let Content::Shares(_) = self.content {
-            let percent = |share: f64| format!("{:.0} %", share * 100.0);
-            layout = layout.with_y_axis_max(1.0).with_y_tick_format(TickFormat::Custom(std::sync::Arc::new(percent)));
-        }
-        // Beside the lines the labels would lie on the bars; under the title they can always be read.
-        let marks: Vec<&Mark> = self.marks.iter().filter(|mark| mark.at.is_finite()).collect();
-        for mark in &marks {
-            let line = ReferenceLine::horizontal(mark.at).with_color(MARK).with_stroke_width(1.5);
-            layout = layout.with_reference_line(line);
-        }
-        if !marks.is_empty() {
-            let labels: Vec<String> = marks.iter().map(|mark| text(&mark.label)).collect();
-            layout = layout.with_subtitle(format!("dashed: {}", labels.join(", ")));
-        }
-        own_ids(&kuva::render_to_svg(plots, layout))
+        draw::standalone(self)
     }
 
-    fn plots(&self) -> Vec<Plot> {
-        match &self.content {
-            Content::Lines(lines) => {
-                lines.iter().enumerate().flat_map(|(index, line)| line_plots(index, line)).collect()
+    /// For a page of usual width: without the title, in colours of the page's style.
+    #[cfg(feature = "html")]
+    pub(crate) fn wide_svg(&self) -> String {
+        draw::wide(self)
+    }
+
+    /// For a page as narrow as a telephone.
+    #[cfg(feature = "html")]
+    pub(crate) fn narrow_svg(&self) -> String {
+        draw::narrow(self)
+    }
+
+    /// What the figure shows, for those who do not see it.
+    #[cfg(feature = "html")]
+    pub(crate) fn description(&self) -> String {
+        let (what, names): (&str, Vec<&str>) = match &self.content {
+            Content::Lines(lines) => ("Lines", lines.iter().map(|line| line.name.as_str()).collect()),
+            Content::Bars(bars) | Content::Stacked(bars) | Content::Shares(bars) => {
+                ("Bars", bars.series.iter().map(|(name, _)| name.as_str()).collect())
             }
-            Content::Bars(bars) => bar_plot(bars, false).into_iter().collect(),
-            Content::Shares(bars) => bar_plot(bars, true).into_iter().collect(),
-        }
+        };
+        let over = if self.x.label.is_empty() { String::new() } else { format!(" over {}", self.x.label) };
+        format!("{what} of {}{over}: {}. The data below has all numbers.", self.y.label, names.join(", "))
     }
-}
-
-/// A line, and its points with their intervals.
-fn line_plots(index: usize, line: &Line) -> Vec<Plot> {
-    let finite = |(x, y): &&(f64, Estimate)| x.is_finite() && y.mean.is_finite();
-    let points: Vec<(f64, f64)> = line.points.iter().filter(finite).map(|(x, y)| (*x, y.mean)).collect();
-    if points.is_empty() {
-        return Vec::new();
-    }
-    let halves: Vec<f64> = line.points.iter().filter(finite).map(|(_, y)| half(y)).collect();
-    let colour = SERIES[index % SERIES.len()];
-    let dots = ScatterPlot::new().with_data(points.clone()).with_color(colour).with_size(3.0);
-    let dots = if halves.iter().any(|&half| half > 0.0) { dots.with_y_err(halves) } else { dots };
-    let through = LinePlot::new().with_data(points).with_color(colour).with_stroke_width(2.0);
-    vec![through.with_legend(text(&line.name)).into(), dots.into()]
-}
-
-fn bar_plot(bars: &Bars, stacked: bool) -> Option<Plot> {
-    if bars.categories.is_empty() || bars.series.is_empty() {
-        return None;
-    }
-    let value = |values: &[Estimate], category: usize| values.get(category).copied().unwrap_or_default();
-    let mut plot = BarPlot::new().with_width(0.6);
-    let mut halves = Vec::new();
-    for (category, name) in bars.categories.iter().enumerate() {
-        let values = bars.series.iter().enumerate().map(|(index, (_, values))| {
-            let mean = value(values, category).mean;
-            (if mean.is_finite() { mean } else { 0.0 }, SERIES[index % SERIES.len()])
-        });
-        plot = plot.with_group(text(name), values);
-        halves.extend(bars.series.iter().map(|(_, values)| half(&value(values, category))));
-    }
-    let names: Vec<String> = bars.series.iter().map(|(name, _)| text(name)).collect();
-    plot = plot.with_legend(names.iter().map(String::as_str).collect());
-    if stacked {
-        plot = plot.with_stacked();
-    } else if halves.iter().any(|&half| half > 0.0) {
-        plot = plot.with_error(halves).with_error_color(INK);
-    }
-    Some(plot.into())
-}
-
-/// The half width of the interval; 0 where there is none.
-fn half(value: &Estimate) -> f64 {
-    value.ci95().filter(|half| half.is_finite()).unwrap_or(0.0)
-}
-
-fn theme() -> Theme {
-    let ink = || INK.to_owned();
-    Theme {
-        background: "none".to_owned(),
-        axis_color: ink(),
-        grid_color: GRID.to_owned(),
-        tick_color: ink(),
-        text_color: ink(),
-        legend_bg: "none".to_owned(),
-        legend_border: ink(),
-        font_family: Some("system-ui, sans-serif".to_owned()),
-        ..Theme::light()
-    }
-}
-
-/// Names the clip paths by the figure's content. The renderer counts them over the life of the process, so the same
-/// figure would have other bytes each time; and figures on one page must not share a name.
-fn own_ids(svg: &str) -> String {
-    let mut parts = svg.split("kuva-clip-");
-    let mut pieces: Vec<&str> = parts.next().into_iter().collect();
-    pieces.extend(parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit())));
-    // FNV-1a over everything but the numbers.
-    let hash = pieces
-        .iter()
-        .flat_map(|piece| piece.bytes())
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    pieces.join(&format!("clip-{hash:016x}"))
-}
-
-/// A name as it is: a dollar sign would begin a formula, and control characters are not XML.
-fn text(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '�' } else { c }).collect::<String>().replace('$', "\\$")
 }

@@ -1,12 +1,16 @@
-//! Outcomes for people: terminal tables and figures.
+//! Outcomes for people: terminal tables, figures and pages.
 //!
 //! [`compare_table`], [`run_report`] and [`sweep_table`] print for a terminal of any width; nothing is longer than it.
-//! With the feature `figures`, `Figure` draws the same numbers as SVG.
+//! With the feature `figures`, `Figure` draws the same numbers as SVG; with the feature `html`, `html::Page` makes pages
+//! that stand alone.
 #![forbid(unsafe_code)]
 
+mod against;
 mod compare;
 #[cfg(feature = "figures")]
 mod figure;
+#[cfg(feature = "html")]
+pub mod html;
 mod numbers;
 mod paper;
 mod run;
@@ -14,9 +18,10 @@ mod summary;
 mod sweep;
 mod table;
 
+pub use against::against_table;
 pub use compare::compare_table;
 #[cfg(feature = "figures")]
-pub use figure::{Bars, Content, Figure, Line, Mark, compare_figure};
+pub use figure::{Axis, Bars, Content, Figure, Line, LineStyle, Mark, compare_figure};
 pub use paper::{PaperNumber, PaperNumbers};
 pub use run::run_report;
 pub use sweep::sweep_table;

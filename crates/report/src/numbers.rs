@@ -94,6 +94,26 @@ pub(crate) fn count(value: f64) -> String {
     grouped
 }
 
+/// A number with so many digits that count, and none that do not.
+#[cfg(feature = "figures")]
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    let rounded: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
+    if rounded == 0.0 || (1e-4..1e15).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
+/// The unit in which the largest of some rates in bit/s is readable, and how many bit/s it is.
+#[cfg(feature = "html")]
+pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
+    let scale = Scale::rate(&[Estimate::single(largest)]);
+    (scale.unit, scale.divisor)
+}
+
+/// A size of memory.
+#[cfg(feature = "html")]
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{} MB", significant(bytes as f64 / 1e6, 3))
+}
+
 /// A ratio of 0 to 1 as percent, with one digit after the point.
 pub(crate) fn percent(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)

@@ -7,27 +7,30 @@ use crate::summary::{column, dropped, heading};
 use crate::table::{Look, Table, Terminal};
 
 /// Up to this many flows are shown one by one.
-const FLOWS: usize = 40;
+pub(crate) const FLOWS: usize = 40;
 
 /// The queues, why they dropped, the groups and the flows of one outcome.
 #[must_use]
 pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
-    let sections = [
+    let mut text = heading(outcome, terminal);
+    for (title, table) in tables(outcome) {
+        text.push('\n');
+        text += &terminal.line(title, Look::Strong);
+        text += &table.print(terminal);
+    }
+    text
+}
+
+/// The tables that have rows, each with its title.
+pub(crate) fn tables(outcome: &Outcome) -> impl Iterator<Item = (&'static str, Table)> {
+    let tables = [
         ("Queues", queues(&outcome.queues)),
         ("Drops", drops(&outcome.queues)),
         ("Groups", groups(outcome)),
         ("Transfers", transfers(&outcome.groups)),
         ("Flows", if outcome.flows.len() <= FLOWS { flows(outcome) } else { spread(outcome) }),
     ];
-    let mut text = heading(outcome, terminal);
-    for (title, table) in sections {
-        if let Some(table) = table {
-            text.push('\n');
-            text += &terminal.line(title, Look::Strong);
-            text += &table.print(terminal);
-        }
-    }
-    text
+    tables.into_iter().filter_map(|(title, table)| Some((title, table?)))
 }
 
 fn queues(queues: &[QueueOutcome]) -> Option<Table> {
@@ -163,7 +166,7 @@ fn spread(outcome: &Outcome) -> Option<Table> {
 }
 
 /// The throughputs of a group's flows, the slowest first.
-fn throughputs(outcome: &Outcome, group: &str) -> Vec<f64> {
+pub(crate) fn throughputs(outcome: &Outcome, group: &str) -> Vec<f64> {
     let mut values: Vec<f64> = outcome.flows_of(group).map(|flow| flow.throughput_bps.mean).collect();
     values.sort_by(f64::total_cmp);
     values

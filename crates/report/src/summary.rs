@@ -8,20 +8,27 @@ use crate::table::{Look, Table, Terminal, fill};
 /// What an empty list of outcomes prints.
 pub(crate) const NOTHING: &str = "Nothing was measured.\n";
 
+/// What is said of an outcome that was interrupted.
+pub(crate) const INTERRUPTED: &str = "Interrupted: this is what was done until then.";
+
 /// The heading: what was run, how often, over which time.
 pub(crate) fn heading(outcome: &Outcome, terminal: &Terminal) -> String {
+    let mut text = terminal.line(&outcome.scenario, Look::Strong);
+    text += &terminal.words(&facts(outcome).map(|fact| (fact, Look::Faint)));
+    if outcome.partial {
+        text += &terminal.line(INTERRUPTED, Look::Strong);
+    }
+    text
+}
+
+/// The engine, the seed, how many runs there were and what time was measured.
+pub(crate) fn facts(outcome: &Outcome) -> [String; 4] {
     let runs = match outcome.runs {
         1 => "1 run".to_owned(),
         runs => format!("mean of {runs} runs ± 95 %"),
     };
     let window = format!("{} to {}", seconds(outcome.from_s), seconds(outcome.to_s));
-    let mut text = terminal.line(&outcome.scenario, Look::Strong);
-    let facts = [outcome.engine.clone(), format!("seed {}", outcome.seed), runs, window];
-    text += &terminal.words(&facts.map(|fact| (fact, Look::Faint)));
-    if outcome.partial {
-        text += &terminal.line("Interrupted: this is what was done until then.", Look::Strong);
-    }
-    text
+    [outcome.engine.clone(), format!("seed {}", outcome.seed), runs, window]
 }
 
 /// The names of all groups, in the order in which they first appear.
@@ -39,13 +46,16 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
 pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) -> String {
     let Some(outcome) = outcomes.first() else { return String::new() };
     let entry = |(index, name): (usize, &&str)| {
-        let flows = outcome.group(name).map_or(0, |group| group.flows);
-        let fair = fair_share(outcome, name);
-        let noun = if flows == 1 { "flow" } else { "flows" };
-        let text = format!("{} {name}: {flows} {noun}, fair share {}", fill(index), percent(fair));
-        (text, Look::Group(index))
+        (format!("{} {name}: {}", fill(index), size(outcome, name)), Look::Group(index))
     };
     terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>())
+}
+
+/// How many flows the group has, and what they would have together if every flow had the same.
+pub(crate) fn size(outcome: &Outcome, name: &str) -> String {
+    let flows = outcome.group(name).map_or(0, |group| group.flows);
+    let noun = if flows == 1 { "flow" } else { "flows" };
+    format!("{flows} {noun}, fair share {}", percent(fair_share(outcome, name)))
 }
 
 /// The group's part of everything if every flow had the same, 0 to 1.

@@ -10,20 +10,31 @@ use crate::table::{Table, Terminal};
 pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
     let Some(first) = outcomes.first() else { return NOTHING.to_owned() };
     let names = group_names(outcomes);
-    let table = with_groups(keys(outcomes), outcomes, &names, |table, _| table);
-    let table = with_shares(table, outcomes, &names);
-    let table = with_bottlenecks(with_jain(table, outcomes, &names), outcomes);
-    heading(first, terminal) + &legend(outcomes, &names, terminal) + "\n" + &table.print(terminal)
+    heading(first, terminal) + &legend(outcomes, &names, terminal) + "\n" + &table(outcomes).print(terminal)
 }
 
-/// A column for each key that was varied; the discipline where none was.
-fn keys(outcomes: &[Outcome]) -> Table {
+/// The table alone.
+pub(crate) fn table(outcomes: &[Outcome]) -> Table {
+    let names = group_names(outcomes);
+    let table = with_groups(keys(outcomes), outcomes, &names, |table, _| table);
+    let table = with_shares(table, outcomes, &names);
+    with_bottlenecks(with_jain(table, outcomes, &names), outcomes)
+}
+
+/// The keys that were varied, in the order asked.
+pub(crate) fn varied(outcomes: &[Outcome]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (key, _) in outcomes.iter().filter_map(|outcome| outcome.point.as_ref()).flat_map(Point::iter) {
         if !names.contains(&key) {
             names.push(key);
         }
     }
+    names
+}
+
+/// A column for each key that was varied; the discipline where none was.
+fn keys(outcomes: &[Outcome]) -> Table {
+    let names = varied(outcomes);
     if names.is_empty() {
         let kind = |outcome: &Outcome| outcome.bottleneck().map_or_else(String::new, |queue| queue.kind.clone());
         return Table::new().key("queue", outcomes.iter().map(kind).collect());

@@ -158,6 +158,23 @@ impl Table {
         self
     }
 
+    /// The same for a page: numbers as numbers, and without bars, which the page has figures for.
+    #[cfg(feature = "html")]
+    pub(crate) fn to_page(&self) -> crate::html::Table {
+        use crate::html::Cell;
+        let cells = |cells: &Cells| -> Option<Vec<Cell>> {
+            match cells {
+                Cells::Left(cells, _) => Some(cells.iter().cloned().map(Cell::Text).collect()),
+                Cells::Right(cells, _) => Some(cells.iter().map(|cell| Cell::Number(padded(cell))).collect()),
+                Cells::Stacked(_) | Cells::Bar(_) => None,
+            }
+        };
+        let keys = self.keys.iter().filter_map(|key| Some((&key.title, cells(&key.cells)?)));
+        let table = keys.fold(crate::html::Table::new(), |table, (title, cells)| table.key(title, cells));
+        let columns = self.columns.iter().filter_map(|column| Some((&column.title, cells(&column.cells)?)));
+        columns.fold(table, |table, (title, cells)| table.column(title, cells))
+    }
+
     /// The table, or as many tables below each other as it takes.
     pub(crate) fn print(&self, terminal: &Terminal) -> String {
         let total = terminal.columns();
@@ -315,8 +332,19 @@ fn eighths(part: f64, width: usize) -> String {
     bar
 }
 
+/// The text with spaces as wide as digits where it was lined up, so that it stays so in letters of any width.
+#[cfg(feature = "html")]
+fn padded(text: &str) -> String {
+    let mut padded = String::with_capacity(text.len());
+    for c in text.chars() {
+        let lines_up = c == ' ' && (padded.is_empty() || padded.ends_with([' ', '\u{2007}']));
+        padded.push(if lines_up { '\u{2007}' } else { c });
+    }
+    padded
+}
+
 /// The text cut to `width`, with an ellipsis where something is missing.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{CHOKE, DROPTAIL, RED, outcome};
 use fairlane_outcome::{Estimate, Outcome};
-use fairlane_report::{Bars, Content, Figure, Line, Mark, compare_figure};
+use fairlane_report::{Axis, Bars, Content, Figure, Line, LineStyle, Mark, compare_figure};
 
 fn compared() -> Vec<Outcome> {
     [DROPTAIL, RED, CHOKE].iter().map(|made| outcome(made, 32, 3)).collect()
@@ -29,9 +29,9 @@ fn comparison_has_every_discipline_group_and_the_fair_share() {
 fn lines(points: Vec<(f64, Estimate)>) -> Figure {
     Figure {
         title: "Rate against $load$ <&>\x1b".to_owned(),
-        x: "load (Mb/s)".to_owned(),
-        y: "throughput (kb/s)".to_owned(),
-        content: Content::Lines(vec![Line { name: "choke".to_owned(), points }]),
+        x: Axis::linear("load (Mb/s)"),
+        y: Axis::linear("throughput (kb/s)"),
+        content: Content::Lines(vec![Line::new("choke", LineStyle::Marked, points)]),
         marks: vec![Mark { at: f64::NAN, label: "nowhere".to_owned() }],
     }
 }

@@ -79,6 +79,12 @@ impl Document {
         Ok(Self { source, root })
     }
 
+    /// The text that was read, without what [`set`](Self::set) changed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.source.text()
+    }
+
     /// Figure 3 of the CHOKe paper: 32 TCP flows and one UDP flow of 2 Mbit/s over 1 Mbit/s.
     ///
     /// # Panics
@@ -163,6 +169,39 @@ impl Document {
     /// contradiction.
     pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
         read::scenario(&self.source, &self.root)
+    }
+
+    /// The error of an engine that cannot do what `key` asks for, such as `bottleneck.loss` or `flows.web.source`: what it
+    /// cannot do, what to do instead, and where the key or the table that it would be in was written.
+    #[must_use]
+    pub fn refuse(&self, key: &str, message: &str, help: &str) -> ScenarioError {
+        let origin = self.origin(key);
+        ScenarioError::new(&self.source, &origin, key, message).with_help(help)
+    }
+
+    /// Where `key` was written, or as much of its path as there is.
+    fn origin(&self, key: &str) -> Origin {
+        let (mut table, mut origin) = (&self.root, Origin::Whole);
+        let mut steps = key.split('.');
+        while let Some(step) = steps.next() {
+            let Some(entry) = table.get(step) else { break };
+            origin = entry.node.origin.clone();
+            match &entry.node.data {
+                Data::Table(inner) => table = inner,
+                Data::Array(items) => {
+                    let name = steps.next();
+                    let Some(item) = items.iter().find(|item| name.is_some() && table_name(item).as_deref() == name)
+                    else {
+                        break;
+                    };
+                    origin = item.origin.clone();
+                    let Data::Table(inner) = &item.data else { break };
+                    table = inner;
+                }
+                _ => break,
+            }
+        }
+        origin
     }
 
     fn assign(&mut self, key: &str, value: &str, option: &Arc<str>) -> Result<(), ScenarioError> {

@@ -25,6 +25,13 @@ pub struct Scenario {
     pub flows: Vec<FlowGroup>,
 }
 
+impl Scenario {
+    /// The names of all flows, by their numbers: that of the group, and the flow's number in it.
+    pub fn flow_names(&self) -> impl Iterator<Item = String> {
+        self.flows.iter().flat_map(|group| (0..group.count).map(|number| format!("{}/{number}", group.name)))
+    }
+}
+
 /// A link between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
@@ -84,6 +91,8 @@ pub struct FlowGroup {
     pub traffic: Traffic,
     /// Size of a data packet on the wire.
     pub packet: Bytes,
+    /// The TOS or traffic class byte of its data, without ECN's two bits: the DSCP times 4; 0 is best effort.
+    pub class: u8,
     /// Each flow starts at a moment drawn uniformly from here to the next field.
     pub start_from: Duration,
     /// The end of the range of starts.

@@ -11,8 +11,20 @@ pub struct Udp {
     pub rate: Rate,
     /// When it sends.
     pub source: Source,
+    /// How large its packets are. The sizes do not change when they are sent.
+    pub sizes: PacketSizes,
     /// Whether its packets say that they are ECN-capable.
     pub ecn: bool,
+}
+
+/// How the sizes of packets are distributed around their mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketSizes {
+    /// All are the same, or those of the trace.
+    Fixed,
+    /// P(k bytes) = p (1 − p)^(k − 1) with p = 1/mean: on a link with slots of a byte, service that ends in each slot with
+    /// probability p; with a mean of many bytes, exponential service.
+    Geometric,
 }
 
 /// When a UDP source sends.

@@ -9,8 +9,9 @@ pub(crate) fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str> +
     }
 }
 
-/// The name nearest to `written`, if it is near enough to be a slip.
-fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The name of `known` nearest to `written`, if it is near enough to be a slip.
+#[must_use]
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();
     let length = written.chars().count();
     // A name of which nothing is left is another name, not a slip.

@@ -105,6 +105,7 @@ const DUMBBELL_CASES: &[Case] = &[
     ("count = 32", "count = ‸-1", &["flows.ftp.count: ", "-1", "from 1 to 100000000"]),
     ("count = 32", "count = ‸0", &["flows.ftp.count: ", "0", "from 1"]),
     ("count = 32", "count = ‸1.5", &["flows.ftp.count: ", "1.5", "whole number"]),
+    ("cc = \"reno\"", "class = ‸\"cs8\"", &["flows.ftp.class: ", "no traffic class \"cs8\"", "cs0, cs1"]),
     ("window = 300", "window = ‸0", &["flows.ftp.window: ", "from 1 to 1000000"]),
     ("window = 300", "window = ‸\"300p\"", &["flows.ftp.window: ", "\"300p\"", "plain whole number"]),
     ("seed     = 1", "seed     = ‸-1", &["seed: ", "-1", "from 0"]),

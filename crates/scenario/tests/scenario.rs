@@ -43,6 +43,17 @@ const SHORTEST: &str = r#"
     rate = "2mbit"
 "#;
 
+/// The code points of RFC 2474, 2597, 3246, 5865 and 8622, each four times: two bits are ECN's.
+#[test]
+fn a_traffic_class_is_its_code_point() {
+    for (class, dscp) in
+        [("cs0", 0), ("cs2", 16), ("cs7", 56), ("af11", 10), ("af43", 38), ("ef", 46), ("voice-admit", 44), ("le", 1)]
+    {
+        let scenario = scenario(&format!("{SHORTEST}class = \"{class}\""));
+        assert_eq!((scenario.flows[0].class, scenario.flows[1].class), (0, 4 * dscp), "{class}");
+    }
+}
+
 /// The table of defaults of `docs/scenario.md`.
 #[test]
 fn the_shortest_file_gets_the_defaults() {
@@ -55,7 +66,7 @@ fn the_shortest_file_gets_the_defaults() {
         assert_eq!((side.rate, side.delay, &side.queue), (mbit(1), ms(1), &droptail("1000p")));
     }
     for group in &scenario.flows {
-        assert_eq!((group.count, group.packet), (1, Bytes::new(1000)));
+        assert_eq!((group.count, group.packet, group.class), (1, Bytes::new(1000), 0));
         assert_eq!((group.start_from, group.start_to, group.stop), (Duration::ZERO, ms(1000), None));
         assert_eq!(group.path, [Hop { link: 0, reverse: false }]);
         assert_eq!(group.back, [Hop { link: 0, reverse: true }]);

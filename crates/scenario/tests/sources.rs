@@ -1,7 +1,7 @@
 //! The sources of UDP: what they mean in a file, and what a slip is told.
 
 use fairlane_scenario::{
-    Document, Duration, OnOff, Periods, Rate, Scenario, ScenarioError, Source, Ssmp, Tfrc, Traffic, Udp,
+    Document, Duration, OnOff, PacketSizes, Periods, Rate, Scenario, ScenarioError, Source, Ssmp, Tfrc, Traffic, Udp,
 };
 
 fn check(keys: &str) -> Result<Scenario, ScenarioError> {
@@ -59,6 +59,21 @@ fn a_slotted_source_has_a_rate_or_a_probability() {
     }
 }
 
+/// All sources but a trace may have packets of random sizes.
+#[test]
+fn sizes_are_fixed_unless_they_are_geometric() {
+    let times = "on = \"2s\"\noff = \"3s\"";
+    let slots = "slot = \"100ms\"";
+    for (source, keys) in
+        [("cbr", ""), ("poisson", ""), ("exponential", times), ("pareto", times), ("geometric", slots), ("ssmp", slots)]
+    {
+        let sizes = |sizes: &str| udp(&format!("source = \"{source}\"\nrate = \"10kbit\"\n{keys}\n{sizes}")).sizes;
+        assert_eq!(sizes(""), PacketSizes::Fixed, "{source}");
+        assert_eq!(sizes("sizes = \"fixed\""), PacketSizes::Fixed, "{source}");
+        assert_eq!(sizes("sizes = \"geometric\"\npacket = \"2000b\""), PacketSizes::Geometric, "{source}");
+    }
+}
+
 #[test]
 fn a_slip_is_explained() {
     let cases = [
@@ -95,6 +110,13 @@ fn a_slip_is_explained() {
         ("source = \"geometric\"\nslot = \"10ns\"\nprobability = 0.5", 9, "would be 400gbit, and 100gbit is the most"),
         ("source = \"geometric\"\nslot = \"1ms\"\nprobability = 0", 9, "from 0.000001 to 1"),
         ("source = \"geometric\"\nslot = \"1ms\"\nhurst = 0.8", 9, "`hurst` is for source = \"ssmp\""),
+        (
+            "rate = \"1mbit\"\nsizes = \"exponential\"",
+            8,
+            "no distribution of sizes \"exponential\"; there are fixed, geometric",
+        ),
+        ("rate = \"1mbit\"\npacket = \"2001b\"\nsizes = \"geometric\"", 8, "2kb is the largest mean"),
+        ("source = \"trace\"\nsizes = \"geometric\"", 8, "a trace says how large each packet is"),
         ("source = \"ssmp\"\nslot = \"1ms\"\nprobability = 0.5", 9, "0.5 packets a slot, and 0.48"),
         ("source = \"ssmp\"\nslot = \"1ms\"\nhurst = 1.0\nprobability = 0.1", 9, "from 0.5 to 0.99"),
         ("source = \"ssmp\"\nslot = \"1ms\"\nstates = 1\nprobability = 0.1", 9, "from 2 to 32"),

@@ -6,7 +6,7 @@ use fairlane_outcome::Run;
 use fairlane_scenario::Scenario;
 use rayon::prelude::*;
 
-use crate::{Error, run};
+use crate::{Error, Observer, run};
 
 /// Lets another thread watch a batch of runs and stop it.
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// A run has come to its end.
-    pub(crate) fn finish_one(&self) {
+    /// A run has come to its end. [`run_all`] says so itself.
+    pub fn finish_one(&self) {
         self.finished.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -61,13 +61,7 @@ pub fn run_all(scenarios: &[Scenario], runs: u32, control: &Control) -> Result<V
     let done: Vec<(usize, Run)> = jobs
         .into_par_iter()
         .filter_map(|(scenario, number)| {
-            if control.stopped() {
-                return None;
-            }
-            let run = timed(&scenarios[scenario], number, control);
-            if run.as_ref().is_ok_and(|run| run.partial && run.to_s <= run.from_s) {
-                return None;
-            }
+            let run = once(&scenarios[scenario], number, control, &mut ())?;
             Some(run.map(|run| (scenario, run)))
         })
         .collect::<Result<_, _>>()?;
@@ -78,9 +72,45 @@ pub fn run_all(scenarios: &[Scenario], runs: u32, control: &Control) -> Result<V
     Ok(all)
 }
 
-fn timed(scenario: &Scenario, number: u32, control: &Control) -> Result<Run, Error> {
+/// Runs `scenario` `runs` times as [`run_all`] does, and shows the first run to `observer`.
+///
+/// # Errors
+/// It cannot be run.
+pub fn run_all_observed<O: Observer + Send>(
+    scenario: &Scenario,
+    runs: u32,
+    control: &Control,
+    observer: &mut O,
+) -> Result<Vec<Run>, Error> {
+    let first = || if runs > 0 { once(scenario, 0, control, observer) } else { None };
+    let others = || {
+        let numbers = (1..runs).into_par_iter();
+        numbers.filter_map(|number| once(scenario, number, control, &mut ())).collect::<Result<Vec<Run>, Error>>()
+    };
+    let (first, others) = rayon::join(first, others);
+    let mut all: Vec<Run> = first.transpose()?.into_iter().collect();
+    all.extend(others?);
+    Ok(all)
+}
+
+/// One run; `None` when nothing was measured of it before it was stopped.
+fn once(
+    scenario: &Scenario,
+    number: u32,
+    control: &Control,
+    observer: &mut impl Observer,
+) -> Option<Result<Run, Error>> {
+    if control.stopped() {
+        return None;
+    }
+    let run = timed(scenario, number, control, observer);
+    let nothing = run.as_ref().is_ok_and(|run| run.partial && run.to_s <= run.from_s);
+    (!nothing).then_some(run)
+}
+
+fn timed(scenario: &Scenario, number: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
     let before = control.clock.map(|clock| clock());
-    let mut result = run(scenario, number, control, &mut ())?;
+    let mut result = run(scenario, number, control, observer)?;
     if let (Some(clock), Some(before)) = (control.clock, before) {
         result.cost.cpu_s = clock() - before;
     }

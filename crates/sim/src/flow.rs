@@ -45,6 +45,8 @@ pub(crate) struct Common {
     routes: Routes,
     /// Size of a data packet.
     bytes: u32,
+    /// The traffic class of its data.
+    class: u8,
     stop: Option<Time>,
 }
 
@@ -68,6 +70,7 @@ impl Common {
             route: self.routes.forward,
             sack: NO_SACK,
             flags,
+            class: self.class,
         }
     }
 
@@ -87,7 +90,7 @@ impl Flow {
             Traffic::Tfrc(tfrc) => Ends::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
         };
         let stop = group.stop.map(|stop| Time::ZERO + stop);
-        Self { common: Common { id, totals: Totals::default(), routes, bytes, stop }, ends }
+        Self { common: Common { id, totals: Totals::default(), routes, bytes, class: group.class, stop }, ends }
     }
 
     /// Draws when the flow of `group` has its first event.

@@ -93,6 +93,8 @@ pub struct QueueSample {
     pub backlog: Count,
     /// The discipline's average now, where it keeps one.
     pub average: Option<f64>,
+    /// The probability with which the discipline signals now, where that is one number.
+    pub probability: Option<f64>,
 }
 
 /// Sees what happens, in the order of time. `()` looks away, and costs nothing.

@@ -104,6 +104,12 @@ impl<D: Qdisc<Packet>> Qdisc<Packet> for Either<D> {
             Self::Scenarios(queue) => queue.average(),
         }
     }
+    fn probability(&self) -> Option<f64> {
+        match self {
+            Self::Own(queue) => queue.probability(),
+            Self::Scenarios(queue) => queue.probability(),
+        }
+    }
     fn ready_at(&self) -> Option<Time> {
         match self {
             Self::Own(queue) => queue.ready_at(),

@@ -31,6 +31,8 @@ pub struct Packet {
     pub(crate) sack: u32,
     /// What it carries and what has been marked in it.
     pub(crate) flags: Flags,
+    /// Its TOS or traffic class byte without ECN's bits.
+    pub(crate) class: u8,
 }
 
 /// No selective acknowledgements.
@@ -93,6 +95,9 @@ impl fairlane_qdisc::Packet for Packet {
     fn destination_host(&self) -> u64 {
         u64::from(self.flow) * 2 + u64::from(!self.flags.has(Flags::ACK))
     }
+    fn class(&self) -> u8 {
+        self.class
+    }
     /// No source sends ECT(1), so it is CE alone that says so (RFC 9331, section 5.1).
     fn l4s(&self) -> bool {
         self.flags.has(Flags::CE)
@@ -119,6 +124,7 @@ mod tests {
             route: 0,
             sack: NO_SACK,
             flags,
+            class: 0,
         };
         let (data, ack) = (packet(7, Flags::default()), packet(7, Flags::ACK));
         assert_eq!((data.source_host(), data.destination_host()), (ack.destination_host(), ack.source_host()));

@@ -151,6 +151,7 @@ mod tests {
             route: 0,
             sack: NO_SACK,
             flags: Flags::default(),
+            class: 0,
         }
     }
 

@@ -413,7 +413,7 @@ mod tests {
 
     fn packet(now: Time) -> Packet {
         let flags = Flags::default();
-        Packet { sent: now, at: now, flow: 0, seq: 0, bytes: 1, route: 0, sack: NO_SACK, flags }
+        Packet { sent: now, at: now, flow: 0, seq: 0, bytes: 1, route: 0, sack: NO_SACK, flags, class: 0 }
     }
 
     /// A queue that holds back is asked when it is ready, once, however many arrivals have asked before; an empty one

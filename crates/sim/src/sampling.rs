@@ -58,6 +58,7 @@ impl Sampling {
                 marked: counters.marked_total(),
                 backlog: Count { packets: queue.packets() as u64, bytes: queue.bytes() },
                 average: queue.average(),
+                probability: queue.probability(),
             };
             plane.observer.queue(now, &sample);
         }

@@ -21,6 +21,8 @@ mod choke;
 mod front;
 mod gchoke;
 mod profile;
+#[cfg(feature = "json")]
+mod question;
 mod sfb;
 mod solve;
 mod tcp;
@@ -32,5 +34,7 @@ pub use choke::Choke;
 pub use front::{FrontChoke, FrontFlow};
 pub use gchoke::{Comparisons, GChoke};
 pub use profile::Profile;
+#[cfg(feature = "json")]
+pub use question::Question;
 pub use sfb::Sfb;
 pub use tcp::{TcpPath, square_root_law};

@@ -87,6 +87,11 @@ macro_rules! kinds {
                     $(Self::$discipline(queue) => queue.average(),)*
                 }
             }
+            fn probability(&self) -> Option<f64> {
+                match self {
+                    $(Self::$discipline(queue) => queue.probability(),)*
+                }
+            }
             fn ready_at(&self) -> Option<Time> {
                 match self {
                     $(Self::$discipline(queue) => queue.ready_at(),)*

@@ -10,8 +10,8 @@ use crate::read::{FLOWS, PACKET, application, packets, source, tcp, tfrc};
 use crate::source::{Source, Udp};
 use crate::{route, suggest};
 
-pub(crate) const COMMON_KEYS: [&str; 10] =
-    ["name", "kind", "count", "packet", "start", "stop", "from", "to", "path", "access"];
+pub(crate) const COMMON_KEYS: [&str; 11] =
+    ["name", "kind", "count", "packet", "class", "start", "stop", "from", "to", "path", "access"];
 pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
@@ -32,6 +32,34 @@ enum Kind {
 }
 
 const KINDS: [(&str, Kind); 3] = [("tcp", Kind::Tcp), ("udp", Kind::Udp), ("tfrc", Kind::Tfrc)];
+
+/// The code points of the DSCP that have a name, as bytes: class selectors (RFC 2474), assured forwarding (RFC 2597),
+/// expedited forwarding (RFC 3246), voice admit (RFC 5865) and lower effort (RFC 8622).
+const CLASSES: [(&str, u8); 23] = [
+    ("cs0", 0),
+    ("cs1", 8 << 2),
+    ("cs2", 16 << 2),
+    ("cs3", 24 << 2),
+    ("cs4", 32 << 2),
+    ("cs5", 40 << 2),
+    ("cs6", 48 << 2),
+    ("cs7", 56 << 2),
+    ("af11", 10 << 2),
+    ("af12", 12 << 2),
+    ("af13", 14 << 2),
+    ("af21", 18 << 2),
+    ("af22", 20 << 2),
+    ("af23", 22 << 2),
+    ("af31", 26 << 2),
+    ("af32", 28 << 2),
+    ("af33", 30 << 2),
+    ("af41", 34 << 2),
+    ("af42", 36 << 2),
+    ("af43", 38 << 2),
+    ("ef", 46 << 2),
+    ("voice-admit", 44 << 2),
+    ("le", 1 << 2),
+];
 
 /// The size of packet of the CHOKe papers.
 const DEFAULT_PACKET: Bytes = Bytes::new(1000);
@@ -84,6 +112,7 @@ fn too_many(table: &Reader<'_>, total: u64, most: u32) -> ScenarioError {
 fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGroup, ScenarioError> {
     let kind = table.need("kind", "\"tcp\"")?.choice("kind of flow", &KINDS, &[])?;
     let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
+    let class = table.get("class").map_or(Ok(0), |field| field.choice("traffic class", &CLASSES, &[]))?;
     let traffic = match kind {
         Kind::Tcp => {
             let application = application::Kind::of(table)?;
@@ -109,6 +138,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
         count,
         traffic,
         packet,
+        class,
         start_from,
         start_to,
         stop,

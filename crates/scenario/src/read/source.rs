@@ -6,8 +6,8 @@ use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::{RATE, flows, packets};
-use crate::source::{OnOff, Periods, Source, Ssmp, Udp};
+use crate::read::{PACKET, RATE, flows, packets};
+use crate::source::{OnOff, PacketSizes, Periods, Source, Ssmp, Udp};
 
 const ELSEWHERE: Elsewhere = &[
     ("cc", "UDP has no congestion control: `cc` is for kind = \"tcp\""),
@@ -24,6 +24,7 @@ const ELSEWHERE: Elsewhere = &[
     ("a", "`a` is for source = \"ssmp\""),
     ("hurst", "`hurst` is for source = \"ssmp\""),
     ("trace", "a trace of packets is for source = \"trace\""),
+    ("sizes", "a trace says how large each packet is"),
     ("size", "UDP sends without end: `size` is for kind = \"tcp\" with source = \"transfers\""),
     ("think", "`think` is for kind = \"tcp\" with source = \"transfers\""),
     ("burst_time", "the mean length of an on period is called `on`"),
@@ -55,12 +56,12 @@ impl Kind {
     /// The keys that it has beside `source` and `ecn`.
     const fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Cbr => &["rate", "jitter"],
-            Self::Poisson => &["rate"],
-            Self::Exponential => &["rate", "on", "off"],
-            Self::Pareto => &["rate", "on", "off", "shape"],
-            Self::Geometric => &["rate", "slot", "probability"],
-            Self::Ssmp => &["rate", "slot", "probability", "states", "a", "hurst"],
+            Self::Cbr => &["rate", "sizes", "jitter"],
+            Self::Poisson => &["rate", "sizes"],
+            Self::Exponential => &["rate", "sizes", "on", "off"],
+            Self::Pareto => &["rate", "sizes", "on", "off", "shape"],
+            Self::Geometric => &["rate", "sizes", "slot", "probability"],
+            Self::Ssmp => &["rate", "sizes", "slot", "probability", "states", "a", "hurst"],
             Self::Trace => &["trace"],
         }
     }
@@ -73,6 +74,9 @@ pub(crate) fn keys() -> Vec<&'static str> {
 }
 
 const COMMON_KEYS: [&str; 2] = ["source", "ecn"];
+const SIZES: [(&str, PacketSizes); 2] = [("fixed", PacketSizes::Fixed), ("geometric", PacketSizes::Geometric)];
+/// The largest mean of geometric sizes: one in 10^14 is above the 65,535 bytes that a packet has at the most.
+const GEOMETRIC_MEAN: Bytes = Bytes::new(2000);
 const JITTER: RangeInclusive<f64> = 0.0..=1.0;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
 /// Below the first the shortest period is less than a hundredth of the mean.
@@ -92,6 +96,7 @@ pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError
     let kind = group.get("source").map_or(Ok(Kind::Cbr), |field| field.choice("source of UDP", &KINDS, &[]))?;
     let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
     let ecn = group.get("ecn").map_or(Ok(false), |field| field.switch())?;
+    let sizes = sizes(&group, packet)?;
     let (rate, source) = match kind {
         Kind::Cbr => {
             let jitter = group.get("jitter").map_or(Ok(0.0), |field| field.ratio(&JITTER))?;
@@ -114,7 +119,20 @@ pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError
             (rate, Source::Trace(trace))
         }
     };
-    Ok(Udp { rate, source, ecn })
+    Ok(Udp { rate, source, sizes, ecn })
+}
+
+/// How large packets of `packet` in the mean are.
+fn sizes(group: &Reader<'_>, packet: Bytes) -> Result<PacketSizes, ScenarioError> {
+    let Some(field) = group.get("sizes") else { return Ok(PacketSizes::Fixed) };
+    let sizes = field.choice("distribution of sizes", &SIZES, &[])?;
+    if sizes == PacketSizes::Geometric && packet > GEOMETRIC_MEAN {
+        let message =
+            format!("geometric sizes of a mean of {packet} would exceed what a packet holds, {}", PACKET.end());
+        let error = group.get("packet").map_or_else(|| field.error(&message), |packet| packet.error(&message));
+        return Err(error.with_help(format!("{GEOMETRIC_MEAN} is the largest mean")));
+    }
+    Ok(sizes)
 }
 
 fn rate(group: &Reader<'_>, packet: Bytes) -> Result<Rate, ScenarioError> {

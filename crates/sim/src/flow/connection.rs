@@ -259,6 +259,7 @@ impl Connection {
             route: common.routes.back,
             sack: plane.sacks.keep(ack.sack),
             flags: Flags::ACK.with(Flags::ECE, ack.ece),
+            class: 0,
         };
         plane.inject(now, &packet);
     }

@@ -184,6 +184,7 @@ impl RateControlled {
             route: common.routes.back,
             sack: NO_SACK,
             flags: Flags::ACK,
+            class: 0,
         };
         self.next_report = self.next_report.wrapping_add(1);
         plane.inject(now, &packet);

@@ -4,7 +4,7 @@ mod hurst;
 mod noise;
 
 use fairlane_qdisc::{Duration, Rate, Seed, Stream};
-use fairlane_scenario::{self as scenario, Periods, Udp};
+use fairlane_scenario::{self as scenario, PacketSizes, Periods, Udp};
 
 use super::{Source, draw};
 
@@ -14,7 +14,7 @@ const RATE: Rate = Rate::from_bits_per_second(1_000_000);
 const INTERVAL: f64 = 0.008;
 
 fn source(source: scenario::Source, seed: u64) -> Source {
-    Source::new(&Udp { rate: RATE, source, ecn: false }, 0, 1000, Seed::new(seed))
+    Source::new(&Udp { rate: RATE, source, sizes: PacketSizes::Fixed, ecn: false }, 0, 1000, Seed::new(seed))
 }
 
 fn on_off(on: u64, off: u64, periods: Periods) -> scenario::Source {

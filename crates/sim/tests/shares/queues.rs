@@ -64,6 +64,31 @@ fn who_has_packets_queued_is_served_as_much_as_the_flood() {
     }
 }
 
+/// Weights by traffic class: floods of classes 0, 2, 4 and 6, which DRR counts as one to four flows, get a tenth to four
+/// tenths of the link, of UDP as of TCP's and TFRC's data. Would catch a class that does not reach the queue.
+#[test]
+fn classes_have_their_weights() {
+    for kind in ["kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"\ncount = 8", "kind = \"tfrc\"\ncount = 8"] {
+        let flows = (0..4).map(|half| format!("[[flows]]\nname = \"f{half}\"\nclass = \"cs{}\"\n{kind}\n", 2 * half));
+        let (run, _) = simulate(&document(&format!(
+            r#"
+            duration = "60s"
+            warmup = "20s"
+            [bottleneck]
+            rate = "1mbit"
+            queue = {{ kind = "drr", weighted = true, limit = "200p" }}
+            {}
+            "#,
+            flows.collect::<String>()
+        )));
+        let rates = rates(&run);
+        for (weight, group) in (1_u8..).zip(rates.chunks(rates.len() / 4)) {
+            let share = group.iter().sum::<f64>() / 1000.0;
+            assert!((share / (0.1 * f64::from(weight)) - 1.0).abs() < 0.05, "{kind}: weight {weight} has {share}");
+        }
+    }
+}
+
 /// 16 TCP flows, and a flood of twice the link.
 fn sixteen(kind: &str, others: &str) -> fairlane_scenario::Document {
     document(&format!(

@@ -1,0 +1,211 @@
+//! Claims run and judged.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use fairlane_papers::{Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, page, shown};
+use fairlane_report::html::Provenance;
+use rayon::ThreadPool;
+use serde_json::{Value, json};
+
+use super::Standing;
+use crate::args::PaperRun;
+use crate::error::Failure;
+use crate::layout::{columns, paragraph};
+use crate::page::command;
+use crate::{batch, machine, output, plan, progress};
+
+/// Up to so many claims are printed number by number.
+const FEW: usize = 3;
+
+/// Claims that are ready to run.
+pub(crate) struct Run {
+    args: PaperRun,
+    library: Library,
+    pool: ThreadPool,
+    store: Store,
+}
+
+impl Run {
+    /// Reads, checks and tries everything.
+    pub(crate) fn new(args: PaperRun) -> Result<Self, Failure> {
+        let library = Library::open()?;
+        library.select(&args.ids)?;
+        args.html.as_deref().map_or(Ok(()), output::file)?;
+        args.docs.as_deref().map_or(Ok(()), output::folder)?;
+        let store = Store::open(&kept(&args)?)?;
+        let pool = batch::pool(args.threads.jobs)?;
+        Ok(Self { args, library, pool, store })
+    }
+
+    /// Runs and judges the claims.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let options = Options { short: self.args.short, runs: self.args.runs.map(std::num::NonZeroU32::get) };
+        let prepared = Plan::new(&self.library, self.library.select(&self.args.ids)?, options)?;
+        if self.store.known() > 0 {
+            output::tell(&format!("going on: {} runs are there already\n", self.store.known()));
+        }
+        let control = progress::control(machine::thread_cpu_s)?;
+        let results = progress::watched(&control, prepared.runs(), || {
+            self.pool.install(|| prepared.execute(Some(&self.store), &control))
+        })?;
+        let verdicts = prepared.judge(&results)?;
+        if self.args.form.json {
+            output::print_json(&as_json(&verdicts, results.partial))?;
+        } else {
+            output::print(&text(&verdicts, output::terminal().width))?;
+        }
+        if let Some(file) = &self.args.html {
+            let page = page(&self.library, &verdicts, &results, options, self.provenance(options))?;
+            fs::write(file, page.to_html()).map_err(|error| Failure::write(file, &error))?;
+        }
+        if let Some(folder) = &self.args.docs {
+            write_documents(folder, &documents(self.library.books(), &verdicts, &results)?)?;
+        }
+        if results.partial {
+            return plan::complete(true, "some runs are missing; what is done is kept");
+        }
+        self.store.remove()?;
+        let short = verdicts.iter().any(|verdict| verdict.status() == Some(Status::Short));
+        if short { Err(Failure::FellShort) } else { Ok(()) }
+    }
+}
+
+impl Run {
+    fn provenance(&self, options: Options) -> Provenance {
+        let form = if options.short { "short" } else { "full" };
+        let facts =
+            [("Version", env!("CARGO_PKG_VERSION").to_owned()), ("Form", form.to_owned()), ("Command", command())];
+        Provenance { facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(), texts: Vec::new() }
+    }
+}
+
+fn write_documents(folder: &Path, documents: &[Document]) -> Result<(), Failure> {
+    for document in documents {
+        let file = folder.join(&document.name);
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
+        }
+        fs::write(&file, &document.text).map_err(|error| Failure::write(&file, &error))?;
+    }
+    Ok(())
+}
+
+/// The file in which what is done is kept: for this program and this form of the experiments, and no other.
+fn kept(args: &PaperRun) -> Result<PathBuf, Failure> {
+    let folder = args.state.clone().unwrap_or_else(cache);
+    let program = env::current_exe().and_then(fs::read).map_err(|error| {
+        Failure::plain(format!("cannot read this program, to tell what was done with it before: {error}"))
+    })?;
+    // FNV-1a.
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = program.iter().fold(0xcbf2_9ce4_8422_2325_u64, fold);
+    let form = if args.short { "short" } else { "full" };
+    Ok(folder.join(format!("papers-{form}-{hash:016x}.jsonl")))
+}
+
+/// The user's folder for what can be made again.
+fn cache() -> PathBuf {
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || folder("HOME").map(|home| home.join(".cache"));
+    folder("XDG_CACHE_HOME").or_else(home).unwrap_or_else(env::temp_dir).join("fairlane")
+}
+
+fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
+    let mut text = String::new();
+    if verdicts.len() > FEW {
+        let row = |verdict: &Verdict<'_>| {
+            let (met, run) = verdict.count();
+            let count = if run == 0 { String::new() } else { format!("{met} of {run}") };
+            [verdict.claim.id.clone(), Standing(verdict.status()).to_string(), count, verdict.claim.place.clone()]
+        };
+        text += &columns(&verdicts.iter().map(row).collect::<Vec<_>>(), width);
+    }
+    for verdict in verdicts {
+        if verdicts.len() <= FEW || verdict.status() == Some(Status::Short) {
+            if !text.is_empty() {
+                text += "\n";
+            }
+            text += &number_by_number(verdict, verdicts.len() <= FEW, width);
+        }
+    }
+    let of = |status| verdicts.iter().filter(|verdict| verdict.status() == status).count();
+    let counts = [
+        (Some(Status::Met), "met"),
+        (Some(Status::Short), "fell short"),
+        (Some(Status::Out), "with nothing to run"),
+        (None, "not run"),
+    ];
+    let counts = counts.into_iter().map(|(status, word)| (of(status), word)).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    text + &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "))
+}
+
+/// A claim with its numbers: all of them, or those that were missed.
+fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
+    let claim = verdict.claim;
+    let title = format!("{} ({}, {}): {}", claim.id, verdict.book.paper.id, claim.place, Standing(verdict.status()));
+    let mut text = paragraph(&title, "", "  ", width);
+    text += &paragraph(&claim.says, "  ", "  ", width);
+    let row = |finding: &Finding<'_>| {
+        let sign = match finding.met {
+            Some(true) => "✓",
+            Some(false) => "✗",
+            None => "–",
+        };
+        let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
+        let number = match finding.ours {
+            Some(_) => format!("{}{unit}", finding.shown()),
+            None if finding.met.is_none() => "not in this form".to_owned(),
+            None => "no number".to_owned(),
+        };
+        let others = finding.others();
+        let asked = format!(
+            "asked: {}{}",
+            shown::demand(finding.demand),
+            if others.is_empty() { String::new() } else { format!(" ({others})") }
+        );
+        [sign.to_owned(), finding.what.clone(), number, asked]
+    };
+    let rows: Vec<[String; 4]> =
+        verdict.findings.iter().filter(|finding| all || finding.met == Some(false)).map(row).collect();
+    text += &columns(&rows, width);
+    if !claim.remark.is_empty() {
+        text += &paragraph(&claim.remark, "  ", "  ", width);
+    }
+    text
+}
+
+fn as_json(verdicts: &[Verdict<'_>], partial: bool) -> Value {
+    let bound = |value: f64| value.is_finite().then_some(value);
+    let finding = |finding: &Finding<'_>| {
+        json!({
+            "what": finding.what,
+            "unit": finding.unit,
+            "value": finding.ours.map(|ours| ours.mean),
+            "value_ci95": finding.ours.and_then(|ours| ours.ci95()),
+            "demand": [bound(finding.demand.0), bound(finding.demand.1)],
+            "paper": finding.paper,
+            "model": finding.model,
+            "ns2": finding.ns2,
+            "met": finding.met,
+        })
+    };
+    let claim = |verdict: &Verdict<'_>| {
+        json!({
+            "id": verdict.claim.id,
+            "paper": verdict.book.paper.id,
+            "where": verdict.claim.place,
+            "says": verdict.claim.says,
+            "status": verdict.status(),
+            "recorded": verdict.claim.status,
+            "remark": verdict.claim.remark,
+            "checks": verdict.findings.iter().map(finding).collect::<Vec<_>>(),
+        })
+    };
+    let mut value = json!({ "claims": verdicts.iter().map(claim).collect::<Vec<_>>() });
+    if partial && let Some(keys) = value.as_object_mut() {
+        keys.insert("partial".to_owned(), true.into());
+    }
+    value
+}

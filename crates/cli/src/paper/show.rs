@@ -1,0 +1,121 @@
+//! Claims as they are written.
+
+use fairlane_papers::{Book, Check, Claim, Library, shown};
+use serde_json::{Value, json};
+
+use super::Standing;
+use crate::args::{PaperList, PaperShow};
+use crate::error::Failure;
+use crate::layout::{columns, paragraph};
+use crate::output;
+
+/// Prints all claims.
+pub(crate) fn list(args: &PaperList) -> Result<(), Failure> {
+    let library = Library::open()?;
+    if args.form.json {
+        return output::print_json(&library.claims().map(|(book, claim)| as_json(book, claim)).collect::<Vec<_>>());
+    }
+    let width = output::terminal().width;
+    let mut text = String::new();
+    for book in library.books() {
+        let paper = &book.paper;
+        text += &paragraph(&format!("{}: {}. {}.", paper.authors, paper.title, paper.published), "", "", width);
+        let row = |claim: &Claim| [claim.id.clone(), Standing(Some(claim.status)).to_string(), claim.place.clone()];
+        text += &columns(&book.claims.iter().map(row).collect::<Vec<_>>(), width);
+        text += "\n";
+    }
+    text += "fairlane paper show ID tells of one, fairlane paper run ID runs it.\n";
+    output::print(&text)
+}
+
+/// Prints a claim in full.
+pub(crate) fn show(args: &PaperShow) -> Result<(), Failure> {
+    let library = Library::open()?;
+    let claims = library.select(std::slice::from_ref(&args.id))?;
+    if args.form.json {
+        let all: Vec<Value> = claims.iter().map(|(book, claim)| as_json(book, claim)).collect();
+        return output::print_json(&all);
+    }
+    let width = output::terminal().width;
+    let pages: Vec<String> = claims.iter().map(|(book, claim)| page(&library, book, claim, width)).collect();
+    output::print(&pages.join("\n"))
+}
+
+fn page(library: &Library, book: &Book, claim: &Claim, width: usize) -> String {
+    let title = format!("{} ({}, {}): {}", claim.id, book.paper.id, claim.place, Standing(Some(claim.status)));
+    let mut text = paragraph(&title, "", "  ", width) + "\n";
+    text += &paragraph(&claim.says, "  ", "  ", width);
+    if !claim.remark.is_empty() {
+        text += &("\n".to_owned() + &paragraph(&claim.remark, "  ", "  ", width));
+    }
+    for experiment in claim.experiments.iter().filter_map(|id| library.experiment(id)) {
+        let from = experiment.scenario.as_ref().map(|name| format!(" (scenarios/{name}.toml)")).unwrap_or_default();
+        text += &format!("\n  {}{from}\n", experiment.id);
+        text += &paragraph(&experiment.about, "    ", "    ", width);
+        let mut rows: Vec<[String; 2]> =
+            experiment.set.iter().map(|(key, value)| [key.clone(), value.clone()]).collect();
+        rows.extend(experiment.vary.iter().map(|(name, axis)| {
+            let values: Vec<String> = axis.values.iter().map(|choice| plain(&choice.name())).collect();
+            [axis.key.clone().unwrap_or_else(|| name.clone()), values.join(", ")]
+        }));
+        if !rows.is_empty() {
+            text += &columns(
+                &rows.into_iter().map(|[key, values]| ["  ".to_owned() + &key, values]).collect::<Vec<_>>(),
+                width,
+            );
+        }
+    }
+    let rows: Vec<[String; 2]> = claim.checks.iter().map(asked).collect();
+    if !rows.is_empty() {
+        text += "\n";
+        text += &columns(&rows, width);
+    }
+    text
+}
+
+/// What is asked of a number, and what others have for it.
+fn asked(check: &Check) -> [String; 2] {
+    let unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
+    let mut words = format!("{}{unit}", shown::demand(check.demand));
+    let others = [
+        check.paper.as_ref().map(|paper| format!("paper {paper}")),
+        check.model.map(|model| format!("model {}", shown::number(model))),
+        check.ns2.map(|ns2| format!("ns-2 {}", shown::number(ns2))),
+    ];
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    if !others.is_empty() {
+        words += &format!(" ({})", others.join(", "));
+    }
+    [check.what.clone(), words]
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn as_json(book: &Book, claim: &Claim) -> Value {
+    let bound = |value: f64| value.is_finite().then_some(value);
+    let check = |check: &Check| {
+        json!({
+            "what": check.what,
+            "unit": check.unit,
+            "at": check.at,
+            "value": check.value,
+            "paper": check.paper,
+            "model": check.model,
+            "ns2": check.ns2,
+            "demand": [bound(check.demand.0), bound(check.demand.1)],
+        })
+    };
+    json!({
+        "id": claim.id,
+        "paper": book.paper.id,
+        "where": claim.place,
+        "says": claim.says,
+        "status": claim.status,
+        "remark": claim.remark,
+        "experiments": claim.experiments,
+        "vectors": claim.vectors,
+        "checks": claim.checks.iter().map(check).collect::<Vec<_>>(),
+    })
+}

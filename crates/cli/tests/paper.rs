@@ -1,0 +1,133 @@
+//! `fairlane paper`: the claims are listed, shown, run and judged, and an interrupted run goes on where it was.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Place, fairlane, json, keys, printed};
+use serde_json::Value;
+
+fn stderr(args: &[&str], code: i32) -> String {
+    let output = fairlane(args);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Every experiment of the five papers has a claim, and each says what it is about.
+#[test]
+fn lists_all_claims() {
+    let list = json(&["paper", "list", "--json"]);
+    let claims = list.as_array().unwrap();
+    assert_eq!(
+        keys(&claims[0]),
+        ["id", "paper", "where", "says", "status", "remark", "experiments", "vectors", "checks"]
+    );
+    let places = |paper: &str| -> Vec<&str> {
+        let of_paper = claims.iter().filter(|claim| claim["paper"] == paper);
+        of_paper.map(|claim| claim["where"].as_str().unwrap()).collect()
+    };
+    // The figures and tables that the papers have.
+    for (paper, wanted) in [
+        (
+            "choke",
+            "Figure 1|Figure 2|Figure 3|Figure 4|Figure 5|Figure 6|Figure 7 and Table I|Figure 8|Figure 9|Figure 10|Table II|Table III",
+        ),
+        (
+            "choke-report",
+            "Figure 1|Figures 2 and 3|Figure 4|Figures 5, 6 and 7|Figure 8|Figure 9|Figures 10 and 11|Figures 12 and 13|Figures 14 and 15|Figures 16 and 17|Figures 18 and 19",
+        ),
+    ] {
+        let places = places(paper);
+        for wanted in wanted.split('|') {
+            assert!(places.iter().any(|place| place.contains(wanted)), "{paper} has no claim for {wanted}: {places:?}");
+        }
+    }
+    let text = printed(&["paper", "list"]);
+    for claim in claims {
+        assert!(text.contains(claim["id"].as_str().unwrap()), "{claim} is not listed");
+    }
+}
+
+#[test]
+fn shows_a_claim() {
+    let text = printed(&["paper", "show", "choke-fig5"]);
+    for part in [
+        "choke-fig5 (choke, Figure 5): met",
+        "scenarios/choke-fig5.toml",
+        "bottleneck.queue.kind",
+        "70 to 79 % (paper 74.1, model 73.3, ns-2 75.5)",
+    ] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+    assert_eq!(json(&["paper", "show", "choke-fig5", "--json"])[0]["id"], "choke-fig5");
+}
+
+#[test]
+fn an_unknown_claim_is_answered_with_the_nearest() {
+    for verb in ["show", "run"] {
+        let said = stderr(&["paper", verb, "choke-fgi5"], 2);
+        assert!(said.contains("there is no claim \"choke-fgi5\"; did you mean \"choke-fig5\"?"), "{said}");
+    }
+}
+
+/// Table III of the CHOKe paper is exact, so its claim is met to the last digit.
+#[test]
+fn runs_and_judges() {
+    let place = Place::new();
+    let state = place.name("state");
+    let text = printed(&["paper", "run", "choke-table3", "--state", &state]);
+    for part in ["✓  k = 1: 1 1 1 7: flow 4", "0.4375", "asked: 0.43745 to 0.43755 (paper 0.4375)", "1 claims: 1 met"]
+    {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+    let answer = json(&["paper", "run", "choke-table3", "choke-fig2", "--state", &state, "--json"]);
+    assert_eq!(keys(&answer), ["claims"]);
+    assert_eq!(
+        (&answer["claims"][1]["status"], &answer["claims"][0]["status"]),
+        (&Value::from("met"), &Value::from("out"))
+    );
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left to go on with");
+}
+
+/// The ratio of Table I is not met with any TCP of 1999: known to fall short, and so is the exit code.
+#[test]
+fn what_falls_short_is_said() {
+    let place = Place::new();
+    let (html, docs, state) = (place.name("report.html"), place.name("docs"), place.name("state"));
+    let form = ["--short", "--runs", "1"];
+    let files = ["--html", &html, "--docs", &docs, "--state", &state];
+    let output = fairlane(&[&["paper", "run", "choke-table1"][..], &form, &files].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "choke-table1 (choke, Figure 7 and Table I): fell short",
+        "✗  short flows, of long ones",
+        "1 claims: 1 fell short",
+    ] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+    let page = fs::read_to_string(&html).unwrap();
+    for part in [
+        "choke-table1",
+        "fell short",
+        "missed",
+        "<svg",
+        "scenarios/choke-table1.toml",
+        "paper run choke-table1 --short",
+    ] {
+        assert!(page.contains(part), "no {part} on the page");
+    }
+    // A paper of which not all was run has no document.
+    assert!(!Path::new(&docs).join("choke.md").exists() && Path::new(&docs).join("README.md").exists());
+}
+
+#[test]
+fn a_place_that_keeps_nothing_is_refused() {
+    let place = Place::new();
+    let file = place.write("file", "");
+    let said = stderr(&["paper", "run", "choke-table3", "--state", &file], 2);
+    assert!(said.contains("cannot keep the results in") && said.contains("--state"), "{said}");
+    let said = stderr(&["paper", "run", "choke-table3", "--html", &place.name("no/page.html")], 2);
+    assert!(said.contains("make its folder first"), "{said}");
+}

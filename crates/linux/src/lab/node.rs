@@ -1,0 +1,107 @@
+//! A thread in a network namespace of its own.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::gettid;
+
+use super::error::{LabError, setup};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread in a network namespace of its own. The namespace has no name: it ends with its thread and the sockets that were
+/// made there, so nothing is left of it even of a process that was killed.
+pub(super) struct Node {
+    name: &'static str,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    id: i32,
+}
+
+impl Node {
+    /// Makes the namespace. `name` is what the thread is called, for those who look for it in `/proc`.
+    pub(super) fn new(name: &'static str) -> Result<Self, LabError> {
+        let (jobs, todo) = channel::<Job>();
+        let (tell, told) = channel();
+        let work = move || {
+            let made = unshare(CloneFlags::CLONE_NEWNET).map(|()| gettid().as_raw());
+            let there = made.is_ok();
+            let heard = tell.send(made).is_ok();
+            if there && heard {
+                todo.iter().for_each(|job| job());
+            }
+        };
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(work).map_err(setup("a thread"))?;
+        let made = told.recv().unwrap_or(Err(Errno::EIO));
+        let id = made.map_err(|error| match error {
+            Errno::EPERM => LabError::NotPermitted,
+            other => LabError::Setup("a network namespace".to_owned(), other.into()),
+        })?;
+        Ok(Self { name, jobs: Some(jobs), thread: Some(thread), id })
+    }
+
+    /// The thread's number, by which others name the namespace.
+    pub(super) const fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Starts `job` there; what it gives comes when it is done.
+    pub(super) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+        let (tell, told) = channel();
+        if let Some(jobs) = &self.jobs {
+            // Nobody hears it of a thread that has ended, and `told` says so.
+            let _ = jobs.send(Box::new(move || drop(tell.send(job()))));
+        }
+        told
+    }
+
+    /// Does `job` there.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T, LabError> + Send + 'static,
+    ) -> Result<T, LabError> {
+        self.start(job)
+            .recv()
+            .unwrap_or_else(|_| Err(LabError::Failed(self.name, io::Error::other("its thread ended"))))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been told where its result was waited for.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs ip(8) with `commands`, one a line, in this thread's namespace.
+pub(super) fn ip(commands: &str) -> Result<(), LabError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => LabError::NoTool("ip", "iproute2"),
+        _ => LabError::Setup("ip".to_owned(), error),
+    };
+    let mut command = Command::new("ip");
+    command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(commands.as_bytes()).map_err(failed)?;
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(LabError::Setup("ip".to_owned(), io::Error::other(said)))
+}
+
+/// Writes `value` to the kernel parameter `name`, such as `net/ipv4/ip_forward`, of this thread's namespace.
+pub(super) fn sysctl(name: &str, value: &str) -> Result<(), LabError> {
+    fs::write(format!("/proc/sys/{name}"), value).map_err(setup(name))
+}

@@ -1,0 +1,54 @@
+//! The socket options that no safe library has.
+#![allow(unsafe_code, reason = "setsockopt and getsockopt take pointers, and nix has none of these options")]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use nix::errno::Errno;
+use nix::libc;
+
+/// `SK_MEMINFO_WMEM_ALLOC` of `linux/sock_diag.h`: bytes of a socket's packets that the sending side still has.
+const WMEM_ALLOC: usize = 2;
+/// `SO_MEMINFO` of `asm-generic/socket.h`.
+const SO_MEMINFO: libc::c_int = 55;
+
+/// `TCP_WINDOW_CLAMP`: the largest window that a receiver says it has, in bytes.
+pub(super) fn clamp_window(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()> {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
+}
+
+/// `SO_MAX_PACING_RATE` with a rate that limits nothing: the kernel spreads the packets over the round trip from now on.
+pub(super) fn pace(socket: BorrowedFd<'_>) -> nix::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX >> 1).to_ne_bytes())
+}
+
+/// `TCP_INFO` as the kernel has it; an older one has less.
+pub(super) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<Vec<u8>> {
+    get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, 256)
+}
+
+/// Bytes of the socket's packets that have not yet left for the next namespace, with what the kernel needs beside them.
+pub(super) fn bytes_not_gone(socket: BorrowedFd<'_>) -> nix::Result<u32> {
+    let words = get(socket, libc::SOL_SOCKET, SO_MEMINFO, 64)?;
+    let word = words.get(4 * WMEM_ALLOC..).and_then(|rest| rest.first_chunk());
+    Ok(word.map_or(0, |word| u32::from_ne_bytes(*word)))
+}
+
+fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &[u8]) -> nix::Result<()> {
+    let length = value.len() as libc::socklen_t;
+    // SAFETY: the pointer is to `length` bytes that live throughout the call.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
+    Errno::result(result).map(drop)
+}
+
+/// At most `room` bytes of an option's value.
+fn get(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, room: usize) -> nix::Result<Vec<u8>> {
+    let mut value = vec![0_u8; room];
+    let mut length = room as libc::socklen_t;
+    // SAFETY: the pointer is to `length` bytes that live throughout the call, and the kernel writes no more.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length) };
+    Errno::result(result)?;
+    value.truncate(length as usize);
+    Ok(value)
+}

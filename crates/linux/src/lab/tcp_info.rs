@@ -1,0 +1,90 @@
+//! What the kernel tells of a connection: the fields of `struct tcp_info` (`linux/tcp.h`) that the lab reads.
+
+use std::os::fd::BorrowedFd;
+
+use fairlane_qdisc::Duration;
+
+use super::socket;
+
+/// A connection as its end sees it, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TcpInfo {
+    /// Data in a full segment, in bytes, without options.
+    pub(super) segment: u32,
+    /// The smoothed round trip time.
+    pub(super) round_trip: Duration,
+    /// Segments with data that were sent, those that were sent again too.
+    pub(super) sent: u64,
+    /// Segments with data that came.
+    pub(super) came: u64,
+    /// Segments that were sent again.
+    pub(super) sent_again: u64,
+    /// Retransmission timeouts; 0 before Linux 6.7, which does not tell.
+    pub(super) timeouts: u64,
+    /// How long there was something to send.
+    pub(super) busy: Duration,
+    /// How much of it the send buffer kept it from sending.
+    pub(super) short_of_buffer: Duration,
+}
+
+impl TcpInfo {
+    /// Asks the kernel.
+    pub(super) fn of(connection: BorrowedFd<'_>) -> nix::Result<Self> {
+        socket::tcp_info(connection).map(|bytes| Self::read(&bytes))
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let word =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u32::from_ne_bytes(*n));
+        let long =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u64::from_ne_bytes(*n));
+        let half =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u16::from_ne_bytes(*n));
+        let micros = |micros: u64| Duration::from_nanos(micros.saturating_mul(1000));
+        Self {
+            segment: word(16),
+            round_trip: micros(word(68).into()),
+            sent_again: word(100).into(),
+            came: word(152).into(),
+            sent: word(156).into(),
+            busy: micros(long(168)),
+            short_of_buffer: micros(long(184)),
+            timeouts: half(240).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// Against a real connection: would catch a field that is read at another's place.
+    #[test]
+    fn a_connection_tells_of_itself() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut from = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut to, _) = listener.accept().unwrap();
+        from.set_nodelay(true).unwrap();
+        let mut buffer = [0; 7];
+        for _ in 0..5 {
+            from.write_all(&[1; 7]).unwrap();
+            to.read_exact(&mut buffer).unwrap();
+        }
+        let (sender, receiver) = (TcpInfo::of(from.as_fd()).unwrap(), TcpInfo::of(to.as_fd()).unwrap());
+        assert_eq!((sender.sent, sender.came, receiver.sent, receiver.came), (5, 0, 0, 5));
+        assert_eq!((sender.sent_again, sender.timeouts, sender.short_of_buffer), (0, 0, Duration::ZERO));
+        assert!(sender.segment > 500 && sender.round_trip > Duration::ZERO, "{sender:?}");
+    }
+
+    /// Linux has added to the structure again and again: what an old one does not have is 0.
+    #[test]
+    fn what_is_not_told_is_nothing() {
+        assert_eq!(TcpInfo::read(&[]), TcpInfo::default());
+        let old = TcpInfo::read(&[1; 104]);
+        assert_eq!((old.segment, old.sent_again, old.sent, old.timeouts), (0x0101_0101, 0x0101_0101, 0, 0));
+    }
+}

@@ -1,0 +1,192 @@
+//! The lab on this machine: its link, its delays, what it refuses, and what it leaves behind.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fairlane_linux::lab::{Lab, LabError, Measured};
+use fairlane_scenario::{Document, Scenario};
+
+/// Labs share the processors, so one has them at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn scenario(text: &str) -> Scenario {
+    Document::parse("lab.toml", text).unwrap().scenario().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The lab for `text`; `None`, with a message, where there can be none.
+fn lab(text: &str) -> Option<Lab> {
+    match Lab::new(&scenario(text)) {
+        Ok(lab) => Some(lab),
+        Err(error @ (LabError::NotPermitted | LabError::NoTool(..) | LabError::Queue(_) | LabError::Rules(_))) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn run(lab: &Lab) -> Measured {
+    lab.run(0, &|| false).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// UDP of twice the rate over 10 Mbit/s.
+const UDP: &str = r#"
+duration = "12s"
+warmup = "2s"
+[bottleneck]
+rate = "10mbit"
+delay = "5ms"
+queue = { kind = "droptail", limit = "100p" }
+[access]
+rate = "100mbit"
+delay = "1ms"
+[[flows]]
+name = "cbr"
+kind = "udp"
+rate = "20mbit"
+"#;
+
+/// The receiver's clock over ten seconds shows the link's rate within a percent, half of what was sent is dropped, and packets
+/// wait as long as a full queue takes: 100 of 8000 bits at 10 Mbit/s, 80 ms, but for the one that is coming.
+#[test]
+fn the_link_has_its_rate() {
+    let _turn = turn();
+    let Some(lab) = lab(UDP) else { return };
+    let run = run(&lab).run;
+    let (flow, queue) = (&run.flows[0], &run.queues[0]);
+    let received = flow.unique_bytes as f64 * 8.0 / (run.to_s - run.from_s);
+    eprintln!("received {received:.0} bit/s");
+    assert!((received / 10e6 - 1.0).abs() < 0.01, "{received}");
+    assert!((flow.dropped as f64 / flow.sent as f64 - 0.5).abs() < 0.02, "{flow:?}");
+    let waited = queue.delay_ns.mean() / 1e9;
+    assert!((0.078..=0.081).contains(&waited), "{waited}");
+    assert!((98.0..=100.0).contains(&queue.mean_packets), "{}", queue.mean_packets);
+    assert_eq!((run.engine, run.partial, run.from_s, run.to_s), ("linux", false, 2.0, 12.0));
+}
+
+/// A TCP flow that nothing but its window holds back has window ÷ round trip: 60 ms of delay there and back. Its packets have the
+/// size that is asked for, and none is lost.
+#[test]
+fn a_window_and_a_round_trip_make_a_rate() {
+    let _turn = turn();
+    let text = r#"
+duration = "4s"
+warmup = "1s"
+[bottleneck]
+rate = "100mbit"
+delay = "20ms"
+queue = { kind = "droptail", limit = "1000p" }
+[access]
+rate = "100mbit"
+delay = "5ms"
+[[flows]]
+name = "small"
+kind = "tcp"
+packet = "500b"
+cc = "cubic"
+window = 10
+[[flows]]
+name = "large"
+kind = "tcp"
+packet = "1500b"
+window = 20
+"#;
+    let Some(lab) = lab(text) else { return };
+    let Measured { run, checks } = run(&lab);
+    let largest = checks.all().iter().find(|check| check.what == "largest packet").unwrap();
+    assert_eq!(largest.found, "1500 bytes");
+    // Transmission and waking take a part, and the kernel rounds a window down to its scale.
+    for (flow, packets, bytes) in [(&run.flows[0], 10.0, 500.0), (&run.flows[1], 20.0, 1500.0)] {
+        let rate = flow.unique_bytes as f64 * 8.0 / (run.to_s - run.from_s);
+        let expected = packets * bytes * 8.0 / 0.060;
+        eprintln!("{}: {rate:.0} bit/s of {expected:.0}", flow.name);
+        assert!((0.85..=1.0).contains(&(rate / expected)), "{}: {rate} instead of {expected}", flow.name);
+        assert_eq!((flow.dropped, flow.retransmitted, flow.timeouts), (0, 0, 0), "{flow:?}");
+    }
+}
+
+/// The network namespaces that threads of this machine are in.
+fn namespaces() -> BTreeSet<String> {
+    let threads = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flat_map(|process| fs::read_dir(process.path().join("task")).into_iter().flatten().flatten());
+    threads.filter_map(|thread| Some(fs::read_link(thread.path().join("ns/net")).ok()?.display().to_string())).collect()
+}
+
+/// Would catch a thread that goes on, and a run that is not cut when it is stopped: what was measured until then is given.
+#[test]
+fn a_stopped_run_is_partial_and_leaves_nothing() {
+    let _turn = turn();
+    let text = UDP.replace("12s", "600s").replace("\"2s\"", "\"0s\"");
+    let Some(lab) = lab(&text) else { return };
+    let before = namespaces();
+    let looks = std::cell::Cell::new(0);
+    let stopped = || {
+        looks.set(looks.get() + 1);
+        looks.get() > 30
+    };
+    let run = lab.run(0, &stopped).unwrap().run;
+    assert!(run.partial && run.to_s > 0.0 && run.to_s < 60.0, "{}", run.to_s);
+    assert!(matches!(lab.run(0, &|| true), Err(LabError::Interrupted)));
+    let left: Vec<String> = namespaces().difference(&before).cloned().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// What the lab cannot do is refused by its key, whoever runs it, before anything is made.
+#[test]
+fn what_the_lab_cannot_do_is_named() {
+    let text = r#"
+duration = "4s"
+[bottleneck]
+rate = "10mbit"
+queue = { kind = "choke", limit = "300p", min = "100p", max = "200p" }
+[[flows]]
+name = "ftp"
+kind = "tcp"
+[[flows]]
+name = "cbr"
+kind = "udp"
+rate = "1mbit"
+"#;
+    let cases = [
+        ("bottleneck.loss", "0.1", "bottleneck.loss"),
+        ("bottleneck.jitter", "1ms", "bottleneck.jitter"),
+        ("bottleneck.reverse.loss", "0.1", "bottleneck.reverse.loss"),
+        ("bottleneck.rate", "10gbit", "bottleneck.rate"),
+        ("access.queue.kind", "red", "access.queue"),
+        ("flows.ftp.cc", "tahoe", "flows.ftp.cc"),
+        ("flows.ftp.packet", "100b", "flows.ftp.packet"),
+        ("flows.ftp.count", "1001", "flows"),
+        ("flows.cbr.jitter", "0.5", "flows.cbr.jitter"),
+        ("flows.cbr.source", "poisson", "flows.cbr.source"),
+        ("flows.cbr.sizes", "geometric", "flows.cbr.sizes"),
+        ("flows.cbr.packet", "20b", "flows.cbr.packet"),
+        ("flows.ftp.from", "right", "flows.ftp.from"),
+    ];
+    for (key, value, named) in cases {
+        let mut document = Document::parse("lab.toml", text).unwrap();
+        document.set(key, value).unwrap();
+        if key == "flows.ftp.from" {
+            document.set("flows.ftp.to", "left").unwrap();
+        }
+        let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
+        match Lab::new(&scenario) {
+            Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, named, "{cannot}"),
+            Err(LabError::NotPermitted | LabError::NoTool(..)) if key == "flows.ftp.cc" => {}
+            other => panic!("{key}: {other:?}"),
+        }
+    }
+    let tfrc = text.replace("\"udp\"", "\"tfrc\"");
+    match Lab::new(&scenario(&tfrc)) {
+        Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "flows.cbr.kind"),
+        other => panic!("{other:?}"),
+    }
+}

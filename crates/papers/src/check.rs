@@ -1,0 +1,100 @@
+//! Whether books make sense: everything that is named exists, once.
+
+use std::collections::BTreeSet;
+
+use crate::book::{Book, Claim, Experiment, Status};
+use crate::expression::Expression;
+use crate::{Error, library};
+
+/// Checks all books together.
+pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
+    let experiments: Vec<&Experiment> = books.iter().flat_map(|book| &book.experiments).collect();
+    let known = |id: &str| experiments.iter().any(|experiment| experiment.id == id);
+    let mut ids = BTreeSet::new();
+    for book in books {
+        let refuse = |why: String| Error::Book { name: format!("{}.toml", book.paper.id), why };
+        let all = book.experiments.iter().map(|experiment| ("experiment", &experiment.id));
+        let all = all.chain(book.figures.iter().map(|figure| ("figure", &figure.id)));
+        for (what, id) in all.chain(book.claims.iter().map(|claim| ("claim", &claim.id))) {
+            if !ids.insert((what, id)) {
+                return Err(refuse(format!("there are two of the {what} {id}")));
+            }
+        }
+        for experiment in &book.experiments {
+            of_experiment(experiment).map_err(|why| refuse(format!("the experiment {}: {why}", experiment.id)))?;
+        }
+        for figure in &book.figures {
+            for line in &figure.lines {
+                if !known(&line.experiment) {
+                    return Err(refuse(format!(
+                        "the figure {}: there is no experiment {}",
+                        figure.id, line.experiment
+                    )));
+                }
+                for code in line.condition.iter().chain([&line.y]).chain(&figure.x.value) {
+                    Expression::new(code).map_err(|why| refuse(format!("the figure {}: {why}", figure.id)))?;
+                }
+            }
+        }
+        for claim in &book.claims {
+            of_claim(book, claim, &known).map_err(|why| refuse(format!("the claim {}: {why}", claim.id)))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_experiment(experiment: &Experiment) -> Result<(), String> {
+    let kinds = [
+        experiment.scenario.is_some(),
+        experiment.theory.is_some(),
+        experiment.station.is_some(),
+        experiment.arithmetic,
+    ];
+    if kinds.iter().filter(|given| **given).count() != 1 {
+        return Err("it needs one of `scenario`, `theory`, `station` and `arithmetic`".to_owned());
+    }
+    if let Some(name) = &experiment.scenario
+        && library::scenario(name).is_none()
+    {
+        return Err(format!("there is no scenario \"{name}\""));
+    }
+    for form in [&experiment.full, &experiment.short] {
+        if let Some(name) = form.vary.keys().find(|name| !experiment.vary.contains_key(*name)) {
+            return Err(format!("a form has values of `{name}`, which is not varied"));
+        }
+    }
+    for (name, code) in &experiment.measures {
+        Expression::new(code).map_err(|why| format!("the measure {name}: {why}"))?;
+    }
+    Ok(())
+}
+
+fn of_claim(book: &Book, claim: &Claim, known: &dyn Fn(&str) -> bool) -> Result<(), String> {
+    if let Some(id) = claim.experiments.iter().find(|id| !known(id)) {
+        return Err(format!("there is no experiment {id}"));
+    }
+    if let Some(id) = &claim.figure
+        && !book.figures.iter().any(|figure| figure.id == *id)
+    {
+        return Err(format!("there is no figure {id}"));
+    }
+    let asks = !claim.checks.is_empty() || !claim.vectors.is_empty();
+    match claim.status {
+        Status::Out if asks => return Err("it is out, and yet it has checks".to_owned()),
+        Status::Met | Status::Short if !asks => return Err("it has no checks, and yet it is not out".to_owned()),
+        Status::Out | Status::Short if claim.remark.is_empty() => {
+            return Err("it does not say why (`remark`)".to_owned());
+        }
+        _ => {}
+    }
+    for check in &claim.checks {
+        if claim.experiments.is_empty() {
+            return Err("it has checks and no experiments".to_owned());
+        }
+        if check.demand.0.is_nan() || check.demand.1.is_nan() || check.demand.0 > check.demand.1 {
+            return Err(format!("{}: nothing lies in {:?}", check.what, check.demand));
+        }
+        Expression::new(&check.value).map_err(|why| format!("{}: {why}", check.what))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What the papers claim, as data, and what runs it.
+//!
+//! Every figure, table and number of the five papers is a [`Claim`] in `claims/*.toml`: what the paper says, the experiment that
+//! shows it, and what is asked of our numbers. [`Library`] holds them all; a [`Plan`] runs the experiments of some of them, on
+//! all cores, again from where it was interrupted; [`Verdict`]s say how each claim stands. `docs/claims.md` describes the format.
+#![forbid(unsafe_code)]
+
+mod book;
+mod check;
+mod error;
+mod experiment;
+mod expression;
+mod figure;
+mod library;
+mod markdown;
+mod page;
+mod plan;
+pub mod shown;
+mod simulate;
+mod station;
+mod store;
+mod table;
+mod vectors;
+mod verdict;
+
+pub use book::{
+    Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Paper, PaperLine, Status,
+};
+pub use error::Error;
+pub use library::Library;
+pub use markdown::{Document, documents};
+pub use page::page;
+pub use plan::{Options, Plan, Results};
+pub use store::Store;
+pub use table::{Row, Table};
+pub use verdict::{Finding, Verdict};

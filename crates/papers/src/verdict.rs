@@ -1,0 +1,233 @@
+//! How claims stand, by what the experiments gave.
+
+use fairlane_outcome::Estimate;
+use fairlane_outcome::stats::Moments;
+use serde_json::Value;
+
+use crate::book::{Book, Check, Claim, Status};
+use crate::expression::{Expression, Input};
+use crate::plan::{Plan, Results};
+use crate::table::{Row, Table, is_at};
+use crate::{Error, vectors};
+
+/// How a claim stands.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    /// The paper's book.
+    pub book: &'a Book,
+    /// The claim.
+    pub claim: &'a Claim,
+    /// Its checks, one by one.
+    pub findings: Vec<Finding<'a>>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct Finding<'a> {
+    /// What the number is.
+    pub what: String,
+    /// Its unit.
+    pub unit: &'a str,
+    /// What the paper has.
+    pub paper: Option<&'a str>,
+    /// What the model says.
+    pub model: Option<f64>,
+    /// What ns-2 gives.
+    pub ns2: Option<f64>,
+    /// Where the number must lie.
+    pub demand: (f64, f64),
+    /// Digits after the point that are shown.
+    pub digits: Option<u8>,
+    /// Our number; `None` when this form does not have it, or when there is none.
+    pub ours: Option<Estimate>,
+    /// Whether it is as asked; `None` when it was not run.
+    pub met: Option<bool>,
+}
+
+impl<'a> Plan<'a> {
+    /// How each claim stands by `results`.
+    ///
+    /// # Errors
+    /// A check is no program that gives a number.
+    pub fn judge(&self, results: &Results) -> Result<Vec<Verdict<'a>>, Error> {
+        let may_lack = results.partial || self.options().short;
+        let judge = |(book, claim): &(&'a Book, &'a Claim)| {
+            let refuse = |why: String| Error::Book {
+                name: format!("{}.toml", book.paper.id),
+                why: format!("the claim {}: {why}", claim.id),
+            };
+            let mut findings = Vec::new();
+            for kind in &claim.vectors {
+                findings.push(decisions(kind).map_err(refuse)?);
+            }
+            for check in &claim.checks {
+                findings.push(finding(claim, check, results, may_lack).map_err(refuse)?);
+            }
+            Ok(Verdict { book, claim, findings })
+        };
+        self.claims().iter().map(judge).collect()
+    }
+}
+
+impl Verdict<'_> {
+    /// How it stands: `None` when nothing of it was run.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        if self.claim.status == Status::Out {
+            return Some(Status::Out);
+        }
+        let met = || self.findings.iter().filter_map(|finding| finding.met);
+        if met().any(|met| !met) { Some(Status::Short) } else { met().next().map(|_| Status::Met) }
+    }
+
+    /// How many of its checks are met, and how many were run.
+    #[must_use]
+    pub fn count(&self) -> (usize, usize) {
+        let met = self.findings.iter().filter(|finding| finding.met == Some(true)).count();
+        (met, self.findings.iter().filter(|finding| finding.met.is_some()).count())
+    }
+}
+
+/// A discipline's decisions against its definition.
+fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
+    let agreement = vectors::replay(kind)?;
+    Ok(Finding {
+        what: format!("decisions of {kind} as its definition has them, of {}", agreement.operations),
+        unit: "",
+        paper: None,
+        model: None,
+        ns2: None,
+        demand: (agreement.operations as f64, agreement.operations as f64),
+        digits: Some(0),
+        ours: Some(Estimate::single(agreement.agreed as f64)),
+        met: Some(agreement.agreed == agreement.operations),
+    })
+}
+
+fn finding<'a>(claim: &Claim, check: &'a Check, results: &Results, may_lack: bool) -> Result<Finding<'a>, String> {
+    let program = Expression::new(&check.value)?;
+    let mut values = Moments::default();
+    for rows in runs(claim, results) {
+        let input = match &check.at {
+            None => Some(Value::Array(rows.into_iter().cloned().map(Value::Object).collect())),
+            Some(at) => rows.into_iter().find(|row| is_at(row, at)).cloned().map(Value::Object),
+        };
+        let Some(input) = input else { continue };
+        let given = program.apply(&Input::new(&input)?);
+        // A point that this form leaves out is missed by whoever computes with it.
+        let given =
+            if may_lack { given.unwrap_or(None) } else { given.map_err(|why| format!("{}: {why}", check.what))? };
+        if let Some(value) = given.as_ref().and_then(number) {
+            values.push(value);
+        }
+    }
+    let ours = (values.count() > 0).then(|| Estimate::new(values.mean(), values.ci95()));
+    let met = match ours {
+        Some(ours) => Some(reaches(ours, check)),
+        None if may_lack => None,
+        None => Some(false),
+    };
+    Ok(Finding {
+        what: check.what.clone(),
+        unit: &check.unit,
+        paper: check.paper.as_deref(),
+        model: check.model,
+        ns2: check.ns2,
+        demand: check.demand,
+        digits: check.digits,
+        ours,
+        met,
+    })
+}
+
+/// The rows of each run, of all experiments of the claim. What is exact has one run, which belongs to all.
+fn runs<'r>(claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
+    let tables: Vec<&Table> = claim.experiments.iter().filter_map(|id| results.tables.get(id)).collect();
+    let runs = tables.iter().map(|table| table.runs()).max().unwrap_or(0);
+    let of = |table: &&'r Table, run| table.run(if table.runs() == 1 { 0 } else { run }).collect::<Vec<_>>();
+    (0..runs).map(|run| tables.iter().flat_map(|table| of(table, run)).collect()).collect()
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
+        value => value.as_f64().filter(|number| number.is_finite()),
+    }
+}
+
+/// Whether the number, or its interval where that counts, reaches into what is asked.
+fn reaches(ours: Estimate, check: &Check) -> bool {
+    let half = if check.exact { 0.0 } else { ours.ci95().filter(|half| half.is_finite()).unwrap_or(0.0) };
+    ours.mean + half >= check.demand.0 && ours.mean - half <= check.demand.1
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_sim::Control;
+
+    use super::*;
+    use crate::{Library, Options};
+
+    /// A book whose numbers are known by arithmetic.
+    fn verdicts(checks: &str) -> Vec<(Option<Status>, Vec<Option<bool>>)> {
+        let text = format!(
+            r#"
+            paper = {{ id = "p", title = "P", authors = "A", where = "W" }}
+            experiments = [
+              {{ id = "sums", about = ".", arithmetic = true, measures = {{ x = "2 * 3", y = "1 / 8" }} }},
+              {{ id = "tails", about = ".", theory = {{ model = "choke" }}, vary.a = {{ key = "load", values = [1.0, 2.0] }},
+                 short = {{ vary.a = [2.0] }}, measures = {{ share = ".share" }} }},
+            ]
+            [[claims]]
+            id = "c"
+            where = "here"
+            says = "."
+            experiments = ["sums", "tails"]
+            status = "met"
+            checks = [{checks}]
+            "#
+        );
+        let library = Library::of(&[("p.toml", &text)]).unwrap_or_else(|error| panic!("{error}"));
+        let claims = library.select(&["all".to_owned()]).unwrap_or_else(|error| panic!("{error}"));
+        [false, true]
+            .map(|short| {
+                let options = Options { short, runs: None };
+                let plan = Plan::new(&library, claims.clone(), options).unwrap_or_else(|error| panic!("{error}"));
+                let results = plan.execute(None, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+                let verdicts = plan.judge(&results).unwrap_or_else(|error| panic!("{error}"));
+                (verdicts[0].status(), verdicts[0].findings.iter().map(|finding| finding.met).collect())
+            })
+            .into()
+    }
+
+    #[test]
+    fn what_is_asked_is_held_against_the_numbers() {
+        let met = verdicts(
+            r#"{ what = "a", at = { experiment = "sums" }, value = ".x", demand = [6, 6] },
+               { what = "b", at = { a = 2.0 }, value = ".share", demand = [0.2506, 0.2508] },
+               { what = "c", value = 'row({experiment: "sums"}).y < 0.2', demand = [1, 1] }"#,
+        );
+        assert_eq!(met[0], (Some(Status::Met), vec![Some(true); 3]));
+        assert_eq!(met[1], met[0]);
+    }
+
+    #[test]
+    fn a_miss_is_a_miss() {
+        let short = verdicts(
+            r#"{ what = "a", at = { experiment = "sums" }, value = ".x", demand = [-inf, 5.9] },
+               { what = "b", at = { a = 2.0 }, value = ".share", demand = [0, inf] }"#,
+        );
+        assert_eq!(short[0], (Some(Status::Short), vec![Some(false), Some(true)]));
+    }
+
+    /// A point that the short form leaves out is not judged there; in the full form a number that is not there is a miss.
+    #[test]
+    fn what_is_not_there() {
+        let lacking = verdicts(
+            r#"{ what = "a", at = { a = 1.0 }, value = ".share", demand = [0, 1] },
+               { what = "b", at = { a = 3.0 }, value = ".share", demand = [0, 1] }"#,
+        );
+        assert_eq!(lacking[0], (Some(Status::Short), vec![Some(true), Some(false)]));
+        assert_eq!(lacking[1], (None, vec![None, None]));
+    }
+}

@@ -1,0 +1,52 @@
+//! The claims as they stand: their short forms, and what the documentation says of the full ones.
+
+use std::fs;
+use std::path::Path;
+
+use fairlane_papers::{Library, Options, Plan, Status};
+use fairlane_sim::Control;
+
+fn library() -> Library {
+    Library::open().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What was met in full is met in short. Would catch a change of a discipline, of the transports or of the simulator that takes
+/// the results away from the papers'.
+#[test]
+fn what_is_met_in_full_is_met_in_short() {
+    let library = library();
+    let claims = library.select(&["all".to_owned()]).unwrap_or_else(|error| panic!("{error}"));
+    let plan =
+        Plan::new(&library, claims, Options { short: true, runs: None }).unwrap_or_else(|error| panic!("{error}"));
+    let results = plan.execute(None, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mut missed = Vec::new();
+    for verdict in plan.judge(&results).unwrap_or_else(|error| panic!("{error}")) {
+        assert!(verdict.status().is_some(), "the short form of {} runs nothing", verdict.claim.id);
+        if verdict.claim.status == Status::Met {
+            let findings = verdict.findings.iter().filter(|finding| finding.met == Some(false));
+            missed
+                .extend(findings.map(|finding| format!("{}: {}: {}", verdict.claim.id, finding.what, finding.shown())));
+        }
+    }
+    assert!(missed.is_empty(), "missed in short:\n{}", missed.join("\n"));
+}
+
+/// `docs/papers` was made by a full run of all claims, and each claim is recorded as that run had it.
+#[test]
+fn the_documents_and_the_records_agree() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/papers");
+    for book in library().books() {
+        let file = folder.join(&book.paper.id).with_extension("md");
+        let text = fs::read_to_string(&file)
+            .unwrap_or_else(|error| panic!("{}: {error}; `make papers` writes it", file.display()));
+        for claim in &book.claims {
+            let stands = match claim.status {
+                Status::Met => "met",
+                Status::Short => "fell short",
+                Status::Out => "nothing to run",
+            };
+            let row = format!("| [`{}`](#{}) | {} | {stands} |", claim.id, claim.id, claim.place);
+            assert!(text.contains(&row), "{}: no \"{row}\"; `make papers` writes it anew", file.display());
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! How a figure is drawn, by the library kuva.
+
+use std::sync::Arc;
+
+use fairlane_outcome::Estimate;
+use kuva::plot::annotations::ReferenceLine;
+use kuva::plot::legend::{LegendEntry, LegendShape};
+use kuva::plot::scatter::MarkerShape;
+use kuva::plot::{BarPlot, LegendPosition, LinePlot, ScatterPlot};
+use kuva::render::layout::{AxisLabelOverlap, Layout, TickFormat};
+use kuva::render::plots::Plot;
+use kuva::render::theme::Theme;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Bars, Content, Figure, Line, LineStyle, Mark};
+use crate::numbers::significant;
+use crate::table::cut;
+
+/// Colours that people with colour-blindness tell apart, on white and on black (Okabe and Ito 2008).
+const SERIES: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
+/// The same as a page's style sheet has them, for its light and its dark form.
+#[cfg(feature = "html")]
+const PAGE_SERIES: [&str; 6] =
+    ["var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)", "var(--series-5)", "var(--series-6)"];
+/// Lines differ in this too, for those who do not see the colours.
+const DASHES: [Option<&str>; 6] = [None, Some("7 3"), Some("2 3"), Some("9 3 2 3"), Some("4 2"), Some("12 4")];
+/// And so do points.
+const MARKERS: [MarkerShape; 6] = [
+    MarkerShape::Circle,
+    MarkerShape::Square,
+    MarkerShape::Triangle,
+    MarkerShape::Diamond,
+    MarkerShape::TriangleDown,
+    MarkerShape::Pentagon,
+];
+/// Height of a row of the legend.
+const LEGEND_ROW: f64 = 18.0;
+/// From this number of categories on bars lie, so that their names stand one below the other.
+const LYING: usize = 7;
+
+/// Where a figure is drawn.
+struct Canvas {
+    width: f64,
+    height: f64,
+    /// Letters of a name that fit into the legend.
+    letters: usize,
+    /// Whether the title is in the figure; a page has it above.
+    titled: bool,
+    /// Whether bars lie in any case.
+    narrow: bool,
+    inks: &'static Inks,
+}
+
+/// What a figure is drawn with.
+struct Inks {
+    text: &'static str,
+    grid: &'static str,
+    mark: &'static str,
+    series: [&'static str; 6],
+}
+
+/// Equally readable on a light and on a dark page, since the background is the page's.
+const NEUTRAL: Inks = Inks { text: "#768390", grid: "#76839040", mark: "#cf222e", series: SERIES };
+/// As the page says.
+#[cfg(feature = "html")]
+const OF_PAGE: Inks = Inks { text: "currentColor", grid: "var(--grid)", mark: "var(--mark)", series: PAGE_SERIES };
+
+/// The figure as a file of its own.
+pub(super) fn standalone(figure: &Figure) -> String {
+    draw(figure, &Canvas { width: 640.0, height: 400.0, letters: 44, titled: true, narrow: false, inks: &NEUTRAL })
+}
+
+/// The figure for a page of usual width, in the page's colours and without its title.
+#[cfg(feature = "html")]
+pub(crate) fn wide(figure: &Figure) -> String {
+    draw(figure, &Canvas { width: 620.0, height: 350.0, letters: 44, titled: false, narrow: false, inks: &OF_PAGE })
+}
+
+/// The same for a page as narrow as a telephone.
+#[cfg(feature = "html")]
+pub(crate) fn narrow(figure: &Figure) -> String {
+    draw(figure, &Canvas { width: 340.0, height: 300.0, letters: 34, titled: false, narrow: true, inks: &OF_PAGE })
+}
+
+fn draw(figure: &Figure, canvas: &Canvas) -> String {
+    let sideways = sideways(figure, canvas);
+    let plots = plots(figure, canvas.inks, sideways);
+    let entries = legend(figure, canvas);
+    let mut layout =
+        if plots.is_empty() { Layout::new((0.0, 1.0), (0.0, 1.0)) } else { Layout::auto_from_plots(&plots) }
+            .with_theme(theme(canvas.inks))
+            .with_width(canvas.width)
+            .with_height(height(figure, canvas, sideways) + legend_rows(&entries, canvas) * LEGEND_ROW)
+            .with_x_label_overlap(AxisLabelOverlap::Thin)
+            .with_tick_format(TickFormat::Custom(Arc::new(|value| significant(value, 4))));
+    if canvas.titled {
+        layout = layout.with_title(text(&figure.title)).with_title_wrap(60);
+    }
+    if !plots.is_empty() {
+        layout = with_axes(layout, figure, sideways);
+        layout = with_marks(layout, figure, canvas, sideways);
+        layout = layout
+            .with_legend_entries(entries)
+            .with_legend_position(LegendPosition::OutsideBottomColumns)
+            .with_legend_box(false);
+    }
+    scaled(&own_ids(&kuva::render_to_svg(plots, layout)))
+}
+
+fn bars(figure: &Figure) -> Option<&Bars> {
+    match &figure.content {
+        Content::Lines(_) => None,
+        Content::Bars(bars) | Content::Stacked(bars) | Content::Shares(bars) => Some(bars),
+    }
+}
+
+fn sideways(figure: &Figure, canvas: &Canvas) -> bool {
+    // A single bar that stood would be as broad as the figure.
+    bars(figure).is_some_and(|bars| canvas.narrow || bars.categories.len() == 1 || bars.categories.len() >= LYING)
+}
+
+/// Lying bars take the height that their number needs.
+fn height(figure: &Figure, canvas: &Canvas, sideways: bool) -> f64 {
+    let Some(bars) = bars(figure).filter(|_| sideways) else { return canvas.height };
+    let beside = if matches!(figure.content, Content::Bars(_)) { bars.series.len().max(1) } else { 1 };
+    (120 + bars.categories.len() * (10 + 14 * beside)).max(180) as f64
+}
+
+/// The rows that the legend takes besides the first, so that the figure gives way to none of them. The renderer sets as many
+/// columns as fit beside the vertical axis.
+fn legend_rows(entries: &[LegendEntry], canvas: &Canvas) -> f64 {
+    let widest = entries.iter().map(|entry| entry.label.width()).max().unwrap_or(0) as f64;
+    let columns = ((canvas.width - 90.0) / (38.0 + 6.5 * widest)).max(1.0) as usize;
+    entries.len().div_ceil(columns).saturating_sub(1) as f64
+}
+
+fn with_axes(layout: Layout, figure: &Figure, sideways: bool) -> Layout {
+    let (across, up) = if sideways { (&figure.y, &figure.x) } else { (&figure.x, &figure.y) };
+    let mut layout = layout;
+    if !across.label.is_empty() {
+        layout = layout.with_x_label(text(&across.label));
+    }
+    if !up.label.is_empty() {
+        layout = layout.with_y_label(text(&up.label));
+    }
+    match &figure.content {
+        Content::Lines(lines) => {
+            if figure.x.log {
+                layout = layout.with_log_x();
+            } else if lines.iter().all(|line| line.style == LineStyle::Plain) {
+                let places = lines.iter().flat_map(|line| drawn(line, figure)).map(|(x, _)| x);
+                let (least, most) = places.fold((f64::MAX, f64::MIN), |(least, most), x| (least.min(x), most.max(x)));
+                if least < most {
+                    layout = layout.with_x_axis_min(least).with_x_axis_max(most);
+                }
+            }
+            if figure.y.log {
+                layout = layout.with_log_y();
+            } else if lines.iter().flat_map(|line| drawn(line, figure)).all(|(_, y)| y.mean >= 0.0) {
+                layout = layout.with_y_axis_min(0.0);
+            }
+            layout
+        }
+        Content::Bars(_) | Content::Stacked(_) if sideways => layout.with_x_axis_min(0.0),
+        Content::Bars(_) | Content::Stacked(_) => layout.with_y_axis_min(0.0),
+        Content::Shares(_) => {
+            let percent = TickFormat::Custom(Arc::new(|share: f64| format!("{:.0} %", share * 100.0)));
+            if sideways {
+                layout.with_x_axis_min(0.0).with_x_axis_max(1.0).with_x_tick_format(percent)
+            } else {
+                layout.with_y_axis_min(0.0).with_y_axis_max(1.0).with_y_tick_format(percent)
+            }
+        }
+    }
+}
+
+/// Beside the lines the labels would lie on the bars; under the title they can always be read.
+fn with_marks(mut layout: Layout, figure: &Figure, canvas: &Canvas, sideways: bool) -> Layout {
+    let marks: Vec<&Mark> = figure.marks.iter().filter(|mark| mark.at.is_finite()).collect();
+    for mark in &marks {
+        let line = if sideways { ReferenceLine::vertical(mark.at) } else { ReferenceLine::horizontal(mark.at) };
+        layout = layout.with_reference_line(line.with_color(canvas.inks.mark).with_stroke_width(1.5));
+    }
+    if canvas.titled && !marks.is_empty() {
+        let labels: Vec<String> = marks.iter().map(|mark| text(&mark.label)).collect();
+        layout = layout.with_subtitle(format!("dashed: {}", labels.join(", ")));
+    }
+    layout
+}
+
+fn plots(figure: &Figure, inks: &Inks, sideways: bool) -> Vec<Plot> {
+    match &figure.content {
+        Content::Lines(lines) => {
+            lines.iter().enumerate().flat_map(|(index, line)| line_plots(index, line, figure, inks)).collect()
+        }
+        Content::Bars(bars) => bar_plot(bars, false, sideways, inks).into_iter().collect(),
+        Content::Stacked(bars) | Content::Shares(bars) => bar_plot(bars, true, sideways, inks).into_iter().collect(),
+    }
+}
+
+/// The points of a line that have a place on the axes.
+fn drawn<'a>(line: &'a Line, figure: &'a Figure) -> impl Iterator<Item = (f64, Estimate)> + 'a {
+    let has_place = |value: f64, log: bool| value.is_finite() && (!log || value > 0.0);
+    line.points.iter().copied().filter(move |(x, y)| has_place(*x, figure.x.log) && has_place(y.mean, figure.y.log))
+}
+
+/// A line, and its points with their intervals.
+fn line_plots(index: usize, line: &Line, figure: &Figure, inks: &Inks) -> Vec<Plot> {
+    let points: Vec<(f64, f64)> = drawn(line, figure).map(|(x, y)| (x, y.mean)).collect();
+    if points.is_empty() {
+        return Vec::new();
+    }
+    let colour = inks.series[index % SERIES.len()];
+    let mut plots = Vec::new();
+    if line.style != LineStyle::Points {
+        let mut through = LinePlot::new().with_data(points.clone()).with_color(colour);
+        through = through.with_stroke_width(if line.style == LineStyle::Plain { 1.5 } else { 2.0 });
+        through.step = line.style == LineStyle::Steps;
+        if let Some(dashes) = DASHES[index % DASHES.len()] {
+            through = through.with_line_style(kuva::plot::LineStyle::Custom(dashes.to_owned()));
+        }
+        plots.push(through.into());
+    }
+    if matches!(line.style, LineStyle::Marked | LineStyle::Points) {
+        let dots = ScatterPlot::new().with_data(points).with_color(colour);
+        let dots = dots.with_marker(marker(index, line.style)).with_size(if line.style == LineStyle::Points {
+            5.0
+        } else {
+            3.5
+        });
+        let halves: Vec<(f64, f64)> = drawn(line, figure).map(|(_, y)| arms(&y, figure.y.log)).collect();
+        let measured = halves.iter().any(|(below, above)| *below > 0.0 || *above > 0.0);
+        plots.push(if measured { dots.with_y_err_asymmetric(halves) } else { dots }.into());
+    }
+    plots
+}
+
+/// How far the interval reaches down and up; on an axis of ratios it ends above zero.
+fn arms(value: &Estimate, log: bool) -> (f64, f64) {
+    let half = half(value);
+    if log { (half.min(value.mean * 0.9), half) } else { (half, half) }
+}
+
+fn marker(index: usize, style: LineStyle) -> MarkerShape {
+    if style == LineStyle::Points { MarkerShape::Cross } else { MARKERS[index % MARKERS.len()] }
+}
+
+fn bar_plot(bars: &Bars, stacked: bool, sideways: bool, inks: &Inks) -> Option<Plot> {
+    if bars.categories.is_empty() || bars.series.is_empty() {
+        return None;
+    }
+    let value = |values: &[Estimate], category: usize| values.get(category).copied().unwrap_or_default();
+    let mut plot = BarPlot::new().with_width(0.6).with_horizontal(sideways);
+    let mut halves = Vec::new();
+    let mut order: Vec<(usize, &String)> = bars.categories.iter().enumerate().collect();
+    if sideways {
+        // The renderer begins at the bottom.
+        order.reverse();
+    }
+    for (category, name) in order {
+        let values = bars.series.iter().enumerate().map(|(index, (_, values))| {
+            let mean = value(values, category).mean;
+            (if mean.is_finite() { mean } else { 0.0 }, inks.series[index % SERIES.len()])
+        });
+        plot = plot.with_group(text(name), values);
+        halves.extend(bars.series.iter().map(|(_, values)| half(&value(values, category))));
+    }
+    if stacked {
+        plot = plot.with_stacked();
+    } else if halves.iter().any(|&half| half > 0.0) {
+        plot = plot.with_error(halves).with_error_color(inks.text);
+    }
+    Some(plot.into())
+}
+
+/// An entry for each series and each line that has a point.
+fn legend(figure: &Figure, canvas: &Canvas) -> Vec<LegendEntry> {
+    let entry = |index: usize, name: &str, shape, dashes: Option<&str>| LegendEntry {
+        label: text(&cut(name, canvas.letters)),
+        color: canvas.inks.series[index % SERIES.len()].to_owned(),
+        shape,
+        dasharray: dashes.map(str::to_owned),
+    };
+    match &figure.content {
+        Content::Lines(lines) => {
+            let with_points = lines.iter().enumerate().filter(|(_, line)| drawn(line, figure).next().is_some());
+            let of_line = |(index, line): (usize, &Line)| match line.style {
+                LineStyle::Points => entry(index, &line.name, LegendShape::Marker(marker(index, line.style)), None),
+                _ => entry(index, &line.name, LegendShape::Line, DASHES[index % DASHES.len()]),
+            };
+            with_points.map(of_line).collect()
+        }
+        Content::Bars(bars) | Content::Stacked(bars) | Content::Shares(bars) => {
+            let of_series = |(index, (name, _)): (usize, &(String, _))| entry(index, name, LegendShape::Rect, None);
+            bars.series.iter().enumerate().map(of_series).collect()
+        }
+    }
+}
+
+/// The half width of the interval; 0 where there is none.
+fn half(value: &Estimate) -> f64 {
+    value.ci95().filter(|half| half.is_finite()).unwrap_or(0.0)
+}
+
+fn theme(inks: &Inks) -> Theme {
+    let ink = || inks.text.to_owned();
+    Theme {
+        background: "none".to_owned(),
+        axis_color: ink(),
+        grid_color: inks.grid.to_owned(),
+        tick_color: ink(),
+        text_color: ink(),
+        legend_bg: "none".to_owned(),
+        legend_border: ink(),
+        font_family: Some("system-ui, sans-serif".to_owned()),
+        ..Theme::light()
+    }
+}
+
+/// Names the clip paths by the figure's content. The renderer counts them over the life of the process, so the same
+/// figure would have other bytes each time; and figures on one page must not share a name.
+fn own_ids(svg: &str) -> String {
+    let mut parts = svg.split("kuva-clip-");
+    let mut pieces: Vec<&str> = parts.next().into_iter().collect();
+    pieces.extend(parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit())));
+    // FNV-1a over everything but the numbers.
+    let hash = pieces
+        .iter()
+        .flat_map(|piece| piece.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    pieces.join(&format!("clip-{hash:016x}"))
+}
+
+/// Room to the right for half of the last tick's label, which the renderer lets stand out.
+const MARGIN: f64 = 16.0;
+
+/// Adds the view box, without which a picture is cut rather than scaled. The renderer writes width and height first.
+fn scaled(svg: &str) -> String {
+    let size = |name: &str| {
+        let (_, rest) = svg.split_once(&format!(" {name}=\""))?;
+        rest.split_once('"').and_then(|(value, _)| value.parse::<f64>().ok())
+    };
+    match (size("width"), size("height")) {
+        (Some(width), Some(height)) => {
+            let width = width + MARGIN;
+            svg.replacen("<svg ", &format!("<svg viewBox=\"0 0 {width} {height}\" "), 1)
+        }
+        _ => svg.to_owned(),
+    }
+}
+
+/// A name as it is: a dollar sign would begin a formula, and control characters are not XML.
+fn text(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '�' } else { c }).collect::<String>().replace('$', "\\$")
+}

@@ -1,0 +1,239 @@
+//! Figures of outcomes beside each other.
+
+use fairlane_outcome::{DelayHistogram, Estimate, Outcome, QueueOutcome, Reason};
+
+use super::Block;
+use super::course::{LINES, readable};
+use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle, compare_figure};
+use crate::numbers::rate_unit;
+use crate::run::{FLOWS, throughputs};
+use crate::summary::{group_names, labels};
+
+/// Points of a distribution that are drawn at most; more would not be seen.
+const POINTS: usize = 240;
+
+/// What each group got of the throughput.
+pub(super) fn shares(outcomes: &[Outcome]) -> Block {
+    let figure = Figure { title: "Share of the throughput".to_owned(), ..compare_figure(outcomes) };
+    Block::Figure { figure, note: "Of everything that the groups' flows delivered.".to_owned() }
+}
+
+/// Why the bottleneck dropped, as a part of what arrived; nothing where nothing was dropped.
+pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
+    let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
+    let mut reasons: Vec<(Reason, Vec<Estimate>)> = Reason::ALL
+        .into_iter()
+        .map(|reason| {
+            let part = |queue: &QueueOutcome| percent_of(queue.dropped.get(reason).mean, queue.arrived.mean);
+            (reason, queues.iter().map(|queue| Estimate::single(queue.map_or(0.0, part))).collect())
+        })
+        .filter(|(_, values): &(Reason, Vec<Estimate>)| values.iter().any(|value| value.mean > 0.0))
+        .collect();
+    if reasons.is_empty() {
+        return None;
+    }
+    reasons.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)));
+    let meanings: Vec<String> = reasons.iter().map(|(reason, _)| format!("{reason}: {}", meaning(*reason))).collect();
+    let reasons = reasons.into_iter().map(|(reason, values)| (reason.to_string(), values)).collect();
+    let series = few(reasons, "other reasons");
+    Some(Block::Figure {
+        figure: Figure {
+            title: "Why packets were dropped".to_owned(),
+            x: Axis::linear(""),
+            y: Axis::linear("dropped (% of arrived)"),
+            content: Content::Stacked(Bars { categories: labels(outcomes), series }),
+            marks: Vec::new(),
+        },
+        note: format!("At the bottleneck. {}.", meanings.join("; ")),
+    })
+}
+
+/// What a reason means, in a few words.
+fn meaning(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Limit => "the queue was full",
+        Reason::Early => "at random, before the queue is full",
+        Reason::Forced => "the average was above its upper threshold",
+        Reason::MatchArrival => "the arrival met a packet of its own flow",
+        Reason::MatchVictim => "the queued packet that it met",
+        Reason::Table => "the flow had met itself before",
+        Reason::RatePenalty => "the flow was over the rate that it is held to",
+        Reason::BinFull => "the flow's bin was full",
+        Reason::AqmDequeue => "it had waited too long, when it was due to leave",
+        Reason::FairDrop => "Fair Drop",
+        Reason::BufferSteal => "pushed out for another flow's packet",
+        Reason::Label => "the flow was over its fair rate",
+        Reason::Expired => "too old",
+    }
+}
+
+/// What the bottleneck's queue is made of.
+pub(super) fn composition(outcomes: &[Outcome]) -> Block {
+    let names = group_names(outcomes);
+    let part = |outcome: &Outcome, name: &str| {
+        outcome
+            .bottleneck()
+            .and_then(|queue| queue.group(name))
+            .map_or_else(Estimate::default, |group| group.queue_share)
+    };
+    let series = names
+        .iter()
+        .map(|name| ((*name).to_owned(), outcomes.iter().map(|outcome| part(outcome, name)).collect()))
+        .collect();
+    Block::Figure {
+        figure: Figure {
+            title: "What the queue is made of".to_owned(),
+            x: Axis::linear(""),
+            y: Axis::linear("part of the queued packets"),
+            content: Content::Shares(Bars { categories: labels(outcomes), series: few(series, "other groups") }),
+            marks: Vec::new(),
+        },
+        note: "Each group's part of the packets in the bottleneck's queue, averaged over time.".to_owned(),
+    }
+}
+
+/// How long packets waited in the bottleneck's queue.
+pub(super) fn delays(outcomes: &[Outcome]) -> Vec<Block> {
+    let names = labels(outcomes);
+    let line = |(outcome, label): (&Outcome, &String)| {
+        let points = distribution(&outcome.bottleneck()?.delay_histogram);
+        (!points.is_empty()).then(|| Line::new(label, LineStyle::Steps, points))
+    };
+    let lines: Vec<Line> = outcomes.iter().zip(&names).filter_map(line).collect();
+    let places: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).filter(|x| *x > 0.0).collect();
+    let (least, most) = places.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
+    // Over a wide range only ratios show what happens at its lower end.
+    let x = if most > 30.0 * least { Axis::log("delay (ms)") } else { Axis::linear("delay (ms)") };
+    let figure = |(title, lines)| Block::Figure {
+        figure: Figure::lines(title, x.clone(), Axis::linear("part of the packets (%)"), lines),
+        note: "The part of the packets that left the bottleneck's queue within a time.".to_owned(),
+    };
+    readable("Delay in the queue", lines).into_iter().map(figure).collect()
+}
+
+/// The part of the packets in percent that took so many milliseconds at most.
+fn distribution(histogram: &DelayHistogram) -> Vec<(f64, Estimate)> {
+    let all: u64 = histogram.bins().iter().map(|bin| bin.packets).sum();
+    let mut points = Vec::new();
+    let (mut below, mut drawn) = (0_u64, 0_u64);
+    let last = histogram.bins().len();
+    for (index, bin) in histogram.bins().iter().enumerate() {
+        if index == 0 {
+            points.push((milliseconds(bin.from_ns), Estimate::single(0.0)));
+        }
+        below += bin.packets;
+        if (below - drawn) as f64 >= all as f64 / POINTS as f64 || index + 1 == last {
+            points.push((milliseconds(bin.to_ns), Estimate::single(percent_of(below as f64, all as f64))));
+            drawn = below;
+        }
+    }
+    points
+}
+
+fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// Each flow's throughput within each group of several flows, from the slowest to the fastest.
+pub(super) fn flows(outcomes: &[Outcome]) -> Vec<Block> {
+    let labels = labels(outcomes);
+    let of_group = |name: &&str| {
+        let sorted: Vec<Vec<f64>> = outcomes.iter().map(|outcome| throughputs(outcome, name)).collect();
+        if sorted.iter().all(|values| values.len() < 2) {
+            return Vec::new();
+        }
+        let fastest = sorted.iter().flatten().copied().fold(0.0, f64::max);
+        let (unit, divisor) = rate_unit(fastest);
+        let lines = sorted.iter().zip(&labels).filter(|(values, _)| !values.is_empty());
+        let lines = lines.map(|(values, label)| ranked(label, values, divisor)).collect();
+        let figure = |(title, lines)| Block::Figure {
+            figure: Figure::lines(
+                title,
+                Axis::linear(format!("flow of {name}, the slowest first")),
+                Axis::linear(format!("throughput ({unit})")),
+                lines,
+            ),
+            note: "A level line is an equal division.".to_owned(),
+        };
+        readable(&format!("Throughput of each flow of {name}"), lines).into_iter().map(figure).collect()
+    };
+    group_names(outcomes).iter().flat_map(of_group).collect()
+}
+
+/// The values over their ranks; of very many those that show the curve.
+fn ranked(label: &str, values: &[f64], divisor: f64) -> Line {
+    let style = if values.len() <= FLOWS { LineStyle::Marked } else { LineStyle::Plain };
+    let every = values.len().div_ceil(POINTS).max(1);
+    let shown = |rank: &usize| rank.is_multiple_of(every) || rank + 1 == values.len();
+    let point = |rank: usize| ((rank + 1) as f64, Estimate::single(values[rank] / divisor));
+    Line::new(label, style, (0..values.len()).filter(shown).map(point).collect())
+}
+
+/// The first series, and the sum of those that there is no colour for.
+fn few(mut series: Vec<(String, Vec<Estimate>)>, rest: &str) -> Vec<(String, Vec<Estimate>)> {
+    if series.len() > LINES {
+        let others = series.split_off(LINES - 1);
+        let categories = others.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+        let sum = |category: usize| {
+            others.iter().filter_map(|(_, values)| values.get(category)).map(|value| value.mean).sum()
+        };
+        series.push((rest.to_owned(), (0..categories).map(|category| Estimate::single(sum(category))).collect()));
+    }
+    series
+}
+
+fn total(values: &[Estimate]) -> f64 {
+    values.iter().map(|value| value.mean).sum()
+}
+
+fn percent_of(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::Histogram;
+
+    use super::*;
+
+    /// Of 100 packets 94 took 1 ms and 6 took 5 ms, each to three digits of the histogram.
+    #[test]
+    fn distributions_rise_to_the_whole() {
+        let mut delays = Histogram::<u64>::new(3).unwrap();
+        delays.record_n(1_000_000, 94).unwrap();
+        delays.record_n(5_000_000, 6).unwrap();
+        let points = distribution(&DelayHistogram::from(&delays));
+        let parts: Vec<f64> = points.iter().map(|(_, part)| part.mean).collect();
+        assert_eq!(parts, [0.0, 94.0, 100.0]);
+        for ((delay, _), expected) in points.iter().zip([1.0, 1.0, 5.0]) {
+            assert!((delay / expected - 1.0).abs() < 1e-3, "{delay} ms");
+        }
+        assert!(distribution(&DelayHistogram::default()).is_empty());
+    }
+
+    /// A bin a packet: thinned, but never by more than a step that can be seen.
+    #[test]
+    fn long_distributions_are_thinned() {
+        let mut delays = Histogram::<u64>::new(3).unwrap();
+        for delay in 1..=20_000 {
+            delays.record(delay * 1_000).unwrap();
+        }
+        let points = distribution(&DelayHistogram::from(&delays));
+        assert!(points.len() <= POINTS + 2, "{}", points.len());
+        assert!(points.windows(2).all(|pair| pair[1].1.mean - pair[0].1.mean < 1.0));
+        assert_eq!(points.last().map(|(_, part)| part.mean), Some(100.0));
+    }
+
+    /// What there is no colour for is summed, so that the bar is as long as before.
+    #[test]
+    fn parts_beyond_the_colours_are_one() {
+        let series = |count: u32| {
+            let part = |n: u32| (n.to_string(), vec![Estimate::single(f64::from(n)), Estimate::single(1.0)]);
+            (0..count).map(part).collect::<Vec<_>>()
+        };
+        assert_eq!(few(series(6), "others"), series(6));
+        let merged = few(series(8), "others");
+        let others = ("others".to_owned(), vec![Estimate::single(5.0 + 6.0 + 7.0), Estimate::single(3.0)]);
+        assert_eq!((merged.len(), merged.last()), (6, Some(&others)));
+    }
+}

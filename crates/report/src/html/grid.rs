@@ -1,0 +1,197 @@
+//! A sweep's figures: what was measured against what was varied.
+
+use fairlane_outcome::{Estimate, Outcome, PointValue, QueueOutcome};
+use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
+
+use super::Block;
+use super::course::readable;
+use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle};
+use crate::summary::{group_names, labels};
+use crate::sweep::varied;
+
+/// Points of a line that have markers; of more only the line would be seen.
+const MARKED: usize = 40;
+/// Bars that a figure has at most.
+const MOST_BARS: usize = 100;
+
+/// What is drawn.
+struct Measure {
+    title: String,
+    unit: &'static str,
+    /// One for each outcome, where it has it.
+    values: Vec<Option<Estimate>>,
+}
+
+/// Figures against the first key whose values are numbers, a line for each combination of the other keys' values; bars where
+/// no key's values are, unless they are too many.
+pub(super) fn figures(outcomes: &[Outcome]) -> Vec<Block> {
+    let keys = varied(outcomes);
+    let along = keys.iter().find_map(|key| Some((*key, places(outcomes, key)?)));
+    let draw = |measure: &Measure| match &along {
+        Some((key, places)) => lines(outcomes, &keys, key, places, measure),
+        None if outcomes.len() > MOST_BARS => Vec::new(),
+        None => vec![bars(outcomes, &keys, measure)],
+    };
+    measures(outcomes).iter().flat_map(draw).collect()
+}
+
+fn measures(outcomes: &[Outcome]) -> Vec<Measure> {
+    let times =
+        |factor: f64, value: Estimate| Estimate::new(factor * value.mean, value.ci95().map(|half| factor * half));
+    let share = |name: &str| Measure {
+        title: format!("Share of {name}"),
+        unit: "share of the throughput (%)",
+        values: outcomes.iter().map(|outcome| Some(times(100.0, outcome.group(name)?.share))).collect(),
+    };
+    let bottleneck = |title: &str, unit, of: fn(&QueueOutcome) -> Estimate, factor| Measure {
+        title: title.to_owned(),
+        unit,
+        values: outcomes.iter().map(|outcome| Some(times(factor, of(outcome.bottleneck()?)))).collect(),
+    };
+    let mut measures: Vec<Measure> = group_names(outcomes).into_iter().map(share).collect();
+    measures.push(bottleneck("Delay in the queue", "mean delay (ms)", |queue| queue.delay_s.mean, 1e3));
+    measures.push(bottleneck("Length of the queue", "mean length (packets)", |queue| queue.mean_packets, 1.0));
+    measures.push(bottleneck("Use of the link", "used (%)", |queue| queue.utilisation, 100.0));
+    measures
+}
+
+/// Where the values of a key lie on an axis.
+struct Places {
+    label: String,
+    log: bool,
+    /// One for each outcome.
+    at: Vec<f64>,
+}
+
+/// The key's values as numbers of one unit; `None` when they are not, or when all are the same.
+fn places(outcomes: &[Outcome], key: &str) -> Option<Places> {
+    let values: Vec<&PointValue> =
+        outcomes.iter().map(|outcome| outcome.point.as_ref()?.get(key)).collect::<Option<_>>()?;
+    let (at, unit) = numbers(&values)?;
+    let mut grid = at.clone();
+    grid.sort_by(f64::total_cmp);
+    grid.dedup();
+    if grid.len() < 2 {
+        return None;
+    }
+    let label = if unit.is_empty() { key.to_owned() } else { format!("{key} ({unit})") };
+    Some(Places { label, log: geometric(&grid), at })
+}
+
+/// Whether the ratios between neighbours differ less than the differences do.
+fn geometric(grid: &[f64]) -> bool {
+    let spread = |steps: Vec<f64>| {
+        let (least, most) =
+            steps.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
+        most / least
+    };
+    let ratios = grid.windows(2).map(|pair| libm::log(pair[1] / pair[0])).collect();
+    let differences = grid.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    grid.len() > 2 && grid[0] > 0.0 && spread(ratios) < spread(differences)
+}
+
+/// Numbers with the unit that they share.
+fn numbers(values: &[&PointValue]) -> Option<(Vec<f64>, &'static str)> {
+    let each =
+        |read: &dyn Fn(&PointValue) -> Option<f64>| values.iter().map(|value| read(value)).collect::<Option<Vec<_>>>();
+    let text = |value: &PointValue| match value {
+        PointValue::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    let plain = each(&|value| match value {
+        PointValue::Count(value) => Some(*value as f64),
+        PointValue::Ratio(value) => Some(*value),
+        _ => None,
+    });
+    plain
+        .map(|values| (values, ""))
+        .or_else(|| {
+            let rates = each(&|value| Some(text(value)?.parse::<Rate>().ok()?.bits_per_second() as f64 / 1e6))?;
+            Some((rates, "Mb/s"))
+        })
+        .or_else(|| Some((each(&|value| Some(text(value)?.parse::<Duration>().ok()?.as_secs() * 1e3))?, "ms")))
+        .or_else(|| Some((each(&|value| Some(f64::from(text(value)?.parse::<Packets>().ok()?.get())))?, "packets")))
+        .or_else(|| Some((each(&|value| Some(text(value)?.parse::<Bytes>().ok()?.get() as f64))?, "bytes")))
+}
+
+fn lines(outcomes: &[Outcome], keys: &[&str], along: &str, places: &Places, measure: &Measure) -> Vec<Block> {
+    let mut lines: Vec<Line> = Vec::new();
+    for ((outcome, at), value) in outcomes.iter().zip(&places.at).zip(&measure.values) {
+        let Some(value) = *value else { continue };
+        let name = name(outcome, keys.iter().copied().filter(|key| *key != along), &measure.title);
+        match lines.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push((*at, value)),
+            None => lines.push(Line::new(name, LineStyle::Marked, vec![(*at, value)])),
+        }
+    }
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if line.points.len() > MARKED {
+            line.style = LineStyle::Plain;
+        }
+    }
+    let axis = if places.log { Axis::log(places.label.as_str()) } else { Axis::linear(places.label.as_str()) };
+    let figure = |(title, lines)| Block::figure(Figure::lines(title, axis.clone(), Axis::linear(measure.unit), lines));
+    readable(&measure.title, lines).into_iter().map(figure).collect()
+}
+
+fn bars(outcomes: &[Outcome], keys: &[&str], measure: &Measure) -> Block {
+    let kinds = labels(outcomes);
+    let category = |(outcome, kind): (&Outcome, &String)| name(outcome, keys.iter().copied(), kind);
+    let values = measure.values.iter().map(|value| value.unwrap_or_default()).collect();
+    Block::figure(Figure {
+        title: measure.title.clone(),
+        x: Axis::linear(keys.join(", ")),
+        y: Axis::linear(measure.unit),
+        content: Content::Bars(Bars {
+            categories: outcomes.iter().zip(&kinds).map(category).collect(),
+            series: vec![(measure.title.clone(), values)],
+        }),
+        marks: Vec::new(),
+    })
+}
+
+/// The values of `keys`; `otherwise` where there are none. A value alone needs no key.
+fn name<'k>(outcome: &Outcome, keys: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
+    let keys: Vec<&str> = keys.collect();
+    let value =
+        |key: &str| outcome.point.as_ref().and_then(|point| point.get(key)).map_or("–".to_owned(), ToString::to_string);
+    match keys.as_slice() {
+        [] => otherwise.to_owned(),
+        [key] => value(key),
+        keys => keys.iter().map(|key| format!("{} {}", last(key), value(key))).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The last word of a key.
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The grids that `a..b/Nlog` and `a..b/N` make, and those that people write by hand.
+    #[test]
+    fn grids_of_equal_ratios_are_told_from_those_of_equal_steps() {
+        for grid in [[0.1, 1.0, 10.0].as_slice(), &[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], &[1.0, 2.0, 4.0, 8.0]] {
+            assert!(geometric(grid), "{grid:?}");
+        }
+        for grid in [[1.0, 2.0, 3.0].as_slice(), &[0.0, 1.0, 10.0], &[5.0, 10.0], &[10.0, 20.0, 30.0, 45.0]] {
+            assert!(!geometric(grid), "{grid:?}");
+        }
+    }
+
+    #[test]
+    fn values_become_numbers_of_one_unit() {
+        let text = |text: &str| PointValue::from(text);
+        let read = |values: &[PointValue]| numbers(&values.iter().collect::<Vec<_>>());
+        assert_eq!(read(&[text("500kbit"), text("2mbit")]), Some((vec![0.5, 2.0], "Mb/s")));
+        assert_eq!(read(&[text("5ms"), text("1s")]), Some((vec![5.0, 1000.0], "ms")));
+        assert_eq!(read(&[text("100p"), text("7p")]), Some((vec![100.0, 7.0], "packets")));
+        assert_eq!(read(&[2_i64.into(), 0.5.into()]), Some((vec![2.0, 0.5], "")));
+        assert_eq!(read(&[text("red"), text("choke")]), None);
+        assert_eq!(read(&[text("100p"), text("2mbit")]), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! The page as a whole.
+
+use std::collections::BTreeSet;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::block::{Block, Inline, slug};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Nothing is loaded, wherever the page lies; only its own style and pictures within it are used.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// A page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    title: String,
+    lead: Vec<Block>,
+    sections: Vec<Section>,
+    provenance: Option<Provenance>,
+}
+
+/// A part of a page with a title, to which links lead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    title: String,
+    anchor: Option<String>,
+    blocks: Vec<Block>,
+    sections: Vec<Self>,
+}
+
+/// Where the numbers of a page come from: enough to get them again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Provenance {
+    /// Facts, such as the version and the seed.
+    pub facts: Vec<(String, String)>,
+    /// Texts in full, such as the command line and the scenario, each with its name.
+    pub texts: Vec<(String, String)>,
+}
+
+impl Page {
+    /// A page of this title and nothing else.
+    #[must_use]
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), lead: Vec::new(), sections: Vec::new(), provenance: None }
+    }
+
+    /// Adds a block below the title, before all sections.
+    #[must_use]
+    pub fn lead(mut self, block: Block) -> Self {
+        self.lead.push(block);
+        self
+    }
+
+    /// Adds a section.
+    #[must_use]
+    pub fn section(mut self, section: Section) -> Self {
+        self.sections.push(section);
+        self
+    }
+
+    /// Says where the numbers come from, in a last section.
+    #[must_use]
+    pub fn provenance(mut self, provenance: Provenance) -> Self {
+        self.provenance = Some(provenance);
+        self
+    }
+
+    /// The page as one HTML file.
+    #[must_use]
+    pub fn to_html(&self) -> String {
+        let sections: Vec<Section> =
+            self.sections.iter().cloned().chain(self.provenance.as_ref().map(Provenance::section)).collect();
+        let mut anchors = Anchors::default();
+        let places: Vec<Place> = sections.iter().map(|section| Place::new(section, &mut anchors)).collect();
+        let mut figures = 0;
+        let markup = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content=(concat!("Fairlane ", env!("CARGO_PKG_VERSION")));
+                    title { (self.title) }
+                    link rel="icon" href="data:,";
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    @if places.len() > 1 { nav aria-label="Contents" { (contents(&places)) } }
+                    main id="main" tabindex="-1" {
+                        h1 { (self.title) }
+                        (Block::all(&self.lead, &mut figures))
+                        @for place in &places { (place.markup(2, &mut figures)) }
+                    }
+                    footer { p { "Made by Fairlane " (env!("CARGO_PKG_VERSION")) ". This page is one file and loads nothing." } }
+                }
+            }
+        };
+        // HTML has no control characters but these; names from files may.
+        let shown = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '�' } else { c };
+        markup.into_string().chars().map(shown).collect()
+    }
+}
+
+impl Section {
+    /// A section of this title and nothing else.
+    #[must_use]
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), anchor: None, blocks: Vec::new(), sections: Vec::new() }
+    }
+
+    /// Sets where links to the section lead, in place of what follows from the title. What is not a letter, a digit or a
+    /// dash becomes a dash; an anchor that the page has already gets a number.
+    #[must_use]
+    pub fn anchor(mut self, anchor: impl Into<String>) -> Self {
+        self.anchor = Some(anchor.into());
+        self
+    }
+
+    /// Adds a block.
+    #[must_use]
+    pub fn block(mut self, block: Block) -> Self {
+        self.blocks.push(block);
+        self
+    }
+
+    /// Adds blocks.
+    #[must_use]
+    pub fn blocks(mut self, blocks: impl IntoIterator<Item = Block>) -> Self {
+        self.blocks.extend(blocks);
+        self
+    }
+
+    /// Adds a section within, after all blocks.
+    #[must_use]
+    pub fn section(mut self, section: Self) -> Self {
+        self.sections.push(section);
+        self
+    }
+}
+
+impl Provenance {
+    fn section(&self) -> Section {
+        let facts = self.facts.iter().map(|(name, fact)| (name.clone(), vec![Inline::Text(fact.clone())])).collect();
+        let texts = self.texts.iter().flat_map(|(label, text)| {
+            [
+                Block::Paragraph(vec![Inline::Strong(label.clone())]),
+                Block::Code { label: label.clone(), text: text.clone() },
+            ]
+        });
+        Section::new("How this was made").anchor("provenance").block(Block::Definitions(facts)).blocks(texts)
+    }
+}
+
+/// The anchors that are taken.
+struct Anchors(BTreeSet<String>);
+
+impl Default for Anchors {
+    /// The page's own.
+    fn default() -> Self {
+        Self(BTreeSet::from(["main".to_owned()]))
+    }
+}
+
+impl Anchors {
+    /// `wanted`, or with a number behind it when that is taken. Figures are numbered elsewhere.
+    fn take(&mut self, wanted: &str) -> String {
+        let numbered = (2_usize..).map(|number| format!("{wanted}-{number}"));
+        let free = |anchor: &String| !self.0.contains(anchor) && !anchor.starts_with("figure-");
+        let anchor = std::iter::once(wanted.to_owned()).chain(numbered).find(free).unwrap_or_default();
+        self.0.insert(anchor.clone());
+        anchor
+    }
+}
+
+/// A section with its anchor.
+struct Place<'a> {
+    anchor: String,
+    section: &'a Section,
+    within: Vec<Self>,
+}
+
+impl<'a> Place<'a> {
+    fn new(section: &'a Section, anchors: &mut Anchors) -> Self {
+        let wanted = slug(section.anchor.as_ref().unwrap_or(&section.title));
+        let wanted = if wanted.starts_with("figure-") { format!("section-{wanted}") } else { wanted };
+        let anchor = anchors.take(&wanted);
+        Self { anchor, section, within: section.sections.iter().map(|section| Self::new(section, anchors)).collect() }
+    }
+
+    fn markup(&self, level: u8, figures: &mut usize) -> Markup {
+        html! {
+            section id=(self.anchor) {
+                @match level {
+                    2 => h2 { (self.section.title) (self.own_link()) },
+                    3 => h3 { (self.section.title) (self.own_link()) },
+                    _ => h4 { (self.section.title) (self.own_link()) },
+                }
+                (Block::all(&self.section.blocks, figures))
+                @for place in &self.within { (place.markup(level.saturating_add(1), figures)) }
+            }
+        }
+    }
+
+    /// A link that can be copied.
+    fn own_link(&self) -> Markup {
+        html! { " " a.anchor href=(format!("#{}", self.anchor)) aria-label=(format!("Link to {}", self.section.title)) { "#" } }
+    }
+}
+
+fn contents(places: &[Place<'_>]) -> Markup {
+    html! {
+        ol { @for place in places { li {
+            a href=(format!("#{}", place.anchor)) { (place.section.title) }
+            @if !place.within.is_empty() { (contents(&place.within)) }
+        } } }
+    }
+}

@@ -1,0 +1,51 @@
+//! CHOKe protects at any overload: the more a flow sends the more it meets itself.
+
+use std::path::Path;
+
+use fairlane_outcome::Outcome;
+use fairlane_scenario::Document;
+use fairlane_sim::{Control, run_all};
+
+/// Five runs of `scenarios/NAME.toml` with `settings` (key, value) put over it.
+fn measure(name: &str, settings: &[(&str, &str)]) -> Outcome {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).with_extension("toml");
+    let mut document = Document::load(&file).unwrap_or_else(|error| panic!("{error}"));
+    for (key, value) in settings {
+        document.set(key, value).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
+    let runs = run_all(&[scenario], 5, &Control::default()).expect("it runs");
+    Outcome::from_runs(&runs[0]).expect("runs of one scenario")
+}
+
+fn protects(scenario: &str, link_bps: f64, group: &str, rate: &str, settings: &[(&str, &str)]) {
+    let key = format!("flows.{group}.rate");
+    let mut all = vec![(key.as_str(), rate)];
+    all.extend(settings);
+    let outcome = measure(scenario, &all);
+    let part = outcome.group(group).expect("it floods").throughput_bps.mean / link_bps;
+    assert!(part <= 0.05, "{part} of the link is the flood's at {rate}");
+    let used = outcome.queues[0].utilisation.mean;
+    assert!(used >= 0.98, "{used} of the link is used at {rate}");
+    let queue = outcome.queues[0].group(group).expect("it floods");
+    let dropped = queue.drop_ratio.mean;
+    let passed = queue.departed.mean / queue.arrived.mean;
+    // A queue of 300 packets at most lies between what came and what went.
+    assert!((dropped + passed - 1.0).abs() <= 300.0 / queue.arrived.mean, "{dropped} dropped, {passed} passed");
+}
+
+/// Figure 3's link and thresholds.
+#[test]
+fn protects_at_ten_forty_and_a_hundred_times_the_link() {
+    for rate in ["10mbit", "40mbit", "100mbit"] {
+        protects("choke-fig3", 1e6, "cbr", rate, &[("access.rate", "1gbit")]);
+    }
+}
+
+/// A faster link, with TCP as it is today.
+#[test]
+fn protects_today() {
+    for rate in ["100mbit", "400mbit", "1gbit"] {
+        protects("overload", 1e7, "flood", rate, &[("duration", "15s")]);
+    }
+}

@@ -1,0 +1,195 @@
+//! What can be asked of the models, and their answers as JSON.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use crate::{BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, candidates_that_protect};
+
+/// Parts of the queue that a profile tells apart.
+const PARTS: u32 = 10;
+
+/// A question to one of the models, as `fairlane theory` and the papers' claims ask it.
+///
+/// ```
+/// use fairlane_theory::Question;
+///
+/// let question: Question = serde_json::from_str(r#"{ "model": "choke", "load": 2.0 }"#)?;
+/// let answer = question.answer()?;
+/// assert_eq!(format!("{:.4}", answer["share"].as_f64().unwrap_or_default()), "0.2507");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Question {
+    /// [`FrontChoke`].
+    Front {
+        /// The rate of service.
+        mu: f64,
+        /// The rate of each flow's arrivals.
+        rates: Vec<f64>,
+    },
+    /// [`BackChoke`].
+    Back {
+        /// The rate of each flow's arrivals.
+        rates: Vec<f64>,
+        /// Flows in memory.
+        memory: usize,
+    },
+    /// [`Sfb`], and the best division of as many bins.
+    Sfb {
+        /// Levels.
+        levels: u32,
+        /// Bins of each level.
+        bins: u32,
+        /// Flows that do not answer.
+        flows: u32,
+    },
+    /// [`Choke`].
+    Choke {
+        /// What the flow sends, as a part of the link's rate.
+        load: f64,
+        /// The part of arrivals without a match that RED drops; 0 if it is not said.
+        #[serde(default)]
+        early_drops: f64,
+    },
+    /// [`Candidates`].
+    ChokeMulti {
+        /// Unresponsive flows.
+        flows: u32,
+        /// Candidates drawn for each arrival.
+        candidates: u32,
+        /// What each flow sends, as a part of the link's rate.
+        load: f64,
+    },
+    /// [`GChoke`].
+    Gchoke {
+        /// Packets that one arrival may match: a number, or `"infinite"`.
+        #[serde(deserialize_with = "comparisons")]
+        maxcomp: Comparisons,
+        /// What the flow sends, as a part of the link's rate.
+        load: f64,
+    },
+}
+
+impl Question {
+    /// What the model says. `docs/theory.md` tells what each key means.
+    ///
+    /// # Errors
+    /// Those of the model.
+    pub fn answer(&self) -> Result<Value, Error> {
+        match *self {
+            Self::Front { mu, ref rates } => front(mu, rates),
+            Self::Back { ref rates, memory } => back(rates, memory),
+            Self::Sfb { levels, bins, flows } => sfb(levels, bins, flows),
+            Self::Choke { load, early_drops } => choke(load, early_drops),
+            Self::ChokeMulti { flows, candidates, load } => choke_multi(flows, candidates, load),
+            Self::Gchoke { maxcomp, load } => gchoke(maxcomp, load),
+        }
+    }
+}
+
+fn comparisons<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Comparisons, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a whole number from 1, or \"infinite\"")]
+    enum Written {
+        Number(NonZeroU32),
+        Word(Infinite),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Infinite {
+        Infinite,
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::Number(most) => Comparisons::AtMost(most),
+        Written::Word(Infinite::Infinite) => Comparisons::Unlimited,
+    })
+}
+
+fn front(mu: f64, rates: &[f64]) -> Result<Value, Error> {
+    let model = FrontChoke::new(mu, rates)?;
+    let flow = |flow: &crate::FrontFlow| json!({ "rate": flow.rate, "head": flow.head, "goodput": flow.goodput, "loss": flow.loss });
+    let flows: Vec<Value> = model.flows().iter().map(flow).collect();
+    Ok(json!({ "model": "front", "mu": mu, "empty": model.empty(), "flows": flows }))
+}
+
+fn back(rates: &[f64], memory: usize) -> Result<Value, Error> {
+    let model = BackChoke::new(rates, memory)?;
+    let flow = |flow: &crate::BackFlow| json!({ "rate": flow.rate, "admitted": flow.admitted, "share": flow.share, "loss": flow.loss });
+    let flows: Vec<Value> = model.flows().iter().map(flow).collect();
+    Ok(json!({ "model": "back", "memory": model.memory(), "admitted": model.admitted(), "flows": flows }))
+}
+
+fn sfb(levels: u32, bins: u32, flows: u32) -> Result<Value, Error> {
+    let model = Sfb::new(levels, bins, flows)?;
+    let best = Sfb::best(levels.saturating_mul(bins), flows)?;
+    Ok(json!({
+        "model": "sfb",
+        "levels": model.levels(),
+        "bins": model.bins(),
+        "flows": model.flows(),
+        "polluted": model.polluted(),
+        "polluted_bins": model.polluted_bins(),
+        "misclassified": model.misclassified(),
+        "best": { "levels": best.levels(), "bins": best.bins(), "misclassified": best.misclassified() },
+    }))
+}
+
+fn choke(load: f64, early_drops: f64) -> Result<Value, Error> {
+    let model = Choke::at_load(load, early_drops)?;
+    let part = |part| f64::from(part) / f64::from(PARTS);
+    let profile = model.profile();
+    let along = (0..PARTS).map(|n| profile.mean_density(part(n), part(n + 1))).collect::<Result<Vec<f64>, Error>>()?;
+    let peak = Choke::peak();
+    Ok(json!({
+        "model": "choke",
+        "load": model.load(),
+        "early_drops": early_drops,
+        "share": model.share(),
+        "tcp_share": 1.0 - model.share(),
+        "buffer_share": model.buffer_share(),
+        "loss": model.loss(),
+        "profile": along,
+        "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
+    }))
+}
+
+fn choke_multi(flows: u32, candidates: u32, load: f64) -> Result<Value, Error> {
+    let model = Candidates::at_load(flows, candidates, load)?;
+    Ok(json!({
+        "model": "choke-multi",
+        "flows": flows,
+        "candidates": candidates,
+        "load": model.load(),
+        "share": model.share(),
+        "total_share": model.total_share(),
+        "tcp_share": model.tcp_share(),
+        "buffer_share": model.buffer_share(),
+        "loss": model.loss(),
+        "starves": model.starves(),
+        "starvation_load": model.starvation_load(),
+        "candidates_that_protect": candidates_that_protect(flows)?,
+    }))
+}
+
+fn gchoke(maxcomp: Comparisons, load: f64) -> Result<Value, Error> {
+    let model = GChoke::at_load(maxcomp, load)?;
+    let (peak, bound) = (GChoke::peak(maxcomp), GChoke::buffer_bound(maxcomp));
+    let maxcomp = match maxcomp {
+        Comparisons::AtMost(most) => json!(most),
+        Comparisons::Unlimited => json!("infinite"),
+    };
+    Ok(json!({
+        "model": "gchoke",
+        "maxcomp": maxcomp,
+        "load": model.load(),
+        "share": model.share(),
+        "tcp_share": 1.0 - model.share(),
+        "buffer_share": model.buffer_share(),
+        "loss": model.loss(),
+        "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
+        "buffer_bound": bound,
+    }))
+}
