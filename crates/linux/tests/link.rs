@@ -4,7 +4,8 @@
 
 mod common;
 
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
@@ -55,7 +56,7 @@ fn the_link_has_its_rate() {
             let working = start(router.unwrap(), 0);
             let received = lab.receiver.start(|| measured(1000));
             thread::sleep(Duration::from_millis(200));
-            lab.sender.run(|| send_at(40e6, 1000, 3.0));
+            lab.sender.run(|| send_at(40e6, 1000, 2.5));
             let received = received.recv().unwrap();
             let report = working.stop();
             eprintln!("{:.4} of the rate; late by {:?} at most", received / expected, report.lateness.most());
@@ -92,6 +93,41 @@ fn a_reload_keeps_what_waits() {
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (1, 0), "{report:?}");
         assert!(received > 60 && received == report.counters.departed.packets, "{received}: {report:?}");
         assert!(report.sojourn.most() < fairlane_qdisc::Duration::from_millis(500), "{report:?}");
+    });
+}
+
+/// A TCP transfer for two seconds, whose sender leaves cutting to its card (segmentation offload): it fills the link, and each packet
+/// of the link counts as one. A full segment of 1500 bytes carries 1448 (RFC 9293 with timestamps, RFC 7323).
+#[test]
+fn a_tcp_transfer_fills_the_link_with_packets_of_the_link() {
+    lab(false, |lab| {
+        let rate = Rate::from_bits_per_second(20_000_000);
+        let working = start(Router::new(&config(QdiscConfig::new(Kind::FqCodel), rate)).unwrap(), 0);
+        let received = lab.receiver.start(|| {
+            let (mut stream, _) = TcpListener::bind((RECEIVER, PORT)).unwrap().accept().unwrap();
+            let (mut buffer, mut received, start) = (vec![0; 1 << 16], 0, Instant::now());
+            loop {
+                match stream.read(&mut buffer).unwrap() {
+                    0 => return received as f64 * 8.0 / start.elapsed().as_secs_f64(),
+                    bytes => received += bytes,
+                }
+            }
+        });
+        thread::sleep(Duration::from_millis(100));
+        lab.sender.run(|| {
+            let (mut stream, start) = (TcpStream::connect((RECEIVER, PORT)).unwrap(), Instant::now());
+            while start.elapsed() < Duration::from_secs(2) {
+                stream.write_all(&[7; 1 << 16]).unwrap();
+            }
+        });
+        let goodput = received.recv().unwrap();
+        let report = working.stop();
+        let share = goodput / (20e6 * 1448.0 / 1500.0);
+        let arrived = report.counters.arrived;
+        let mean = arrived.bytes as f64 / arrived.packets as f64;
+        eprintln!("{share:.3} of what the link can carry, {mean:.0} bytes a packet");
+        assert!((0.85..1.01).contains(&share), "{share}: {report:?}");
+        assert!((1400.0..=1500.0).contains(&mean), "{mean}: {report:?}");
     });
 }
 

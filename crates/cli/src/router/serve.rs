@@ -27,6 +27,11 @@ const LOOK_EVERY: u16 = 250;
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
     log(settings.log);
+    let discipline = &settings.router.discipline;
+    for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
+    {
+        warn!("{}: {warning}", discipline.kind());
+    }
     // Before there are other threads, which would be ended by the signals instead.
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
     let router = Router::new(&settings.router).map_err(|error| cannot_start(&error))?;
