@@ -170,8 +170,13 @@ impl Sender {
                 sent = Some(self.sent_since(before, *due));
                 stage.tell_measured();
             }
-            let next = if sent.is_none() { self.turn(now, stage).map_err(failed)? } else { Time::MAX };
-            self.wait(now, next).map_err(failed)?;
+            if sent.is_none() {
+                let next = self.turn(now, stage).map_err(failed)?;
+                self.wait(now, next).map_err(failed)?;
+            } else {
+                // The receivers may go first, and reset the connections.
+                let _ = ppoll(&mut [], Some(timeout(LOOK)), None);
+            }
         }
         sent.ok_or(LabError::Interrupted)
     }
