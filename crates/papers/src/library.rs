@@ -6,9 +6,11 @@ use crate::book::{Book, Claim, Experiment};
 use crate::{Error, check};
 
 /// The books, one a paper, in the order of the papers' years.
-const BOOKS: [(&str, &str); 2] = [
+const BOOKS: [(&str, &str); 4] = [
     ("choke-report.toml", include_str!("../claims/choke-report.toml")),
     ("choke.toml", include_str!("../claims/choke.toml")),
+    ("bare.toml", include_str!("../claims/bare.toml")),
+    ("choke-variants.toml", include_str!("../claims/choke-variants.toml")),
 ];
 
 macro_rules! scenarios {
@@ -19,6 +21,11 @@ macro_rules! scenarios {
 
 /// The scenarios of the experiments.
 const SCENARIOS: &[(&str, &str)] = &scenarios![
+    "bare-fig1",
+    "bare-fig11",
+    "bare-fig12",
+    "bare-fig5",
+    "bare-fig8",
     "choke-fig10",
     "choke-fig3",
     "choke-fig5",
@@ -28,6 +35,8 @@ const SCENARIOS: &[(&str, &str)] = &scenarios![
     "choke-report-fig18",
     "choke-report-fig4",
     "choke-table1",
+    "variants-fig13",
+    "variants-table1",
 ];
 
 /// All claims of all papers.
