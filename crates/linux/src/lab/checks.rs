@@ -81,8 +81,11 @@ const SHORT_OF_BUFFER: f64 = 0.05;
 /// What the kernel needs beside a packet's own bytes, and a packet or two that are just leaving.
 const JUST_LEAVING: u64 = 8 << 10;
 
-/// A handshake may take so much longer than the links say: two hosts and a router are woken one after the other.
-const WAKING: Duration = Duration::from_millis(5);
+/// Packets may be late by this many seconds in the mean, however short the way is.
+const LATE: f64 = 1e-3;
+
+/// The shortest round trip may take so many seconds more than the links say: two hosts and a router are woken one after the other.
+const WAKING: f64 = 5e-3;
 
 impl Results<'_> {
     /// Looks at everything.
@@ -100,7 +103,7 @@ impl Results<'_> {
             let udp = |flow: &u32| self.plan.is_udp(*flow);
             let sent: u64 = self.numbers().filter(udp).map(|flow| flows[flow as usize].packets).sum();
             let part = sent as f64 / *udp_due as f64;
-            checks.add("UDP sent at its rate", part >= 0.99, percent(part), "99 % at least");
+            checks.add("UDP sent at its rate", part >= 0.98, percent(part), "98 % at least");
         }
         let short = |flow: &super::sender::Sent| flow.short_of_buffer.as_secs() / flow.busy.as_secs().max(1e-9);
         let short = flows.iter().map(short).fold(0.0, f64::max);
@@ -143,14 +146,15 @@ impl Results<'_> {
         let mean = lateness.sum_s() / (lateness.count().max(1) as f64);
         let round_trip = self.plan.round_trip();
         let queued = self.routed.queue.delay_ns.mean() / 1e9;
-        let most = (0.1 * (round_trip.as_secs() + queued)).max(1e-3);
+        // A tenth of what a packet takes there and back cannot be told from it.
+        let most = (0.1 * (round_trip.as_secs() + queued)).max(LATE);
         let found = format!("{} in the mean, {} at most", millis(mean), millis(lateness.most().as_secs()));
         checks.add("packets late by", mean <= most, found, format!("{} in the mean at most", millis(most)));
-        if let Some(handshake) = self.sent.handshake {
-            let most = round_trip + WAKING;
-            let fits = round_trip <= handshake && handshake <= most;
-            let needed = format!("{} to {}", millis(round_trip.as_secs()), millis(most.as_secs()));
-            checks.add("shortest round trip", fits, millis(handshake.as_secs()), needed);
+        if let Some(shortest) = self.sent.round_trip {
+            let most = round_trip.as_secs() + most.max(WAKING);
+            let fits = round_trip <= shortest && shortest.as_secs() <= most;
+            let needed = format!("{} to {}", millis(round_trip.as_secs()), millis(most));
+            checks.add("shortest round trip", fits, millis(shortest.as_secs()), needed);
         }
         checks.add("time measured", self.window > Duration::ZERO, self.window, "more than none");
     }
