@@ -131,7 +131,8 @@ impl Results<'_> {
         let arrived: u64 = self.numbers().map(arrived).sum();
         let link = &self.plan.link.forward;
         // What is on its way at one edge of the window need not be at the other.
-        let under_way = link.rate.bits_per_second() as f64 / 8.0 * (link.delay.as_secs() + 0.01) + 2.0 * f64::from(largest);
+        let under_way =
+            link.rate.bits_per_second() as f64 / 8.0 * (link.delay.as_secs() + 0.01) + 2.0 * f64::from(largest);
         let off = (arrived as f64 - departed).abs();
         checks.add(
             "bytes that left the queue and arrived",
@@ -174,4 +175,118 @@ fn percent(ratio: f64) -> String {
 
 fn millis(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_outcome::{QueueFlowRun, QueueRun};
+    use fairlane_scenario::Document;
+    use hdrhistogram::Histogram;
+
+    use super::super::receiver::Received;
+    use super::super::sender::Sent;
+    use super::*;
+    use crate::delays::Delays;
+
+    /// One second of a TCP and a UDP flow, 500 packets of 1000 bytes each, over links of 2 + 1 + 1 ms each way.
+    struct Measurement {
+        plan: Plan,
+        sent: AllSent,
+        routed: Routed,
+        received: AllReceived,
+        interface_drops: u64,
+    }
+
+    const SCENARIO: &str = r#"
+duration = "1s"
+[bottleneck]
+rate = "10mbit"
+delay = "2ms"
+[[flows]]
+name = "ftp"
+kind = "tcp"
+[[flows]]
+name = "cbr"
+kind = "udp"
+rate = "4mbit"
+"#;
+
+    fn measurement() -> Measurement {
+        let scenario = Document::parse("checks.toml", SCENARIO).unwrap().scenario().unwrap();
+        let flow = |flow| QueueFlowRun { flow, departed: 500, departed_bytes: 500_000, ..QueueFlowRun::default() };
+        let mut delay_ns = Histogram::new(3).unwrap();
+        delay_ns.record(10_000_000).unwrap();
+        let queue = QueueRun {
+            name: "bottleneck".to_owned(),
+            kind: "droptail",
+            rate_bps: 10e6,
+            mean_packets: 5.0,
+            mean_avg: None,
+            delay_ns,
+            flows: vec![flow(0), flow(1)],
+        };
+        let sent = Sent { packets: 500, busy: Duration::from_millis(1000), ..Sent::default() };
+        let came = Received { packets: 500, bytes: 474_000, disordered: 0 };
+        Measurement {
+            plan: Plan::new(&scenario).unwrap(),
+            sent: AllSent {
+                flows: vec![sent, sent],
+                payloads: vec![948, 972],
+                udp_due: 500,
+                not_gone: 0,
+                round_trip: Some(Duration::from_millis(9)),
+            },
+            routed: Routed {
+                queue,
+                dropped_at_hosts: vec![0, 0],
+                lateness: Delays::default(),
+                largest: 1000,
+                lost_in_kernel: 0,
+                strangers: 0,
+                packets: 1500,
+            },
+            received: AllReceived { flows: vec![came, came], udp_overflow: 0 },
+            interface_drops: 0,
+        }
+    }
+
+    fn checks(of: &Measurement) -> Checks {
+        let Measurement { plan, sent, routed, received, interface_drops } = of;
+        let window = Duration::from_millis(1000);
+        Results { plan, sent, routed, received, interface_drops: *interface_drops, window }.checks()
+    }
+
+    /// Each thing that would make the numbers those of something else is found, and is the only one that is named.
+    #[test]
+    fn what_does_not_hold_is_named() {
+        let good = checks(&measurement());
+        assert!(good.hold() && good.failed().is_empty(), "{good:?}");
+        type Spoil = fn(&mut Measurement);
+        let late = |of: &mut Measurement| of.routed.lateness.add(Duration::from_millis(4));
+        let cases: [(&str, Spoil); 14] = [
+            ("UDP sent at its rate", |of| of.sent.flows[1].packets = 480),
+            ("TCP short of send buffer", |of| of.sent.flows[0].short_of_buffer = Duration::from_millis(60)),
+            ("(TSQ)", |of| of.sent.not_gone = 20_000),
+            // A packet of 64 KiB that segmentation offload has joined.
+            ("largest packet", |of| of.routed.largest = 65_160),
+            ("before the queue saw them", |of| of.routed.lost_in_kernel = 1),
+            ("packets of no flow", |of| of.routed.strangers = 1),
+            ("dropped by interfaces", |of| of.interface_drops = 1),
+            ("without a receive buffer", |of| of.received.udp_overflow = 1),
+            ("out of order", |of| of.received.flows[1].disordered = 1),
+            ("left the queue and arrived", |of| of.received.flows[0].packets = 460),
+            ("left the queue and arrived", |of| of.received.flows[0].packets = 540),
+            ("packets late by", late),
+            ("shortest round trip", |of| of.sent.round_trip = Some(Duration::from_millis(7))),
+            ("shortest round trip", |of| of.sent.round_trip = Some(Duration::from_millis(14))),
+        ];
+        for (name, spoil) in cases {
+            let mut spoilt = measurement();
+            spoil(&mut spoilt);
+            let checks = checks(&spoilt);
+            let failed: Vec<&Check> = checks.all().iter().filter(|check| !check.holds).collect();
+            assert!(matches!(failed[..], [one] if one.what.contains(name)), "{name}: {failed:?}");
+            assert!(checks.failed().contains(name));
+        }
+    }
 }

@@ -111,8 +111,7 @@ mod tests {
     #[test]
     fn a_host_sends_one_packet_after_the_other() {
         let queue = QdiscConfig::new(Kind::DropTail).with("limit", "2p").unwrap();
-        let access =
-            Access { rate: Rate::from_bits_per_second(1_000_000), delay: Duration::from_millis(5), queue };
+        let access = Access { rate: Rate::from_bits_per_second(1_000_000), delay: Duration::from_millis(5), queue };
         let mut link = HostLink::new(&access, 1000);
         let passed: Vec<Option<Time>> = (0..4).map(|_| link.pass(ms(100), 1000)).collect();
         assert_eq!(passed, [Some(ms(113)), Some(ms(121)), Some(ms(129)), None]);

@@ -183,7 +183,8 @@ mod tests {
     /// The line of the kernel's `dev_seq_printf_stats`.
     #[test]
     fn drops_of_both_directions_count() {
-        let line = "    r0: 9001  90  1  7    0     0          0         0   9002  91  2   5    0     0       0          0";
+        let line =
+            "    r0: 9001  90  1  7    0     0          0         0   9002  91  2   5    0     0       0          0";
         assert_eq!(dropped(line), 12);
         assert_eq!(dropped(" face |bytes    packets errs drop fifo frame compressed multicast|bytes"), 0);
         assert_eq!(dropped("lo: 1 2"), 0);

@@ -65,7 +65,9 @@ impl Node {
         &self,
         job: impl FnOnce() -> Result<T, LabError> + Send + 'static,
     ) -> Result<T, LabError> {
-        self.start(job).recv().unwrap_or_else(|_| Err(LabError::Failed(self.name, io::Error::other("its thread ended"))))
+        self.start(job)
+            .recv()
+            .unwrap_or_else(|_| Err(LabError::Failed(self.name, io::Error::other("its thread ended"))))
     }
 }
 

@@ -64,7 +64,8 @@ impl Plan {
         let rate = link.forward.rate.bits_per_second();
         packets_a_second += tcp().map(|(group, _)| a_second(rate, group)).fold(0.0, f64::max);
         if packets_a_second > MOST_PACKETS {
-            let message = format!("this is about {packets_a_second:.0} packets a second, and the lab takes {MOST_PACKETS}");
+            let message =
+                format!("this is about {packets_a_second:.0} packets a second, and the lab takes {MOST_PACKETS}");
             return Err(cannot(&of_link(link, "rate"), message, "a slower link asks the same question"));
         }
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();

@@ -1,7 +1,7 @@
 //! The senders of all flows, in one thread.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::{SocketAddrV4, TcpStream, UdpSocket};

@@ -24,7 +24,13 @@ impl Stage {
     /// A run that has not begun.
     pub(super) fn new() -> Self {
         let never = || AtomicU64::new(NEVER);
-        Self(Arc::new(Moments { start: never(), from: never(), to: never(), over: AtomicBool::new(false), measured: AtomicU32::new(0) }))
+        Self(Arc::new(Moments {
+            start: never(),
+            from: never(),
+            to: never(),
+            over: AtomicBool::new(false),
+            measured: AtomicU32::new(0),
+        }))
     }
 
     /// Time zero of the scenario is at `start`.

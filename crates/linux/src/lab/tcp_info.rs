@@ -34,9 +34,12 @@ impl TcpInfo {
     }
 
     fn read(bytes: &[u8]) -> Self {
-        let word = |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u32::from_ne_bytes(*n));
-        let long = |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u64::from_ne_bytes(*n));
-        let half = |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u16::from_ne_bytes(*n));
+        let word =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u32::from_ne_bytes(*n));
+        let long =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u64::from_ne_bytes(*n));
+        let half =
+            |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u16::from_ne_bytes(*n));
         let micros = |micros: u64| Duration::from_nanos(micros.saturating_mul(1000));
         Self {
             segment: word(16),
