@@ -2,13 +2,11 @@
 
 use std::fmt;
 
-use fairlane_outcome::QueueRun;
-use fairlane_qdisc::Duration;
-
 use super::plan::Plan;
 use super::receiver::AllReceived;
 use super::router::Routed;
 use super::sender::AllSent;
+use fairlane_outcome::QueueRun;
 
 /// What must hold for the numbers to be those of the queue, and what was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,8 +69,6 @@ pub(super) struct Results<'r> {
     pub(super) received: &'r AllReceived,
     /// Packets that interfaces dropped.
     pub(super) interface_drops: u64,
-    /// Length of the measurement.
-    pub(super) window: Duration,
 }
 
 /// TCP may be kept by its send buffer for this part of the time in which it has something to send.
@@ -157,7 +153,6 @@ impl Results<'_> {
             let needed = format!("{} to {}", millis(round_trip.as_secs()), millis(most));
             checks.add("shortest round trip", fits, millis(shortest.as_secs()), needed);
         }
-        checks.add("time measured", self.window > Duration::ZERO, self.window, "more than none");
     }
 
     fn numbers(&self) -> impl Iterator<Item = u32> {
@@ -180,6 +175,7 @@ fn millis(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use fairlane_outcome::{QueueFlowRun, QueueRun};
+    use fairlane_qdisc::Duration;
     use fairlane_scenario::Document;
     use hdrhistogram::Histogram;
 
@@ -252,8 +248,7 @@ rate = "4mbit"
 
     fn checks(of: &Measurement) -> Checks {
         let Measurement { plan, sent, routed, received, interface_drops } = of;
-        let window = Duration::from_millis(1000);
-        Results { plan, sent, routed, received, interface_drops: *interface_drops, window }.checks()
+        Results { plan, sent, routed, received, interface_drops: *interface_drops }.checks()
     }
 
     /// Each thing that would make the numbers those of something else is found, and is the only one that is named.
