@@ -72,7 +72,7 @@ impl Plan {
             match lab.run(run, &|| control.stopped()) {
                 Ok(Measured { run, checks }) => {
                     if !self.json {
-                        output::tell(&said(&run.queues.first().map_or("", |queue| queue.kind), &checks));
+                        output::tell(&said(run.queues.first().map_or("", |queue| queue.kind), &checks));
                     }
                     runs.push(run);
                 }

@@ -63,7 +63,7 @@ fn figure_3() -> String {
 fn real_tcp_is_protected_as_the_papers_say() {
     let _turn = turn();
     let file = figure_3();
-    let short = ["--set", "duration=7s", "--set", "warmup=3s", "--against-sim"];
+    let short = ["--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
     let args = [&[&*file, "--queue", "droptail,red,choke,gchoke,fq-codel"][..], &short].concat();
     let Some(outcomes) = outcomes(&args) else { return };
     let kinds: Vec<_> = outcomes.iter().map(|outcome| (&outcome["engine"], &outcome["queues"][0]["kind"])).collect();
@@ -99,7 +99,7 @@ fn real_tcp_is_protected_as_the_papers_say() {
 fn few_flows_are_protected_less() {
     let _turn = turn();
     let file = figure_3();
-    let few = ["--set", "flows.ftp.count=8", "--set", "duration=7s", "--set", "warmup=3s", "--against-sim"];
+    let few = ["--set", "flows.ftp.count=8", "--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
     let Some(outcomes) = outcomes(&[&[&*file][..], &few].concat()) else { return };
     let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
     eprintln!("{linux:.1}, {sim:.1}");
