@@ -18,11 +18,14 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+	tests/browser/lint
 
 check:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
+	$(CARGO) build --release --locked -p fairlane
+	tests/browser/run
 
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources

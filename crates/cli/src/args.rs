@@ -1,6 +1,7 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
 mod paper;
+mod router;
 mod theory;
 
 use std::num::NonZeroU32;
@@ -11,7 +12,10 @@ use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
-pub(crate) use self::theory::{Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
+pub(crate) use self::router::Router;
+#[cfg(target_os = "linux")]
+pub(crate) use self::router::{Flows, Framing, Log, Words, address, ce_mark, mpu, overhead};
+pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -34,6 +38,7 @@ pub(crate) enum Verb {
     Replay(Replay),
     Lab(Lab),
     Paper(Paper),
+    Router(Router),
     Theory(Theory),
     Explain(Explain),
     Qdiscs(Qdiscs),
@@ -350,7 +355,7 @@ fn seed(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(fits).ok_or_else(|| format!("write a whole number from 0 to {}", i64::MAX))
 }
 
-fn setting(text: &str) -> Result<Setting, String> {
+pub(crate) fn setting(text: &str) -> Result<Setting, String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => {
             Ok(Setting { key: key.trim().to_owned(), value: value.trim().to_owned() })
@@ -359,7 +364,7 @@ fn setting(text: &str) -> Result<Setting, String> {
     }
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
+pub(crate) fn kind(text: &str) -> Result<Kind, String> {
     text.parse().map_err(|error: fairlane_qdisc::ParameterError| error.message().to_owned())
 }
 
@@ -367,13 +372,17 @@ fn disciplines(text: &str) -> Result<Disciplines, String> {
     if text.trim() == "all" { Ok(Disciplines::All) } else { kind(text.trim()).map(Disciplines::One) }
 }
 
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())
+}
+
 fn interval(text: &str) -> Result<Duration, String> {
-    let interval: Duration = text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())?;
+    let interval = time(text)?;
     let least = Duration::from_nanos(1000);
     if interval < least { Err(format!("an interval is {least} at least")) } else { Ok(interval) }
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())?;
     if rate.bits_per_second() == 0 { Err("a link needs a rate above zero".to_owned()) } else { Ok(rate) }
 }

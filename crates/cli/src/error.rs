@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+#[cfg(target_os = "linux")]
+use std::ops::Range;
 use std::path::Path;
 
 use fairlane_scenario::ScenarioError;
@@ -48,6 +50,19 @@ impl Failure {
         Self::Refused(Box::new(Refusal { message: message.to_string(), help: None, place: None }))
     }
 
+    /// Something that is wrong at `span` of the file `name`, which reads `text`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn at(name: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
+        let place = Place {
+            source: NamedSource::new(name, text.to_owned()),
+            line_column: (before.matches('\n').count() + 1, line.chars().count() + 1),
+            label: LabeledSpan::new_with_span(Some("here".to_owned()), span),
+        };
+        Self::Refused(Box::new(Refusal { message: message.into(), help: None, place: Some(place) }))
+    }
+
     /// A file that cannot be written.
     pub(crate) fn write(path: &Path, error: &io::Error) -> Self {
         let help = match error.kind() {
@@ -65,6 +80,18 @@ impl Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,
             _ => Self::new(format!("cannot print: {error}"), "print to another place"),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Failure {
+    /// All of it in a line, to be written into a log.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.line().trim().trim_start_matches("error: ").to_owned(),
+            Self::ReaderGone => "nobody reads what is written".to_owned(),
+            Self::FellShort => "a claim fell short".to_owned(),
         }
     }
 }

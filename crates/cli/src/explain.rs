@@ -41,7 +41,8 @@ pub(crate) fn config<'a>(
     parameters.into_iter().try_fold(QdiscConfig::new(kind), with)
 }
 
-fn explanation_text(explanation: &Explanation, rate: Rate, width: usize) -> String {
+/// A discipline with every parameter as it will be used, to be read.
+pub(crate) fn explanation_text(explanation: &Explanation, rate: Rate, width: usize) -> String {
     let kind = explanation.kind;
     let mut text = heading(kind, &format!("{kind} on a link of {rate}"), width);
     let rows: Vec<[String; 3]> = explanation.parameters.iter().map(row).collect();

@@ -20,6 +20,7 @@ mod plan;
 mod progress;
 mod record;
 mod replay;
+mod router;
 mod run;
 mod series;
 mod sweep;
@@ -62,6 +63,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         #[cfg(not(target_os = "linux"))]
         Verb::Lab(_) => Err(Failure::new("the lab is for Linux alone", "simulate the file: fairlane run")),
         Verb::Paper(args) => paper::execute(args.verb),
+        Verb::Router(args) => router::Plan::new(args)?.execute(),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),

@@ -36,7 +36,7 @@ impl Report {
 }
 
 /// The command as it was given, as a shell would take it again.
-fn command() -> String {
+pub(crate) fn command() -> String {
     let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = std::iter::once("fairlane".to_owned()).chain(given).collect();
     // Only a word with a zero byte cannot be quoted, and the system passes none.

@@ -21,7 +21,10 @@ pub(crate) fn execute(verb: PaperVerb) -> Result<(), Failure> {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::plain(error)
+        match error {
+            Error::Keep { .. } => Self::new(error.to_string(), "name a folder where you may write with --state"),
+            _ => Self::plain(error),
+        }
     }
 }
 

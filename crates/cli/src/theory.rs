@@ -1,10 +1,12 @@
-//! `fairlane theory`: the models of `fairlane-theory`, as tables and as JSON.
+//! `fairlane theory`: the models of `fairlane-theory`, as tables, as JSON and as figures.
+
+mod figure;
 
 use fairlane_theory::{
     BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Question, Sfb, candidates_that_protect,
 };
 
-use crate::args::{self, Form, Model};
+use crate::args::{self, AnswerForm, Model};
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
 use crate::output;
@@ -12,7 +14,12 @@ use crate::output;
 /// Prints what a model says.
 pub(crate) fn print(model: &Model) -> Result<(), Failure> {
     let refused = |error: Error| Failure::plain(format!("--{error}"));
-    if form(model).json {
+    let AnswerForm { form, svg } = form(model);
+    if let Some(file) = svg {
+        let drawn = figure::figure(&question(model)).map_err(refused)?.to_svg();
+        std::fs::write(file, drawn).map_err(|error| Failure::write(file, &error))?;
+    }
+    if form.json {
         return output::print_json(&question(model).answer().map_err(refused)?);
     }
     let answer = match model {
@@ -39,7 +46,7 @@ fn question(model: &Model) -> Question {
     }
 }
 
-fn form(model: &Model) -> &Form {
+fn form(model: &Model) -> &AnswerForm {
     match model {
         Model::Front(args) => &args.form,
         Model::Back(args) => &args.form,

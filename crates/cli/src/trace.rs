@@ -6,19 +6,10 @@ use std::path::Path;
 
 use fairlane_outcome::tables::{TableError, TraceEvent, TracePacket, TraceRow, TraceWriter};
 use fairlane_qdisc::Time;
-use fairlane_scenario::{FlowGroup, Scenario};
+use fairlane_scenario::Scenario;
 use fairlane_sim::{Happening, Observer, PacketEvent, PacketKind, link_name};
 
 use crate::error::Failure;
-
-/// The names of all flows, by their numbers.
-pub(crate) fn flow_names(scenario: &Scenario) -> Vec<String> {
-    let names = |group: &FlowGroup| {
-        let name = group.name.clone();
-        (0..group.count).map(move |index| format!("{name}/{index}"))
-    };
-    scenario.flows.iter().flat_map(names).collect()
-}
 
 /// Writes a row for each thing that happens to a packet at a queue.
 pub(crate) struct Trace {
@@ -41,7 +32,7 @@ impl Trace {
     /// Begins the table at `path`, which is replaced.
     pub(crate) fn create(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
         Ok(Self {
-            flows: flow_names(scenario),
+            flows: scenario.flow_names().collect(),
             scenario: scenario.clone(),
             queues: BTreeMap::new(),
             writer: TraceWriter::create(path).map_err(Failure::plain)?,

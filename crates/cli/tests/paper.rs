@@ -121,3 +121,13 @@ fn what_falls_short_is_said() {
     // A paper of which not all was run has no document.
     assert!(!Path::new(&docs).join("choke.md").exists() && Path::new(&docs).join("README.md").exists());
 }
+
+#[test]
+fn a_place_that_keeps_nothing_is_refused() {
+    let place = Place::new();
+    let file = place.write("file", "");
+    let said = stderr(&["paper", "run", "choke-table3", "--state", &file], 2);
+    assert!(said.contains("cannot keep the results in") && said.contains("--state"), "{said}");
+    let said = stderr(&["paper", "run", "choke-table3", "--html", &place.name("no/page.html")], 2);
+    assert!(said.contains("make its folder first"), "{said}");
+}

@@ -128,3 +128,30 @@ fn what_a_model_does_not_cover_is_refused() {
         assert!(stderr.contains(part), "{args:?} does not say \"{part}\": {stderr}");
     }
 }
+
+/// Every model is drawn, with what was asked in it; what it prints stays as it was.
+#[test]
+fn figures_show_what_was_asked() {
+    let place = common::Place::new();
+    let file = place.name("figure.svg");
+    for (args, texts) in [
+        ("front --mu 1 --rates 0.3,0.6,0.9", ["sends", "goodput", "rate (in the unit of --mu)"]),
+        ("back --rates 1,1,1,7 --memory 1", ["sends", "admitted", "flow"]),
+        ("sfb --levels 2 --bins 23 --flows 10", ["1 x 46 bins", "5 x 9 bins", "2 x 23 bins, 10 flows"]),
+        ("choke --load 2", ["its share of the link", "dropped of its packets", "at a load of 2"]),
+        ("choke-multi --flows 3 --candidates 2 --load 0.001", ["TCP&apos;s share", "their share of the link", "%"]),
+        ("gchoke --maxcomp infinite --load 50", ["its part of the queue", "at a load of 50", "100"]),
+    ] {
+        let args: Vec<&str> = std::iter::once("theory").chain(args.split(' ')).collect();
+        assert_eq!(printed(&[&args[..], &["--svg", &file]].concat()), printed(&args));
+        let svg = std::fs::read_to_string(&file).unwrap();
+        for text in texts {
+            assert!(svg.contains(&format!(">{text}</text>")), "{args:?}: no {text}");
+        }
+        assert!(!svg.contains("NaN"));
+    }
+    let output = fairlane(&["theory", "choke", "--load", "-1", "--svg", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    let output = fairlane(&["theory", "choke", "--load", "1", "--svg", &place.name("none/figure.svg")]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("make its folder first"));
+}

@@ -2,7 +2,6 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use fairlane_capture::{FlowId, Headers};
 use fairlane_qdisc::{FlowKey, Seed};
@@ -25,14 +24,6 @@ impl FlowsBy {
             Self::FiveTuple => "five-tuple",
             Self::AddressPair => "address-pair",
         }
-    }
-}
-
-impl FromStr for FlowsBy {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = [Self::FiveTuple, Self::AddressPair].into_iter().find(|by| by.name() == text);
-        found.ok_or_else(|| format!("flows cannot be by \"{text}\": they are by five-tuple or address-pair"))
     }
 }
 

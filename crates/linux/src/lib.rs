@@ -3,6 +3,37 @@
 //! Packets come from an NFQUEUE: their bytes stay in the kernel, and their numbers wait in a discipline of `fairlane-qdisc`,
 //! the same that was simulated. A shaper lets them go at the link's rate.
 //!
+//! A [`Router`] is one queue, a discipline and the link behind it; [`Remote`] is the hand on it from other threads, and [`Rules`]
+//! send packets to it. [`nfqueue`] and [`QueueSocket`] are an NFQUEUE alone, for whoever wants nothing else.
+//!
+//! ```no_run
+//! use fairlane_linux::{Firewall, FlowsBy, Link, LinkLayer, Marking, Router, RouterConfig, Rules};
+//! use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+//!
+//! let bit = 0x4000_0000;
+//! let rules = Rules::new(0, &["eth0".to_owned()], bit)?;
+//! let router = Router::new(&RouterConfig {
+//!     queue: 0,
+//!     link: Link { rate: Rate::from_bits_per_second(10_000_000), layer: LinkLayer::default() },
+//!     discipline: QdiscConfig::new(Kind::Choke),
+//!     flows: FlowsBy::FiveTuple,
+//!     marking: Marking::ByRule(bit),
+//!     fail_open: false,
+//! })?;
+//! let remote = router.remote();
+//! let firewall = Firewall::find()?;
+//! firewall.install(&rules)?;
+//! let working = std::thread::spawn(|| router.run());
+//!
+//! // The end: nothing more comes, what waits leaves within two seconds, and then the rules go.
+//! firewall.stop(0)?;
+//! remote.stop(fairlane_qdisc::Duration::from_millis(2000));
+//! let report = working.join().map_err(|_| "the router panicked")??;
+//! firewall.remove(0)?;
+//! println!("{} of {} packets went on", report.counters.departed.packets, report.counters.arrived.packets);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! This crate is for Linux alone: elsewhere it is empty.
 #![cfg(target_os = "linux")]
 
@@ -31,5 +62,5 @@ pub use packet::Marking;
 pub use remote::Remote;
 pub use report::Report;
 pub use router::{Link, Router, RouterConfig, StartError};
-pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers};
+pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, remove_rules};
 pub use socket::{Batch, BindError, QueueSocket, Received};

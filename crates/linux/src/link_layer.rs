@@ -3,7 +3,6 @@
 //! **Source.** The options `overhead`, `mpu`, `atm`, `ptm` and `noatm` of tc-cake(8).
 
 use std::fmt;
-use std::str::FromStr;
 
 /// How a link cuts packets into cells or blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,9 +17,6 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// All of them.
-    const ALL: [Self; 3] = [Self::None, Self::Atm, Self::Ptm];
-
     /// Its name in tc-cake(8).
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -35,14 +31,6 @@ impl Framing {
 impl fmt::Display for Framing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Framing {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|framing| framing.name() == text);
-        found.ok_or_else(|| format!("the framing cannot be \"{text}\": it is noatm, atm or ptm"))
     }
 }
 
@@ -113,9 +101,5 @@ mod tests {
         for (overhead, mpu) in [(-65, 0), (257, 0), (0, 257)] {
             assert!(LinkLayer::new(overhead, mpu, Framing::None).is_err(), "{overhead} {mpu}");
         }
-        for framing in Framing::ALL {
-            assert_eq!(framing.name().parse(), Ok(framing));
-        }
-        assert!("adsl".parse::<Framing>().is_err());
     }
 }

@@ -53,8 +53,8 @@ impl Remote {
         Ok(())
     }
 
-    /// Ends the router when nothing waits any more, or after `most`. Remove the rules first, or the queue may never be empty. What
-    /// waits then is let go at once.
+    /// Ends the router when nothing waits any more, or after `most`. Send it nothing more before
+    /// ([`Firewall::stop`](crate::Firewall::stop)), or the queue may never be empty. What waits then is let go at once.
     pub fn stop(&self, most: Duration) {
         self.order(Order::Stop(most));
     }

@@ -1,6 +1,6 @@
 //! What a router tells of itself.
 
-use fairlane_qdisc::Counters;
+use fairlane_qdisc::{Counters, Time};
 
 use crate::delays::Delays;
 use crate::kernel::KernelQueue;
@@ -11,6 +11,8 @@ use crate::kernel::KernelQueue;
 /// when what could not be sent any more is `released`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
+    /// When it was made, by the machine's monotonic clock: it goes on while the router lives.
+    pub at: Time,
     /// What the disciplines did, by reason; bytes are those on the wire.
     pub counters: Counters,
     /// Packets that wait.

@@ -241,6 +241,7 @@ impl Router {
     fn report(&self) -> Report {
         let Tally { overruns, unknown, malformed, unsent, reloads } = self.tally;
         Report {
+            at: now(),
             counters: self.engine.counters().clone(),
             packets: self.engine.packets(),
             bytes: self.engine.bytes(),

@@ -99,12 +99,12 @@ impl fmt::Display for Firewall {
 }
 
 impl Firewall {
-    /// What works here for `rules`: nft, if both it and the kernel can queue, else iptables. Nothing is changed.
+    /// What works here: nft, if both it and the kernel can queue, else iptables. Nothing is changed.
     ///
     /// # Errors
     /// Neither is there.
-    pub fn find(rules: &Rules) -> Result<Self, RuleError> {
-        if nft::check(rules) {
+    pub fn find() -> Result<Self, RuleError> {
+        if nft::is_there() {
             return Ok(Self::Nft);
         }
         if iptables::is_there() { Ok(Self::Iptables) } else { Err(RuleError::NoTool) }
@@ -130,7 +130,19 @@ impl Firewall {
         }
     }
 
-    /// Removes what there is of ours for `queue`.
+    /// Sends nothing to `queue` any more. What waits there still finds the rules that mark it, until [`remove`](Self::remove).
+    ///
+    /// # Errors
+    /// The tool refused.
+    pub fn stop(self, queue: u16) -> Result<(), RuleError> {
+        match self {
+            Self::Nft => nft::stop(queue),
+            Self::Iptables => iptables::stop(queue),
+        }
+    }
+
+    /// Removes what there is of ours for `queue`. Let nothing wait there any more: when the last chain of a hook goes, the kernel
+    /// drops what waits in queues, in all of them.
     ///
     /// # Errors
     /// The tool refused.
@@ -140,6 +152,15 @@ impl Firewall {
             Self::Iptables => iptables::remove(queue),
         }
     }
+}
+
+/// Removes whatever there is of ours for `queue`, whatever it was installed with.
+///
+/// # Errors
+/// A tool refused.
+pub fn remove_rules(queue: u16) -> Result<(), RuleError> {
+    nft::remove(queue)?;
+    iptables::remove(queue)
 }
 
 /// Rules of ours for a queue.

@@ -6,11 +6,12 @@ mod common;
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use common::{PORT, RECEIVER, config, drain, install, lab, listen, sent_to_queue, start, tool, udp_count};
-use fairlane_linux::{Report, Router};
+use common::{OUT, PORT, RECEIVER, config, drain, install, lab, listen, nft, sent_to_queue, start, tool, udp_count};
+use fairlane_linux::{Firewall, Report, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
 
@@ -65,11 +66,11 @@ fn what_the_kernel_drops_is_counted_apart() {
     lab(false, |lab| {
         let router = Router::new(&config(choke(), Rate::from_bits_per_second(50_000_000))).unwrap();
         let firewall = install(0);
-        let received = lab.receiver.start(count);
-        thread::sleep(Duration::from_millis(200));
         lab.sender.run(|| flood(150_000, 64));
         let queued = sent_to_queue(0);
-        firewall.remove(0).unwrap();
+        firewall.stop(0).unwrap();
+        let received = lab.receiver.start(count);
+        thread::sleep(Duration::from_millis(200));
         let working = start(router, 0);
         let received = received.recv().unwrap();
         let report = working.stop();
@@ -142,6 +143,33 @@ fn rules_come_and_go_and_nothing_else_changes() {
         assert_eq!(left.iter().map(|left| (left.firewall, left.queue)).collect::<Vec<_>>(), [(firewall, 3)]);
         left[0].firewall.remove(left[0].queue).unwrap();
         assert_eq!((saved(), fairlane_linux::leftovers().unwrap()), (before, vec![]));
+    });
+}
+
+/// The table of nftables: the kernel takes it, but for the statement that queues where it cannot, and it comes and goes whole.
+#[test]
+fn a_table_of_nftables_comes_and_goes() {
+    lab(false, |_| {
+        if Command::new("nft").arg("-v").output().is_err() {
+            eprintln!("skipped: there is no nft");
+            return;
+        }
+        let rules = Rules::new(3, &[OUT.to_owned()], common::CE_BIT).unwrap();
+        let script = Firewall::Nft.script(&rules);
+        assert!(script.contains("queue num 3 bypass\n"), "{script}");
+        tool("nft", "add table ip mine");
+        let before = tool("nft", "list ruleset");
+        let said = nft(&script);
+        let only_queueing = said.contains("Could not process rule") && said.contains("queue num 3 bypass");
+        assert!(said.is_empty() || only_queueing && !said.contains("syntax"), "more than queueing is refused: {said}");
+        // Twice: the second replaces the first.
+        (0..2).for_each(|_| assert_eq!(nft(&script.replace("queue num 3 bypass", "accept")), ""));
+        let during = tool("nft", "list ruleset");
+        assert!(during.matches("ip ecn set ce").count() == 1 && during.contains("table inet fairlane_q3"), "{during}");
+        let left = fairlane_linux::leftovers().unwrap();
+        assert_eq!(left.iter().map(|left| (left.firewall, left.queue)).collect::<Vec<_>>(), [(Firewall::Nft, 3)]);
+        remove_rules(3).unwrap();
+        assert_eq!(tool("nft", "list ruleset"), before);
     });
 }
 

@@ -14,6 +14,7 @@ mod point;
 mod record;
 mod run;
 mod schema;
+mod series;
 pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;
@@ -27,3 +28,4 @@ pub use run::{Cost, FlowRun, QueueFlowRun, QueueRun, Run};
 pub use schema::{
     Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome,
 };
+pub use series::{FlowRow, QueueRow};

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use arrow_array::RecordBatch;
-pub use series::{FlowRow, QueueRow, SeriesWriter};
+pub use series::SeriesWriter;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
 use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason, TransferOutcome};

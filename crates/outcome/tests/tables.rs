@@ -8,7 +8,8 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use fairlane_outcome::tables::{self, FlowRow, QueueRow, SeriesWriter, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::tables::{self, SeriesWriter, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::{FlowRow, QueueRow};
 use fairlane_outcome::{Outcome, Outcomes, Point, Reason};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 

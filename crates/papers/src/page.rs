@@ -152,7 +152,7 @@ fn numbers(findings: &[Finding<'_>]) -> Table {
         .key("number", text(&|finding| finding.what.clone()))
         .column("ours", number(&|finding| with_unit(finding, finding.shown())))
         .column("asked", number(&|finding| shown::demand(finding.demand)))
-        .column("", findings.iter().map(|finding| Cell::Badge(judged(finding.met))).collect());
+        .column("verdict", findings.iter().map(|finding| Cell::Badge(judged(finding.met))).collect());
     if findings.iter().any(|finding| finding.paper.is_some()) {
         table = table.column("paper", number(&|finding| finding.paper.unwrap_or_default().to_owned()));
     }

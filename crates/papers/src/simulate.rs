@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use fairlane_outcome::Outcome;
-use fairlane_qdisc::Duration;
+use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::{Control, FlowSample, Happening, Observer, PacketEvent, PacketKind, QueueSample, link_name, run};
+use fairlane_sim::{Control, FlowSample, Happening, Intervals, Observer, PacketEvent, PacketKind, QueueSample, run};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::experiment::{Point, written};
@@ -48,107 +49,62 @@ pub(crate) fn simulate(
 struct Series {
     every: Duration,
     from: f64,
-    scenario: Scenario,
-    names: Vec<String>,
-    flows: BTreeMap<u32, Columns<FlowSample>>,
-    queues: BTreeMap<u32, Columns<QueueSample>>,
+    intervals: Intervals,
+    flows: BTreeMap<String, Columns>,
+    queues: BTreeMap<String, Columns>,
 }
 
-/// The columns of one flow or queue.
-struct Columns<Sample> {
-    before: f64,
-    last: Sample,
-    columns: BTreeMap<&'static str, Vec<Value>>,
-}
-
-impl<Sample: Default> Default for Columns<Sample> {
-    fn default() -> Self {
-        Self { before: 0.0, last: Sample::default(), columns: BTreeMap::new() }
-    }
-}
-
-impl<Sample> Columns<Sample> {
-    fn push(&mut self, values: impl IntoIterator<Item = (&'static str, Value)>) {
-        for (name, value) in values {
-            self.columns.entry(name).or_default().push(value);
-        }
-    }
-}
+/// The columns of a flow or a queue.
+type Columns = BTreeMap<String, Vec<Value>>;
 
 impl Series {
     fn new(scenario: &Scenario, every: Duration) -> Self {
         Self {
             every,
             from: scenario.warmup.as_secs(),
-            scenario: scenario.clone(),
-            names: flow_names(scenario),
+            intervals: Intervals::new(scenario),
             flows: BTreeMap::new(),
             queues: BTreeMap::new(),
         }
     }
 
-    fn json(self) -> Value {
-        let flow = |(id, columns): (u32, Columns<FlowSample>)| {
-            let name = self.names.get(id as usize).cloned().unwrap_or_else(|| id.to_string());
-            (name, json!(columns.columns))
-        };
-        let flows: Map<String, Value> = self.flows.into_iter().map(flow).collect();
-        let queue =
-            |(link, columns): (u32, Columns<QueueSample>)| (link_name(&self.scenario, link), json!(columns.columns));
-        let queues: Map<String, Value> = self.queues.into_iter().map(queue).collect();
-        json!({ "flows": flows, "queues": queues })
+    fn json(&self) -> Value {
+        json!({ "flows": self.flows, "queues": self.queues })
+    }
+}
+
+/// Adds a row, which is a table of numbers.
+fn push(columns: &mut Columns, row: &impl Serialize) {
+    if let Ok(Value::Object(row)) = serde_json::to_value(row) {
+        for (name, value) in row {
+            columns.entry(name).or_default().push(value);
+        }
     }
 }
 
 impl Observer for Series {
     fn packet(&mut self, _event: &PacketEvent) {}
 
-    fn delivered(&mut self, _at: fairlane_qdisc::Time, _flow: u32, _seq: u32) {}
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 
     fn interval(&self) -> Option<Duration> {
         Some(self.every)
     }
 
-    fn flow(&mut self, at: fairlane_qdisc::Time, now: &FlowSample) {
-        let columns = self.flows.entry(now.flow).or_default();
-        let (time, seconds) = (at.as_secs(), at.as_secs() - columns.before);
-        let last = std::mem::replace(&mut columns.last, *now);
-        columns.before = time;
-        if time <= self.from || seconds <= 0.0 {
-            return;
+    fn flow(&mut self, at: Time, now: &FlowSample) {
+        if let Some(row) = self.intervals.flow(at, now)
+            && row.time_s > self.from
+        {
+            push(self.flows.entry(row.flow_name.to_owned()).or_default(), &row);
         }
-        let bits = |bytes: u64| bytes as f64 * 8.0 / seconds;
-        columns.push([
-            ("time_s", json!(time)),
-            ("sent", json!(now.sent - last.sent)),
-            ("delivered", json!(now.delivered - last.delivered)),
-            ("dropped", json!(now.dropped - last.dropped)),
-            ("throughput_bps", json!(bits(now.delivered_bytes - last.delivered_bytes))),
-            ("goodput_bps", json!(bits(now.unique_bytes - last.unique_bytes))),
-            ("cwnd", json!(now.cwnd)),
-        ]);
     }
 
-    fn queue(&mut self, at: fairlane_qdisc::Time, now: &QueueSample) {
-        let columns = self.queues.entry(now.link).or_default();
-        let (time, seconds) = (at.as_secs(), at.as_secs() - columns.before);
-        let last = std::mem::replace(&mut columns.last, *now);
-        columns.before = time;
-        if time <= self.from || seconds <= 0.0 {
-            return;
+    fn queue(&mut self, at: Time, now: &QueueSample) {
+        if let Some(row) = self.intervals.queue(at, now)
+            && row.time_s > self.from
+        {
+            push(self.queues.entry(row.queue.to_owned()).or_default(), &row);
         }
-        columns.push([
-            ("time_s", json!(time)),
-            ("arrived", json!(now.arrived.packets - last.arrived.packets)),
-            ("departed", json!(now.departed.packets - last.departed.packets)),
-            ("dropped", json!(now.dropped.packets - last.dropped.packets)),
-            ("marked", json!(now.marked.packets - last.marked.packets)),
-            ("throughput_bps", json!((now.departed.bytes - last.departed.bytes) as f64 * 8.0 / seconds)),
-            ("backlog_packets", json!(now.backlog.packets)),
-            ("backlog_bytes", json!(now.backlog.bytes)),
-            ("avg", json!(now.average)),
-            ("probability", json!(now.probability)),
-        ]);
     }
 }
 
@@ -160,7 +116,7 @@ struct Losses {
 
 impl Losses {
     fn new(scenario: &Scenario, wanted: &[String]) -> Self {
-        let names = flow_names(scenario).into_iter().enumerate();
+        let names = scenario.flow_names().enumerate();
         let times = names.filter(|(_, name)| wanted.contains(name)).map(|(id, name)| (id as u32, (name, Vec::new())));
         Self { times: times.collect() }
     }
@@ -179,10 +135,5 @@ impl Observer for Losses {
         }
     }
 
-    fn delivered(&mut self, _at: fairlane_qdisc::Time, _flow: u32, _seq: u32) {}
-}
-
-/// The flows' names, by their numbers.
-fn flow_names(scenario: &Scenario) -> Vec<String> {
-    scenario.flows.iter().flat_map(|group| (0..group.count).map(|n| format!("{}/{n}", group.name))).collect()
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }

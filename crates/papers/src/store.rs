@@ -60,12 +60,17 @@ impl Store {
         file.write_all(line.as_bytes()).map_err(|source| Error::Keep { path: self.path.clone(), source })
     }
 
-    /// Removes the file: nothing is left to go on with.
+    /// Removes the file: nothing is left to go on with. Another run that kept its rows there may have done so already.
     ///
     /// # Errors
     /// The system does not let it.
     pub fn remove(self) -> Result<(), Error> {
-        fs::remove_file(&self.path).map_err(|source| Error::Keep { path: self.path, source })
+        match fs::remove_file(&self.path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Keep { path: self.path, source })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -96,6 +101,7 @@ mod tests {
         assert_eq!((again.known(), again.get("three")), (2, Some(row)));
         again.remove()?;
         assert!(!path.exists());
+        store.remove()?;
         Ok(())
     }
 }

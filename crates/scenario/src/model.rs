@@ -25,6 +25,13 @@ pub struct Scenario {
     pub flows: Vec<FlowGroup>,
 }
 
+impl Scenario {
+    /// The names of all flows, by their numbers: that of the group, and the flow's number in it.
+    pub fn flow_names(&self) -> impl Iterator<Item = String> {
+        self.flows.iter().flat_map(|group| (0..group.count).map(|number| format!("{}/{number}", group.name)))
+    }
+}
+
 /// A link between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {

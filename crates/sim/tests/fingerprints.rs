@@ -19,7 +19,12 @@ fn scenarios() -> PathBuf {
 
 /// Until when a scenario is run: long enough for its queues to fill, short enough for a debug build.
 fn until(name: &str) -> &'static str {
-    if name.starts_with("peers-") || name == "overload" { "2s" } else { "12s" }
+    match name {
+        "overload" | "peers-100mbit" | "peers-1gbit" => "2s",
+        // Its flows start until then.
+        "blue-fig6" => "62s",
+        _ => "12s",
+    }
 }
 
 fn fingerprint(name: &str) -> Fingerprint {

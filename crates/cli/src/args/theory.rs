@@ -1,6 +1,8 @@
 //! What can be typed after `fairlane theory`.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
 use fairlane_theory::Comparisons;
 
 use super::Form;
@@ -41,7 +43,7 @@ pub(crate) struct Front {
     pub(crate) rates: Vec<f64>,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) form: AnswerForm,
 }
 
 /// Back CHOKe with memory: what Poisson flows get when arrivals of the last flows admitted are dropped
@@ -58,7 +60,7 @@ pub(crate) struct Back {
     pub(crate) memory: usize,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) form: AnswerForm,
 }
 
 /// SFB: how often a flow that answers is taken for one that does not
@@ -79,7 +81,7 @@ pub(crate) struct Sfb {
     pub(crate) flows: u32,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) form: AnswerForm,
 }
 
 /// CHOKe: what one unresponsive flow gets among many TCP flows
@@ -96,7 +98,7 @@ pub(crate) struct OneFlow {
     pub(crate) early_drops: f64,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) form: AnswerForm,
 }
 
 /// CHOKe with several candidates: what several equal unresponsive flows get, and how many candidates protect TCP
@@ -115,7 +117,7 @@ pub(crate) struct ChokeMulti {
     pub(crate) load: f64,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) form: AnswerForm,
 }
 
 /// gCHOKe: what one unresponsive flow gets when drawing goes on while it matches
@@ -132,7 +134,18 @@ pub(crate) struct Gchoke {
     pub(crate) load: f64,
 
     #[command(flatten)]
+    pub(crate) form: AnswerForm,
+}
+
+/// How to show what a model says.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerForm {
+    #[command(flatten)]
     pub(crate) form: Form,
+
+    /// Also draw it: what was asked among what else could have been
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 fn comparisons(text: &str) -> Result<Comparisons, String> {

@@ -12,6 +12,7 @@ use super::Standing;
 use crate::args::PaperRun;
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
+use crate::page::command;
 use crate::{batch, machine, output, plan, progress};
 
 /// Up to so many claims are printed number by number.
@@ -73,22 +74,9 @@ impl Run {
 impl Run {
     fn provenance(&self, options: Options) -> Provenance {
         let form = if options.short { "short" } else { "full" };
-        let facts = [
-            ("Version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("Form", form.to_owned()),
-            ("Command", env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")),
-        ];
+        let facts =
+            [("Version", env!("CARGO_PKG_VERSION").to_owned()), ("Form", form.to_owned()), ("Command", command())];
         Provenance { facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(), texts: Vec::new() }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -128,7 +128,7 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
 pub(super) fn lead_to_queues() -> Result<(), LabError> {
     for (queue, interface) in QUEUES.into_iter().zip([ROUTER[1], ROUTER[0]]) {
         let rules = Rules::new(queue, &[interface.to_owned()], CE_BIT)?;
-        Firewall::find(&rules)?.install(&rules)?;
+        Firewall::find()?.install(&rules)?;
     }
     Ok(())
 }

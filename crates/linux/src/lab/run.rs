@@ -12,12 +12,12 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::clock::now;
 use crate::nfqueue::{Copied, Setup};
-use crate::rules::{Firewall, Rules};
+use crate::rules::Firewall;
 use crate::socket::QueueSocket;
 
 use super::checks::{Checks, Results};
 use super::error::{LabError, setup};
-use super::network::{CE_BIT, Network, lead_to_queues};
+use super::network::{Network, lead_to_queues};
 use super::node::Node;
 use super::plan::Plan;
 use super::receiver::{AllReceived, Receiver};
@@ -71,7 +71,7 @@ impl Lab {
             tried.check_kernel()?;
             let setup = Setup { queue: 0, copied: Copied::Headers, most_packets: 1, fail_open: false };
             drop(QueueSocket::bind(&setup)?);
-            Firewall::find(&Rules::new(0, &["lo".to_owned()], CE_BIT)?)?;
+            Firewall::find()?;
             Ok(())
         })?;
         Ok(Self { plan })

@@ -52,6 +52,10 @@ pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     Ok(())
 }
 
+pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
+    families().iter().try_for_each(|family| family.restore(&format!("*mangle\n-F {CHAIN}{queue}\nCOMMIT\n")))
+}
+
 pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
     families().iter().try_for_each(|family| family.remove(queue))
 }

@@ -11,13 +11,33 @@ const TABLE: &str = "fairlane_q";
 /// The family of our tables: IPv4 and IPv6.
 const FAMILY: &str = "inet";
 
-/// Whether nft and the kernel would take `rules`.
-pub(super) fn check(rules: &Rules) -> bool {
-    matches!(run(NFT, &["--check", "--file", "-"], &script(rules)), Ok(Some(_)))
+/// Whether nft and the kernel can do what our rules do.
+pub(super) fn is_there() -> bool {
+    matches!(run(NFT, &["--check", "--file", "-"], &probe()), Ok(Some(_)))
+}
+
+/// The statements of our rules in a chain that has no hook: a hook would come and go, and when one goes, the kernel drops what
+/// waits in queues, in all of them.
+fn probe() -> String {
+    format!(
+        "\
+table {FAMILY} {TABLE}robe {{
+	chain statements {{
+		oifname {{ \"lo\" }} meta mark & 0x1 == 0x1 ip ecn set ce
+		queue num 0 bypass
+	}}
+}}
+"
+    )
 }
 
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     run(NFT, &["--file", "-"], &script(rules))?.map(drop).ok_or(RuleError::NoTool)
+}
+
+pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
+    let script = format!("flush chain {FAMILY} {TABLE}{queue} to_queue\n");
+    run(NFT, &["--file", "-"], &script)?.map(drop).ok_or(RuleError::NoTool)
 }
 
 pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
@@ -60,11 +80,11 @@ fn script(rules: &Rules) -> String {
 {table}
 delete {table}
 {table} {{
-	chain queue {{
+	chain to_queue {{
 		type filter hook postrouting priority 0; policy accept;
 		{out} queue num {queue} bypass
 	}}
-	chain mark {{
+	chain set_ce {{
 		type filter hook postrouting priority 1; policy accept;
 		{marked} ip ecn set ce
 		{marked} ip6 ecn set ce
@@ -78,6 +98,10 @@ delete {table}
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use nix::sched::{CloneFlags, unshare};
+
     use super::*;
     use crate::rules::tests::rules;
 
@@ -99,6 +123,24 @@ mod tests {
                 format!("{out} meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff"),
             ]
         );
+    }
+
+    /// Would catch a probe that no nft takes, so that it is never used: nothing but queueing may be what the kernel lacks.
+    #[test]
+    fn the_probe_is_right_but_for_queueing() {
+        let tried = thread::spawn(|| {
+            if unshare(CloneFlags::CLONE_NEWNET).is_err() {
+                return None;
+            }
+            let probe = probe().replace("queue num 0 bypass", "accept");
+            run(NFT, &["--check", "--file", "-"], &probe)
+                .transpose()
+                .map(|said| said.map_err(|error| error.to_string()))
+        });
+        match tried.join().unwrap() {
+            Some(said) => assert_eq!(said, Ok(String::new())),
+            None => eprintln!("skipped: there is no nft, or no network namespace of our own"),
+        }
     }
 
     #[test]

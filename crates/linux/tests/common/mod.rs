@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::UdpSocket;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -166,6 +166,14 @@ pub(crate) fn tool(program: &str, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// What nft(8) says against `script`; nothing where it takes it.
+pub(crate) fn nft(script: &str) -> String {
+    let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    nft.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let output = nft.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 /// The bit that marks packets here.
 pub(crate) const CE_BIT: u32 = 1 << 30;
 
@@ -197,18 +205,20 @@ pub(crate) fn start(router: Router, queue: u16) -> Working {
 }
 
 impl Working {
-    /// Removes the rules and ends the router when it has sent what waits, or after two seconds.
+    /// Ends the router when it has sent what waits, or after two seconds, and removes the rules.
     pub(crate) fn stop(self) -> Report {
-        self.firewall.remove(self.queue).unwrap();
+        self.firewall.stop(self.queue).unwrap();
         self.remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
-        self.thread.join().unwrap()
+        let report = self.thread.join().unwrap();
+        self.firewall.remove(self.queue).unwrap();
+        report
     }
 }
 
 /// Installs the rules that send what leaves by [`OUT`] to `queue`.
 pub(crate) fn install(queue: u16) -> Firewall {
     let rules = Rules::new(queue, &[OUT.to_owned()], CE_BIT).unwrap();
-    let firewall = Firewall::find(&rules).unwrap();
+    let firewall = Firewall::find().unwrap();
     firewall.install(&rules).unwrap();
     firewall
 }
@@ -224,16 +234,19 @@ pub(crate) fn sent_to_queue(queue: u16) -> u64 {
 pub(crate) fn listen() -> UdpSocket {
     let socket = UdpSocket::bind((RECEIVER, PORT)).unwrap();
     setsockopt(&socket, RcvBufForce, &(256 << 20)).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
     socket
 }
 
-/// Tells `each` of every datagram's bytes until none has come for a while.
+/// Tells `each` of every datagram's bytes, from the first, for which it waits longer, until none has come for a second.
 pub(crate) fn drain(socket: &UdpSocket, mut each: impl FnMut(&[u8])) {
     let mut buffer = [0; 2048];
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     loop {
         match socket.recv(&mut buffer) {
-            Ok(length) => each(&buffer[..length]),
+            Ok(length) => {
+                socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+                each(&buffer[..length]);
+            }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return,
             Err(error) => panic!("{error}"),
         }

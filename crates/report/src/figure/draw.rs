@@ -94,7 +94,7 @@ fn draw(figure: &Figure, canvas: &Canvas) -> String {
             .with_x_label_overlap(AxisLabelOverlap::Thin)
             .with_tick_format(TickFormat::Custom(Arc::new(|value| significant(value, 4))));
     if canvas.titled {
-        layout = layout.with_title(text(&figure.title));
+        layout = layout.with_title(text(&figure.title)).with_title_wrap(60);
     }
     if !plots.is_empty() {
         layout = with_axes(layout, figure, sideways);
@@ -331,14 +331,20 @@ fn own_ids(svg: &str) -> String {
     pieces.join(&format!("clip-{hash:016x}"))
 }
 
+/// Room to the right for half of the last tick's label, which the renderer lets stand out.
+const MARGIN: f64 = 16.0;
+
 /// Adds the view box, without which a picture is cut rather than scaled. The renderer writes width and height first.
 fn scaled(svg: &str) -> String {
     let size = |name: &str| {
         let (_, rest) = svg.split_once(&format!(" {name}=\""))?;
-        rest.split_once('"').map(|(value, _)| value)
+        rest.split_once('"').and_then(|(value, _)| value.parse::<f64>().ok())
     };
     match (size("width"), size("height")) {
-        (Some(width), Some(height)) => svg.replacen("<svg ", &format!("<svg viewBox=\"0 0 {width} {height}\" "), 1),
+        (Some(width), Some(height)) => {
+            let width = width + MARGIN;
+            svg.replacen("<svg ", &format!("<svg viewBox=\"0 0 {width} {height}\" "), 1)
+        }
         _ => svg.to_owned(),
     }
 }

@@ -219,6 +219,7 @@ fn figure_markup(figure: &Figure, note: &str, number: usize) -> Markup {
         figure id=(format!("figure-{number}")) {
             figcaption {
                 strong { (figure.title) }
+                @if !note.is_empty() || !figure.marks.is_empty() { "." }
                 @if !note.is_empty() { " " (note) }
                 @if !figure.marks.is_empty() {
                     " Dashed: " (figure.marks.iter().map(|mark| mark.label.as_str()).collect::<Vec<_>>().join("; ")) "."

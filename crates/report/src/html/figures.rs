@@ -21,19 +21,20 @@ pub(super) fn shares(outcomes: &[Outcome]) -> Block {
 /// Why the bottleneck dropped, as a part of what arrived; nothing where nothing was dropped.
 pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
     let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
-    let mut reasons: Vec<(String, Vec<Estimate>)> = Reason::ALL
-        .iter()
+    let mut reasons: Vec<(Reason, Vec<Estimate>)> = Reason::ALL
+        .into_iter()
         .map(|reason| {
-            let part = |queue: &QueueOutcome| percent_of(queue.dropped.get(*reason).mean, queue.arrived.mean);
-            let values = queues.iter().map(|queue| Estimate::single(queue.map_or(0.0, part))).collect();
-            (reason.to_string(), values)
+            let part = |queue: &QueueOutcome| percent_of(queue.dropped.get(reason).mean, queue.arrived.mean);
+            (reason, queues.iter().map(|queue| Estimate::single(queue.map_or(0.0, part))).collect())
         })
-        .filter(|(_, values): &(String, Vec<Estimate>)| values.iter().any(|value| value.mean > 0.0))
+        .filter(|(_, values): &(Reason, Vec<Estimate>)| values.iter().any(|value| value.mean > 0.0))
         .collect();
     if reasons.is_empty() {
         return None;
     }
     reasons.sort_by(|a, b| total(&b.1).total_cmp(&total(&a.1)));
+    let meanings: Vec<String> = reasons.iter().map(|(reason, _)| format!("{reason}: {}", meaning(*reason))).collect();
+    let reasons = reasons.into_iter().map(|(reason, values)| (reason.to_string(), values)).collect();
     let series = few(reasons, "other reasons");
     Some(Block::Figure {
         figure: Figure {
@@ -43,8 +44,27 @@ pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
             content: Content::Stacked(Bars { categories: labels(outcomes), series }),
             marks: Vec::new(),
         },
-        note: "At the bottleneck; docs/outcome.md says what each reason means.".to_owned(),
+        note: format!("At the bottleneck. {}.", meanings.join("; ")),
     })
+}
+
+/// What a reason means, in a few words.
+fn meaning(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Limit => "the queue was full",
+        Reason::Early => "at random, before the queue is full",
+        Reason::Forced => "the average was above its upper threshold",
+        Reason::MatchArrival => "the arrival met a packet of its own flow",
+        Reason::MatchVictim => "the queued packet that it met",
+        Reason::Table => "the flow had met itself before",
+        Reason::RatePenalty => "the flow was over the rate that it is held to",
+        Reason::BinFull => "the flow's bin was full",
+        Reason::AqmDequeue => "it had waited too long, when it was due to leave",
+        Reason::FairDrop => "Fair Drop",
+        Reason::BufferSteal => "pushed out for another flow's packet",
+        Reason::Label => "the flow was over its fair rate",
+        Reason::Expired => "too old",
+    }
 }
 
 /// What the bottleneck's queue is made of.
@@ -168,4 +188,52 @@ fn total(values: &[Estimate]) -> f64 {
 
 fn percent_of(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::Histogram;
+
+    use super::*;
+
+    /// Of 100 packets 94 took 1 ms and 6 took 5 ms, each to three digits of the histogram.
+    #[test]
+    fn distributions_rise_to_the_whole() {
+        let mut delays = Histogram::<u64>::new(3).unwrap();
+        delays.record_n(1_000_000, 94).unwrap();
+        delays.record_n(5_000_000, 6).unwrap();
+        let points = distribution(&DelayHistogram::from(&delays));
+        let parts: Vec<f64> = points.iter().map(|(_, part)| part.mean).collect();
+        assert_eq!(parts, [0.0, 94.0, 100.0]);
+        for ((delay, _), expected) in points.iter().zip([1.0, 1.0, 5.0]) {
+            assert!((delay / expected - 1.0).abs() < 1e-3, "{delay} ms");
+        }
+        assert!(distribution(&DelayHistogram::default()).is_empty());
+    }
+
+    /// A bin a packet: thinned, but never by more than a step that can be seen.
+    #[test]
+    fn long_distributions_are_thinned() {
+        let mut delays = Histogram::<u64>::new(3).unwrap();
+        for delay in 1..=20_000 {
+            delays.record(delay * 1_000).unwrap();
+        }
+        let points = distribution(&DelayHistogram::from(&delays));
+        assert!(points.len() <= POINTS + 2, "{}", points.len());
+        assert!(points.windows(2).all(|pair| pair[1].1.mean - pair[0].1.mean < 1.0));
+        assert_eq!(points.last().map(|(_, part)| part.mean), Some(100.0));
+    }
+
+    /// What there is no colour for is summed, so that the bar is as long as before.
+    #[test]
+    fn parts_beyond_the_colours_are_one() {
+        let series = |count: u32| {
+            let part = |n: u32| (n.to_string(), vec![Estimate::single(f64::from(n)), Estimate::single(1.0)]);
+            (0..count).map(part).collect::<Vec<_>>()
+        };
+        assert_eq!(few(series(6), "others"), series(6));
+        let merged = few(series(8), "others");
+        let others = ("others".to_owned(), vec![Estimate::single(5.0 + 6.0 + 7.0), Estimate::single(3.0)]);
+        assert_eq!((merged.len(), merged.last()), (6, Some(&others)));
+    }
 }

@@ -136,7 +136,8 @@ impl Table {
             div.scroll role="region" aria-label=(label) tabindex="0" {
                 table {
                     thead { tr { @for column in self.all() {
-                        th scope="col" .number[column.is_number()] { (column.title) }
+                        // Without a title it would be announced as one.
+                        @if column.title.is_empty() { td {} } @else { th scope="col" .number[column.is_number()] { (column.title) } }
                     } } }
                     tbody { @for row in 0..self.rows() { tr {
                         @for column in &self.keys {

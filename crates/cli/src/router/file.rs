@@ -1,0 +1,178 @@
+//! A router's file: the words of the command line in TOML.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use clap::ValueEnum;
+use fairlane_qdisc::{Kind, QdiscConfig, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::args::{self, Words};
+use crate::error::Failure;
+
+/// The words that a file may have.
+const WORDS: [&str; 13] = [
+    "queue-num",
+    "rate",
+    "interface",
+    "overhead",
+    "mpu",
+    "framing",
+    "flows",
+    "ce-mark",
+    "fail-open",
+    "drain",
+    "metrics",
+    "log",
+    "queue",
+];
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) words: Words,
+    pub(super) queue: Option<QdiscConfig>,
+}
+
+/// A file's text and its name, for errors that point into it.
+struct Source<'t> {
+    name: &'t str,
+    text: &'t str,
+}
+
+impl Source<'_> {
+    fn error(&self, span: Range<usize>, message: impl Into<String>) -> Failure {
+        Failure::at(self.name, self.text, span, message)
+    }
+}
+
+/// Reads the file at `path`.
+pub(super) fn read(path: &Path) -> Result<Written, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("cannot read {name}: {error}"), "name a file that can be read"))?;
+    parse(&name, &text)
+}
+
+fn parse(name: &str, text: &str) -> Result<Written, Failure> {
+    let source = Source { name, text };
+    let table = DeTable::parse(text).map_err(|error| {
+        let message = format!("this is not TOML: {}; a value with a unit is text, as in \"10mbit\"", error.message());
+        source.error(error.span().unwrap_or(0..0), message)
+    })?;
+    let mut written = Written::default();
+    let mut in_order: Vec<_> = table.get_ref().iter().collect();
+    in_order.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in in_order {
+        let words = &mut written.words;
+        let scalar = Scalar { source: &source, key: key.get_ref(), value };
+        match &**key.get_ref() {
+            "queue-num" => words.queue_num = Some(scalar.read(queue_num)?),
+            "rate" => words.rate = Some(scalar.read(args::rate)?),
+            "interface" => words.interface = interfaces(&scalar)?,
+            "overhead" => words.overhead = Some(scalar.read(args::overhead)?),
+            "mpu" => words.mpu = Some(scalar.read(args::mpu)?),
+            "framing" => words.framing = Some(scalar.read(choice)?),
+            "flows" => words.flows = Some(scalar.read(choice)?),
+            "ce-mark" => words.ce_mark = Some(scalar.read(args::ce_mark)?),
+            "fail-open" => words.fail_open = Some(scalar.read(switch)?),
+            "drain" => words.drain = Some(scalar.read(args::time)?),
+            "metrics" => words.metrics = Some(scalar.read(args::address)?),
+            "log" => words.log = Some(scalar.read(choice)?),
+            "queue" => written.queue = Some(queue(&source, value)?),
+            other => {
+                let message = format!("there is no \"{other}\": there are {}", WORDS.join(", "));
+                return Err(source.error(key.span(), message));
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// A key's value that is one word.
+struct Scalar<'t> {
+    source: &'t Source<'t>,
+    key: &'t str,
+    value: &'t Spanned<DeValue<'t>>,
+}
+
+impl Scalar<'_> {
+    /// Reads it as the command line reads the word.
+    fn read<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+        let text = match self.value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) => {
+                self.source.text.get(self.value.span()).unwrap_or_default().to_owned()
+            }
+            _ => return Err(self.error("it is one word, such as \"10mbit\"")),
+        };
+        read(&text).map_err(|message| self.error(&message))
+    }
+
+    fn error(&self, message: &str) -> Failure {
+        self.source.error(self.value.span(), format!("{}: {message}", self.key))
+    }
+}
+
+fn queue_num(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "write a number from 0 to 65535".to_owned())
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "write true or false".to_owned())
+}
+
+/// One of the names that an option has.
+fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
+    T::from_str(text, false).map_err(|_| {
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        format!("it cannot be \"{text}\": it is one of {}", names.join(", "))
+    })
+}
+
+/// One interface, or a list of them.
+fn interfaces(scalar: &Scalar<'_>) -> Result<Vec<String>, Failure> {
+    let name = |text: &str| Ok(text.to_owned());
+    match scalar.value.get_ref() {
+        DeValue::Array(items) => items.iter().map(|value| Scalar { value, ..*scalar }.read(name)).collect(),
+        _ => Ok(vec![scalar.read(name)?]),
+    }
+}
+
+/// `queue = { kind = "choke", limit = "300p" }`, as in a scenario.
+fn queue(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<QdiscConfig, Failure> {
+    let DeValue::Table(table) = value.get_ref() else {
+        return Err(source.error(value.span(), "queue: it is a table, such as { kind = \"choke\", limit = \"300p\" }"));
+    };
+    let Some(kind) = table.get("kind") else {
+        return Err(source.error(value.span(), "queue: it needs a kind, such as \"choke\""));
+    };
+    let kind: Kind = Scalar { source, key: "queue.kind", value: kind }.read(args::kind)?;
+    let mut config = QdiscConfig::new(kind);
+    for (key, value) in table.iter().filter(|(key, _)| **key.get_ref() != *"kind") {
+        let given = parameter(source, value);
+        let given =
+            given.ok_or_else(|| source.error(value.span(), format!("queue.{}: it is one value", key.get_ref())))?;
+        config
+            .set(key.get_ref(), given)
+            .map_err(|error| source.error(value.span(), format!("queue.{}: {}", key.get_ref(), error.message())))?;
+    }
+    Ok(config)
+}
+
+/// A discipline's parameter as it was written; `None` for a list, a table or a date.
+fn parameter(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    Some(match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        // As it stands there: a discipline reads text whatever the parameter is, but a number has no unit.
+        DeValue::Integer(_) | DeValue::Float(_) => {
+            let text = source.text.get(value.span())?;
+            text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()?
+        }
+        DeValue::Boolean(switch) => Value::Boolean(*switch),
+        _ => return None,
+    })
+}

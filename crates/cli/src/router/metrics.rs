@@ -1,0 +1,149 @@
+//! A router's counts for Prometheus, over HTTP.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use fairlane_linux::{Delays, Remote, Report, RouterConfig};
+use fairlane_qdisc::{Count, Reason};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use tokio::runtime::Builder;
+
+use crate::error::Failure;
+
+/// The text format of OpenMetrics.
+const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Serves the router's metrics at `address` from a thread of its own, until the program ends.
+pub(super) fn serve(address: SocketAddr, remote: Remote, router: &RouterConfig) -> Result<(), Failure> {
+    let cannot =
+        |error| Failure::new(format!("cannot serve metrics at {address}: {error}"), "choose another --metrics");
+    let listener = TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let runtime = Builder::new_current_thread().enable_io().build().map_err(cannot)?;
+    let registry = Arc::new(registry(remote, router));
+    let respond = move || {
+        let registry = Arc::clone(&registry);
+        async move { ([(CONTENT_TYPE, FORMAT)], text(&registry)) }
+    };
+    let app = axum::Router::new().route("/metrics", get(respond));
+    let work = async move {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        axum::serve(listener, app).await
+    };
+    let thread = thread::Builder::new().name("metrics".to_owned());
+    thread.spawn(move || runtime.block_on(work)).map(drop).map_err(cannot)
+}
+
+fn registry(remote: Remote, router: &RouterConfig) -> Registry {
+    let labels = [("queue".into(), router.queue.to_string().into())];
+    let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
+    registry.register_collector(Box::new(Queue(remote)));
+    registry
+}
+
+fn text(registry: &Registry) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, registry);
+    text
+}
+
+/// Reads the router whenever it is asked.
+struct Queue(Remote);
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Queue")
+    }
+}
+
+impl Collector for Queue {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        write(&self.0.report(), encoder)
+    }
+}
+
+fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+    let mut metrics = Metrics(encoder);
+    let counters = &report.counters;
+    metrics.counts("arrived", "that came to the queue", &[(None, counters.arrived)])?;
+    metrics.counts("departed", "that went on", &[(None, counters.departed)])?;
+    metrics.counts(
+        "dropped",
+        "that the discipline dropped",
+        &Reason::ALL.map(|reason| (Some(reason), counters.dropped(reason))),
+    )?;
+    metrics.counts(
+        "marked",
+        "that the discipline marked",
+        &Reason::ALL.map(|reason| (Some(reason), counters.marked(reason))),
+    )?;
+    let kernel = report.kernel.unwrap_or_default();
+    metrics.counter(
+        "kernel_dropped_full_packets",
+        "packets that the kernel dropped: too many waited",
+        kernel.dropped_full,
+    )?;
+    metrics.counter(
+        "kernel_dropped_unread_packets",
+        "packets that the kernel dropped: the receive buffer was full",
+        kernel.dropped_unread,
+    )?;
+    metrics.counter("overruns", "times that the kernel said ENOBUFS", report.overruns)?;
+    metrics.counter("unknown_verdicts", "verdicts for packets that the kernel no longer had", report.unknown)?;
+    metrics.counter("malformed_messages", "messages of the kernel that could not be read", report.malformed)?;
+    metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)?;
+    metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
+    metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
+    metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
+    if let Some(average) = report.average {
+        metrics.gauge("average", "the average queue that the discipline steers by, in its own unit", average)?;
+    }
+    metrics.histogram("sojourn_seconds", "how long packets waited that went on", &report.sojourn)?;
+    metrics.histogram("lateness_seconds", "how much later packets went on than at the link's rate", &report.lateness)
+}
+
+/// Writes metrics one after the other.
+struct Metrics<'e>(DescriptorEncoder<'e>);
+
+impl Metrics<'_> {
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
+    }
+
+    /// Packets and bytes, by reason where there is one.
+    fn counts(&mut self, name: &str, what: &str, counts: &[(Option<Reason>, Count)]) -> fmt::Result {
+        for (unit, of) in [("packets", (|count| count.packets) as fn(&Count) -> u64), ("bytes", |count| count.bytes)] {
+            let (name, help) = (format!("{name}_{unit}"), format!("{unit} {what}"));
+            let mut metric = self.0.encode_descriptor(&name, &help, None, MetricType::Counter)?;
+            for (reason, count) in counts {
+                match reason {
+                    Some(reason) => metric
+                        .encode_family(&[("reason", reason.name())])?
+                        .encode_counter::<NoLabelSet, _, f64>(&of(count), None)?,
+                    None => metric.encode_counter::<NoLabelSet, _, f64>(&of(count), None)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, delays: &Delays) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        let classes: Vec<(f64, u64)> = delays.classes().collect();
+        metric.encode_histogram::<NoLabelSet>(delays.sum_s(), delays.count(), &classes, None)
+    }
+}

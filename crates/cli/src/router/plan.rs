@@ -1,0 +1,115 @@
+//! What will be done, and what `--dry-run` and `--clean` do.
+
+use std::fmt::Write as _;
+
+use fairlane_linux::{Firewall, Leftover, Marking, RuleError, Rules, leftovers};
+
+use super::serve;
+use super::settings::{Settings, Sources};
+use crate::args;
+use crate::error::Failure;
+use crate::{explain, output};
+
+/// A router that can be started, or what is asked for instead.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// Work.
+    Run(Box<Ready>),
+    /// Only say what would be done.
+    DryRun(Box<Ready>),
+    /// Only remove what is left.
+    Clean,
+}
+
+/// Settings that make sense here.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(super) sources: Sources,
+    pub(super) settings: Settings,
+    /// The rules; none where others send packets to the queue.
+    pub(super) rules: Option<Rules>,
+}
+
+impl Plan {
+    /// Reads and checks everything.
+    pub(crate) fn new(args: args::Router) -> Result<Self, Failure> {
+        if args.clean {
+            return Ok(Self::Clean);
+        }
+        let dry_run = args.dry_run;
+        let sources = Sources::new(args)?;
+        let settings = sources.read()?;
+        let rules = match &*settings.interfaces {
+            [] => None,
+            interfaces => {
+                Some(Rules::new(settings.router.queue, interfaces, settings.ce_mark).map_err(Failure::plain)?)
+            }
+        };
+        let ready = Box::new(Ready { sources, settings, rules });
+        Ok(if dry_run { Self::DryRun(ready) } else { Self::Run(ready) })
+    }
+
+    /// Does it.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        match self {
+            Self::Run(ready) => serve::run(&ready),
+            Self::DryRun(ready) => output::print(&ready.shown()?),
+            Self::Clean => clean(),
+        }
+    }
+}
+
+impl Ready {
+    /// All that would be done.
+    fn shown(&self) -> Result<String, Failure> {
+        let Settings { router, interfaces, drain, metrics, .. } = &self.settings;
+        let (rate, layer, kind) = (router.link.rate, router.link.layer, router.discipline.kind());
+        let mut text = format!("Queue {}, flows by {}\n", router.queue, router.flows.name());
+        text += &format!("Link of {rate}, {layer}\n");
+        let marks = match router.marking {
+            Marking::ByRule(bit) => format!("by the rules, where a packet has {bit:#x} in its firewall mark"),
+            Marking::ByUs => "here, for which every packet is copied whole".to_owned(),
+        };
+        text += &format!("ECN marks are written {marks}\n");
+        let beyond = if router.fail_open { "passes" } else { "is dropped" };
+        text += &format!("What the kernel cannot hand over {beyond}\n");
+        text += &format!("At the end what waits has {drain} to leave\n");
+        if let Some(address) = metrics {
+            text += &format!("Metrics at http://{address}/metrics\n");
+        }
+        let explanation = router.discipline.explain(rate).map_err(|error| Failure::plain(format!("{kind} {error}")))?;
+        text += &format!("\n{}", explain::explanation_text(&explanation, rate, output::terminal().width));
+        match &self.rules {
+            Some(rules) => {
+                let firewall = Firewall::find().map_err(|error| refused(&error))?;
+                text += &format!("\nRules for what leaves by {}\n{}", interfaces.join(", "), firewall.script(rules));
+            }
+            None => text += "\nNo rules, since there is no --interface: yours have to send packets to the queue\n",
+        }
+        Ok(text)
+    }
+}
+
+/// Removes what killed routers have left behind, and says what that was.
+fn clean() -> Result<(), Failure> {
+    let left = leftovers().map_err(|error| refused(&error))?;
+    let mut text = String::new();
+    for Leftover { firewall, queue } in &left {
+        firewall.remove(*queue).map_err(|error| refused(&error))?;
+        let _ = writeln!(text, "removed the rules for queue {queue} ({firewall})");
+    }
+    if left.is_empty() {
+        text += "nothing is left behind\n";
+    }
+    output::print(&text)
+}
+
+/// Rules that cannot be, with the way out.
+pub(super) fn refused(error: &RuleError) -> Failure {
+    match error {
+        RuleError::Refused(..) | RuleError::Unknown(_) => {
+            Failure::new(error.to_string(), "run it as root; nothing has changed")
+        }
+        _ => Failure::plain(error),
+    }
+}

@@ -1,0 +1,228 @@
+//! A router at work: its start, its signals, its end.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::thread::{self, JoinHandle};
+
+use fairlane_linux::{
+    BindError, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
+};
+use fairlane_qdisc::Time;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use sd_notify::NotifyState;
+use tracing::{error, info, warn};
+
+use super::metrics;
+use super::plan::{Ready, refused};
+use super::settings::{Settings, Sources};
+use crate::args::Log;
+use crate::error::Failure;
+
+/// How often the router is looked after.
+const LOOK_EVERY: u16 = 250;
+
+/// Starts a router and works until it is told to end.
+pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
+    let Ready { sources, settings, rules } = ready;
+    log(settings.log);
+    let discipline = &settings.router.discipline;
+    for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
+    {
+        warn!("{}: {warning}", discipline.kind());
+    }
+    // Before there are other threads, which would be ended by the signals instead.
+    let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
+    let router = Router::new(&settings.router).map_err(|error| cannot_start(&error))?;
+    let remote = router.remote();
+    if let Some(address) = settings.metrics {
+        metrics::serve(address, remote.clone(), &settings.router)?;
+        info!(%address, "metrics");
+    }
+    let installed = Installed::new(settings.router.queue, rules.as_ref())?;
+    let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
+    let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
+    let link = settings.router.link;
+    info!(queue = settings.router.queue, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
+    notify(&[NotifyState::Ready]);
+    let mut watch = Watch { remote, sources, settings: settings.clone(), seen: Time::ZERO };
+    watch.until_told_to_end(&signals, &router);
+    notify(&[NotifyState::Stopping]);
+    let stopped = installed.stop();
+    watch.remote.stop(watch.settings.drain);
+    watch.until_over(&signals, &router);
+    let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
+    let report = report.map_err(|error| Failure::plain(format!("the queue's socket failed: {error}")))?;
+    tell(&report);
+    stopped.and(installed.remove())
+}
+
+/// Messages go to standard error.
+fn log(form: Log) {
+    let builder = tracing_subscriber::fmt().with_writer(io::stderr).with_target(false).with_ansi(false);
+    match form {
+        Log::Text => builder.init(),
+        Log::Json => builder.json().flatten_event(true).init(),
+    }
+}
+
+fn signals() -> nix::Result<SignalFd> {
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    signals.thread_block()?;
+    SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+}
+
+fn cannot_start(error: &StartError) -> Failure {
+    match error {
+        StartError::Bind(BindError::NotPermitted) => Failure::new(error.to_string(), "nothing has changed"),
+        _ => Failure::plain(error),
+    }
+}
+
+/// The rules that are in place. They go when it does.
+struct Installed {
+    queue: u16,
+    by: Option<Firewall>,
+}
+
+impl Installed {
+    /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
+    fn new(queue: u16, rules: Option<&Rules>) -> Result<Self, Failure> {
+        for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
+            firewall.remove(queue).map_err(|error| refused(&error))?;
+            warn!(queue, %firewall, "removed the rules of a router that was killed");
+        }
+        remove_rules(queue).map_err(|error| refused(&error))?;
+        let Some(rules) = rules else { return Ok(Self { queue, by: None }) };
+        let firewall = Firewall::find().map_err(|error| refused(&error))?;
+        firewall.install(rules).map_err(|error| refused(&error))?;
+        info!(queue, %firewall, "rules installed");
+        Ok(Self { queue, by: Some(firewall) })
+    }
+
+    /// Sends nothing more to the queue.
+    fn stop(&self) -> Result<(), Failure> {
+        self.by.map_or(Ok(()), |firewall| firewall.stop(self.queue).map_err(|error| refused(&error)))
+    }
+
+    fn remove(mut self) -> Result<(), Failure> {
+        let Some(firewall) = self.by.take() else { return Ok(()) };
+        firewall.remove(self.queue).map_err(|error| refused(&error))
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        if let Some(firewall) = self.by.take()
+            && let Err(error) = firewall.remove(self.queue)
+        {
+            error!(%error, "the rules could not be removed: fairlane router --clean does it later");
+        }
+    }
+}
+
+/// Looks after a router.
+struct Watch<'s> {
+    remote: Remote,
+    sources: &'s Sources,
+    settings: Settings,
+    /// When the router's last report was made that we know.
+    seen: Time,
+}
+
+impl Watch<'_> {
+    fn until_told_to_end(&mut self, signals: &SignalFd, router: &JoinHandle<io::Result<Report>>) {
+        while !router.is_finished() {
+            match wait(signals) {
+                Some(Signal::SIGHUP) => self.reload(),
+                Some(signal) => {
+                    info!(%signal, "ending");
+                    return;
+                }
+                None => self.feed_watchdog(),
+            }
+        }
+        error!("the router has ended by itself");
+    }
+
+    /// A second signal ends what the first one lets go on.
+    fn until_over(&mut self, signals: &SignalFd, router: &JoinHandle<io::Result<Report>>) {
+        while !router.is_finished() {
+            match wait(signals) {
+                Some(Signal::SIGHUP) => {}
+                Some(_) => self.remote.stop(fairlane_qdisc::Duration::ZERO),
+                None => self.feed_watchdog(),
+            }
+        }
+    }
+
+    /// systemd hears from us only while the router itself goes on.
+    fn feed_watchdog(&mut self) {
+        let at = self.remote.report().at;
+        if at > self.seen {
+            self.seen = at;
+            notify(&[NotifyState::Watchdog]);
+        }
+    }
+
+    /// Reads the file again. What is wrong with it is said, and nothing changes.
+    fn reload(&mut self) {
+        if self.sources.file().is_none() {
+            warn!("there is no --config to read again");
+            return;
+        }
+        if let Ok(now) = NotifyState::monotonic_usec_now() {
+            notify(&[NotifyState::Reloading, now]);
+        }
+        match self.sources.read() {
+            Ok(new) => self.replace(new),
+            Err(failure) => error!("the file is refused, and nothing has changed: {}", failure.line()),
+        }
+        notify(&[NotifyState::Ready]);
+    }
+
+    fn replace(&mut self, new: Settings) {
+        for word in self.settings.fixed(&new) {
+            warn!("{word} changes with the next start");
+        }
+        let (discipline, link) = (&new.router.discipline, new.router.link);
+        if let Err(error) = self.remote.reload(discipline, link) {
+            error!("the file is refused, and nothing has changed: {} {error}", discipline.kind());
+            return;
+        }
+        info!(rate = %link.rate, discipline = %discipline.kind(), "reloaded; what waits leaves first");
+        self.settings.router.discipline = new.router.discipline;
+        (self.settings.router.link, self.settings.drain) = (link, new.drain);
+    }
+}
+
+/// A signal that has come, within a while.
+fn wait(signals: &SignalFd) -> Option<Signal> {
+    let mut ready = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+    // An interrupted wait is a short one.
+    let _ = poll(&mut ready, PollTimeout::from(LOOK_EVERY));
+    let signal = signals.read_signal().ok()??;
+    Signal::try_from(i32::try_from(signal.ssi_signo).ok()?).ok()
+}
+
+/// Tells systemd, if it started us and listens.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        warn!(%error, "systemd does not hear us");
+    }
+}
+
+fn tell(report: &Report) {
+    let counters = &report.counters;
+    let kernel = report.kernel.unwrap_or_default();
+    info!(
+        arrived = counters.arrived.packets,
+        departed = counters.departed.packets,
+        dropped = counters.dropped_total().packets,
+        marked = counters.marked_total().packets,
+        released = report.released,
+        kernel_dropped = kernel.dropped_full + kernel.dropped_unread,
+        "ended"
+    );
+}

@@ -1,0 +1,121 @@
+//! What a router is told, by the command line and the file together.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use fairlane_linux::{FlowsBy, Framing, Link, LinkLayer, Marking, RouterConfig};
+use fairlane_qdisc::{Duration, QdiscConfig};
+
+use super::file::{self, Written};
+use crate::args::{self, Log, Words};
+use crate::error::Failure;
+use crate::explain;
+
+/// The bit that says which packets our rules mark, unless told otherwise. The lower ones are what people use.
+const CE_MARK: u32 = 0x4000_0000;
+
+/// How long what waits may take to leave at the end, unless told otherwise.
+const DRAIN: Duration = Duration::from_millis(2000);
+
+/// Everything that a router is told.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub(super) router: RouterConfig,
+    pub(super) interfaces: Vec<String>,
+    pub(super) ce_mark: u32,
+    pub(super) drain: Duration,
+    pub(super) metrics: Option<SocketAddr>,
+    pub(super) log: Log,
+}
+
+/// Where the settings come from, so that they can be read again.
+#[derive(Debug)]
+pub(super) struct Sources {
+    words: Words,
+    queue: Option<QdiscConfig>,
+    file: Option<PathBuf>,
+}
+
+impl Sources {
+    pub(super) fn new(args: args::Router) -> Result<Self, Failure> {
+        let config =
+            |kind| explain::config(kind, &args.parameters).map_err(|error| Failure::plain(format!("{kind} {error}")));
+        Ok(Self { queue: args.kind.map(config).transpose()?, words: args.words, file: args.config })
+    }
+
+    /// The file, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The settings as the file is now.
+    pub(super) fn read(&self) -> Result<Settings, Failure> {
+        let Written { words: file, queue } = match &self.file {
+            Some(path) => file::read(path)?,
+            None => Written::default(),
+        };
+        let words = &self.words;
+        let queue_num = words.queue_num.or(file.queue_num).ok_or_else(|| needs("--queue-num", "--queue-num 0"))?;
+        let rate = words.rate.or(file.rate).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
+        let discipline = self.queue.clone().or(queue).ok_or_else(|| needs("a discipline", "choke limit=300p"))?;
+        // A queue that contradicts itself is found here, not when packets wait for it.
+        discipline.explain(rate).map_err(|error| Failure::plain(format!("{} {error}", discipline.kind())))?;
+        let interfaces = if words.interface.is_empty() { file.interface } else { words.interface.clone() };
+        let ce_mark = words.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK);
+        let (overhead, mpu) = (words.overhead.or(file.overhead), words.mpu.or(file.mpu));
+        let framing = words.framing.or(file.framing).map_or(Framing::None, framing);
+        let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
+        let router = RouterConfig {
+            queue: queue_num,
+            link: Link { rate, layer },
+            discipline,
+            flows: words.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by),
+            marking: if interfaces.is_empty() { Marking::ByUs } else { Marking::ByRule(ce_mark) },
+            fail_open: words.fail_open.or(file.fail_open).unwrap_or(false),
+        };
+        Ok(Settings {
+            router,
+            interfaces,
+            ce_mark,
+            drain: words.drain.or(file.drain).unwrap_or(DRAIN),
+            metrics: words.metrics.or(file.metrics),
+            log: words.log.or(file.log).unwrap_or(Log::Text),
+        })
+    }
+}
+
+impl Settings {
+    /// Which words differ in `new` and can only change with a new start.
+    pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
+        let (old_router, new_router) = (&self.router, &new.router);
+        let differ = [
+            ("queue-num", old_router.queue != new_router.queue),
+            ("interface", self.interfaces != new.interfaces),
+            ("flows", old_router.flows != new_router.flows),
+            ("ce-mark", self.ce_mark != new.ce_mark),
+            ("fail-open", old_router.fail_open != new_router.fail_open),
+            ("metrics", self.metrics != new.metrics),
+            ("log", self.log != new.log),
+        ];
+        differ.into_iter().filter(|(_, differs)| *differs).map(|(word, _)| word).collect()
+    }
+}
+
+fn needs(what: &str, example: &str) -> Failure {
+    Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
+}
+
+const fn framing(framing: args::Framing) -> Framing {
+    match framing {
+        args::Framing::Noatm => Framing::None,
+        args::Framing::Atm => Framing::Atm,
+        args::Framing::Ptm => Framing::Ptm,
+    }
+}
+
+const fn flows_by(flows: args::Flows) -> FlowsBy {
+    match flows {
+        args::Flows::FiveTuple => FlowsBy::FiveTuple,
+        args::Flows::AddressPair => FlowsBy::AddressPair,
+    }
+}

@@ -1,0 +1,110 @@
+//! `--svg`: what a model says as a figure, with what was asked in it.
+
+use fairlane_outcome::Estimate;
+use fairlane_report::{Axis, Bars, Content, Figure, Line, LineStyle};
+use fairlane_theory::{Error, Question, Sfb};
+use serde_json::Value;
+
+/// The loads that are drawn at least, and how many of them.
+const LOADS: (f64, f64) = (0.1, 10.0);
+const POINTS: u32 = 120;
+/// The numbers of levels that are drawn beside each other.
+const LEVELS: std::ops::RangeInclusive<u32> = 1..=5;
+
+/// The figure of a question's answer.
+///
+/// # Errors
+/// Those of the model.
+pub(super) fn figure(question: &Question) -> Result<Figure, Error> {
+    let answer = question.answer()?;
+    Ok(match question {
+        Question::Front { .. } => {
+            of_flows("Front CHOKe: what each flow sends and gets", &answer, "goodput", "rate (in the unit of --mu)")
+        }
+        Question::Back { .. } => {
+            of_flows("Back CHOKe: what each flow sends and has admitted", &answer, "admitted", "rate (in its own unit)")
+        }
+        Question::Sfb { levels, bins, flows } => sfb(*levels, *bins, *flows, &answer)?,
+        Question::Choke { load, early_drops } => {
+            let at = |load| Question::Choke { load, early_drops: *early_drops };
+            over_load("CHOKe: one unresponsive flow among many TCP flows", *load, &answer, &ONE_FLOW, at)
+        }
+        Question::ChokeMulti { flows, candidates, load } => {
+            let at = |load| Question::ChokeMulti { flows: *flows, candidates: *candidates, load };
+            let title = format!("CHOKe: {flows} unresponsive flows against candidates: {candidates}");
+            over_load(&title, *load, &answer, &MANY_FLOWS, at)
+        }
+        Question::Gchoke { maxcomp, load } => {
+            let at = |load| Question::Gchoke { maxcomp: *maxcomp, load };
+            over_load("gCHOKe: one unresponsive flow among many TCP flows", *load, &answer, &ONE_FLOW, at)
+        }
+    })
+}
+
+/// What is drawn of a model: the answer's key, and its name.
+type Measures = [(&'static str, &'static str); 3];
+
+const ONE_FLOW: Measures =
+    [("share", "its share of the link"), ("buffer_share", "its part of the queue"), ("loss", "dropped of its packets")];
+const MANY_FLOWS: Measures =
+    [("total_share", "their share of the link"), ("tcp_share", "TCP's share"), ("loss", "dropped of their packets")];
+
+/// Curves over the load, and the numbers at the load that was asked for.
+fn over_load(title: &str, asked: f64, answer: &Value, measures: &Measures, at: impl Fn(f64) -> Question) -> Figure {
+    let (least, most) = (LOADS.0.min(asked / 2.0), LOADS.1.max(asked * 2.0));
+    let load = |point: u32| least * libm::pow(most / least, f64::from(point) / f64::from(POINTS));
+    let answers: Vec<(f64, Value)> =
+        (0..=POINTS).map(load).filter_map(|load| Some((load, at(load).answer().ok()?))).collect();
+    let curve = |(key, name): &(&str, &str)| {
+        let points = answers.iter().map(|(load, answer)| (*load, percent(answer, key)));
+        Line::new(*name, LineStyle::Plain, points.collect())
+    };
+    let mut lines: Vec<Line> = measures.iter().map(curve).collect();
+    let points = measures.iter().map(|(key, _)| (asked, percent(answer, key))).collect();
+    lines.push(Line::new(format!("at a load of {asked}"), LineStyle::Points, points));
+    Figure::lines(title, Axis::log("load, as a part of the link's rate"), Axis::linear("%"), lines)
+}
+
+fn percent(answer: &Value, key: &str) -> Estimate {
+    Estimate::single(100.0 * answer[key].as_f64().unwrap_or(f64::NAN))
+}
+
+/// What each flow sends beside what it gets.
+fn of_flows(title: &str, answer: &Value, gets: &str, unit: &str) -> Figure {
+    let flows = answer["flows"].as_array().map_or(&[][..], Vec::as_slice);
+    let values =
+        |key: &str| flows.iter().map(|flow| Estimate::single(flow[key].as_f64().unwrap_or(f64::NAN))).collect();
+    Figure {
+        title: title.to_owned(),
+        x: Axis::linear("flow"),
+        y: Axis::linear(unit),
+        content: Content::Bars(Bars {
+            categories: (1..=flows.len()).map(|number| number.to_string()).collect(),
+            series: vec![("sends".to_owned(), values("rate")), (gets.to_owned(), values(gets))],
+        }),
+        marks: Vec::new(),
+    }
+}
+
+/// How often a flow is misjudged against how many do not answer, for divisions of the same bins into levels.
+fn sfb(levels: u32, bins: u32, flows: u32, answer: &Value) -> Result<Figure, Error> {
+    let total = levels.saturating_mul(bins);
+    let most = flows.saturating_mul(2).max(10);
+    let every = most.div_ceil(POINTS).max(1) as usize;
+    let divisions = LEVELS.filter(|levels| total / levels > 0);
+    let curve = |levels: u32| -> Result<Line, Error> {
+        let bins = total / levels;
+        let point = |flows: u32| Ok((f64::from(flows), rate(&Sfb::new(levels, bins, flows)?)));
+        let points = (1..=most).step_by(every).map(point).collect::<Result<_, Error>>()?;
+        Ok(Line::new(format!("{levels} x {bins} bins"), LineStyle::Plain, points))
+    };
+    let mut lines = divisions.map(curve).collect::<Result<Vec<Line>, Error>>()?;
+    let asked = vec![(f64::from(flows), percent(answer, "misclassified"))];
+    lines.push(Line::new(format!("{levels} x {bins} bins, {flows} flows"), LineStyle::Points, asked));
+    let (x, y) = (Axis::linear("flows that do not answer"), Axis::linear("taken for one of them (%)"));
+    Ok(Figure::lines("SFB: how often a flow that answers is misjudged", x, y, lines))
+}
+
+fn rate(model: &Sfb) -> Estimate {
+    Estimate::single(100.0 * model.misclassified())
+}

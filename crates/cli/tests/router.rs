@@ -1,0 +1,422 @@
+//! `fairlane router`: what it refuses, what it says it would do, and what it does in a network namespace of the test's own.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
+
+mod common;
+#[path = "common/namespace.rs"]
+mod namespace;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Place, fairlane};
+use namespace::{in_namespace, tool};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn refused(args: &[&str], parts: &[&str]) {
+    let (code, stdout, stderr) = said(&fairlane(args));
+    assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{args:?} does not say \"{part}\": {stderr}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_cannot_be_is_refused() {
+    let router = |rest: &[&'static str]| [&["router"], rest].concat();
+    refused(&router(&["--rate", "1mbit", "choke"]), &["a router needs --queue-num", "--config"]);
+    refused(&router(&["--queue-num", "0", "choke"]), &["a router needs --rate", "10mbit"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit"]), &["a router needs a discipline"]);
+    refused(&router(&["--queue-num", "65536", "--rate", "1mbit", "choke"]), &["65536"]);
+    refused(&router(&["--queue-num", "0", "--rate", "10", "choke"]), &["unit"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "choke", "min=200p", "max=100p"]), &["min", "max"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--overhead", "38", "choke"]), &["-64b to 256b"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--mpu", "257b", "choke"]), &["0b to 256b"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--ce-mark", "3", "choke"]), &["one bit"]);
+    refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--metrics", "nowhere", "choke"]), &["127.0.0.1:9277"]);
+    let unknown = router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "nosuch0", "choke"]);
+    refused(&unknown, &["there is no interface \"nosuch0\"", "ip link"]);
+    refused(
+        &router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "eth+", "choke"]),
+        &["cannot stand in a rule"],
+    );
+    refused(&router(&["--clean", "--queue-num", "0"]), &["--clean"]);
+}
+
+/// A file's error points into it.
+#[test]
+fn errors_of_the_file_have_their_place() {
+    let place = Place::new();
+    for (text, parts) in [
+        ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
+        ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
+        ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535"]),
+        ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, rate"]),
+        ("flows = \"all\"\n", &[":1:9: flows: it cannot be \"all\": it is one of five-tuple, address-pair"]),
+        ("interface = [\"lo\", [1]]\n", &[":1:20: interface: it is one word"]),
+        ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),
+        ("queue = \"choke\"\n", &[":1:9: queue: it is a table"]),
+        ("queue = { limit = \"300p\" }\n", &[":1:9: queue: it needs a kind"]),
+        (
+            "queue = { kind = \"chok\" }\n",
+            &[":1:18: queue.kind: there is no queue discipline", "did you mean \"choke\""],
+        ),
+        ("queue = { kind = \"choke\", limit = 300 }\n", &[":1:35: queue.limit: ", "300p"]),
+        ("queue = { kind = \"choke\", limit = [1] }\n", &[":1:35: queue.limit: it is one value"]),
+    ] {
+        let file = place.write("router.toml", text);
+        let mut expected = vec!["router.toml"];
+        expected.extend(parts);
+        refused(&["router", "--config", &file, "--dry-run"], &expected);
+    }
+    refused(&["router", "--config", &place.name("none.toml")], &["cannot read", "none.toml"]);
+}
+
+/// Would catch a word that one of the two does not know, and a file that goes before the command line.
+#[test]
+fn a_dry_run_says_what_the_file_and_the_command_line_say_together() {
+    let place = Place::new();
+    let text = "
+queue-num = 3
+rate = \"10mbit\"
+overhead = \"-4b\"
+mpu = \"84b\"
+framing = \"ptm\"
+flows = \"address-pair\"
+fail-open = true
+drain = \"5s\"
+metrics = 9277
+log = \"json\"
+ce-mark = 0x10
+queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
+";
+    let file = place.write("router.toml", text);
+    let (code, stdout, stderr) = said(&fairlane(&["router", "--config", &file, "--dry-run"]));
+    assert_eq!((code, &*stderr), (Some(0), ""));
+    for part in [
+        "Queue 3, flows by address-pair\nLink of 10mbit, overhead -4b, mpu 84b, ptm\nECN marks are written here",
+        "hand over passes\nAt the end what waits has 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
+        "red on a link of 10mbit",
+        "30p     given",
+        "0.5     given",
+        "No rules, since there is no --interface",
+    ] {
+        assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
+    }
+    let given =
+        ["--queue-num=4", "--rate=1mbit", "--framing=atm", "--overhead=8b", "--fail-open=false", "choke", "limit=9p"];
+    let (code, stdout, _) = said(&fairlane(&[&["router", "--config", &file, "--dry-run"], &given[..]].concat()));
+    assert_eq!(code, Some(0));
+    for part in [
+        "Queue 4, flows by address",
+        "Link of 1mbit, overhead 8b, mpu 84b, atm",
+        "is dropped",
+        "choke on a link of 1mbit",
+    ] {
+        assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
+    }
+}
+
+/// All rules, without the comments that have the time.
+fn rules() -> String {
+    let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
+    all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+}
+
+/// A router that runs; it ends with the test.
+struct Running {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Running {
+    /// Starts one, and waits until it works.
+    fn start(args: &[&str]) -> Self {
+        Self::start_with(args, None)
+    }
+
+    /// The same for a service manager that listens at `notify`.
+    fn start_with(args: &[&str], notify: Option<&str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.env_remove("NOTIFY_SOCKET").envs(notify.map(|path| ("NOTIFY_SOCKET", path)));
+        let mut child = command.spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut running = Self { child, log };
+        running.wait_for("working");
+        running
+    }
+
+    /// Reads the log up to a line with `word`, and gives that line.
+    fn wait_for(&mut self, word: &str) -> String {
+        let mut read = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "no \"{word}\" in {read}");
+            if line.contains(word) {
+                return line;
+            }
+            read += &line;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Its exit code, within ten seconds.
+    fn end(&mut self) -> Option<i32> {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(10) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the router does not end");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How many of `packets` datagrams of 972 bytes, which are IP packets of 1000, come back over loopback.
+fn through(packets: u32) -> u32 {
+    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    for _ in 0..packets {
+        from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
+    }
+    (0..packets).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count() as u32
+}
+
+const LOOPBACK: [&str; 6] = ["--queue-num", "0", "--interface", "lo", "--rate", "10mbit"];
+
+fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+    [&LOOPBACK[..], rest].concat()
+}
+
+/// A killed router: packets pass, the next start and `--clean` remove what it left, and what others have stays to the byte.
+#[test]
+fn a_killed_router_is_in_nobodys_way() {
+    in_namespace(|| {
+        for name in ["iptables", "ip6tables"] {
+            tool(name, "-t mangle -N MINE");
+            tool(name, "-t mangle -A FORWARD -p udp -j MINE");
+            tool(name, "-t filter -A OUTPUT -p udp --dport 9 -j DROP");
+        }
+        let before = rules();
+        for how in ["the next start", "--clean", "the next start with another queue"] {
+            let mut router = Running::start(&with(&["droptail", "limit=100p"]));
+            assert_eq!((through(50), rules().matches("FAIRLANE-Q0 ").count() > 0), (50, true), "{how}");
+            router.signal(Signal::SIGKILL);
+            assert_eq!(router.end(), None);
+            assert_eq!((through(50), rules() == before), (50, false), "{how}");
+            if how == "--clean" {
+                // Only what nobody has bound is removed.
+                let other = Running::start(&["--queue-num", "1", "--interface", "lo", "--rate", "10mbit", "droptail"]);
+                assert!(!rules().contains("FAIRLANE-Q0"));
+                let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
+                assert_eq!((code, &*stdout), (Some(0), "nothing is left behind\n"));
+                assert!(rules().contains("--queue-num 1 --queue-bypass"));
+                other.signal(Signal::SIGKILL);
+                drop(other);
+                let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
+                assert_eq!((code, &*stdout), (Some(0), "removed the rules for queue 1 (iptables)\n"));
+            } else {
+                let number = if how == "the next start" { "0" } else { "7" };
+                let mut next =
+                    Running::start(&["--queue-num", number, "--interface", "lo", "--rate", "10mbit", "droptail"]);
+                assert_eq!(rules().matches("--queue-num").count(), 2, "{how}: {}", rules());
+                next.signal(Signal::SIGTERM);
+                assert_eq!(next.end(), Some(0), "{how}");
+            }
+            assert_eq!(rules(), before, "{how}");
+        }
+    });
+}
+
+/// The end lets what waits leave first: 25 packets of 8 ms each at 1 Mbit/s. The rules go at once.
+#[test]
+fn the_end_drains_the_queue_within_its_bound() {
+    in_namespace(|| {
+        let before = rules();
+        for (drain, least, most) in [("5s", 100, 4000), ("10ms", 0, 600)] {
+            let args = [
+                "--queue-num",
+                "0",
+                "--interface",
+                "lo",
+                "--rate",
+                "1mbit",
+                "--drain",
+                drain,
+                "--log=json",
+                "droptail",
+            ];
+            let mut router = Running::start(&args);
+            let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+            receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+            let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+            for _ in 0..25 {
+                sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
+            }
+            router.signal(Signal::SIGTERM);
+            let start = Instant::now();
+            let line = router.wait_for("\"ended\"");
+            let took = start.elapsed().as_millis();
+            assert_eq!(router.end(), Some(0), "{line}");
+            assert!((least..most).contains(&took), "{drain}: {took} ms: {line}");
+            assert_eq!((0..25).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 25, "{drain}: {line}");
+            let ended: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!((ended["arrived"].as_u64(), ended["dropped"].as_u64()), (Some(25), Some(0)), "{line}");
+            assert_eq!(ended["released"].as_u64().unwrap() > 0, drain == "10ms", "{line}");
+            // Looking has made the table, if there was none.
+            assert!(!rules().contains("FAIRLANE"), "{before} {}", rules());
+        }
+    });
+}
+
+/// SIGHUP: the file is read again and what waits leaves first; a file that is wrong changes nothing. The metrics say both.
+#[test]
+fn a_reload_and_the_metrics() {
+    in_namespace(|| {
+        let place = Place::new();
+        let write = |rate: &str, kind: &str| {
+            place.write(
+                "router.toml",
+                &format!("queue-num = 0\ninterface = \"lo\"\nrate = \"{rate}\"\nmetrics = 9277\nqueue = {{ kind = \"{kind}\" }}\n"),
+            )
+        };
+        let file = write("100kbit", "droptail");
+        let mut router = Running::start(&["--config", &file]);
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        // At 100 kbit/s a packet takes 80 ms: 20 are 1.6 s.
+        for _ in 0..20 {
+            sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
+        }
+        write("10mbit", "chok");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("nothing has changed: ");
+        write("10mbit", "choke");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded");
+        let start = Instant::now();
+        assert_eq!((0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 20);
+        assert!(start.elapsed() < Duration::from_millis(1000), "{:?}", start.elapsed());
+        // The metrics' own packets go over loopback too.
+        thread::sleep(Duration::from_millis(600));
+        let metrics = scrape();
+        for line in [
+            "fairlane_reloads_total{queue=\"0\"} 1\n",
+            "fairlane_dropped_packets_total{queue=\"0\",reason=\"match_victim\"} 0\n",
+        ] {
+            assert!(metrics.contains(line), "no {line} in {metrics}");
+        }
+        let value = |name: &str| {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name}{{queue=\"0\"}} "))).unwrap();
+            line.parse::<f64>().unwrap()
+        };
+        assert!(value("fairlane_departed_packets_total") >= 20.0, "{metrics}");
+        assert_eq!(
+            value("fairlane_arrived_packets_total"),
+            value("fairlane_departed_packets_total") + value("fairlane_backlog_packets")
+        );
+        assert_eq!(value("fairlane_sojourn_seconds_count"), value("fairlane_departed_packets_total"));
+        assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+        router.signal(Signal::SIGINT);
+        assert_eq!(router.end(), Some(0));
+    });
+}
+
+fn scrape() -> String {
+    let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("application/openmetrics-text"), "{text}");
+    text
+}
+
+/// systemd(1): `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch a start that is told before packets are looked after, a
+/// reload that never ends, and a watchdog that is not fed.
+#[test]
+fn systemd_hears_of_the_start_a_reload_and_the_end() {
+    in_namespace(|| {
+        let place = Place::new();
+        let file = place.write("router.toml", "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"red\" }\n");
+        let socket = UnixDatagram::bind(place.path("notify")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let heard = || {
+            let mut buffer = [0; 500];
+            let length = socket.recv(&mut buffer).unwrap();
+            String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+        };
+        let hear = |expected: &str| while !heard().starts_with(expected) {};
+        let mut router = Running::start_with(&["--config", &file], Some(&place.name("notify")));
+        assert_eq!(heard(), "READY=1");
+        // Fed again and again, while the router goes on.
+        (0..2).for_each(|_| assert_eq!(heard(), "WATCHDOG=1"));
+        router.signal(Signal::SIGHUP);
+        hear("RELOADING=1\nMONOTONIC_USEC=");
+        hear("READY=1");
+        router.signal(Signal::SIGTERM);
+        hear("STOPPING=1");
+        assert_eq!(router.end(), Some(0));
+    });
+}
+
+/// A second router for the same queue is told so and changes nothing; a third for another works beside the first.
+#[test]
+fn a_queue_that_is_taken_is_left_alone() {
+    in_namespace(|| {
+        let _first = Running::start(&with(&["droptail"]));
+        let during = rules();
+        let (code, _, stderr) = said(&fairlane(&[&["router"], &with(&["choke"])[..]].concat()));
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains("queue 0 is bound by another program"), "{stderr}");
+        assert_eq!(rules(), during);
+        assert_eq!(through(20), 20);
+    });
+}
+
+/// When a hook of the firewall goes, the kernel drops what waits in every queue. Would catch a router that lets one come and go,
+/// such as to find out what works: what waits in another's queue meanwhile must leave as it came.
+#[test]
+fn what_waits_in_anothers_queue_stays() {
+    in_namespace(|| {
+        let _slow = Running::start(&["--queue-num=0", "--interface=lo", "--rate=50kbit", "droptail", "limit=100p"]);
+        let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        to.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        // A packet takes 160 ms: 15 are 2.4 s.
+        for _ in 0..15 {
+            from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
+        }
+        assert_eq!(
+            fairlane(&["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "red", "--dry-run"]).status.code(),
+            Some(0)
+        );
+        let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
+        other.signal(Signal::SIGTERM);
+        assert_eq!(other.end(), Some(0));
+        assert_eq!(fairlane(&["router", "--clean"]).status.code(), Some(0));
+        assert_eq!((0..15).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count(), 15);
+    });
+}

@@ -1,0 +1,159 @@
+"""Pages made by the program, and a browser to look at them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("FAIRLANE", ROOT / "target/release/fairlane"))
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+# Nothing but the page: no profile, no updates, no search for other hosts.
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+# A name that would be markup if it were not escaped, and one as long as a name may be.
+SCENARIO = """
+name = "<b>A & B</b> \\"quoted\\" <script>alert(1)</script>"
+duration = "4s"
+warmup = "1s"
+
+[bottleneck]
+rate = "1mbit"
+delay = "1ms"
+queue = { kind = "choke", limit = "100p", min = "20p", max = "40p" }
+
+[[flows]]
+name = "ftp"
+kind = "tcp"
+count = 3
+
+[[flows]]
+name = "a-group-whose-name-is-as-long-as-any-name-may-be-and-fits-nowher"
+kind = "udp"
+rate = "2mbit"
+"""
+
+FIGURE_3 = str(ROOT / "scenarios/choke-fig3.toml")
+SHORT = ["--set", "duration=20s", "--set", "warmup=5s"]
+VARY = ["--vary", "flows.cbr.rate=100kbit..10mbit/5log", "--vary", "bottleneck.queue.kind=red,choke"]
+KINDS = "bottleneck.queue.kind=droptail,red,choke,gchoke,xchoke,codel,pie,fq-codel"
+
+# What makes each page.
+COMMANDS = {
+    "compare": ["compare", *SHORT, "--runs", "3"],
+    "compare-all": ["compare", *SHORT, "--queue", "all", "--runs", "1"],
+    "run": ["run", FIGURE_3, *SHORT],
+    "run-names": ["run", "{names}", "--runs", "2"],
+    "sweep": ["sweep", FIGURE_3, *SHORT, *VARY, "--runs", "3"],
+    "sweep-kinds": ["sweep", FIGURE_3, *SHORT, "--vary", KINDS],
+    "papers": ["paper", "run", "choke-fig3", "--short"],
+}
+PAGES = list(COMMANDS)
+# Without the one that only has more of the same, for what takes long.
+SMALLER = [name for name in PAGES if name != "compare-all"]
+
+
+@dataclass
+class Seen:
+    """A page that is open, and what the browser said of it."""
+
+    page: Page
+    messages: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+class Pages:
+    """Opens pages in contexts of their own."""
+
+    def __init__(self, browser: Browser, files: dict[str, Path]) -> None:
+        """Remember the browser and the pages' files."""
+        self.browser = browser
+        self.files = files
+
+    def open(self, name: str, width: int = 1600, mode: str = "light") -> Seen:
+        """Open the page called `name` and write down all that happens."""
+        return self.open_file(self.files[name], width, mode)
+
+    def open_file(self, file: Path, width: int = 1600, mode: str = "light") -> Seen:
+        """Open a file."""
+        context = self.browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if mode == "dark" else "light",
+        )
+        seen = Seen(context.new_page())
+        context.on("request", lambda request: seen.requests.append(request.url))
+        seen.page.on("console", lambda message: seen.messages.append(f"{message.type}: {message.text}"))
+        seen.page.on("pageerror", lambda error: seen.messages.append(f"error: {error}"))
+        seen.page.goto(file.as_uri())
+        return seen
+
+    def close(self) -> None:
+        """Close what is open."""
+        for context in self.browser.contexts:
+            context.close()
+
+
+def find_browser() -> str | None:
+    """Find the browser of $CHROMIUM, or the first of those that systems have."""
+    wanted = os.environ.get("CHROMIUM")
+    return shutil.which(wanted) if wanted else next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Make every page."""
+    folder = tmp_path_factory.mktemp("pages")
+    names = folder / "names.toml"
+    names.write_text(SCENARIO, encoding="utf-8")
+    made = {}
+    for name, command in COMMANDS.items():
+        file = folder / f"{name}.html"
+        state = ["--state", str(folder / "state")] if command[0] == "paper" else []
+        words = [str(PROGRAM), *(word.format(names=names) for word in command), *state, "--html", str(file)]
+        # A claim that falls short in its short form is a page all the same.
+        done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603
+        assert done.returncode in ((0, 1) if command[0] == "paper" else (0,)), done.stderr
+        made[name] = file
+    return made
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the browser; without one the tests are skipped, but not where they are to be relied on."""
+    executable = find_browser()
+    if executable is None:
+        why = "there is no Chromium: scripts/setup installs one, or set CHROMIUM to yours"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(why)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def pages(browser: Browser, files: dict[str, Path]) -> Iterator[Pages]:
+    """Open pages, and close them when the test has ended."""
+    pages = Pages(browser, files)
+    yield pages
+    pages.close()
