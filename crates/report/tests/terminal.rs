@@ -4,7 +4,7 @@ mod common;
 
 use common::{CHOKE, DROPTAIL, RED, outcome};
 use fairlane_outcome::{Outcome, Point};
-use fairlane_report::{PaperNumbers, Terminal, compare_table, run_report, sweep_table};
+use fairlane_report::{PaperNumbers, Terminal, against_table, compare_table, run_report, sweep_table};
 use unicode_width::UnicodeWidthStr;
 
 fn plain(width: usize) -> Terminal {
@@ -43,6 +43,21 @@ fn compare_usual() {
 #[test]
 fn compare_narrow_single_run() {
     insta::assert_snapshot!(compare_table(&compared(1), None, &plain(60)));
+}
+
+/// Would catch a number of the one engine in the column of the other, and a difference with the wrong sign.
+#[test]
+fn two_engines_side_by_side() {
+    let (mut linux, sim) = (outcome(&CHOKE, 32, 1), outcome(&CHOKE, 32, 5));
+    linux.engine = "linux".to_owned();
+    linux.groups[1].share.mean = sim.groups[1].share.mean + 0.05;
+    let text = against_table(&linux, &sim, &plain(100));
+    let line = text.lines().find(|line| line.starts_with(&*sim.groups[1].name) && line.contains("share")).unwrap();
+    let share = 100.0 * sim.groups[1].share.mean;
+    let at = |part: String| line.find(&part).unwrap_or_else(|| panic!("{part}: {line}"));
+    let (first, second) = (at(format!("{:.1}", share + 5.0)), at(format!("{share:.1}")));
+    assert!(first < second && second < at("+5.0".to_owned()), "{line}");
+    assert!(text.lines().any(|line| line.ends_with("difference") && line.find("linux") < line.find("sim")), "{text}");
 }
 
 #[test]
@@ -92,6 +107,8 @@ fn nothing_is_wider_than_the_terminal() {
             sweep_table(&swept(), &terminal),
             sweep_table(&odd, &terminal),
             run_report(&outcome(&CHOKE, 200, 3), &terminal),
+            against_table(&odd[0], &odd[0], &terminal),
+            against_table(&odd[2], &odd[2], &terminal),
         ];
         pages.extend(odd.iter().map(|outcome| run_report(outcome, &terminal)));
         for line in pages.iter().flat_map(|page| page.lines()) {

@@ -263,3 +263,17 @@ fn every_slip_is_placed_and_explained() {
     // Read as a whole: is each of these a help to somebody?
     insta::assert_snapshot!(all);
 }
+
+/// An engine's refusal points at what it cannot do; where the file does not say it, at the table that it would be in.
+#[test]
+fn an_engine_refuses_with_the_place() {
+    let mut document = Document::parse("test.toml", DUMBBELL).unwrap();
+    document.set("flows.cbr.jitter", "0.5").unwrap();
+    let place = |key: &str| document.refuse(key, "no", "do this").to_string();
+    assert_eq!(place("bottleneck.rate"), "test.toml:10:9: bottleneck.rate: no; do this");
+    assert_eq!(place("flows.cbr.kind"), "test.toml:29:8: flows.cbr.kind: no; do this");
+    assert!(place("bottleneck.loss").starts_with("test.toml:9:1: bottleneck.loss: no"), "{}", place("bottleneck.loss"));
+    assert!(place("flows.cbr.jitter").starts_with("--set flows.cbr.jitter=0.5: flows.cbr.jitter: no"));
+    assert!(place("flows").starts_with("test.toml:"), "{}", place("flows"));
+    assert_eq!(place("links"), "test.toml: links: no; do this");
+}

@@ -91,8 +91,7 @@ impl Lab {
         let ended = Parts::start(&network, plan, seed)?.play(plan, stopped)?;
         let interface_drops = network.interface_drops()?;
         let Ended { sent, routed, received, stage, cut } = ended;
-        let window = stage.to().since(stage.from());
-        let results = Results { plan, sent: &sent, routed: &routed, received: &received, interface_drops, window };
+        let results = Results { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
         let checks = results.checks();
         if !checks.hold() {
             return Err(LabError::NotTheBottleneck(checks));

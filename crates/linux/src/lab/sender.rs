@@ -41,7 +41,7 @@ const OPENING: Duration = Duration::from_millis(15_000);
 /// After how long the senders look whether they are to end.
 const LOOK: Duration = Duration::from_millis(20);
 /// A sender that was kept from sending for longer does not make up for more than this.
-const MOST_LATE: Duration = Duration::from_millis(100);
+const MOST_LATE: Duration = Duration::from_millis(500);
 /// Data for TCP, which says nothing.
 static DATA: [u8; 32 << 10] = [0; 32 << 10];
 
@@ -70,8 +70,8 @@ pub(super) struct AllSent {
     pub(super) udp_due: u64,
     /// The most bytes that a connection's packets counted against it that were gone.
     pub(super) not_gone: u32,
-    /// The shortest round trip of the handshakes; `None` without TCP.
-    pub(super) handshake: Option<Duration>,
+    /// TCP's shortest round trip, from the handshakes on; `None` without TCP.
+    pub(super) round_trip: Option<Duration>,
 }
 
 /// The senders.
@@ -81,7 +81,6 @@ pub(super) struct Sender {
     udp_times: BinaryHeap<Reverse<(Time, usize)>>,
     /// Packets of UDP whose time has come.
     udp_due: u64,
-    handshake: Option<Duration>,
 }
 
 struct Flow {
@@ -121,7 +120,7 @@ impl Sender {
             flows.push(Flow::open(id as u32, *place, group, seed)?);
         }
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        Ok(Self { epoll, flows, udp_times: BinaryHeap::new(), udp_due: 0, handshake: None })
+        Ok(Self { epoll, flows, udp_times: BinaryHeap::new(), udp_due: 0 })
     }
 
     /// Waits until all connections stand.
@@ -148,9 +147,6 @@ impl Sender {
                 Ok(error) => return Err(failed(io::Error::from_raw_os_error(error))),
                 Err(error) => return Err(failed(error.into())),
             }
-            let info = TcpInfo::of(connection.as_fd()).map_err(|error| failed(error.into()))?;
-            let shortest = self.handshake.map_or(info.round_trip, |before| before.min(info.round_trip));
-            self.handshake = Some(shortest);
         }
         Ok(())
     }
@@ -267,7 +263,7 @@ impl Sender {
             payloads: self.flows.iter().map(Flow::payload).collect(),
             udp_due: self.udp_due - due_before,
             not_gone: self.flows.iter().map(not_gone).max().unwrap_or(0),
-            handshake: self.handshake,
+            round_trip: self.flows.iter().filter_map(Flow::round_trip).min(),
         }
     }
 }
@@ -301,6 +297,13 @@ impl Flow {
                 }
             }
             End::Udp(udp) => Sent { packets: udp.number, ..Sent::default() },
+        }
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        match &self.end {
+            End::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok().map(|info| info.round_trip),
+            End::Udp(_) => None,
         }
     }
 

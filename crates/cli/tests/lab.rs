@@ -1,0 +1,192 @@
+//! `fairlane lab`: the papers' claims on real Linux TCP, beside the simulator, and what it leaves behind.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use common::{Place, SMALL, fairlane};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// Labs share the processors, so one has them at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a machine says that cannot do the lab.
+const IMPOSSIBLE: [&str; 4] = ["run it as root", "the lab needs", "CAP_NET_ADMIN", "NFQUEUE"];
+
+/// What `fairlane lab` prints as JSON; `None`, with a message, where there can be no lab.
+///
+/// A machine that is too busy for a measurement says so, and is asked once more.
+fn outcomes(args: &[&str]) -> Option<Vec<Value>> {
+    let all: Vec<&str> = [&["lab"], args, &["--json"]].concat();
+    let mut output = fairlane(&all);
+    if String::from_utf8_lossy(&output.stderr).contains("not a measurement") {
+        eprintln!("again: {}", String::from_utf8_lossy(&output.stderr));
+        output = fairlane(&all);
+    }
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    if output.status.code() == Some(2) && IMPOSSIBLE.iter().any(|part| stderr.contains(part)) {
+        eprintln!("skipped: {stderr}");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    printed["outcomes"].as_array().cloned()
+}
+
+/// UDP's part of the link in percent.
+fn flood(outcome: &Value) -> f64 {
+    let group = outcome["groups"].as_array().unwrap().iter().find(|group| group["name"] == "cbr").unwrap();
+    100.0 * group["share"].as_f64().unwrap()
+}
+
+fn figure_3() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lab-fig3.toml").display().to_string()
+}
+
+/// Figure 3's disciplines: what UDP may have under each, and how far the simulator may be.
+///
+/// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe below CHOKe.
+/// xCHOKe, too, with a memory of as many packets as in Figure 3: ten seconds there are one second here.
+#[test]
+fn real_tcp_is_protected_as_the_papers_say() {
+    let _turn = turn();
+    let file = figure_3();
+    let short = ["--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
+    let args = [&[&*file, "--queue", "droptail,red,choke,gchoke,fq-codel"][..], &short].concat();
+    let Some(outcomes) = outcomes(&args) else { return };
+    let kinds: Vec<_> = outcomes.iter().map(|outcome| (&outcome["engine"], &outcome["queues"][0]["kind"])).collect();
+    assert_eq!(
+        kinds[..4],
+        [
+            (&"linux".into(), &"droptail".into()),
+            (&"sim".into(), &"droptail".into()),
+            (&"linux".into(), &"red".into()),
+            (&"sim".into(), &"red".into()),
+        ]
+    );
+    let shares: Vec<f64> = outcomes.iter().map(flood).collect();
+    eprintln!("UDP's share in percent, Linux and simulator by turns: {shares:.1?}");
+    for (linux, sim) in shares.iter().zip(&shares[1..]).step_by(2) {
+        assert!((linux - sim).abs() < 8.0, "{shares:?}");
+    }
+    let [droptail, red, choke, gchoke, fq_codel] = [0, 2, 4, 6, 8].map(|place| shares[place]);
+    assert!(droptail >= 90.0 && red >= 90.0, "{shares:?}");
+    assert!(choke <= 30.0 && gchoke < choke, "{shares:?}");
+    let fair = 100.0 / 33.0;
+    assert!((0.8 * fair..=1.2 * fair).contains(&fq_codel), "{shares:?}");
+    let xchoke = ["--set", "bottleneck.queue.kind=xchoke", "--set", "bottleneck.queue.age=1s"];
+    if let Some(outcomes) = self::outcomes(&[&[&*file][..], &short, &xchoke].concat()) {
+        let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
+        eprintln!("xchoke: {linux:.1}, {sim:.1}");
+        assert!(linux < choke && (linux - sim).abs() < 8.0, "{linux} {sim}");
+    }
+}
+
+/// With eight flows CHOKe finds less to compare with: UDP has about half.
+#[test]
+fn few_flows_are_protected_less() {
+    let _turn = turn();
+    let file = figure_3();
+    let few = ["--set", "flows.ftp.count=8", "--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
+    let Some(outcomes) = outcomes(&[&[&*file][..], &few].concat()) else { return };
+    let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
+    eprintln!("{linux:.1}, {sim:.1}");
+    assert!((40.0..=60.0).contains(&linux) && (linux - sim).abs() < 8.0, "{linux} {sim}");
+}
+
+/// Refused by the line and the column of the key, whoever runs it.
+#[test]
+fn what_the_lab_cannot_do_has_its_place_in_the_file() {
+    let (place, file) = Place::with_small();
+    let lossy = place.write("lossy.toml", &SMALL.replace("delay = \"1ms\"\n", "delay = \"1ms\"\nloss = 0.1\n"));
+    let told = |args: &[&str]| {
+        let output = fairlane(args);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
+        stderr
+    };
+    let stderr = told(&["lab", &lossy]);
+    assert!(stderr.contains("lossy.toml:8:8: bottleneck.loss: the lab's link loses nothing; leave it out"), "{stderr}");
+    let stderr = told(&["lab", &file, "--set", "flows.cbr.source=poisson"]);
+    assert!(stderr.contains("--set flows.cbr.source=poisson"), "{stderr}");
+    // The file does not say it: the table that it would be in does.
+    let tahoe = place.write("tahoe.toml", &SMALL.replace("count = 3", "count = 3\ncc = \"tahoe\""));
+    let stderr = told(&["lab", &tahoe]);
+    assert!(
+        stderr.contains("tahoe.toml:14:6: flows.ftp.cc") || IMPOSSIBLE.iter().any(|why| stderr.contains(why)),
+        "{stderr}"
+    );
+}
+
+/// A lab that runs for a long time, and its namespaces; `None` where there can be none.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
+fn started() -> Option<(Child, BTreeSet<PathBuf>, Place)> {
+    let place = Place::new();
+    let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"600s\"\nwarmup = \"300s\""));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+    let mut child = command.args(["lab", &file]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    for _ in 0..1000 {
+        if child.try_wait().unwrap().is_some() {
+            eprintln!("skipped: there is no lab here");
+            return None;
+        }
+        let mut own = namespaces(Path::new(&format!("/proc/{}", child.id())));
+        own.remove(&fs::read_link("/proc/self/ns/net").unwrap());
+        if own.len() == 3 {
+            return Some((child, own, place));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("no lab was made within 20 s");
+}
+
+/// The network namespaces that the threads of a process are in.
+fn namespaces(process: &Path) -> BTreeSet<PathBuf> {
+    let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()).collect()
+}
+
+/// Those of all processes.
+fn all_namespaces() -> BTreeSet<PathBuf> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.flat_map(|process| namespaces(&process.path())).collect()
+}
+
+/// Interfaces and rules of this namespace, which must not change.
+fn ours() -> String {
+    let told = |program: &str, args: &[&str]| {
+        let output = Command::new(program).args(args).output();
+        output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    told("ip", &["-br", "link"]) + &told("ip", &["netns"]) + &told("iptables", &["-t", "mangle", "-S"])
+}
+
+/// Ctrl-C, the order to end and the end that nobody can see coming: nothing stays, and nothing of the machine has changed.
+#[test]
+fn nothing_is_left_of_a_lab() {
+    let _turn = turn();
+    let machine = ours();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+        let Some((mut child, own, _place)) = started() else { return };
+        assert!(own.is_subset(&all_namespaces()), "{signal}");
+        assert_eq!(ours(), machine, "{signal}: while it runs");
+        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        let status = child.wait().unwrap();
+        let expected = if signal == Signal::SIGKILL { None } else { Some(2) };
+        assert_eq!(status.code(), expected, "{signal}");
+        assert!(own.is_disjoint(&all_namespaces()), "{signal}: {own:?}");
+        assert_eq!(ours(), machine, "{signal}");
+    }
+}
