@@ -64,6 +64,9 @@ fn of_experiment(experiment: &Experiment) -> Result<(), String> {
         }
     }
     for (name, code) in &experiment.measures {
+        if experiment.vary.contains_key(name) || ["experiment", "run"].contains(&name.as_str()) {
+            return Err(format!("the measure {name} has the name of another column"));
+        }
         Expression::new(code).map_err(|why| format!("the measure {name}: {why}"))?;
     }
     Ok(())
@@ -97,4 +100,62 @@ fn of_claim(book: &Book, claim: &Claim, known: &dyn Fn(&str) -> bool) -> Result<
         Expression::new(&check.value).map_err(|why| format!("{}: {why}", check.what))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with a book in which `wrong` stands in place of `right`; nothing when they are the same.
+    fn said(right: &str, wrong: &str) -> String {
+        const TEXT: &str = r#"
+            paper = { id = "p", title = "P", authors = "A", where = "W" }
+            figures = [{ id = "f", title = "F", x = { label = "x" }, y = { label = "y" }, lines = [{ experiment = "e", name = "l", y = ".y" }] }]
+            [[experiments]]
+            id = "e"
+            about = "."
+            theory = { model = "choke" }
+            vary.load = { key = "load", values = [1.0, 2.0] }
+            short = { vary.load = [2.0] }
+            measures = { y = ".share" }
+            [[claims]]
+            id = "c"
+            where = "here"
+            says = "."
+            experiments = ["e"]
+            figure = "f"
+            status = "met"
+            checks = [{ what = "w", at = { load = 1.0 }, value = ".y", demand = [0, 1] }]
+        "#;
+        assert!(TEXT.contains(right), "{right} is not there");
+        let book = Book::parse("p.toml", &TEXT.replacen(right, wrong, 1));
+        book.and_then(|book| check(&[book])).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_right_is_not_refused() {
+        assert_eq!(said("status", "status"), "");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        for (right, wrong, expected) in [
+            ("measures = { y", "measures = { run", "the measure run has the name of another column"),
+            ("measures = { y", "measures = { load", "the measure load has the name of another column"),
+            (".share", ".share +", "the measure y: this is not jq"),
+            ("theory = { model = \"choke\" }", "", "it needs one of `scenario`, `theory`, `station` and `arithmetic`"),
+            ("theory = { model = \"choke\" }", "scenario = \"nosuch\"", "there is no scenario \"nosuch\""),
+            ("short = { vary.load", "short = { vary.rate", "a form has values of `rate`, which is not varied"),
+            ("experiment = \"e\", name", "experiment = \"d\", name", "the figure f: there is no experiment d"),
+            ("experiments = [\"e\"]", "experiments = [\"d\"]", "the claim c: there is no experiment d"),
+            ("figure = \"f\"", "figure = \"g\"", "the claim c: there is no figure g"),
+            ("status = \"met\"", "status = \"short\"", "it does not say why"),
+            ("status = \"met\"", "status = \"out\"", "it is out, and yet it has checks"),
+            ("demand = [0, 1]", "demand = [1, 0]", "nothing lies in"),
+            ("id = \"e\"", "id = \"e\"\nabuot = 1", "unknown field `abuot`"),
+        ] {
+            let said = said(right, wrong);
+            assert!(said.contains(expected), "{wrong}: {said}");
+        }
+    }
 }
