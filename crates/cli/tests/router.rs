@@ -133,6 +133,17 @@ fn rules() -> String {
     all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
+/// Whether there are rules of ours for `queue`, whatever they were installed with.
+fn has_rules(queue: u16) -> bool {
+    rules().contains(&format!(":FAIRLANE-Q{queue} ")) || tables().contains(&format!("table inet fairlane_q{queue}\n"))
+}
+
+/// The tables of nftables; none without nft.
+fn tables() -> String {
+    let there = Command::new("nft").arg("-v").output().is_ok();
+    if there { tool("nft", "list tables inet") } else { String::new() }
+}
+
 /// A router that runs; it ends with the test.
 struct Running {
     child: Child,
@@ -219,33 +230,33 @@ fn a_killed_router_is_in_nobodys_way() {
             tool(name, "-t mangle -A FORWARD -p udp -j MINE");
             tool(name, "-t filter -A OUTPUT -p udp --dport 9 -j DROP");
         }
-        let before = rules();
+        let before = (rules(), tables());
         for how in ["the next start", "--clean", "the next start with another queue"] {
             let mut router = Running::start(&with(&["droptail", "limit=100p"]));
-            assert_eq!((through(50), rules().matches("FAIRLANE-Q0 ").count() > 0), (50, true), "{how}");
+            assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             router.signal(Signal::SIGKILL);
             assert_eq!(router.end(), None);
-            assert_eq!((through(50), rules() == before), (50, false), "{how}");
+            assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             if how == "--clean" {
                 // Only what nobody has bound is removed.
                 let other = Running::start(&["--queue-num", "1", "--interface", "lo", "--rate", "10mbit", "droptail"]);
-                assert!(!rules().contains("FAIRLANE-Q0"));
+                assert!(!has_rules(0) && has_rules(1), "{}", rules());
                 let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
                 assert_eq!((code, &*stdout), (Some(0), "nothing is left behind\n"));
-                assert!(rules().contains("--queue-num 1 --queue-bypass"));
+                assert!(has_rules(1), "{}", rules());
                 other.signal(Signal::SIGKILL);
                 drop(other);
                 let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
-                assert_eq!((code, &*stdout), (Some(0), "removed the rules for queue 1 (iptables)\n"));
+                assert!(code == Some(0) && stdout.starts_with("removed the rules for queue 1 ("), "{stdout}");
             } else {
-                let number = if how == "the next start" { "0" } else { "7" };
+                let (number, queue) = if how == "the next start" { ("0", 0) } else { ("7", 7) };
                 let mut next =
                     Running::start(&["--queue-num", number, "--interface", "lo", "--rate", "10mbit", "droptail"]);
-                assert_eq!(rules().matches("--queue-num").count(), 2, "{how}: {}", rules());
+                assert_eq!((has_rules(0), has_rules(queue)), (queue == 0, true), "{how}: {}", rules());
                 next.signal(Signal::SIGTERM);
                 assert_eq!(next.end(), Some(0), "{how}");
             }
-            assert_eq!(rules(), before, "{how}");
+            assert_eq!((rules(), tables()), before.clone(), "{how}");
         }
     });
 }
@@ -254,7 +265,6 @@ fn a_killed_router_is_in_nobodys_way() {
 #[test]
 fn the_end_drains_the_queue_within_its_bound() {
     in_namespace(|| {
-        let before = rules();
         for (drain, least, most) in [("5s", 100, 4000), ("10ms", 0, 600)] {
             let args = [
                 "--queue-num",
@@ -285,8 +295,7 @@ fn the_end_drains_the_queue_within_its_bound() {
             let ended: serde_json::Value = serde_json::from_str(&line).unwrap();
             assert_eq!((ended["arrived"].as_u64(), ended["dropped"].as_u64()), (Some(25), Some(0)), "{line}");
             assert_eq!(ended["released"].as_u64().unwrap() > 0, drain == "10ms", "{line}");
-            // Looking has made the table, if there was none.
-            assert!(!rules().contains("FAIRLANE"), "{before} {}", rules());
+            assert!(!has_rules(0), "{}", rules());
         }
     });
 }
@@ -388,11 +397,11 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
 fn a_queue_that_is_taken_is_left_alone() {
     in_namespace(|| {
         let _first = Running::start(&with(&["droptail"]));
-        let during = rules();
+        let during = (rules(), tables());
         let (code, _, stderr) = said(&fairlane(&[&["router"], &with(&["choke"])[..]].concat()));
         assert_eq!(code, Some(2));
         assert!(stderr.contains("queue 0 is bound by another program"), "{stderr}");
-        assert_eq!(rules(), during);
+        assert_eq!((rules(), tables()), during);
         assert_eq!(through(20), 20);
     });
 }
@@ -413,9 +422,12 @@ fn what_waits_in_anothers_queue_stays() {
             fairlane(&["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "red", "--dry-run"]).status.code(),
             Some(0)
         );
-        let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
-        other.signal(Signal::SIGTERM);
-        assert_eq!(other.end(), Some(0));
+        // The end of a router with a table of nftables takes a hook away; the page says so.
+        if tables().is_empty() {
+            let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
+            other.signal(Signal::SIGTERM);
+            assert_eq!(other.end(), Some(0));
+        }
         assert_eq!(fairlane(&["router", "--clean"]).status.code(), Some(0));
         assert_eq!((0..15).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count(), 15);
     });

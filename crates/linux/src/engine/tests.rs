@@ -110,6 +110,32 @@ fn what_a_discipline_holds_back_is_asked_for_in_time() {
     assert_eq!(times, expected);
 }
 
+/// CAKE holds its packets back for 80 ms each; what comes to its successor meanwhile is ready at once, and the link, which was idle
+/// for 72 ms, has not saved them up: 8 ms for each packet.
+#[test]
+fn time_in_which_a_discipline_held_back_is_lost() {
+    let config = QdiscConfig::new(Kind::Cake).with("bandwidth", "100kbit").unwrap();
+    let (keys, mut engine) = (keys(), engine(&config, MEGABIT));
+    for id in 0..10 {
+        engine.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+    }
+    (1..=150).for_each(|at| engine.advance(millis(at)));
+    assert_eq!(gone(&mut engine), [0, 1]);
+    engine.replace(millis(150), build(&droptail("9p"), MEGABIT), MEGABIT);
+    engine.advance(millis(150));
+    for id in 10..13 {
+        engine.arrive(millis(151), packet(&keys, id, 1, 1000));
+    }
+    assert_eq!(gone(&mut engine), [10]);
+    engine.advance(millis(158));
+    assert!(gone(&mut engine).is_empty());
+    engine.advance(millis(159));
+    assert_eq!(gone(&mut engine), [11]);
+    // CAKE's third is due at 160, and the link is free at 167.
+    engine.advance(millis(167));
+    assert_eq!(gone(&mut engine), [2]);
+}
+
 /// Under every discipline, with a script of arrivals and looks at random times: each packet gets one verdict or waits, and the
 /// counts say the same.
 #[test]
