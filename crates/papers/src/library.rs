@@ -6,9 +6,10 @@ use crate::book::{Book, Claim, Experiment};
 use crate::{Error, check};
 
 /// The books, one a paper, in the order of the papers' years.
-const BOOKS: [(&str, &str); 4] = [
+const BOOKS: [(&str, &str); 5] = [
     ("choke-report.toml", include_str!("../claims/choke-report.toml")),
     ("choke.toml", include_str!("../claims/choke.toml")),
+    ("blue-sfb.toml", include_str!("../claims/blue-sfb.toml")),
     ("bare.toml", include_str!("../claims/bare.toml")),
     ("choke-variants.toml", include_str!("../claims/choke-variants.toml")),
 ];
@@ -26,6 +27,9 @@ const SCENARIOS: &[(&str, &str)] = &scenarios![
     "bare-fig12",
     "bare-fig5",
     "bare-fig8",
+    "blue-fig13",
+    "blue-fig5",
+    "blue-fig6",
     "choke-fig10",
     "choke-fig3",
     "choke-fig5",
@@ -35,6 +39,7 @@ const SCENARIOS: &[(&str, &str)] = &scenarios![
     "choke-report-fig18",
     "choke-report-fig4",
     "choke-table1",
+    "sfb-table3",
     "variants-fig13",
     "variants-table1",
 ];

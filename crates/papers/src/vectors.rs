@@ -4,7 +4,7 @@ use fairlane_qdisc::{AnyQdisc, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reaso
 use serde_json::{Value, json};
 
 /// The vectors that claims ask for.
-const VECTORS: [(&str, &str); 10] = [
+const VECTORS: [(&str, &str); 11] = [
     ("back-choke", include_str!("../../../conformance/vectors/back-choke.jsonl")),
     ("bare", include_str!("../../../conformance/vectors/bare.jsonl")),
     ("blue", include_str!("../../../conformance/vectors/blue.jsonl")),
@@ -14,6 +14,7 @@ const VECTORS: [(&str, &str); 10] = [
     ("gchoke", include_str!("../../../conformance/vectors/gchoke.jsonl")),
     ("mloc-choke", include_str!("../../../conformance/vectors/mloc-choke.jsonl")),
     ("sfb", include_str!("../../../conformance/vectors/sfb.jsonl")),
+    ("sfred", include_str!("../../../conformance/vectors/sfred.jsonl")),
     ("xchoke", include_str!("../../../conformance/vectors/xchoke.jsonl")),
 ];
 
