@@ -167,3 +167,88 @@ fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<Time> {
         None => Some(at),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::{Kind, QdiscConfig};
+    use fairlane_scenario::{Access, Wire};
+
+    use super::*;
+    use crate::flow::{FlowKeys, FlowsBy};
+    use crate::link_layer::LinkLayer;
+    use crate::nfqueue::Queued;
+
+    const MARKING: Marking = Marking::ByRule(1);
+
+    const fn ms(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    /// 4 Mbit/s and 5 ms between hosts' links of 8 Mbit/s, 2 ms and 3 ms, and `limit` packets in the queue.
+    fn direction(limit: &str) -> (Direction, LinkSide) {
+        let droptail = |limit| QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap();
+        let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
+        let host = |delay| Access { rate: rate(8), delay: Duration::from_millis(delay), queue: droptail("1000p") };
+        let hosts = (Some(HostLink::new(&host(2), 1000)), Some(HostLink::new(&host(3), 1000)));
+        let delay = Duration::from_millis(5);
+        let side = LinkSide { rate: rate(4), delay, queue: droptail(limit), wire: Wire::default() };
+        let mut direction = Direction::new(&side, MARKING, Seed::new(1), vec![hosts]).unwrap();
+        direction.begin(ms(0));
+        (direction, side)
+    }
+
+    /// Packets of 1000 bytes, numbered from 1, leave their source together at time zero.
+    fn send(direction: &mut Direction, packets: u32) {
+        let keys = FlowKeys::new(FlowsBy::FiveTuple);
+        for id in 1..=packets {
+            let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000 };
+            direction.arrive(ms(0), 0, Held::new(&queued, &keys, LinkLayer::default(), MARKING));
+        }
+    }
+
+    fn decided(direction: &mut Direction, now: Time) -> Vec<(u32, bool)> {
+        direction.advance(now);
+        direction.verdicts().map(|verdict| (verdict.id, verdict.decision == Decision::Accept)).collect()
+    }
+
+    /// By hand, in ms: the first is sent by its host until 1, at the queue at 3, on the link until 5, at the other host's link at 10
+    /// and sent there until 11, and arrives at 14. The others follow at the pace of the bottleneck, 2 ms a packet.
+    #[test]
+    fn each_packet_arrives_when_it_would_on_real_links() {
+        let (mut direction, _) = direction("100p");
+        send(&mut direction, 3);
+        let almost = Time::from_nanos(ms(14).as_nanos() - 1);
+        assert_eq!((decided(&mut direction, almost), direction.due()), (vec![], Some(ms(14))));
+        for (at, id) in [(14, 1), (16, 2), (18, 3)] {
+            assert_eq!(decided(&mut direction, ms(at)), [(id, true)]);
+        }
+        assert_eq!((direction.due(), direction.lateness().most()), (None, Duration::ZERO));
+    }
+
+    /// A machine that looks only once, much later: all is counted as it would have been, and the lateness is told. The packets
+    /// find the link free at 3, 5 and 7 ms and come to the queue at 3, 4 and 5 ms, so they wait 0, 1 and 2 ms.
+    #[test]
+    fn being_late_changes_no_time_of_the_network() {
+        let (mut direction, side) = direction("100p");
+        send(&mut direction, 3);
+        assert_eq!(decided(&mut direction, ms(100)), [(1, true), (2, true), (3, true)]);
+        assert_eq!(direction.lateness().most(), Duration::from_millis(86));
+        let queue = direction.meter().measured(ms(100), "bottleneck", &side);
+        assert_eq!((queue.flows[0].arrived, queue.flows[0].departed, queue.flows[0].departed_bytes), (3, 3, 3000));
+        assert!((queue.mean_packets - 0.03).abs() < 1e-12, "{}", queue.mean_packets);
+        assert!((queue.delay_ns.mean() / 1e6 - 1.0).abs() < 2e-3, "{}", queue.delay_ns.mean());
+    }
+
+    /// With room for one packet in the queue: of those that come at 3, 4, 5 and 6 ms the first is being sent until 5, the second
+    /// leaves then, the third takes its place, and the fourth finds it there.
+    #[test]
+    fn what_finds_no_room_is_dropped_at_once() {
+        let (mut direction, side) = direction("1p");
+        send(&mut direction, 4);
+        assert_eq!(decided(&mut direction, ms(6)), [(4, false)]);
+        assert_eq!(decided(&mut direction, ms(50)), [(1, true), (2, true), (3, true)]);
+        let flow = direction.meter().measured(ms(50), "bottleneck", &side).flows.remove(0);
+        assert_eq!((flow.arrived, flow.departed, flow.dropped.iter().sum::<u64>()), (4, 3, 1));
+        assert_eq!(direction.dropped_at_hosts(), [0]);
+    }
+}
