@@ -112,6 +112,26 @@ window = 20
     }
 }
 
+/// A TCP flow that stops takes what it has not sent with it. A window of 50 packets fills the link without a loss: two seconds of sending at 10 Mbit/s, and nothing in the four that follow, but
+/// for what was in the queue. Its segments stay counted.
+#[test]
+fn what_stops_is_silent() {
+    let _turn = turn();
+    let text = UDP
+        .replace("12s", "6s")
+        .replace("\"2s\"", "\"0s\"")
+        .replace("kind = \"udp\"\nrate = \"20mbit\"", "kind = \"tcp\"\nwindow = 50\nstart = \"0s\"\nstop = \"2s\"");
+    let Some(lab) = lab(&text) else { return };
+    let run = run(&lab).run;
+    let (flow, queue) = (&run.flows[0], &run.queues[0].flows[0]);
+    let seconds = queue.departed_bytes as f64 * 8.0 / 10e6;
+    eprintln!("{seconds:.2} s of sending, {} of {} packets arrived", flow.delivered, flow.sent);
+    assert!((1.8..=2.0 + 0.08).contains(&seconds), "{seconds}");
+    // The rest are resets, one for each acknowledgement that finds the connection gone.
+    assert_eq!(flow.sent, flow.delivered, "{flow:?}");
+    assert!(queue.departed - flow.delivered < 100, "{queue:?}");
+}
+
 /// The network namespaces that threads of this process are in.
 fn namespaces() -> BTreeSet<PathBuf> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();

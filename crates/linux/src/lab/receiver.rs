@@ -191,12 +191,14 @@ impl Receiver {
         }
         for _ in 0..TURN {
             match connection.read(&mut self.buffer) {
-                Ok(0) => break,
-                Ok(bytes) => self.counts[flow].bytes += bytes as u64,
+                Ok(bytes) if bytes > 0 => self.counts[flow].bytes += bytes as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The sender ends a connection by resetting it.
-                Err(_) => break,
+                // The sender ends a connection by resetting it. What the kernel has counted stays.
+                Ok(_) | Err(_) => {
+                    let _ = self.epoll.delete(connection);
+                    return;
+                }
             }
         }
     }

@@ -91,8 +91,17 @@ struct Flow {
 }
 
 enum End {
-    Tcp { connection: TcpStream, payload: u64 },
+    Tcp {
+        connection: TcpStream,
+        payload: u64,
+    },
     Udp(Box<Datagrams>),
+    /// Of TCP that was stopped: what there was of it.
+    Stopped {
+        sent: Sent,
+        payload: u64,
+        round_trip: Option<Duration>,
+    },
 }
 
 struct Datagrams {
@@ -193,12 +202,15 @@ impl Sender {
                         self.epoll.add(connection, EpollEvent::new(EpollFlags::EPOLLOUT, id as u64))?;
                     }
                     End::Udp(_) => self.udp_times.push(Reverse((start, id))),
+                    End::Stopped { .. } => {}
                 }
             } else if flow.sending && stop <= now {
                 flow.sending = false;
                 flow.stop = Some(Duration::ZERO);
-                if let End::Tcp { connection, .. } = &flow.end {
-                    self.epoll.delete(connection)?;
+                if matches!(flow.end, End::Tcp { .. }) {
+                    // Closing it forgets what waits in its buffer, which may be seconds of data.
+                    let (sent, payload, round_trip) = (flow.sent(), flow.payload(), flow.round_trip());
+                    flow.end = End::Stopped { sent, payload, round_trip };
                 }
             }
             next = [start, stop].into_iter().filter(|at| *at > now).fold(next, Time::min);
@@ -256,7 +268,7 @@ impl Sender {
         let flows = self.counted().iter().zip(before).map(|(after, before)| after.since(before)).collect();
         let not_gone = |flow: &Flow| match &flow.end {
             End::Tcp { connection, .. } => bytes_not_gone(connection.as_fd()).unwrap_or(0),
-            End::Udp(_) => 0,
+            End::Udp(_) | End::Stopped { .. } => 0,
         };
         AllSent {
             flows,
@@ -297,6 +309,7 @@ impl Flow {
                 }
             }
             End::Udp(udp) => Sent { packets: udp.number, ..Sent::default() },
+            End::Stopped { sent, .. } => *sent,
         }
     }
 
@@ -304,6 +317,7 @@ impl Flow {
         match &self.end {
             End::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok().map(|info| info.round_trip),
             End::Udp(_) => None,
+            End::Stopped { round_trip, .. } => *round_trip,
         }
     }
 
@@ -314,6 +328,7 @@ impl Flow {
                 TcpInfo::of(connection.as_fd()).map_or(*payload, |info| u64::from(info.segment))
             }
             End::Udp(udp) => udp.datagram.len() as u64,
+            End::Stopped { payload, .. } => *payload,
         }
     }
 }
