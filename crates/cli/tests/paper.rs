@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -12,6 +13,30 @@ fn stderr(args: &[&str], code: i32) -> String {
     let output = fairlane(args);
     assert_eq!(output.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stderr).unwrap()
+}
+
+/// The numbers of the figures in a place such as `Figures 7, 8 and 10 to 12, waits`.
+fn figures(place: &str) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    let Some((_, after)) = place.split_once("Figure") else { return numbers };
+    let mut range = false;
+    for word in after.trim_start_matches('s').split_whitespace() {
+        let digits: String = word.chars().take_while(char::is_ascii_digit).collect();
+        match digits.parse() {
+            Ok(number) if range => numbers.extend(numbers.last().map_or(number, |last| last + 1)..=number),
+            Ok(number) => numbers.push(number),
+            Err(_) if ["and", "to"].contains(&word) => {}
+            Err(_) => break,
+        }
+        range = word == "to";
+    }
+    numbers
+}
+
+#[test]
+fn figures_are_counted() {
+    assert_eq!(figures("Figures 7, 8a and 10 to 12, waits 3"), [7, 8, 10, 11, 12]);
+    assert!(figures("section III").is_empty());
 }
 
 /// Every experiment of the five papers has a claim, and each says what it is about.
@@ -28,19 +53,18 @@ fn lists_all_claims() {
         of_paper.map(|claim| claim["where"].as_str().unwrap()).collect()
     };
     // The figures and tables that the papers have.
-    for (paper, wanted) in [
-        (
-            "choke",
-            "Figure 1|Figure 2|Figure 3|Figure 4|Figure 5|Figure 6|Figure 7 and Table I|Figure 8|Figure 9|Figure 10|Table II|Table III",
-        ),
-        (
-            "choke-report",
-            "Figure 1|Figures 2 and 3|Figure 4|Figures 5, 6 and 7|Figure 8|Figure 9|Figures 10 and 11|Figures 12 and 13|Figures 14 and 15|Figures 16 and 17|Figures 18 and 19",
-        ),
+    for (paper, last, tables) in [
+        ("choke", 11, "Table I|Table II|Table III"),
+        ("choke-report", 19, ""),
+        ("blue-sfb", 19, "Table I|Table II|Table III"),
+        ("bare", 12, ""),
+        ("choke-variants", 13, "Table 1"),
     ] {
         let places = places(paper);
-        for wanted in wanted.split('|') {
-            assert!(places.iter().any(|place| place.contains(wanted)), "{paper} has no claim for {wanted}: {places:?}");
+        let known: BTreeSet<u32> = places.iter().flat_map(|place| figures(place)).collect();
+        assert_eq!(known, (1..=last).collect(), "{paper}: {places:?}");
+        for table in tables.split('|') {
+            assert!(places.iter().any(|place| place.contains(table)), "{paper} has no claim for {table}: {places:?}");
         }
     }
     let text = printed(&["paper", "list"]);
