@@ -195,3 +195,27 @@ impl Unit<'_> {
         Ok(Some(row))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many runs as are asked for of what is random, and one of what is exact.
+    #[test]
+    fn runs_are_those_asked_for() {
+        let random: Experiment = toml::from_str(
+            "id = 'r'\nabout = '.'\nstation = { queue = { kind = 'droptail' }, mu = 1.0, rates = [0.5], events = 10 }\nfull = { runs = 3 }",
+        )
+        .expect("it is one");
+        let exact: Experiment = toml::from_str("id = 'e'\nabout = '.'\narithmetic = true").expect("it is one");
+        let units = |experiment: &Experiment, runs| {
+            prepare(experiment, Options { short: false, runs }).map(|units| units.len())
+        };
+        assert_eq!((units(&random, None), units(&random, Some(7))), (Ok(3), Ok(7)));
+        assert_eq!((units(&exact, None), units(&exact, Some(7))), (Ok(1), Ok(1)));
+        // Each run is kept under a name of its own.
+        let prepared = prepare(&random, Options::default()).unwrap_or_default();
+        let keys: BTreeSet<&str> = prepared.iter().map(|unit| unit.key.as_str()).collect();
+        assert_eq!(keys.len(), 3);
+    }
+}

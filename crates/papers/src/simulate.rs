@@ -137,3 +137,39 @@ impl Observer for Losses {
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        duration = "5s"
+        warmup = "2s"
+        [bottleneck]
+        rate = "1mbit"
+        delay = "1ms"
+        queue = { kind = "droptail", limit = "10p" }
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        rate = "2mbit"
+        packet = "1000b"
+        start = "0s"
+    "#;
+
+    /// Series have the seconds after the warm-up, losses all of them; half of what is sent does not fit.
+    #[test]
+    fn what_a_measure_sees() {
+        let scenario = Document::parse("x", TEXT).and_then(|document| document.scenario()).expect("it is one");
+        let every = Some(Duration::from_millis(1000));
+        let seen = simulate(&scenario, 0, every, &["cbr/0".to_owned()], &Control::default());
+        let seen = seen.expect("it runs").expect("it is not stopped");
+        assert_eq!(seen["series"]["queues"]["bottleneck"]["time_s"], json!([3.0, 4.0, 5.0]));
+        assert_eq!(seen["series"]["flows"]["cbr/0"]["time_s"], json!([3.0, 4.0, 5.0]));
+        let losses = seen["losses"]["cbr/0"].as_array().expect("they are noted");
+        // 125 a second, but for the first few packets, which fill the queue.
+        assert!((610..=625).contains(&losses.len()), "{}", losses.len());
+        assert!(losses.first().and_then(Value::as_f64).is_some_and(|first| first < 1.0));
+        assert_eq!(seen.get("cost"), None);
+    }
+}

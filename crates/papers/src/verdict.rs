@@ -200,6 +200,39 @@ mod tests {
             .into()
     }
 
+    fn asked(demand: (f64, f64), exact: bool) -> Check {
+        let text = format!("what = 'x'\nvalue = '.x'\ndemand = [{:?}, {:?}]\nexact = {exact}", demand.0, demand.1);
+        toml::from_str(&text).expect("it is one")
+    }
+
+    /// 10 ± 1 reaches into what begins at 11 or ends at 9, and no further; where the number itself counts it does not.
+    #[test]
+    fn intervals_reach() {
+        let ours = Estimate::new(10.0, Some(1.0));
+        for (demand, reached) in [((11.0, 12.0), true), ((8.0, 9.0), true), ((11.1, 12.0), false), ((8.0, 8.9), false)]
+        {
+            assert_eq!(reaches(ours, &asked(demand, false)), reached, "{demand:?}");
+            assert!(!reaches(ours, &asked(demand, true)), "{demand:?}");
+        }
+        assert!(reaches(ours, &asked((10.0, 10.0), true)));
+    }
+
+    /// What is exact has one run, which stands beside each run of what is random.
+    #[test]
+    fn exact_rows_belong_to_all_runs() {
+        let text = "id = 'c'\nwhere = '.'\nsays = '.'\nstatus = 'met'\nexperiments = ['exact', 'random']";
+        let claim: Claim = toml::from_str(text).expect("it is one");
+        let row = |run: u64| Row::from_iter([("run".to_owned(), Value::from(run))]);
+        let table = |runs: u64| Table { rows: (0..runs).map(row).collect() };
+        let tables = [("exact".to_owned(), table(1)), ("random".to_owned(), table(3))].into();
+        let results = Results { tables, partial: false };
+        let seen: Vec<Vec<u64>> = runs(&claim, &results)
+            .iter()
+            .map(|rows| rows.iter().filter_map(|row| row["run"].as_u64()).collect())
+            .collect();
+        assert_eq!(seen, [[0, 0], [0, 1], [0, 2]]);
+    }
+
     #[test]
     fn what_is_asked_is_held_against_the_numbers() {
         let met = verdicts(

@@ -13,7 +13,7 @@ id = "model"
 about = "."
 theory = { model = "sfb", bins = 900, flows = 8 }
 vary.levels = { key = "levels", values = [1, 2] }
-vary.flows  = { key = "flows", values = [1, 8, 100] }
+vary.flows  = { key = "flows", values = [100, 1, 8] }
 measures = { part = "100 * .misclassified", line = "[[.levels, .flows], [.levels + 1, 0]]" }
 
 [[figures]]
