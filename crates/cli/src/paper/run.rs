@@ -21,7 +21,7 @@ const FEW: usize = 3;
 /// Claims that are ready to run.
 pub(crate) struct Run {
     args: PaperRun,
-    library: Library,
+    claims: Library,
     pool: ThreadPool,
     store: Store,
 }
@@ -29,19 +29,19 @@ pub(crate) struct Run {
 impl Run {
     /// Reads, checks and tries everything.
     pub(crate) fn new(args: PaperRun) -> Result<Self, Failure> {
-        let library = Library::open()?;
-        library.select(&args.ids)?;
+        let claims = Library::open()?;
+        claims.select(&args.ids)?;
         args.html.as_deref().map_or(Ok(()), output::file)?;
         args.docs.as_deref().map_or(Ok(()), output::folder)?;
         let store = Store::open(&kept(&args)?)?;
         let pool = batch::pool(args.threads.jobs)?;
-        Ok(Self { args, library, pool, store })
+        Ok(Self { args, claims, pool, store })
     }
 
     /// Runs and judges the claims.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let options = Options { short: self.args.short, runs: self.args.runs.map(std::num::NonZeroU32::get) };
-        let prepared = Plan::new(&self.library, self.library.select(&self.args.ids)?, options)?;
+        let prepared = Plan::new(&self.claims, self.claims.select(&self.args.ids)?, options)?;
         if self.store.known() > 0 {
             output::tell(&format!("going on: {} runs are there already\n", self.store.known()));
         }
@@ -56,11 +56,11 @@ impl Run {
             output::print(&text(&verdicts, output::terminal().width))?;
         }
         if let Some(file) = &self.args.html {
-            let page = page(&self.library, &verdicts, &results, options, self.provenance(options))?;
+            let page = page(&self.claims, &verdicts, &results, options, self.provenance(options))?;
             fs::write(file, page.to_html()).map_err(|error| Failure::write(file, &error))?;
         }
         if let Some(folder) = &self.args.docs {
-            write_documents(folder, &documents(self.library.books(), &verdicts, &results)?)?;
+            write_documents(folder, &documents(self.claims.books(), &verdicts, &results)?)?;
         }
         if results.partial {
             return plan::complete(true, "some runs are missing; what is done is kept");
