@@ -3,8 +3,6 @@
 mod run;
 mod show;
 
-use std::fmt;
-
 use fairlane_papers::Error;
 
 use crate::args::PaperVerb;
@@ -25,20 +23,5 @@ impl From<Error> for Failure {
             Error::Keep { .. } => Self::new(error.to_string(), "name a folder where you may write with --state"),
             _ => Self::plain(error),
         }
-    }
-}
-
-/// A word for how a claim stands.
-pub(crate) struct Standing(pub(crate) Option<fairlane_papers::Status>);
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fairlane_papers::Status;
-        f.write_str(match self.0 {
-            Some(Status::Met) => "met",
-            Some(Status::Short) => "fell short",
-            Some(Status::Out) => "nothing to run",
-            None => "not run",
-        })
     }
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::Error;
 use crate::book::Book;
-use crate::page::word;
 use crate::plan::{Results, figure};
 use crate::shown;
 use crate::verdict::{Finding, Verdict};
@@ -34,7 +33,7 @@ pub fn documents(books: &[Book], verdicts: &[Verdict<'_>], results: &Results) ->
         if of_book.len() < book.claims.len() {
             continue;
         }
-        let count = |wanted: &str| of_book.iter().filter(|verdict| word(verdict.status()) == wanted).count();
+        let count = |wanted: &str| of_book.iter().filter(|verdict| shown::standing(verdict.status()) == wanted).count();
         let paper = &book.paper;
         // Writing to a string does not fail.
         let _ = writeln!(
@@ -68,13 +67,26 @@ fn of_paper(
     );
     for verdict in verdicts {
         let claim = verdict.claim;
-        let _ = writeln!(text, "| [`{}`](#{}) | {} | {} |", claim.id, claim.id, claim.place, word(verdict.status()));
+        let _ = writeln!(
+            text,
+            "| [`{}`](#{}) | {} | {} |",
+            claim.id,
+            claim.id,
+            claim.place,
+            shown::standing(verdict.status())
+        );
     }
     let mut drawn: Vec<&str> = Vec::new();
     for verdict in verdicts {
         let claim = verdict.claim;
-        let _ =
-            writeln!(text, "\n## {}\n\n{}: **{}**\n\n{}", claim.id, claim.place, word(verdict.status()), claim.says);
+        let _ = writeln!(
+            text,
+            "\n## {}\n\n{}: **{}**\n\n{}",
+            claim.id,
+            claim.place,
+            shown::standing(verdict.status()),
+            claim.says
+        );
         if !claim.remark.is_empty() {
             let _ = writeln!(text, "\n{}", claim.remark);
         }

@@ -51,18 +51,8 @@ fn counts(verdicts: &[Verdict<'_>]) -> Vec<Badge> {
     [Some(Status::Met), Some(Status::Short), Some(Status::Out), None]
         .into_iter()
         .filter(|status| of(*status) > 0)
-        .map(|status| Badge::new(tone(status), format!("{} {}", of(status), word(status))))
+        .map(|status| Badge::new(tone(status), format!("{} {}", of(status), shown::standing(status))))
         .collect()
-}
-
-/// How a claim stands, in a word.
-pub(crate) fn word(status: Option<Status>) -> &'static str {
-    match status {
-        Some(Status::Met) => "met",
-        Some(Status::Short) => "fell short",
-        Some(Status::Out) => "nothing to run",
-        None => "not run",
-    }
 }
 
 fn tone(status: Option<Status>) -> Tone {
@@ -108,7 +98,7 @@ fn overview(verdicts: &[&Verdict<'_>]) -> Table {
 }
 
 fn badge(status: Option<Status>) -> Badge {
-    Badge::new(tone(status), word(status))
+    Badge::new(tone(status), shown::standing(status))
 }
 
 fn of_claim(verdict: &Verdict<'_>, results: &Results, drawn: &mut BTreeSet<String>) -> Result<Section, Error> {

@@ -2,6 +2,7 @@
 
 use fairlane_outcome::Estimate;
 
+use crate::book::Status;
 use crate::verdict::Finding;
 
 /// Significant digits of a number without an interval.
@@ -44,10 +45,27 @@ impl Finding<'_> {
     /// What it is compared with: the paper's number, the model's, ns-2's.
     #[must_use]
     pub fn others(&self) -> String {
-        let paper = self.paper.map(|paper| format!("paper {paper}"));
-        let model = self.model.map(|model| format!("model {}", number(model)));
-        let ns2 = self.ns2.map(|ns2| format!("ns-2 {}", number(ns2)));
-        [paper, model, ns2].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        others(self.paper, self.model, self.ns2)
+    }
+}
+
+/// What a number is compared with: the paper's, the model's, ns-2's.
+#[must_use]
+pub fn others(paper: Option<&str>, model: Option<f64>, ns2: Option<f64>) -> String {
+    let paper = paper.map(|paper| format!("paper {paper}"));
+    let model = model.map(|model| format!("model {}", number(model)));
+    let ns2 = ns2.map(|ns2| format!("ns-2 {}", number(ns2)));
+    [paper, model, ns2].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How a claim stands, in a word; `None` for one that was not run.
+#[must_use]
+pub fn standing(status: Option<Status>) -> &'static str {
+    match status {
+        Some(Status::Met) => "met",
+        Some(Status::Short) => "fell short",
+        Some(Status::Out) => "nothing to run",
+        None => "not run",
     }
 }
 

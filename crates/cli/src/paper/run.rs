@@ -8,7 +8,6 @@ use fairlane_report::html::Provenance;
 use rayon::ThreadPool;
 use serde_json::{Value, json};
 
-use super::Standing;
 use crate::args::PaperRun;
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
@@ -117,7 +116,7 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
         let row = |verdict: &Verdict<'_>| {
             let (met, run) = verdict.count();
             let count = if run == 0 { String::new() } else { format!("{met} of {run}") };
-            [verdict.claim.id.clone(), Standing(verdict.status()).to_string(), count, verdict.claim.place.clone()]
+            [verdict.claim.id.clone(), shown::standing(verdict.status()).to_owned(), count, verdict.claim.place.clone()]
         };
         text += &columns(&verdicts.iter().map(row).collect::<Vec<_>>(), width);
     }
@@ -144,7 +143,8 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
 /// A claim with its numbers: all of them, or those that were missed.
 fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
     let claim = verdict.claim;
-    let title = format!("{} ({}, {}): {}", claim.id, verdict.book.paper.id, claim.place, Standing(verdict.status()));
+    let title =
+        format!("{} ({}, {}): {}", claim.id, verdict.book.paper.id, claim.place, shown::standing(verdict.status()));
     let mut text = paragraph(&title, "", "  ", width);
     text += &paragraph(&claim.says, "  ", "  ", width);
     let row = |finding: &Finding<'_>| {

@@ -3,7 +3,6 @@
 use fairlane_papers::{Book, Check, Claim, Library, shown};
 use serde_json::{Value, json};
 
-use super::Standing;
 use crate::args::{PaperList, PaperShow};
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
@@ -20,7 +19,8 @@ pub(crate) fn list(args: &PaperList) -> Result<(), Failure> {
     for book in library.books() {
         let paper = &book.paper;
         text += &paragraph(&format!("{}: {}. {}.", paper.authors, paper.title, paper.published), "", "", width);
-        let row = |claim: &Claim| [claim.id.clone(), Standing(Some(claim.status)).to_string(), claim.place.clone()];
+        let row =
+            |claim: &Claim| [claim.id.clone(), shown::standing(Some(claim.status)).to_owned(), claim.place.clone()];
         text += &columns(&book.claims.iter().map(row).collect::<Vec<_>>(), width);
         text += "\n";
     }
@@ -42,7 +42,7 @@ pub(crate) fn show(args: &PaperShow) -> Result<(), Failure> {
 }
 
 fn page(library: &Library, book: &Book, claim: &Claim, width: usize) -> String {
-    let title = format!("{} ({}, {}): {}", claim.id, book.paper.id, claim.place, Standing(Some(claim.status)));
+    let title = format!("{} ({}, {}): {}", claim.id, book.paper.id, claim.place, shown::standing(Some(claim.status)));
     let mut text = paragraph(&title, "", "  ", width) + "\n";
     text += &paragraph(&claim.says, "  ", "  ", width);
     if !claim.remark.is_empty() {
@@ -77,14 +77,9 @@ fn page(library: &Library, book: &Book, claim: &Claim, width: usize) -> String {
 fn asked(check: &Check) -> [String; 2] {
     let unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
     let mut words = format!("{}{unit}", shown::demand(check.demand));
-    let others = [
-        check.paper.as_ref().map(|paper| format!("paper {paper}")),
-        check.model.map(|model| format!("model {}", shown::number(model))),
-        check.ns2.map(|ns2| format!("ns-2 {}", shown::number(ns2))),
-    ];
-    let others: Vec<String> = others.into_iter().flatten().collect();
+    let others = shown::others(check.paper.as_deref(), check.model, check.ns2);
     if !others.is_empty() {
-        words += &format!(" ({})", others.join(", "));
+        words += &format!(" ({others})");
     }
     [check.what.clone(), words]
 }
