@@ -7,7 +7,7 @@ use std::thread;
 
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use fairlane_linux::{Delays, Remote, Report, RouterConfig};
+use fairlane_linux::{DataPath, Delays, Remote, Report};
 use fairlane_qdisc::{Count, Reason};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -22,13 +22,13 @@ use crate::error::Failure;
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Serves the router's metrics at `address` from a thread of its own, until the program ends.
-pub(super) fn serve(address: SocketAddr, remote: Remote, router: &RouterConfig) -> Result<(), Failure> {
+pub(super) fn serve(address: SocketAddr, remote: Remote, path: &DataPath) -> Result<(), Failure> {
     let cannot =
         |error| Failure::new(format!("cannot serve metrics at {address}: {error}"), "choose another --metrics");
     let listener = TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let runtime = Builder::new_current_thread().enable_io().build().map_err(cannot)?;
-    let registry = Arc::new(registry(remote, router));
+    let registry = Arc::new(registry(remote, path));
     let respond = move || {
         let registry = Arc::clone(&registry);
         async move { ([(CONTENT_TYPE, FORMAT)], text(&registry)) }
@@ -42,8 +42,9 @@ pub(super) fn serve(address: SocketAddr, remote: Remote, router: &RouterConfig) 
     thread.spawn(move || runtime.block_on(work)).map(drop).map_err(cannot)
 }
 
-fn registry(remote: Remote, router: &RouterConfig) -> Registry {
-    let labels = [("queue".into(), router.queue.to_string().into())];
+fn registry(remote: Remote, path: &DataPath) -> Registry {
+    let DataPath::Queue(queue) = path;
+    let labels = [("queue".into(), queue.number.to_string().into())];
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
     registry.register_collector(Box::new(Queue(remote)));
     registry
