@@ -19,6 +19,7 @@ use crate::packet::{Held, Marking};
 use crate::remote::{Order, Remote};
 use crate::report::Report;
 use crate::socket::{Batch, BindError, QueueSocket};
+use crate::top_flows::TopFlows;
 
 /// How many packets may wait in the kernel: those in our queue, and those on their way to us. It is far above any queue's limit,
 /// so that the discipline decides what is dropped. Linux 6.18 holds 65,536 whatever is asked for.
@@ -79,7 +80,7 @@ pub enum StartError {
 /// A router whose queue is bound; [`run`](Self::run) works.
 pub struct Router {
     socket: QueueSocket,
-    engine: Engine,
+    engine: Engine<TopFlows>,
     keys: FlowKeys,
     layer: LinkLayer,
     marking: Marking,
@@ -119,7 +120,7 @@ impl Router {
         let setup = Setup { queue: config.queue, copied, most_packets: MOST_PACKETS, fail_open: config.fail_open };
         Ok(Self {
             socket: QueueSocket::bind(&setup)?,
-            engine: Engine::new(discipline, rate, config.marking),
+            engine: Engine::new(discipline, rate, config.marking, TopFlows::new(config.flows)),
             keys: FlowKeys::new(config.flows),
             layer,
             marking: config.marking,
@@ -248,6 +249,7 @@ impl Router {
             average: self.engine.average(),
             sojourn: *self.engine.sojourn(),
             lateness: *self.engine.lateness(),
+            flows: self.engine.seen().heaviest(),
             released: 0,
             overruns,
             unknown,
