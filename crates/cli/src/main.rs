@@ -23,6 +23,7 @@ mod replay;
 mod router;
 mod run;
 mod series;
+mod state;
 mod sweep;
 mod theory;
 mod trace;
