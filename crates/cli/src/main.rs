@@ -19,6 +19,7 @@ mod progress;
 mod replay;
 mod router;
 mod run;
+mod state;
 mod sweep;
 mod theory;
 mod watch;

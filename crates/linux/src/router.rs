@@ -14,6 +14,7 @@ use crate::packet::Marking;
 use crate::remote::Remote;
 use crate::report::Report;
 use crate::socket::BindError;
+use crate::top_flows::TopFlows;
 use work::Work;
 
 /// The link that the queue feeds.
@@ -99,7 +100,7 @@ impl Router {
         let reading = Reading { keys: FlowKeys::new(config.flows), layer };
         let by_path = match &config.path {
             DataPath::Queue(queue) => {
-                let engine = Engine::new(discipline, rate, queue.marking);
+                let engine = Engine::new(discipline, rate, queue.marking, TopFlows::new(config.flows));
                 ByPath::Queue(Work::new(QueueDriver::bind(queue)?, engine, reading, remote.clone()))
             }
         };

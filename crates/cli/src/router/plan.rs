@@ -6,7 +6,7 @@ use fairlane_linux::{DataPath, Firewall, Leftover, Marking, RuleError, Rules, le
 
 use super::serve;
 use super::settings::{Settings, Sources};
-use crate::args;
+use crate::args::{self, Metrics};
 use crate::error::Failure;
 use crate::{explain, output};
 
@@ -76,8 +76,9 @@ impl Ready {
         let beyond = if queue.fail_open { "passes" } else { "is dropped" };
         text += &format!("What the kernel cannot hand over {beyond}\n");
         text += &format!("At the end what waits has {drain} to leave\n");
-        if let Some(address) = metrics {
-            text += &format!("Metrics at http://{address}/metrics\n");
+        if let Some(address) = metrics.address() {
+            let free = if *metrics == Metrics::Usual { ", if the port is free" } else { "" };
+            text += &format!("Metrics at http://{address}/metrics{free}\n");
         }
         let explanation = router.discipline.explain(rate).map_err(|error| Failure::plain(format!("{kind} {error}")))?;
         text += &format!("\n{}", explain::explanation_text(&explanation, rate, output::terminal().width));

@@ -1,13 +1,12 @@
 //! What a router is told, by the command line and the file together.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use fairlane_linux::{DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig};
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::file::{self, Written};
-use crate::args::{self, Log, Words};
+use crate::args::{self, Log, Metrics, Words};
 use crate::error::Failure;
 use crate::explain;
 
@@ -24,7 +23,7 @@ pub(super) struct Settings {
     pub(super) interfaces: Vec<String>,
     pub(super) ce_mark: u32,
     pub(super) drain: Duration,
-    pub(super) metrics: Option<SocketAddr>,
+    pub(super) metrics: Metrics,
     pub(super) log: Log,
 }
 
@@ -81,7 +80,7 @@ impl Sources {
             interfaces,
             ce_mark,
             drain: words.drain.or(file.drain).unwrap_or(DRAIN),
-            metrics: words.metrics.or(file.metrics),
+            metrics: words.metrics.or(file.metrics).unwrap_or_default(),
             log: words.log.or(file.log).unwrap_or(Log::Text),
         })
     }
