@@ -53,6 +53,7 @@ mod report;
 mod router;
 mod rules;
 mod socket;
+mod verdicts;
 
 pub use delays::Delays;
 pub use flow::{FlowKeys, FlowsBy, Keys, random_seed};

@@ -1,30 +1,23 @@
 //! The sender, the receiver, and what a thread costs.
 
-use std::io::IoSlice;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fairlane_linux::kernel_queues;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, sendmmsg, setsockopt, sockopt};
+use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
+use crate::common::send::send_while;
 use crate::common::{Lab, PORT, RECEIVER, udp_count};
 
 /// The processor of the sender, on which the kernel also forwards and queues.
 pub(crate) const SENDS: usize = 0;
 /// That of the loop that is measured, on which the kernel also sends on and receives.
 pub(crate) const DECIDES: usize = 1;
-
-/// Flows of a flood.
-const FLOWS: usize = 16;
-/// Datagrams that are sent in one call.
-const BATCH: usize = 64;
 
 /// How long a flood is measured, and how long it goes before that.
 const MEASURED: Duration = Duration::from_millis(1000);
@@ -38,23 +31,12 @@ pub(crate) fn stay_on(processor: usize) {
     }
 }
 
-/// Processor time of a thread.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cost {
-    /// All of it.
-    pub(crate) ns: f64,
-    /// What it spent in the kernel, out of 1.
-    pub(crate) kernel: f64,
-}
-
-/// What `work` costs this thread.
-pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
+/// What `work` takes of this thread's processor time, in nanoseconds; the kernel's work for it is in it.
+pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let clock = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().num_nanoseconds() as f64;
-    let system = || getrusage(UsageWho::RUSAGE_THREAD).unwrap().system_time().num_microseconds() as f64 * 1e3;
-    let before = (clock(), system());
+    let before = clock();
     let result = work();
-    let ns = clock() - before.0;
-    (result, Cost { ns, kernel: (system() - before.1) / ns })
+    (result, clock() - before)
 }
 
 /// What came through while a flood was measured.
@@ -104,23 +86,6 @@ fn send(bytes: usize, time: Duration) {
 /// Sends `packets` packets, a multiple of a batch.
 pub(crate) fn send_number(bytes: usize, packets: u64) {
     send_while(bytes, |sent| sent < packets);
-}
-
-/// Sends batches while `goes_on` says so of the number of packets sent.
-fn send_while(bytes: usize, goes_on: impl Fn(u64) -> bool) {
-    let datagram = vec![7; bytes - 28];
-    let sockets: Vec<UdpSocket> = (0..FLOWS).map(|_| UdpSocket::bind(("0.0.0.0", 0)).unwrap()).collect();
-    sockets.iter().for_each(|socket| socket.connect((RECEIVER, PORT)).unwrap());
-    let slices = [[IoSlice::new(&datagram)]; BATCH];
-    let mut headers = MultiHeaders::<SockaddrIn>::preallocate(BATCH, None);
-    let mut sent = 0;
-    while goes_on(sent) {
-        for socket in &sockets {
-            // What finds no room on its way is not sent.
-            let batch = sendmmsg(socket.as_raw_fd(), &mut headers, &slices, [None; BATCH], [], MsgFlags::empty());
-            sent += batch.map_or(0, Iterator::count) as u64;
-        }
-    }
 }
 
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fairlane_linux::nfqueue::{Copied, Decision, Message, Setup, Verdict};
+use fairlane_linux::nfqueue::{Copied, Message, Setup};
 use fairlane_linux::{QueueSocket, Router};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -17,22 +17,15 @@ const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// Accepts each packet by a verdict of its own, all verdicts of a batch in one call.
+    /// Accepts what comes, all packets of a batch by one verdict.
     Bare,
-    /// Accepts a batch by one verdict.
-    BareBatch,
     /// A router with this discipline.
     Router(Kind),
 }
 
 /// The first is what the others are compared with.
-pub(crate) const PROGRAMS: [Program; 5] = [
-    Program::Bare,
-    Program::BareBatch,
-    Program::Router(Kind::DropTail),
-    Program::Router(Kind::Choke),
-    Program::Router(Kind::FqCodel),
-];
+pub(crate) const PROGRAMS: [Program; 4] =
+    [Program::Bare, Program::Router(Kind::DropTail), Program::Router(Kind::Choke), Program::Router(Kind::FqCodel)];
 
 /// A program that has queue 0.
 pub(crate) struct Bound {
@@ -46,7 +39,6 @@ impl Program {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Bare => "bare".to_owned(),
-            Self::BareBatch => "bare, batch".to_owned(),
             Self::Router(kind) => kind.to_string(),
         }
     }
@@ -58,7 +50,7 @@ impl Program {
             let over = Arc::new(AtomicBool::new(false));
             let told = Arc::clone(&over);
             return Bound {
-                work: Box::new(move || accept_everything(socket, self == Self::BareBatch, &told)),
+                work: Box::new(move || accept_everything(socket, &told)),
                 stop: Box::new(move || over.store(true, Ordering::Relaxed)),
             };
         };
@@ -76,21 +68,16 @@ impl Program {
 }
 
 /// The least that a program can do which decides on every packet; how many there were.
-fn accept_everything(mut socket: QueueSocket, batch_verdicts: bool, over: &AtomicBool) -> u64 {
-    let (mut batch, mut ids, mut packets) = (socket.batch(), Vec::new(), 0);
+fn accept_everything(mut socket: QueueSocket, over: &AtomicBool) -> u64 {
+    let (mut batch, mut packets) = (socket.batch(), 0);
     loop {
+        let mut last = None;
         let received = socket.receive(&mut batch, |message| {
             if let Message::Packet(queued) = message {
-                ids.push(queued.id);
+                (last, packets) = (Some(queued.id), packets + 1);
             }
         });
-        packets += ids.len() as u64;
-        match ids.last() {
-            Some(last) if batch_verdicts => socket.accept_up_to(*last).unwrap(),
-            _ => ids.iter().for_each(|id| socket.decide(&Verdict { id: *id, decision: Decision::Accept }).unwrap()),
-        }
-        ids.clear();
-        socket.flush().unwrap();
+        last.map_or(Ok(()), |last| socket.accept_up_to(last)).unwrap();
         if received.unwrap().more {
             continue;
         }
