@@ -1,8 +1,10 @@
-//! A sender that is as fast as the machine.
+//! Senders: one that is as fast as the machine, and one that keeps a rate.
 
 use std::io::IoSlice;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, sendmmsg};
 
@@ -29,5 +31,19 @@ pub(crate) fn send_while(bytes: usize, mut goes_on: impl FnMut(u64) -> bool) {
         // What finds no room on its way is not sent.
         let batch = sendmmsg(socket.as_raw_fd(), &mut headers, &slices, [None; BATCH], [], MsgFlags::empty());
         sent += batch.map_or(0, Iterator::count) as u64;
+    }
+}
+
+/// Sends datagrams in IP packets of `bytes` bytes at about `rate` bit/s for `seconds`.
+pub(crate) fn send_at(rate: f64, bytes: usize, seconds: f64) {
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+    let (datagram, start) = (vec![7; bytes - 28], Instant::now());
+    let mut sent = 0.0;
+    while start.elapsed().as_secs_f64() < seconds {
+        while sent < start.elapsed().as_secs_f64() * rate {
+            let _ = socket.send_to(&datagram, (RECEIVER, PORT));
+            sent += 8.0 * bytes as f64;
+        }
+        thread::sleep(Duration::from_micros(500));
     }
 }
