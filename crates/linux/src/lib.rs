@@ -53,6 +53,7 @@ mod router;
 mod rules;
 mod socket;
 mod top_flows;
+mod verdicts;
 
 pub use delays::Delays;
 pub use flow::{FlowKeys, FlowName, FlowsBy, Keys, random_seed};
