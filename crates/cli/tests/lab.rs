@@ -160,6 +160,7 @@ fn all_namespaces() -> BTreeSet<PathBuf> {
 
 /// Whether nobody is in `own` any more. After the end that it did not see coming a lab may have a program of its own that sets
 /// something up, and ends a moment later.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
 fn gone(own: &BTreeSet<PathBuf>) -> bool {
     let tries = std::iter::repeat_with(|| {
         std::thread::sleep(Duration::from_millis(20));
