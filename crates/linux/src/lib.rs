@@ -54,10 +54,12 @@ mod report;
 mod router;
 mod rules;
 mod socket;
+mod top_flows;
+mod verdicts;
 
 pub use bridge::BridgeError;
 pub use delays::Delays;
-pub use flow::{FlowKeys, FlowsBy, Keys, random_seed};
+pub use flow::{FlowKeys, FlowName, FlowsBy, Keys, random_seed};
 pub use kernel::{KernelQueue, kernel_queues};
 pub use link_layer::{Framing, LinkLayer};
 pub use packet::Marking;
@@ -66,3 +68,4 @@ pub use report::{BridgeCounts, Report, WayCounts};
 pub use router::{BridgeConfig, DataPath, Link, QueueConfig, Router, RouterConfig, StartError};
 pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, remove_rules};
 pub use socket::{Batch, BindError, QueueSocket, Received};
+pub use top_flows::TopFlow;

@@ -1,6 +1,6 @@
 //! The options of `fairlane router`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -8,13 +8,16 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 
 use super::{Setting, kind, rate, setting, time};
 
-/// Put a discipline on a real link: packets of an NFQUEUE wait in it and leave at the link's rate (Linux, root)
+/// Put a discipline on a real link: packets of an NFQUEUE, or between two interfaces, wait in it and leave at the link's rate (Linux, root)
 ///
 /// Example: fairlane router --queue-num 0 --rate 10mbit --interface eth0 choke limit=300p min=100p max=200p
 ///
 /// With --interface it installs the rules that send what leaves there to the queue, and removes them at the end. Should it be
 /// killed, packets pass as if there were no queue; the next start removes what is left. SIGTERM and Ctrl-C let what waits leave
 /// first; SIGHUP reads --config again and keeps what waits.
+///
+/// With --bridge in place of --queue-num the program itself is the wire between two interfaces of a machine that does not route:
+/// faster, but while it does not run nothing passes.
 #[derive(Debug, Args)]
 pub(crate) struct Router {
     /// The discipline [default: the file's]
@@ -47,6 +50,10 @@ pub(crate) struct Words {
     /// The number of the NFQUEUE, 0 to 65535
     #[arg(long, value_name = "N")]
     pub(crate) queue_num: Option<u16>,
+
+    /// Be the wire between two interfaces, inside and outside: what goes out waits in the discipline, what comes in passes
+    #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
+    pub(crate) bridge: Option<[String; 2]>,
 
     /// Rate of the link
     #[arg(long, value_parser = rate)]
@@ -84,13 +91,40 @@ pub(crate) struct Words {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) drain: Option<Duration>,
 
-    /// Serve Prometheus metrics at this address under /metrics; a port alone is on loopback
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    pub(crate) metrics: Option<SocketAddr>,
+    /// Serve /metrics for Prometheus and /state for fairlane top at this address; a port alone is on loopback; or off
+    /// [default: 127.0.0.1:9277, if it is free]
+    #[arg(long, value_name = "ADDR", value_parser = metrics)]
+    pub(crate) metrics: Option<Metrics>,
 
     /// How messages are written to standard error [default: text]
     #[arg(long, value_name = "FORM")]
     pub(crate) log: Option<Log>,
+}
+
+/// Where a router tells of itself unless told otherwise, and where `fairlane top` looks for one.
+pub(crate) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9277);
+
+/// `--metrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Metrics {
+    /// At the usual place, if nobody else is there.
+    #[default]
+    Usual,
+    /// There.
+    At(SocketAddr),
+    /// Nowhere.
+    Off,
+}
+
+impl Metrics {
+    /// The address, if there is to be one.
+    pub(crate) const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Usual => Some(USUAL),
+            Self::At(address) => Some(address),
+            Self::Off => None,
+        }
+    }
 }
 
 /// `--framing`.
@@ -122,6 +156,15 @@ pub(crate) enum Log {
     Json,
 }
 
+/// Two interfaces, inside first.
+pub(crate) fn bridge(text: &str) -> Result<[String; 2], String> {
+    let names: Vec<&str> = text.split(',').collect();
+    match names[..] {
+        [inside, outside] if !inside.is_empty() && !outside.is_empty() => Ok([inside.to_owned(), outside.to_owned()]),
+        _ => Err("write two interfaces, such as lan0,wan0".to_owned()),
+    }
+}
+
 /// A number of bytes with its unit.
 fn bytes(text: &str, least: i16, most: i16) -> Result<i16, String> {
     let number = text.strip_suffix('b').and_then(|number| number.parse().ok());
@@ -145,7 +188,15 @@ pub(crate) fn ce_mark(text: &str) -> Result<u32, String> {
 
 /// An address and a port, or a port of loopback.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    let port = text.strip_prefix(':').unwrap_or(text).parse().map(|port| SocketAddr::new(USUAL.ip(), port));
     port.or_else(|_| text.parse())
-        .map_err(|_| "write a port, or an address and a port, such as 127.0.0.1:9277".to_owned())
+        .map_err(|_| format!("write a port, or an address and a port, such as {USUAL} or [::1]:{}", USUAL.port()))
+}
+
+pub(crate) fn metrics(text: &str) -> Result<Metrics, String> {
+    if text == "off" {
+        Ok(Metrics::Off)
+    } else {
+        address(text).map(Metrics::At).map_err(|how| format!("{how}; or off"))
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
+    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
+    remove_rules,
 };
 use fairlane_qdisc::Time;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -14,10 +16,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
-use super::metrics;
+use super::http::{self, Current};
 use super::plan::{Ready, refused};
 use super::settings::{Settings, Sources};
-use crate::args::Log;
+use crate::args::{Log, Metrics};
 use crate::error::Failure;
 
 /// How often the router is looked after.
@@ -27,7 +29,6 @@ const LOOK_EVERY: u16 = 250;
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
     log(settings.log);
-    let DataPath::Queue(queue) = settings.router.path;
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
@@ -37,26 +38,53 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
     let router = Router::new(&settings.router).map_err(|error| cannot_start(&error))?;
     let remote = router.remote();
-    if let Some(address) = settings.metrics {
-        metrics::serve(address, remote.clone(), &settings.router.path)?;
-        info!(%address, "metrics");
-    }
-    let installed = Installed::new(queue.number, rules.as_ref())?;
+    let current: Current = Arc::new(Mutex::new(settings.clone()));
+    tell_of_it(settings.metrics, &remote, &current)?;
+    let installed = match settings.router.path {
+        DataPath::Queue(queue) => Installed::new(queue.number, rules.as_ref())?,
+        DataPath::Bridge(_) => Installed::nothing(),
+    };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
-    let link = settings.router.link;
-    info!(queue = queue.number, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
+    say_at_work(settings);
     notify(&[NotifyState::Ready]);
-    let mut watch = Watch { remote, sources, settings: settings.clone(), seen: Time::ZERO };
+    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
     watch.until_told_to_end(&signals, &router);
     notify(&[NotifyState::Stopping]);
     let stopped = installed.stop();
     watch.remote.stop(watch.settings.drain);
     watch.until_over(&signals, &router);
     let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
-    let report = report.map_err(|error| Failure::plain(format!("the queue's socket failed: {error}")))?;
+    let report = report.map_err(|error| Failure::plain(format!("the data path failed: {error}")))?;
     tell(&report);
     stopped.and(installed.remove())
+}
+
+fn say_at_work(settings: &Settings) {
+    let (rate, discipline) = (settings.router.link.rate, settings.router.discipline.kind());
+    match &settings.router.path {
+        DataPath::Queue(queue) => info!(queue = queue.number, %rate, %discipline, "working"),
+        DataPath::Bridge(bridge) => {
+            info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
+        }
+    }
+}
+
+/// Serves what there is to tell where it was asked for. That somebody is at the usual place already, such as another router, stops
+/// nobody.
+fn tell_of_it(metrics: Metrics, remote: &Remote, current: &Current) -> Result<(), Failure> {
+    let Some(address) = metrics.address() else { return Ok(()) };
+    match http::serve(address, remote.clone(), Arc::clone(current)) {
+        Ok(()) => info!(%address, "metrics"),
+        Err(error) if metrics == Metrics::Usual => {
+            warn!("no metrics, since {address} cannot be had: {error}; --metrics takes another port, or off");
+        }
+        Err(error) => {
+            let message = format!("cannot serve metrics at {address}: {error}");
+            return Err(Failure::new(message, "choose another --metrics"));
+        }
+    }
+    Ok(())
 }
 
 /// Messages go to standard error.
@@ -76,7 +104,9 @@ fn signals() -> nix::Result<SignalFd> {
 
 fn cannot_start(error: &StartError) -> Failure {
     match error {
-        StartError::Bind(BindError::NotPermitted) => Failure::new(error.to_string(), "nothing has changed"),
+        StartError::Bind(BindError::NotPermitted) | StartError::Bridge(BridgeError::NotPermitted) => {
+            Failure::new(error.to_string(), "nothing has changed")
+        }
         _ => Failure::plain(error),
     }
 }
@@ -88,6 +118,11 @@ struct Installed {
 }
 
 impl Installed {
+    /// A bridge needs no rules.
+    const fn nothing() -> Self {
+        Self { queue: 0, by: None }
+    }
+
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&Rules>) -> Result<Self, Failure> {
         for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
@@ -128,8 +163,12 @@ struct Watch<'s> {
     remote: Remote,
     sources: &'s Sources,
     settings: Settings,
+    /// The same, for whoever asks.
+    current: Current,
     /// When the router's last report was made that we know.
     seen: Time,
+    /// It was said that there are frames that do not fit.
+    unfit: bool,
 }
 
 impl Watch<'_> {
@@ -141,7 +180,7 @@ impl Watch<'_> {
                     info!(%signal, "ending");
                     return;
                 }
-                None => self.feed_watchdog(),
+                None => self.look(),
             }
         }
         error!("the router has ended by itself");
@@ -153,16 +192,29 @@ impl Watch<'_> {
             match wait(signals) {
                 Some(Signal::SIGHUP) => {}
                 Some(_) => self.remote.stop(fairlane_qdisc::Duration::ZERO),
-                None => self.feed_watchdog(),
+                None => self.look(),
             }
         }
     }
 
+    /// Looks at the router's report.
+    fn look(&mut self) {
+        let report = self.remote.report();
+        self.feed_watchdog(&report);
+        let unfit = report.bridge.is_some_and(|bridge| bridge.forth.unfit + bridge.back.unfit > 0);
+        if unfit && !self.unfit {
+            self.unfit = true;
+            warn!(
+                "frames are dropped that are too long for the other interface; where a neighbour leaves the cutting to its card, as \
+                 virtual machines do: ethtool -K NAME tso off gso off there"
+            );
+        }
+    }
+
     /// systemd hears from us only while the router itself goes on.
-    fn feed_watchdog(&mut self) {
-        let at = self.remote.report().at;
-        if at > self.seen {
-            self.seen = at;
+    fn feed_watchdog(&mut self, report: &Report) {
+        if report.at > self.seen {
+            self.seen = report.at;
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -195,6 +247,7 @@ impl Watch<'_> {
         info!(rate = %link.rate, discipline = %discipline.kind(), "reloaded; what waits leaves first");
         self.settings.router.discipline = new.router.discipline;
         (self.settings.router.link, self.settings.drain) = (link, new.drain);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
     }
 }
 
@@ -216,14 +269,13 @@ fn notify(state: &[NotifyState<'_>]) {
 
 fn tell(report: &Report) {
     let counters = &report.counters;
-    let kernel = report.kernel.unwrap_or_default();
     info!(
         arrived = counters.arrived.packets,
         departed = counters.departed.packets,
         dropped = counters.dropped_total().packets,
         marked = counters.marked_total().packets,
         released = report.released,
-        kernel_dropped = kernel.dropped_full + kernel.dropped_unread,
+        kernel_dropped = report.kernel_dropped(),
         "ended"
     );
 }

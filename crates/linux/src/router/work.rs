@@ -13,6 +13,7 @@ use crate::driver::{Driver, Reading};
 use crate::engine::Engine;
 use crate::remote::{Order, Remote};
 use crate::report::Report;
+use crate::top_flows::TopFlows;
 
 /// How often the report is renewed.
 const PUBLISH: Duration = Duration::from_millis(250);
@@ -23,7 +24,7 @@ const SHORT: Duration = Duration::from_nanos(2_000);
 /// A data path, and the engine between its two ends.
 pub(super) struct Work<D> {
     driver: D,
-    engine: Engine,
+    engine: Engine<TopFlows>,
     reading: Reading,
     remote: Remote,
     reloads: u64,
@@ -32,7 +33,7 @@ pub(super) struct Work<D> {
 }
 
 impl<D: Driver> Work<D> {
-    pub(super) const fn new(driver: D, engine: Engine, reading: Reading, remote: Remote) -> Self {
+    pub(super) const fn new(driver: D, engine: Engine<TopFlows>, reading: Reading, remote: Remote) -> Self {
         Self { driver, engine, reading, remote, reloads: 0, end: None }
     }
 
@@ -126,6 +127,7 @@ impl<D: Driver> Work<D> {
             average: self.engine.average(),
             sojourn: *self.engine.sojourn(),
             lateness: *self.engine.lateness(),
+            flows: self.engine.seen().heaviest(),
             reloads: self.reloads,
             ..Report::default()
         };

@@ -1,6 +1,8 @@
 //! A sender, a router and a receiver in network namespaces of the test's own, which end with its threads.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub(crate) mod send;
+
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::net::UdpSocket;
