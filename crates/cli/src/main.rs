@@ -26,6 +26,7 @@ mod series;
 mod state;
 mod sweep;
 mod theory;
+mod top;
 mod trace;
 mod watch;
 
@@ -65,6 +66,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Lab(_) => Err(Failure::new("the lab is for Linux alone", "simulate the file: fairlane run")),
         Verb::Paper(args) => paper::execute(args.verb),
         Verb::Router(args) => router::Plan::new(args)?.execute(),
+        Verb::Top(args) => top::show(&args),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),
