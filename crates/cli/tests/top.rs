@@ -72,7 +72,7 @@ fn the_usual_port_stops_nobody() {
     in_namespace(|| {
         let others = |number| ["--queue-num", number, "--interface=lo", "--rate=10mbit", "droptail"];
         let _first = Running::start(&others("0"));
-        assert_eq!(state()["queue_num"], 0);
+        assert_eq!(state()["path"], "queue 0");
         let mut second = Running::start(&others("1"));
         assert!(second.said.contains("no metrics, since 127.0.0.1:9277 cannot be had"), "{}", second.said);
         second.signal(Signal::SIGTERM);

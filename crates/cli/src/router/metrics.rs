@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairlane_linux::{Delays, Remote, Report, TopFlow};
+use fairlane_linux::{DataPath, Delays, Remote, Report, TopFlow};
 use fairlane_qdisc::{Count, Reason};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -13,9 +13,10 @@ use prometheus_client::registry::Registry;
 /// How many flows are told. Each is a few series of its own, so that there are only the heaviest.
 const FLOWS: usize = 16;
 
-/// All metrics of the router at `remote`, whose queue is `queue`.
-pub(super) fn text(remote: Remote, queue: u16) -> String {
-    let labels = [("queue".into(), queue.to_string().into())];
+/// All metrics of the router at `remote`, whose packets come by `path`.
+pub(super) fn text(remote: Remote, path: &DataPath) -> String {
+    let DataPath::Queue(queue) = path;
+    let labels = [("queue".into(), queue.number.to_string().into())];
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
     registry.register_collector(Box::new(Queue(remote)));
     let mut text = String::new();

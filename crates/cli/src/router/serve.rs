@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
+    BindError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
 };
 use fairlane_qdisc::Time;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,6 +28,7 @@ const LOOK_EVERY: u16 = 250;
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
     log(settings.log);
+    let DataPath::Queue(queue) = settings.router.path;
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
@@ -39,11 +40,11 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let remote = router.remote();
     let current: Current = Arc::new(Mutex::new(settings.clone()));
     tell_of_it(settings.metrics, &remote, &current)?;
-    let installed = Installed::new(settings.router.queue, rules.as_ref())?;
+    let installed = Installed::new(queue.number, rules.as_ref())?;
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
     let link = settings.router.link;
-    info!(queue = settings.router.queue, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
+    info!(queue = queue.number, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
     notify(&[NotifyState::Ready]);
     let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO };
     watch.until_told_to_end(&signals, &router);

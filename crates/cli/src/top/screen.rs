@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fairlane_batch::machine::Watch;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -17,7 +18,6 @@ use super::client::{Client, Watching};
 use super::history::History;
 use super::view::{Sort, View};
 use crate::error::{Failure, colour};
-use crate::machine::Watch;
 use crate::state::State;
 
 /// How long a key may wait.

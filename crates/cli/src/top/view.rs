@@ -137,9 +137,9 @@ impl View<'_> {
 
     /// The discipline and its queue, and on the right how long it has been at work.
     fn heading(&self, width: u16) -> Line<'_> {
-        let State { discipline, queue_num, interfaces, uptime_s, .. } = self.state;
-        let place = if interfaces.is_empty() { String::new() } else { format!(" on {}", interfaces.join(", ")) };
-        let left = format!("{}, queue {queue_num}{place}", discipline.kind);
+        let State { discipline, path, interfaces, uptime_s, .. } = self.state;
+        let interfaces = if interfaces.is_empty() { String::new() } else { format!(" on {}", interfaces.join(", ")) };
+        let left = format!("{}, {path}{interfaces}", discipline.kind);
         let right = format!("up {}", span(*uptime_s));
         let gap = usize::from(width).saturating_sub(left.chars().count() + right.chars().count()).max(2);
         let bold = Style::new().add_modifier(Modifier::BOLD);
