@@ -14,7 +14,7 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
-pub(crate) use self::router::{Flows, Framing, Log, Words, address, ce_mark, mpu, overhead};
+pub(crate) use self::router::{Flows, Framing, Log, Metrics, Words, ce_mark, metrics, mpu, overhead};
 pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 
 /// Keeps a congested link fair without keeping track of every flow.

@@ -6,6 +6,8 @@ use std::io::{self, IsTerminal};
 use std::ops::Range;
 use std::path::Path;
 
+use fairlane_batch::Error;
+use fairlane_outcome::tables::TableError;
 use fairlane_scenario::ScenarioError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
@@ -93,6 +95,21 @@ impl Failure {
             Self::ReaderGone => "nobody reads what is written".to_owned(),
             Self::FellShort => "a claim fell short".to_owned(),
         }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Scenario(error) => error.into(),
+            Error::Refused { message, help } => Self::Refused(Box::new(Refusal { message, help, place: None })),
+        }
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        Self::plain(error)
     }
 }
 

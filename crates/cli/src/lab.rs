@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use fairlane_batch::compare::with_kind;
+use fairlane_batch::{Batch, Job, machine, so_far};
 use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
 use fairlane_outcome::Outcome;
 use fairlane_report::{against_table, compare_table, run_report};
@@ -9,9 +11,8 @@ use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 
 use crate::args::Lab as Args;
-use crate::batch::{Batch, Job};
 use crate::error::Failure;
-use crate::{compare, machine, output, plan, progress};
+use crate::{output, plan, progress};
 
 /// Runs of the simulator, at least: they cost little, and an interval needs some.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
@@ -35,7 +36,7 @@ impl Plan {
             vec![scenario]
         } else {
             let kinds = plan::kinds(&args.queue);
-            kinds.iter().map(|kind| compare::with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
+            kinds.iter().map(|kind| with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
         };
         let labs = scenarios.iter().map(|scenario| Lab::new(scenario).map_err(|error| failure(&document, &error)));
         let labs = labs.collect::<Result<_, _>>()?;
@@ -46,20 +47,20 @@ impl Plan {
 
     /// Runs one lab after the other, then the simulator, and prints it all.
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let control = progress::control(machine::thread_cpu_s)?;
+        let control = progress::control()?;
         let asked = self.labs.len();
         let mut measured = Vec::with_capacity(asked);
         for lab in &self.labs {
             measured.extend(self.measured(lab, &control)?);
         }
         let simulated = match &self.simulated {
-            Some(batch) if !control.stopped() => batch.execute(&control)?.outcomes,
+            Some(batch) if !control.stopped() => progress::batch(batch, &control)?.outcomes,
             _ => Vec::new(),
         };
         self.print(&measured, &simulated)?;
         let complete = measured.len() == asked && simulated.len() >= self.simulated.as_ref().map_or(0, Batch::len);
         let partial = measured.iter().chain(&simulated).any(|outcome| outcome.partial);
-        plan::complete(partial || !complete, &plan::so_far(&measured, asked, "labs"))
+        plan::complete(partial || !complete, &so_far(&measured, asked, "labs"))
     }
 
     /// What a lab gives; nothing if it is interrupted before that.
@@ -111,7 +112,7 @@ impl Plan {
 }
 
 fn jobs(scenarios: Vec<Scenario>) -> Vec<Job> {
-    scenarios.into_iter().map(|scenario| Job { scenario, point: None, asked: String::new() }).collect()
+    scenarios.into_iter().map(Job::of).collect()
 }
 
 /// How the lab made sure, a line a check.

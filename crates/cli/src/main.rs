@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod batch;
 mod compare;
 mod costs;
 mod docs;
@@ -11,21 +10,18 @@ mod explain;
 #[cfg(target_os = "linux")]
 mod lab;
 mod layout;
-mod machine;
 mod output;
 mod page;
 mod paper;
 mod pcap;
 mod plan;
 mod progress;
-mod record;
 mod replay;
 mod router;
 mod run;
-mod series;
+mod state;
 mod sweep;
 mod theory;
-mod trace;
 mod watch;
 
 use std::process::ExitCode;

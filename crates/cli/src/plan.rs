@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairlane_outcome::Outcome;
+use fairlane_batch::compare::once;
 use fairlane_qdisc::Kind;
 use fairlane_scenario::Document;
 
@@ -29,17 +29,6 @@ pub(crate) fn kinds(asked: &[Disciplines]) -> Vec<Kind> {
     }))
 }
 
-/// Each of `kinds` once, in the order in which they first come.
-pub(crate) fn once(kinds: impl IntoIterator<Item = Kind>) -> Vec<Kind> {
-    let mut each = Vec::new();
-    for kind in kinds {
-        if !each.contains(&kind) {
-            each.push(kind);
-        }
-    }
-    each
-}
-
 /// Says what there is when the work was interrupted, and what is missing.
 pub(crate) fn complete(interrupted: bool, there: &str) -> Result<(), Failure> {
     if interrupted { Err(Failure::new(self::interrupted(there), "run it again for the rest")) } else { Ok(()) }
@@ -48,12 +37,4 @@ pub(crate) fn complete(interrupted: bool, there: &str) -> Result<(), Failure> {
 /// What is said of work that was interrupted.
 pub(crate) fn interrupted(there: &str) -> String {
     format!("interrupted: {there}")
-}
-
-/// What there is of `asked` things, for an interruption.
-pub(crate) fn so_far(outcomes: &[Outcome], asked: usize, what: &str) -> String {
-    let done = outcomes.iter().filter(|outcome| !outcome.partial).count();
-    let partial = outcomes.len() - done;
-    let also = if partial == 0 { String::new() } else { format!(", and {partial} in part") };
-    format!("{done} of {asked} {what} are done{also}; the others are missing")
 }

@@ -7,6 +7,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use fairlane_batch::machine::thread_cpu_s;
+use fairlane_batch::{Batch, Done};
 use fairlane_sim::Control;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -18,8 +20,8 @@ const ENDED_BY_SIGINT: i32 = 130;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The hand on all runs: the first Ctrl-C stops them, the second ends the program at once.
-pub(crate) fn control(clock: fn() -> f64) -> Result<Arc<Control>, Failure> {
-    let control = Arc::new(Control::with_clock(clock));
+pub(crate) fn control() -> Result<Arc<Control>, Failure> {
+    let control = Arc::new(Control::with_clock(thread_cpu_s));
     let ours = Arc::clone(&control);
     let handler = move || {
         if ours.stopped() {
@@ -30,6 +32,11 @@ pub(crate) fn control(clock: fn() -> f64) -> Result<Arc<Control>, Failure> {
     };
     ctrlc::set_handler(handler).map_err(|error| Failure::plain(format!("cannot listen for Ctrl-C: {error}")))?;
     Ok(control)
+}
+
+/// Executes `batch` and shows on a terminal how far it is.
+pub(crate) fn batch(batch: &Batch, control: &Control) -> Result<Done, Failure> {
+    watched(control, batch.runs(), || batch.execute(control)).map_err(Failure::from)
 }
 
 /// Does `work` and shows on a terminal how many of `total` runs have come to their end.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::{pool, so_far};
 use fairlane_capture::{Capture, FlowId, Flows, Late};
 use fairlane_outcome::Outcome;
 use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed};
@@ -13,8 +15,7 @@ use rayon::prelude::*;
 
 use crate::args::{self, Setting};
 use crate::error::Failure;
-use crate::machine::{Watch, peak_rss_bytes, thread_cpu_s};
-use crate::{batch, explain, output, plan, progress};
+use crate::{explain, output, plan, progress};
 
 mod packet;
 mod written;
@@ -53,14 +54,14 @@ impl Plan {
         if let Some(path) = &args.write {
             check_written(path, args, queues.len())?;
         }
-        let pool = batch::pool(args.threads.jobs)?;
+        let pool = pool(args.threads.jobs)?;
         let (file, write) = (args.file.clone(), args.write.clone());
         Ok(Self { file, queues, rate: args.rate, seed: args.seed, write, pool, json: args.form.json })
     }
 
     /// Does it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let control = progress::control(thread_cpu_s)?;
+        let control = progress::control()?;
         let pass = |queue: &QdiscConfig| self.pass(queue, &control);
         let passes = progress::watched(&control, self.queues.len() as u64, || {
             self.pool.install(|| self.queues.par_iter().map(pass).collect::<Result<Vec<_>, _>>())
@@ -76,7 +77,7 @@ impl Plan {
             [] => {}
             all => output::print(&compare_table(all, None, &output::terminal()))?,
         }
-        plan::complete(interrupted, &plan::so_far(&outcomes, asked, "disciplines"))
+        plan::complete(interrupted, &so_far(&outcomes, asked, "disciplines"))
     }
 
     /// Sends the whole file through one discipline; nothing is measured once `control` has said stop.

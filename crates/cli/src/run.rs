@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fairlane_batch::{Batch, Done, Job};
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::write_dir;
 
@@ -9,11 +10,10 @@ use fairlane_report::html::run_page;
 use fairlane_report::run_report;
 
 use crate::args::Run;
-use crate::batch::{Batch, Done, Job};
 use crate::error::Failure;
 use crate::page::Report;
 use crate::watch::{Files, Watched};
-use crate::{machine, output, plan, progress};
+use crate::{output, plan, progress};
 
 /// A run that is ready.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Plan {
         let page = Report::new(&args.page, &document, &args.change)?;
         let files = Files { pcap: args.pcap, trace: args.trace, series, page: args.page.html };
         let work = if files.is_none() {
-            let jobs = vec![Job { scenario, point: None, asked: String::new() }];
+            let jobs = vec![Job::of(scenario)];
             let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
             Work::Batch(if page.is_some() { batch.recorded() } else { batch })
         } else if args.runs.get() > 1 {
@@ -57,9 +57,9 @@ impl Plan {
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let control = progress::control(machine::thread_cpu_s)?;
+        let control = progress::control()?;
         let Done { outcomes, courses, interrupted } = match self.work {
-            Work::Batch(batch) => batch.execute(&control)?,
+            Work::Batch(batch) => progress::batch(&batch, &control)?,
             Work::Watched(watched) => watched.execute(&control)?,
         };
         if let Some(folder) = &self.out {

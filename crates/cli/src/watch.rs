@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::{Done, Recorder, Series, Trace, check};
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::SeriesWriter;
 use fairlane_qdisc::{Duration, Time};
@@ -9,13 +11,8 @@ use fairlane_report::html::Course;
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
 
-use crate::batch::{self, Done};
 use crate::error::Failure;
-use crate::machine::{Watch, peak_rss_bytes, thread_cpu_s};
 use crate::pcap::Capture;
-use crate::record::Recorder;
-use crate::series::Series;
-use crate::trace::Trace;
 use crate::{output, progress};
 
 /// The files that are asked for.
@@ -62,7 +59,7 @@ pub(crate) struct Watched {
 impl Watched {
     /// Checks the scenario, then begins the files.
     pub(crate) fn new(scenario: Scenario, files: &Files) -> Result<Self, Failure> {
-        batch::check(&scenario, "")?;
+        check(&scenario, "")?;
         files.check()?;
         let capture = files.pcap.as_ref().map(|path| Capture::create(path, &scenario)).transpose()?;
         let trace = files.trace.as_ref().map(|path| Trace::create(path, &scenario)).transpose()?;

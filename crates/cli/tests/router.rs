@@ -5,31 +5,19 @@
 mod common;
 #[path = "common/namespace.rs"]
 mod namespace;
+#[path = "common/running.rs"]
+mod running;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Place, fairlane};
 use namespace::{in_namespace, tool};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-fn said(output: &Output) -> (Option<i32>, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
-fn refused(args: &[&str], parts: &[&str]) {
-    let (code, stdout, stderr) = said(&fairlane(args));
-    assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{args:?} does not say \"{part}\": {stderr}");
-    }
-}
+use nix::sys::signal::Signal;
+use running::{Running, has_rules, metric, refused, rules, said, scrape, state, tables, through, with};
+use serde_json::Value;
 
 #[test]
 fn what_is_missing_or_cannot_be_is_refused() {
@@ -127,100 +115,6 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     }
 }
 
-/// All rules, without the comments that have the time.
-fn rules() -> String {
-    let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
-    all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
-}
-
-/// Whether there are rules of ours for `queue`, whatever they were installed with.
-fn has_rules(queue: u16) -> bool {
-    rules().contains(&format!(":FAIRLANE-Q{queue} ")) || tables().contains(&format!("table inet fairlane_q{queue}\n"))
-}
-
-/// The tables of nftables; none without nft.
-fn tables() -> String {
-    let there = Command::new("nft").arg("-v").output().is_ok();
-    if there { tool("nft", "list tables inet") } else { String::new() }
-}
-
-/// A router that runs; it ends with the test.
-struct Running {
-    child: Child,
-    log: BufReader<ChildStderr>,
-}
-
-impl Running {
-    /// Starts one, and waits until it works.
-    fn start(args: &[&str]) -> Self {
-        Self::start_with(args, None)
-    }
-
-    /// The same for a service manager that listens at `notify`.
-    fn start_with(args: &[&str], notify: Option<&str>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
-        command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
-        command.env_remove("NOTIFY_SOCKET").envs(notify.map(|path| ("NOTIFY_SOCKET", path)));
-        let mut child = command.spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        let mut running = Self { child, log };
-        running.wait_for("working");
-        running
-    }
-
-    /// Reads the log up to a line with `word`, and gives that line.
-    fn wait_for(&mut self, word: &str) -> String {
-        let mut read = String::new();
-        loop {
-            let mut line = String::new();
-            assert!(self.log.read_line(&mut line).unwrap() > 0, "no \"{word}\" in {read}");
-            if line.contains(word) {
-                return line;
-            }
-            read += &line;
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-    }
-
-    /// Its exit code, within ten seconds.
-    fn end(&mut self) -> Option<i32> {
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(10) {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the router does not end");
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// How many of `packets` datagrams of 972 bytes, which are IP packets of 1000, come back over loopback.
-fn through(packets: u32) -> u32 {
-    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    for _ in 0..packets {
-        from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
-    }
-    (0..packets).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count() as u32
-}
-
-const LOOPBACK: [&str; 6] = ["--queue-num", "0", "--interface", "lo", "--rate", "10mbit"];
-
-fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
-    [&LOOPBACK[..], rest].concat()
-}
-
 /// A killed router: packets pass, the next start and `--clean` remove what it left, and what others have stays to the byte.
 #[test]
 fn a_killed_router_is_in_nobodys_way() {
@@ -292,7 +186,7 @@ fn the_end_drains_the_queue_within_its_bound() {
             assert_eq!(router.end(), Some(0), "{line}");
             assert!((least..most).contains(&took), "{drain}: {took} ms: {line}");
             assert_eq!((0..25).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 25, "{drain}: {line}");
-            let ended: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let ended: Value = serde_json::from_str(&line).unwrap();
             assert_eq!((ended["arrived"].as_u64(), ended["dropped"].as_u64()), (Some(25), Some(0)), "{line}");
             assert_eq!(ended["released"].as_u64().unwrap() > 0, drain == "10ms", "{line}");
             assert!(!has_rules(0), "{}", rules());
@@ -338,10 +232,7 @@ fn a_reload_and_the_metrics() {
         ] {
             assert!(metrics.contains(line), "no {line} in {metrics}");
         }
-        let value = |name: &str| {
-            let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name}{{queue=\"0\"}} "))).unwrap();
-            line.parse::<f64>().unwrap()
-        };
+        let value = |name: &str| metric(&metrics, name, "queue=\"0\"").unwrap();
         assert!(value("fairlane_departed_packets_total") >= 20.0, "{metrics}");
         assert_eq!(
             value("fairlane_arrived_packets_total"),
@@ -349,19 +240,12 @@ fn a_reload_and_the_metrics() {
         );
         assert_eq!(value("fairlane_sojourn_seconds_count"), value("fairlane_departed_packets_total"));
         assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+        let state = state();
+        assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &10_000_000.into()));
+        assert_eq!((&state["reloads"], &state["interfaces"]), (&1.into(), &serde_json::json!(["lo"])));
         router.signal(Signal::SIGINT);
         assert_eq!(router.end(), Some(0));
     });
-}
-
-fn scrape() -> String {
-    let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("application/openmetrics-text"), "{text}");
-    text
 }
 
 /// systemd(1): `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch a start that is told before packets are looked after, a

@@ -1,9 +1,9 @@
 //! A packet in our queue: its number, and what a discipline may know of it.
 
-use fairlane_capture::{Headers, LinkType, mark_ce};
+use fairlane_capture::{FlowId, Headers, LinkType, mark_ce};
 use fairlane_qdisc::{FlowKey, Packet};
 
-use crate::flow::{FlowKeys, Keys};
+use crate::flow::{FlowKeys, Keys, id_of_flow};
 use crate::link_layer::LinkLayer;
 use crate::nfqueue::{Copied, Decision, Queued};
 
@@ -37,6 +37,8 @@ pub(crate) struct Held {
     pub(crate) id: u32,
     bytes: u32,
     keys: Keys,
+    /// For people: by the time that it is dropped, its headers are not here any more.
+    flow: FlowId,
     firewall_mark: u32,
     tos: u8,
     came_marked: bool,
@@ -59,6 +61,7 @@ impl Held {
             id: queued.id,
             bytes: link.wire_bytes(queued.bytes),
             keys: keys.of(&headers),
+            flow: id_of_flow(&headers),
             firewall_mark: queued.mark,
             tos: headers.tos,
             came_marked,
@@ -67,6 +70,11 @@ impl Held {
             label: 0,
             whole: keep.then(|| queued.payload.into()),
         }
+    }
+
+    /// What the headers of its flow's packets have in common.
+    pub(crate) const fn id_of_flow(&self) -> FlowId {
+        self.flow
     }
 
     /// How it goes on.

@@ -4,6 +4,7 @@ use fairlane_qdisc::{Counters, Time};
 
 use crate::delays::Delays;
 use crate::kernel::KernelQueue;
+use crate::top_flows::TopFlow;
 
 /// What has happened since a router's start, and how its queue is now.
 ///
@@ -25,6 +26,9 @@ pub struct Report {
     pub sojourn: Delays,
     /// How much later packets went on than at the link's rate.
     pub lateness: Delays,
+    /// The flows that lost most, those first that lost more; 128 at most. Every flow has its place that lost more than a 128th of
+    /// all that was dropped and marked.
+    pub flows: Vec<TopFlow>,
     /// Packets that were let go at the end although the link had no time for them.
     pub released: u64,
     /// How often the kernel said that the receive buffer was full (`ENOBUFS`).

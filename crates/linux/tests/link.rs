@@ -186,7 +186,8 @@ fn marks_arrive_in_headers_that_are_right() {
             }
             let codel = QdiscConfig::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
             let rate = Rate::from_bits_per_second(2_000_000);
-            let router = Router::new(&common::RouterConfig { marking, ..config(codel, rate) }).unwrap();
+            let router =
+                Router::new(&common::RouterConfig { path: common::queue(marking), ..config(codel, rate) }).unwrap();
             let working = start(router, 0);
             if by_nft {
                 marks_by_nft();

@@ -168,6 +168,31 @@ fn trace_reads_back_in_both_formats() {
     assert_eq!(csv[3][2..4], ["dropped", "match_victim"]);
 }
 
+/// Would catch rows that are lost between two batches, and a table in memory with other columns than the file's.
+#[test]
+fn a_trace_in_memory_is_that_of_the_file() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("trace.parquet");
+    let (mut file, mut memory) = (TraceWriter::create(&path).unwrap(), TraceWriter::in_memory());
+    for row in rows(20_000) {
+        file.write(&row).unwrap();
+        memory.write(&row).unwrap();
+    }
+    assert!(file.into_batches().unwrap().is_empty());
+    let whole = |batches: &[RecordBatch]| {
+        let columns = |batch: &RecordBatch| (0..batch.num_columns()).map(|at| batch.column(at).to_data()).collect();
+        let rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| batch.slice(row, 1)));
+        rows.map(|row| columns(&row)).collect::<Vec<Vec<_>>>()
+    };
+    let memory = memory.into_batches().unwrap();
+    assert_eq!(memory[0].schema(), read_parquet(&path)[0].schema());
+    assert!(whole(&memory) == whole(&read_parquet(&path)));
+    // A table of no rows still has its columns.
+    let [flows, queues] = SeriesWriter::in_memory().into_batches().unwrap();
+    assert_eq!([flows[0].num_rows(), queues[0].num_rows()], [0, 0]);
+    assert_eq!([flows[0].num_columns(), queues[0].num_columns()], [13, 11]);
+}
+
 #[test]
 fn interrupted_trace_can_be_read() {
     let place = tempfile::tempdir().unwrap();

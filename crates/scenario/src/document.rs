@@ -31,8 +31,10 @@ const BUILTIN: &str = include_str!("../../../scenarios/choke-fig3.toml");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Document {
-    source: Source,
-    root: Table,
+    pub(crate) source: Source,
+    pub(crate) root: Table,
+    /// A program has changed it, so that the text is no longer what it says.
+    pub(crate) edited: bool,
 }
 
 impl Document {
@@ -76,7 +78,7 @@ impl Document {
         }
         let source = Source::new(name, text);
         let root = tree::parse(&source)?;
-        Ok(Self { source, root })
+        Ok(Self { source, root, edited: false })
     }
 
     /// The text that was read, without what [`set`](Self::set) changed.
@@ -206,21 +208,18 @@ impl Document {
 
     fn assign(&mut self, key: &str, value: &str, option: &Arc<str>) -> Result<(), ScenarioError> {
         let origin = Origin::Given(Arc::clone(option));
+        self.edited = true;
         let result = assign(&mut self.root, key, value, option);
         result.map_err(|(message, help)| ScenarioError::new(&self.source, &origin, "", message).with_help(help))
     }
 }
 
 /// What is wrong with a key path, and what to do about it.
-type Refusal = (String, String);
+pub(crate) type Refusal = (String, String);
 
 fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result<(), Refusal> {
-    let steps = key.split('.').collect::<Vec<_>>();
-    let (last, path) = match steps.split_last() {
-        Some((last, path)) if !steps.contains(&"") => (*last, path),
-        _ => return Err((format!("\"{key}\" is not a key"), "write for example bottleneck.rate".to_owned())),
-    };
-    let table = walk(root, path, option)?;
+    let (path, last) = steps(key)?;
+    let table = walk(root, &path, &Origin::Given(Arc::clone(option)))?;
     if let Some(Data::Table(inner)) = table.get(last).map(|entry| &entry.node.data) {
         let keys = inner.entries().map(|entry| format!("{key}.{}", entry.key)).collect::<Vec<_>>().join(", ");
         return Err((format!("`{key}` is a table"), format!("set one of its keys, such as {keys}")));
@@ -233,8 +232,17 @@ fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result
         Some(Data::Array(_)) => Data::Array(value.split(',').map(|item| text(item, option)).collect()),
         _ => Data::Text(value.to_owned()),
     };
-    table.set(last, data, option);
+    table.set(last, data, &Origin::Given(Arc::clone(option)));
     Ok(())
+}
+
+/// The steps of a key's path, the last one by itself.
+pub(crate) fn steps(key: &str) -> Result<(Vec<&str>, &str), Refusal> {
+    let mut steps = key.split('.').collect::<Vec<_>>();
+    match steps.pop() {
+        Some(last) if !last.is_empty() && !steps.contains(&"") => Ok((steps, last)),
+        _ => Err((format!("\"{key}\" is not a key"), "write for example bottleneck.rate".to_owned())),
+    }
 }
 
 fn text(item: &str, option: &Arc<str>) -> Node {
@@ -242,7 +250,7 @@ fn text(item: &str, option: &Arc<str>) -> Node {
 }
 
 /// The table at the end of `path`; tables that the file does not have are made.
-fn walk<'t>(root: &'t mut Table, path: &[&str], option: &Arc<str>) -> Result<&'t mut Table, Refusal> {
+pub(crate) fn walk<'t>(root: &'t mut Table, path: &[&str], origin: &Origin) -> Result<&'t mut Table, Refusal> {
     let mut table = root;
     let mut rest = path;
     if let [list @ ("flows" | "links"), after @ ..] = path {
@@ -251,7 +259,7 @@ fn walk<'t>(root: &'t mut Table, path: &[&str], option: &Arc<str>) -> Result<&'t
         rest = after;
     }
     for step in rest {
-        table = table.table_mut(step, option).ok_or_else(|| {
+        table = table.table_mut(step, origin).ok_or_else(|| {
             (format!("`{step}` is a value and has no keys of its own"), format!("set `{step}` itself"))
         })?;
     }
@@ -283,7 +291,7 @@ fn member<'t>(root: &'t mut Table, list: &str, wanted: Option<&str>) -> Result<&
 }
 
 /// The name of a group of flows or of a link, as in the file.
-fn table_name(node: &Node) -> Option<String> {
+pub(crate) fn table_name(node: &Node) -> Option<String> {
     let Data::Table(table) = &node.data else { return None };
     let text = |key: &str| match table.get(key).map(|entry| &entry.node.data) {
         Some(Data::Text(text)) => Some(text.as_str()),

@@ -34,13 +34,15 @@ pub(crate) enum Origin {
     File(Range<usize>),
     /// On the command line: the option as it was given, such as `--set seed=2`.
     Given(Arc<str>),
+    /// By a program, in place of what the file said: the statement, such as `scenario["seed"] = 2`.
+    Edited(Arc<str>),
     /// Nowhere in the text: the file as a whole.
     Whole,
 }
 
 /// Why a scenario was refused: which key, what is wrong with its value, what would be right, and where it was written.
 ///
-/// Its `Display` is one paragraph that starts with `file:line:column:` or with the command line's option. The parts are
+/// Its `Display` is one paragraph that starts with `file:line:column:` or with the option or statement. The parts are
 /// there for a program that wants to show the place in the text.
 #[derive(Clone, Debug)]
 pub struct ScenarioError(Box<Detail>);
@@ -119,11 +121,12 @@ impl ScenarioError {
         Some((before.matches('\n').count() + 1, column + 1))
     }
 
-    /// The option of the command line that gave the value, such as `--set seed=2`; `None` when the file did.
+    /// The option of the command line or the statement of a program that gave the value, such as `--set seed=2`; `None`
+    /// when the file did.
     #[must_use]
     pub fn option(&self) -> Option<&str> {
         match &self.0.origin {
-            Origin::Given(option) => Some(option),
+            Origin::Given(option) | Origin::Edited(option) => Some(option),
             Origin::File(_) | Origin::Whole => None,
         }
     }

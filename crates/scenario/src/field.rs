@@ -129,6 +129,9 @@ impl<'a> Field<'a> {
         let text = match (&self.node.data, &self.node.origin) {
             (Data::Text(text), _) => format!("\"{text}\""),
             (_, Origin::File(span)) => self.source.slice(span).to_owned(),
+            (Data::Integer(number), _) => number.to_string(),
+            (Data::Float(number), _) => number.to_string(),
+            (Data::Boolean(switch), _) => switch.to_string(),
             (data, _) => data.what().to_owned(),
         };
         match text.char_indices().nth(LONGEST) {

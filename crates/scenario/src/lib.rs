@@ -17,6 +17,7 @@
 mod application;
 mod document;
 mod dumbbell;
+mod edit;
 mod error;
 mod field;
 mod model;

@@ -1,7 +1,5 @@
 //! A parsed file in which every key and value knows where it was written.
 
-use std::sync::Arc;
-
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -71,10 +69,15 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 
-    /// The table under `key`, made by `option` if there is none; `None` when something else is there.
-    pub(crate) fn table_mut(&mut self, key: &str, option: &Arc<str>) -> Option<&mut Self> {
+    /// Keeps the entries that `wanted` wants.
+    pub(crate) fn retain(&mut self, wanted: impl FnMut(&Entry) -> bool) {
+        self.entries.retain(wanted);
+    }
+
+    /// The table under `key`, made as of `origin` if there is none; `None` when something else is there.
+    pub(crate) fn table_mut(&mut self, key: &str, origin: &Origin) -> Option<&mut Self> {
         if self.get(key).is_none() {
-            self.set(key, Data::Table(Self::default()), option);
+            self.set(key, Data::Table(Self::default()), origin);
         }
         match &mut self.get_mut(key)?.data {
             Data::Table(table) => Some(table),
@@ -82,9 +85,8 @@ impl Table {
         }
     }
 
-    /// Sets `key` as `option` says; what the file said is remembered.
-    pub(crate) fn set(&mut self, key: &str, data: Data, option: &Arc<str>) {
-        let origin = Origin::Given(Arc::clone(option));
+    /// Sets `key` as of `origin`; what the file said is remembered.
+    pub(crate) fn set(&mut self, key: &str, data: Data, origin: &Origin) {
         let node = Node { data, origin: origin.clone() };
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => {
@@ -93,7 +95,7 @@ impl Table {
                     entry.replaced = Some(before);
                 }
             }
-            None => self.entries.push(Entry { key: key.to_owned(), at: origin, node, replaced: None }),
+            None => self.entries.push(Entry { key: key.to_owned(), at: origin.clone(), node, replaced: None }),
         }
     }
 }

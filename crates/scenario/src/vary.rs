@@ -64,6 +64,18 @@ impl Vary {
         Ok(Self { key: key.to_owned(), values })
     }
 
+    /// `key` with these values, each as [`Document::set`](crate::Document::set) takes it.
+    ///
+    /// # Errors
+    /// There are no values.
+    pub fn of(key: &str, values: Vec<String>) -> Result<Self, ScenarioError> {
+        if values.is_empty() {
+            let error = refuse(&format!("{key}="), "there are no values");
+            return Err(error.with_help("give one at least, or leave the key out"));
+        }
+        Ok(Self { key: key.to_owned(), values })
+    }
+
     /// The key.
     #[must_use]
     pub fn key(&self) -> &str {

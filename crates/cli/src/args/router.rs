@@ -1,6 +1,6 @@
 //! The options of `fairlane router`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -84,13 +84,40 @@ pub(crate) struct Words {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) drain: Option<Duration>,
 
-    /// Serve Prometheus metrics at this address under /metrics; a port alone is on loopback
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    pub(crate) metrics: Option<SocketAddr>,
+    /// Serve /metrics for Prometheus and /state for fairlane top at this address; a port alone is on loopback; or off
+    /// [default: 127.0.0.1:9277, if it is free]
+    #[arg(long, value_name = "ADDR", value_parser = metrics)]
+    pub(crate) metrics: Option<Metrics>,
 
     /// How messages are written to standard error [default: text]
     #[arg(long, value_name = "FORM")]
     pub(crate) log: Option<Log>,
+}
+
+/// Where a router tells of itself unless told otherwise, and where `fairlane top` looks for one.
+pub(crate) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9277);
+
+/// `--metrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Metrics {
+    /// At the usual place, if nobody else is there.
+    #[default]
+    Usual,
+    /// There.
+    At(SocketAddr),
+    /// Nowhere.
+    Off,
+}
+
+impl Metrics {
+    /// The address, if there is to be one.
+    pub(crate) const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Usual => Some(USUAL),
+            Self::At(address) => Some(address),
+            Self::Off => None,
+        }
+    }
 }
 
 /// `--framing`.
@@ -145,7 +172,15 @@ pub(crate) fn ce_mark(text: &str) -> Result<u32, String> {
 
 /// An address and a port, or a port of loopback.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    let port = text.strip_prefix(':').unwrap_or(text).parse().map(|port| SocketAddr::new(USUAL.ip(), port));
     port.or_else(|_| text.parse())
-        .map_err(|_| "write a port, or an address and a port, such as 127.0.0.1:9277".to_owned())
+        .map_err(|_| format!("write a port, or an address and a port, such as {USUAL} or [::1]:{}", USUAL.port()))
+}
+
+pub(crate) fn metrics(text: &str) -> Result<Metrics, String> {
+    if text == "off" {
+        Ok(Metrics::Off)
+    } else {
+        address(text).map(Metrics::At).map_err(|how| format!("{how}; or off"))
+    }
 }

@@ -21,7 +21,7 @@ mod linux {
     use std::process::ExitCode;
 
     use clap::{Parser, ValueEnum, value_parser};
-    use fairlane_linux::{FlowsBy, Link, LinkLayer, Marking, Report, Router, RouterConfig};
+    use fairlane_linux::{DataPath, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Report, Router, RouterConfig};
     use fairlane_qdisc::{Duration, Kind, ParameterError, QdiscConfig, Rate, Reason, UnitError};
 
     /// The input or the machine will not do.
@@ -137,12 +137,10 @@ mod linux {
     /// Works until Ctrl-C or SIGTERM.
     fn run(options: &Options) -> Result<Report, String> {
         let config = RouterConfig {
-            queue: options.queue,
+            path: DataPath::Queue(QueueConfig { number: options.queue, marking: UNUSED, fail_open: false }),
             link: Link { rate: options.rate, layer: LinkLayer::default() },
             discipline: options.config().map_err(|error| error.to_string())?,
             flows: FlowsBy::FiveTuple,
-            marking: UNUSED,
-            fail_open: false,
         };
         let router = Router::new(&config).map_err(|error| error.to_string())?;
         let remote = router.remote();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use fairlane_batch::pool;
 use fairlane_papers::{Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, page, shown};
 use fairlane_report::html::Provenance;
 use rayon::ThreadPool;
@@ -12,7 +13,7 @@ use crate::args::PaperRun;
 use crate::error::Failure;
 use crate::layout::{columns, paragraph};
 use crate::page::command;
-use crate::{batch, machine, output, plan, progress};
+use crate::{output, plan, progress};
 
 /// Up to so many claims are printed number by number.
 const FEW: usize = 3;
@@ -33,7 +34,7 @@ impl Run {
         args.html.as_deref().map_or(Ok(()), output::file)?;
         args.docs.as_deref().map_or(Ok(()), output::folder)?;
         let store = Store::open(&kept(&args)?)?;
-        let pool = batch::pool(args.threads.jobs)?;
+        let pool = pool(args.threads.jobs)?;
         Ok(Self { args, claims, pool, store })
     }
 
@@ -44,7 +45,7 @@ impl Run {
         if self.store.known() > 0 {
             output::tell(&format!("going on: {} runs are there already\n", self.store.known()));
         }
-        let control = progress::control(machine::thread_cpu_s)?;
+        let control = progress::control()?;
         let results = progress::watched(&control, prepared.runs(), || {
             self.pool.install(|| prepared.execute(Some(&self.store), &control))
         })?;

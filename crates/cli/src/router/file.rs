@@ -79,7 +79,7 @@ fn parse(name: &str, text: &str) -> Result<Written, Failure> {
             "ce-mark" => words.ce_mark = Some(scalar.read(args::ce_mark)?),
             "fail-open" => words.fail_open = Some(scalar.read(switch)?),
             "drain" => words.drain = Some(scalar.read(args::time)?),
-            "metrics" => words.metrics = Some(scalar.read(args::address)?),
+            "metrics" => words.metrics = Some(scalar.read(args::metrics)?),
             "log" => words.log = Some(scalar.read(choice)?),
             "queue" => written.queue = Some(queue(&source, value)?),
             other => {

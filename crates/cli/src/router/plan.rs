@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use fairlane_linux::{Firewall, Leftover, Marking, RuleError, Rules, leftovers};
+use fairlane_linux::{DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
 
 use super::serve;
 use super::settings::{Settings, Sources};
-use crate::args;
+use crate::args::{self, Metrics};
 use crate::error::Failure;
 use crate::{explain, output};
 
@@ -42,7 +42,8 @@ impl Plan {
         let rules = match &*settings.interfaces {
             [] => None,
             interfaces => {
-                Some(Rules::new(settings.router.queue, interfaces, settings.ce_mark).map_err(Failure::plain)?)
+                let DataPath::Queue(queue) = settings.router.path;
+                Some(Rules::new(queue.number, interfaces, settings.ce_mark).map_err(Failure::plain)?)
             }
         };
         let ready = Box::new(Ready { sources, settings, rules });
@@ -64,18 +65,20 @@ impl Ready {
     fn shown(&self) -> Result<String, Failure> {
         let Settings { router, interfaces, drain, metrics, .. } = &self.settings;
         let (rate, layer, kind) = (router.link.rate, router.link.layer, router.discipline.kind());
-        let mut text = format!("Queue {}, flows by {}\n", router.queue, router.flows.name());
+        let DataPath::Queue(queue) = router.path;
+        let mut text = format!("Queue {}, flows by {}\n", queue.number, router.flows.name());
         text += &format!("Link of {rate}, {layer}\n");
-        let marks = match router.marking {
+        let marks = match queue.marking {
             Marking::ByRule(bit) => format!("by the rules, where a packet has {bit:#x} in its firewall mark"),
             Marking::ByUs => "here, for which every packet is copied whole".to_owned(),
         };
         text += &format!("ECN marks are written {marks}\n");
-        let beyond = if router.fail_open { "passes" } else { "is dropped" };
+        let beyond = if queue.fail_open { "passes" } else { "is dropped" };
         text += &format!("What the kernel cannot hand over {beyond}\n");
         text += &format!("At the end what waits has {drain} to leave\n");
-        if let Some(address) = metrics {
-            text += &format!("Metrics at http://{address}/metrics\n");
+        if let Some(address) = metrics.address() {
+            let free = if *metrics == Metrics::Usual { ", if the port is free" } else { "" };
+            text += &format!("Metrics at http://{address}/metrics{free}\n");
         }
         let explanation = router.discipline.explain(rate).map_err(|error| Failure::plain(format!("{kind} {error}")))?;
         text += &format!("\n{}", explain::explanation_text(&explanation, rate, output::terminal().width));

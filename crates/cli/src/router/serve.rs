@@ -2,10 +2,11 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
+    BindError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
 };
 use fairlane_qdisc::Time;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -14,10 +15,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
-use super::metrics;
+use super::http::{self, Current};
 use super::plan::{Ready, refused};
 use super::settings::{Settings, Sources};
-use crate::args::Log;
+use crate::args::{Log, Metrics};
 use crate::error::Failure;
 
 /// How often the router is looked after.
@@ -27,6 +28,7 @@ const LOOK_EVERY: u16 = 250;
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
     log(settings.log);
+    let DataPath::Queue(queue) = settings.router.path;
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
@@ -36,17 +38,15 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
     let router = Router::new(&settings.router).map_err(|error| cannot_start(&error))?;
     let remote = router.remote();
-    if let Some(address) = settings.metrics {
-        metrics::serve(address, remote.clone(), &settings.router)?;
-        info!(%address, "metrics");
-    }
-    let installed = Installed::new(settings.router.queue, rules.as_ref())?;
+    let current: Current = Arc::new(Mutex::new(settings.clone()));
+    tell_of_it(settings.metrics, &remote, &current)?;
+    let installed = Installed::new(queue.number, rules.as_ref())?;
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
     let link = settings.router.link;
-    info!(queue = settings.router.queue, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
+    info!(queue = queue.number, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
     notify(&[NotifyState::Ready]);
-    let mut watch = Watch { remote, sources, settings: settings.clone(), seen: Time::ZERO };
+    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO };
     watch.until_told_to_end(&signals, &router);
     notify(&[NotifyState::Stopping]);
     let stopped = installed.stop();
@@ -56,6 +56,23 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let report = report.map_err(|error| Failure::plain(format!("the queue's socket failed: {error}")))?;
     tell(&report);
     stopped.and(installed.remove())
+}
+
+/// Serves what there is to tell where it was asked for. That somebody is at the usual place already, such as another router, stops
+/// nobody.
+fn tell_of_it(metrics: Metrics, remote: &Remote, current: &Current) -> Result<(), Failure> {
+    let Some(address) = metrics.address() else { return Ok(()) };
+    match http::serve(address, remote.clone(), Arc::clone(current)) {
+        Ok(()) => info!(%address, "metrics"),
+        Err(error) if metrics == Metrics::Usual => {
+            warn!("no metrics, since {address} cannot be had: {error}; --metrics takes another port, or off");
+        }
+        Err(error) => {
+            let message = format!("cannot serve metrics at {address}: {error}");
+            return Err(Failure::new(message, "choose another --metrics"));
+        }
+    }
+    Ok(())
 }
 
 /// Messages go to standard error.
@@ -127,6 +144,8 @@ struct Watch<'s> {
     remote: Remote,
     sources: &'s Sources,
     settings: Settings,
+    /// The same, for whoever asks.
+    current: Current,
     /// When the router's last report was made that we know.
     seen: Time,
 }
@@ -194,6 +213,7 @@ impl Watch<'_> {
         info!(rate = %link.rate, discipline = %discipline.kind(), "reloaded; what waits leaves first");
         self.settings.router.discipline = new.router.discipline;
         (self.settings.router.link, self.settings.drain) = (link, new.drain);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
     }
 }
 

@@ -1,13 +1,12 @@
 //! What a router is told, by the command line and the file together.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use fairlane_linux::{FlowsBy, Framing, Link, LinkLayer, Marking, RouterConfig};
+use fairlane_linux::{DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig};
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::file::{self, Written};
-use crate::args::{self, Log, Words};
+use crate::args::{self, Log, Metrics, Words};
 use crate::error::Failure;
 use crate::explain;
 
@@ -24,7 +23,7 @@ pub(super) struct Settings {
     pub(super) interfaces: Vec<String>,
     pub(super) ce_mark: u32,
     pub(super) drain: Duration,
-    pub(super) metrics: Option<SocketAddr>,
+    pub(super) metrics: Metrics,
     pub(super) log: Log,
 }
 
@@ -65,20 +64,23 @@ impl Sources {
         let (overhead, mpu) = (words.overhead.or(file.overhead), words.mpu.or(file.mpu));
         let framing = words.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
+        let queue = QueueConfig {
+            number: queue_num,
+            marking: if interfaces.is_empty() { Marking::ByUs } else { Marking::ByRule(ce_mark) },
+            fail_open: words.fail_open.or(file.fail_open).unwrap_or(false),
+        };
         let router = RouterConfig {
-            queue: queue_num,
+            path: DataPath::Queue(queue),
             link: Link { rate, layer },
             discipline,
             flows: words.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by),
-            marking: if interfaces.is_empty() { Marking::ByUs } else { Marking::ByRule(ce_mark) },
-            fail_open: words.fail_open.or(file.fail_open).unwrap_or(false),
         };
         Ok(Settings {
             router,
             interfaces,
             ce_mark,
             drain: words.drain.or(file.drain).unwrap_or(DRAIN),
-            metrics: words.metrics.or(file.metrics),
+            metrics: words.metrics.or(file.metrics).unwrap_or_default(),
             log: words.log.or(file.log).unwrap_or(Log::Text),
         })
     }
@@ -87,13 +89,13 @@ impl Sources {
 impl Settings {
     /// Which words differ in `new` and can only change with a new start.
     pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
-        let (old_router, new_router) = (&self.router, &new.router);
+        let (DataPath::Queue(old_queue), DataPath::Queue(new_queue)) = (&self.router.path, &new.router.path);
         let differ = [
-            ("queue-num", old_router.queue != new_router.queue),
+            ("queue-num", old_queue.number != new_queue.number),
             ("interface", self.interfaces != new.interfaces),
-            ("flows", old_router.flows != new_router.flows),
+            ("flows", self.router.flows != new.router.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
-            ("fail-open", old_router.fail_open != new_router.fail_open),
+            ("fail-open", old_queue.fail_open != new_queue.fail_open),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];

@@ -14,8 +14,11 @@ fn build(config: &QdiscConfig, rate: Rate) -> AnyQdisc<Waiting> {
     config.build(&Host { rate, seed: Seed::new(1) }).unwrap()
 }
 
-fn engine(config: &QdiscConfig, rate: Rate) -> Engine {
-    Engine::new(build(config, rate), rate, RULE)
+/// Looks away.
+impl Witness for () {}
+
+fn engine(config: &QdiscConfig, rate: Rate) -> Engine<()> {
+    Engine::new(build(config, rate), rate, RULE, ())
 }
 
 fn droptail(limit: &str) -> QdiscConfig {
@@ -38,7 +41,7 @@ fn millis(millis: u64) -> Time {
 }
 
 /// The ids of the packets that go on, since the last call.
-fn gone(engine: &mut Engine) -> Vec<u32> {
+fn gone(engine: &mut Engine<()>) -> Vec<u32> {
     engine.verdicts().filter(|verdict| verdict.decision != Decision::Drop).map(|verdict| verdict.id).collect()
 }
 
@@ -175,7 +178,7 @@ fn decisions_are_those_of_a_plain_loop() {
     for config in [choke, QdiscConfig::new(Kind::Pie), QdiscConfig::new(Kind::FqCodel), droptail("20p")] {
         let (keys, mut engine) = (keys(), engine(&config, MEGABIT));
         let mut plain = build(&config, MEGABIT);
-        let mut books = Books::default();
+        let mut books = Books::<()>::default();
         let mut random: Stream = Seed::new(3).stream("arrivals");
         let (mut now, mut free) = (Time::ZERO, Time::ZERO);
         for id in 0..4000 {
@@ -200,7 +203,7 @@ fn decisions_are_those_of_a_plain_loop() {
 }
 
 /// The link takes the next packet at `at` and is busy for as long as that takes.
-fn take(plain: &mut AnyQdisc<Waiting>, books: &mut Books, at: Time, free: &mut Time) {
+fn take(plain: &mut AnyQdisc<Waiting>, books: &mut Books<()>, at: Time, free: &mut Time) {
     if let Some(waiting) = plain.dequeue(at, books) {
         *free = at + MEGABIT.transmission(u64::from(waiting.packet.bytes()));
         books.departed(at, waiting, Duration::ZERO, RULE);

@@ -49,7 +49,7 @@ impl Direction {
         Ok(Self {
             first,
             before: Waiting::new(),
-            engine: Engine::with_witness(discipline, side.rate, marking, Meter::new(flows)),
+            engine: Engine::new(discipline, side.rate, marking, Meter::new(flows)),
             rate: side.rate,
             delay: side.delay,
             last,

@@ -19,7 +19,8 @@ use nix::unistd::gettid;
 
 pub(crate) use fairlane_linux::RouterConfig;
 use fairlane_linux::{
-    BindError, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueSocket, Remote, Report, Router, Rules, nfqueue,
+    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Remote, Report, Router,
+    Rules, nfqueue,
 };
 use fairlane_qdisc::{QdiscConfig, Rate};
 
@@ -182,13 +183,16 @@ pub(crate) const CE_BIT: u32 = 1 << 30;
 /// A router for queue 0 with `discipline` before a link of `rate`, which marks by a rule.
 pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
     RouterConfig {
-        queue: 0,
+        path: queue(Marking::ByRule(CE_BIT)),
         link: Link { rate, layer: LinkLayer::default() },
         discipline,
         flows: FlowsBy::FiveTuple,
-        marking: Marking::ByRule(CE_BIT),
-        fail_open: false,
     }
+}
+
+/// Queue 0, with packets marked like this.
+pub(crate) fn queue(marking: Marking) -> DataPath {
+    DataPath::Queue(QueueConfig { number: 0, marking, fail_open: false })
 }
 
 /// A router that works, with its rules.

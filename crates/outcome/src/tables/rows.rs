@@ -1,4 +1,4 @@
-//! Tables that grow while the engine runs: rows are written as they come, in bounded memory.
+//! Tables that grow while the engine runs: rows are written as they come, in bounded memory, or are kept in it.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 
 use super::TableError;
@@ -95,6 +95,7 @@ pub(super) struct RowWriter {
 enum Sink {
     Csv(Box<csv::Writer<File>>),
     Parquet(Box<Parquet>),
+    Memory(Box<Memory>),
 }
 
 impl RowWriter {
@@ -104,6 +105,27 @@ impl RowWriter {
         let sink = File::create(path).and_then(|file| Sink::new(format, file, columns));
         let sink = Some(sink.map_err(|error| TableError::write(path, error))?);
         Ok(Self { path: path.to_owned(), sink })
+    }
+
+    /// Starts a table of `columns` that is kept in memory.
+    pub(super) fn in_memory(columns: &[Column]) -> Self {
+        let memory = Memory { rows: Rows::new(columns), batches: Vec::new() };
+        Self { path: PathBuf::new(), sink: Some(Sink::Memory(Box::new(memory))) }
+    }
+
+    /// The rows that were kept in memory, in one batch at least; none of a table that is a file.
+    pub(super) fn into_batches(mut self) -> Result<Vec<RecordBatch>, TableError> {
+        match self.sink.take() {
+            Some(Sink::Memory(mut memory)) => {
+                let last = memory.rows.take()?;
+                memory.batches.push(last);
+                Ok(memory.batches)
+            }
+            other => {
+                self.sink = other;
+                self.finish().map(|()| Vec::new())
+            }
+        }
     }
 
     /// Adds a row, with a cell for each column.
@@ -144,6 +166,7 @@ impl Sink {
         match self {
             Self::Csv(writer) => Ok(writer.write_record(row.iter().map(|cell| cell.to_text()))?),
             Self::Parquet(writer) => writer.write(row),
+            Self::Memory(memory) => memory.write(row),
         }
     }
 
@@ -151,16 +174,28 @@ impl Sink {
         match self {
             Self::Csv(mut writer) => writer.flush(),
             Self::Parquet(writer) => writer.finish(),
+            Self::Memory(_) => Ok(()),
         }
     }
 }
 
-/// The Parquet side: columns that fill up to [`HELD`] rows.
-struct Parquet {
-    writer: ArrowWriter<File>,
+/// Columns that fill up to [`HELD`] rows.
+struct Rows {
     schema: SchemaRef,
     held: usize,
     builders: Vec<Builder>,
+}
+
+/// The Parquet side.
+struct Parquet {
+    writer: ArrowWriter<File>,
+    rows: Rows,
+}
+
+/// What stays here.
+struct Memory {
+    rows: Rows,
+    batches: Vec<RecordBatch>,
 }
 
 /// A column in the making.
@@ -205,8 +240,8 @@ impl Builder {
     }
 }
 
-impl Parquet {
-    fn new(file: File, columns: &[Column]) -> io::Result<Self> {
+impl Rows {
+    fn new(columns: &[Column]) -> Self {
         let field = |column: &Column| {
             let data_type = match column.kind {
                 Kind::Text => DataType::Utf8,
@@ -216,28 +251,52 @@ impl Parquet {
             };
             Field::new(column.name, data_type, column.nullable)
         };
-        let schema: SchemaRef = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-        let properties = properties().into_builder().set_max_row_group_row_count(Some(ROW_GROUP)).build();
-        Ok(Self {
-            writer: ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))?,
-            schema,
+        Self {
+            schema: Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>())),
             held: 0,
             builders: columns.iter().map(|column| Builder::new(column.kind)).collect(),
-        })
+        }
     }
 
-    fn write(&mut self, row: &[Cell<'_>]) -> io::Result<()> {
+    /// Adds a row; true when so many are held that they should be taken.
+    fn add(&mut self, row: &[Cell<'_>]) -> bool {
         for (column, cell) in self.builders.iter_mut().zip(row) {
             column.append(*cell);
         }
         self.held += 1;
-        if self.held == HELD { self.write_held() } else { Ok(()) }
+        self.held == HELD
+    }
+
+    /// The rows that are held.
+    fn take(&mut self) -> Result<RecordBatch, ArrowError> {
+        let columns = self.builders.iter_mut().map(Builder::finish).collect();
+        self.held = 0;
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+    }
+}
+
+impl Memory {
+    fn write(&mut self, row: &[Cell<'_>]) -> io::Result<()> {
+        if self.rows.add(row) {
+            self.batches.push(self.rows.take().map_err(io::Error::other)?);
+        }
+        Ok(())
+    }
+}
+
+impl Parquet {
+    fn new(file: File, columns: &[Column]) -> io::Result<Self> {
+        let rows = Rows::new(columns);
+        let properties = properties().into_builder().set_max_row_group_row_count(Some(ROW_GROUP)).build();
+        Ok(Self { writer: ArrowWriter::try_new(file, Arc::clone(&rows.schema), Some(properties))?, rows })
+    }
+
+    fn write(&mut self, row: &[Cell<'_>]) -> io::Result<()> {
+        if self.rows.add(row) { self.write_held() } else { Ok(()) }
     }
 
     fn write_held(&mut self) -> io::Result<()> {
-        let columns = self.builders.iter_mut().map(Builder::finish).collect();
-        self.held = 0;
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(io::Error::other)?;
+        let batch = self.rows.take().map_err(io::Error::other)?;
         Ok(self.writer.write(&batch)?)
     }
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::TableError;
 use super::rows::{Cell, Column, RowWriter};
+use super::{RecordBatch, TableError};
 use crate::{FlowRow, QueueRow};
 
 const FLOW_COLUMNS: [Column; 13] = [
@@ -36,7 +36,7 @@ const QUEUE_COLUMNS: [Column; 11] = [
     Column::f64("probability").or_nothing(),
 ];
 
-/// Writes the two tables, row by row, in bounded memory.
+/// Writes the two tables, row by row, in bounded memory; or keeps them in it.
 ///
 /// A writer that is dropped without [`finish`](Self::finish), as when a run is interrupted, leaves files that can be read.
 pub struct SeriesWriter {
@@ -63,6 +63,21 @@ impl SeriesWriter {
             flows: RowWriter::create(&flows, &FLOW_COLUMNS)?,
             queues: RowWriter::create(&queues, &QUEUE_COLUMNS)?,
         })
+    }
+
+    /// Starts tables that are kept in memory.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self { flows: RowWriter::in_memory(&FLOW_COLUMNS), queues: RowWriter::in_memory(&QUEUE_COLUMNS) }
+    }
+
+    /// The tables of flows and of queues that were kept in memory, each in one batch at least; none if they are files.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::Arrow`], which would be a mistake in this crate, and for files those of [`finish`](Self::finish).
+    pub fn into_batches(self) -> Result<[Vec<RecordBatch>; 2], TableError> {
+        Ok([self.flows.into_batches()?, self.queues.into_batches()?])
     }
 
     /// Adds a row to the table of flows.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::TableError;
 use super::rows::{Cell, Column, RowWriter};
+use super::{RecordBatch, TableError};
 use crate::Reason;
 
 /// Something that happened to a packet at a queue.
@@ -107,7 +107,7 @@ const COLUMNS: [Column; 12] = [
     Column::f64("avg").or_nothing(),
 ];
 
-/// Writes a trace, row by row, in bounded memory.
+/// Writes a trace, row by row, in bounded memory; or keeps it in it.
 ///
 /// A writer that is dropped without [`finish`](Self::finish), as when a run is interrupted, leaves a file that can be
 /// read.
@@ -121,6 +121,21 @@ impl TraceWriter {
     /// [`TableError::Extension`] and [`TableError::Write`].
     pub fn create(path: &Path) -> Result<Self, TableError> {
         RowWriter::create(path, &COLUMNS).map(Self)
+    }
+
+    /// Starts a trace that is kept in memory.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self(RowWriter::in_memory(&COLUMNS))
+    }
+
+    /// The trace that was kept in memory, in one batch at least; none of one that is a file.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::Arrow`], which would be a mistake in this crate, and for a file those of [`finish`](Self::finish).
+    pub fn into_batches(self) -> Result<Vec<RecordBatch>, TableError> {
+        self.0.into_batches()
     }
 
     /// Adds a row.

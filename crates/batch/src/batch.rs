@@ -1,4 +1,4 @@
-//! Scenarios in, outcomes out: on all cores, the same whatever their number.
+//! Jobs on all cores, the same whatever their number.
 
 use std::num::NonZeroU32;
 
@@ -10,24 +10,31 @@ use fairlane_sim::{Control, run, run_all_observed};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::error::Failure;
 use crate::machine::{Watch, peak_rss_bytes};
-use crate::progress;
-use crate::record::Recorder;
+use crate::{Error, Recorder};
 
 /// A scenario to be run.
 #[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) scenario: Scenario,
+pub struct Job {
+    /// The scenario.
+    pub scenario: Scenario,
     /// The point of a sweep that it is.
-    pub(crate) point: Option<Point>,
+    pub point: Option<Point>,
     /// The options that tell it from the other jobs, such as `--queue red`; empty when it is the only one.
-    pub(crate) asked: String,
+    pub asked: String,
+}
+
+impl Job {
+    /// The only job of a batch.
+    #[must_use]
+    pub const fn of(scenario: Scenario) -> Self {
+        Self { scenario, point: None, asked: String::new() }
+    }
 }
 
 /// Jobs that are ready to run.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub struct Batch {
     jobs: Vec<Job>,
     runs: NonZeroU32,
     pool: ThreadPool,
@@ -36,18 +43,22 @@ pub(crate) struct Batch {
 
 /// What a batch gave.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub struct Done {
     /// In the order of the jobs; those of which nothing was measured before the interruption are left out.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub outcomes: Vec<Outcome>,
     /// What the first run of each outcome did over time, if that was asked for.
-    pub(crate) courses: Vec<Option<Course>>,
+    pub courses: Vec<Option<Course>>,
     /// It was interrupted.
-    pub(crate) interrupted: bool,
+    pub interrupted: bool,
 }
 
 impl Batch {
-    /// Checks every job, so that none stops the others hours later.
-    pub(crate) fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Failure> {
+    /// `jobs`, each to be run `runs` times, on so many threads or one for each core. Every job is checked, so that none stops
+    /// the others hours later.
+    ///
+    /// # Errors
+    /// The first job that the simulator cannot run, or threads that cannot be started.
+    pub fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Error> {
         for job in &jobs {
             check(&job.scenario, &job.asked)?;
         }
@@ -55,23 +66,32 @@ impl Batch {
     }
 
     /// Also records what the first run of each job does over time.
-    pub(crate) fn recorded(self) -> Self {
+    #[must_use]
+    pub fn recorded(self) -> Self {
         Self { recorded: true, ..self }
     }
 
     /// How many jobs there are.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks for a batch of nothing")]
+    pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
+    /// How many runs there are in all: what [`Control::finished`] comes to.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.jobs.len() as u64 * u64::from(self.runs.get())
+    }
+
     /// Does them all. An outcome is made as soon as its runs have ended, so that their counts need not be kept.
-    pub(crate) fn execute(&self, control: &Control) -> Result<Done, Failure> {
-        let total = self.jobs.len() as u64 * u64::from(self.runs.get());
-        let outcomes = progress::watched(control, total, || {
-            self.pool.install(|| {
-                let outcomes = self.jobs.par_iter().map(|job| self.outcome(job, control));
-                outcomes.collect::<Result<Vec<_>, _>>()
-            })
+    ///
+    /// # Errors
+    /// A scenario that the simulator cannot run; [`new`](Self::new) has found these.
+    pub fn execute(&self, control: &Control) -> Result<Done, Error> {
+        let outcomes = self.pool.install(|| {
+            let outcomes = self.jobs.par_iter().map(|job| self.outcome(job, control));
+            outcomes.collect::<Result<Vec<_>, _>>()
         })?;
         let (outcomes, courses) = outcomes.into_iter().flatten().unzip();
         let mut done = Done { outcomes, courses, interrupted: control.stopped() };
@@ -82,10 +102,10 @@ impl Batch {
     }
 
     /// All runs of a job.
-    fn outcome(&self, job: &Job, control: &Control) -> Result<Option<(Outcome, Option<Course>)>, Failure> {
+    fn outcome(&self, job: &Job, control: &Control) -> Result<Option<(Outcome, Option<Course>)>, Error> {
         let watch = Watch::start();
         let mut recorder = self.recorded.then(|| Recorder::new(&job.scenario));
-        let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut recorder).map_err(Failure::plain)?;
+        let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut recorder).map_err(Error::plain)?;
         let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };
         outcome.partial |= runs.len() < self.runs.get() as usize;
         outcome.point.clone_from(&job.point);
@@ -96,17 +116,32 @@ impl Batch {
 }
 
 /// So many threads, or one for each core.
-pub(crate) fn pool(threads: Option<usize>) -> Result<ThreadPool, Failure> {
+///
+/// # Errors
+/// The system does not give them.
+pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
     let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    pool.map_err(|error| Failure::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
+    pool.map_err(|error| Error::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
 }
 
 /// Asks the simulator whether it can run `scenario`, which `asked` led to: a run of no length builds everything and sends
 /// nothing.
-pub(crate) fn check(scenario: &Scenario, asked: &str) -> Result<(), Failure> {
+///
+/// # Errors
+/// It cannot.
+pub fn check(scenario: &Scenario, asked: &str) -> Result<(), Error> {
     let none = Scenario { duration: Duration::ZERO, warmup: Duration::ZERO, ..scenario.clone() };
     run(&none, 0, &Control::default(), &mut ()).map(drop).map_err(|error| match asked {
-        "" => Failure::plain(error),
-        _ => Failure::plain(format!("{asked}: {error}")),
+        "" => Error::plain(error),
+        _ => Error::plain(format!("{asked}: {error}")),
     })
+}
+
+/// What there is of `asked` things, such as `points`, after an interruption.
+#[must_use]
+pub fn so_far(outcomes: &[Outcome], asked: usize, what: &str) -> String {
+    let done = outcomes.iter().filter(|outcome| !outcome.partial).count();
+    let partial = outcomes.len() - done;
+    let also = if partial == 0 { String::new() } else { format!(", and {partial} in part") };
+    format!("{done} of {asked} {what} are done{also}; the others are missing")
 }

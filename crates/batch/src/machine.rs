@@ -5,13 +5,15 @@ use std::time::Instant;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 
-/// CPU seconds that the calling thread has used.
-pub(crate) fn thread_cpu_s() -> f64 {
+/// CPU seconds that the calling thread has used; 0 where the system does not tell.
+#[must_use]
+pub fn thread_cpu_s() -> f64 {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(0.0, |time| std::time::Duration::from(time).as_secs_f64())
 }
 
 /// The largest resident memory of this process so far, in bytes; 0 where the system does not tell.
-pub(crate) fn peak_rss_bytes() -> u64 {
+#[must_use]
+pub fn peak_rss_bytes() -> u64 {
     // Apple counts in bytes, all others in units of 1024.
     let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
     getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0) * unit)
@@ -19,17 +21,19 @@ pub(crate) fn peak_rss_bytes() -> u64 {
 
 /// A watch that is running.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch(Instant);
+pub struct Watch(Instant);
 
 impl Watch {
     /// Starts one.
-    #[expect(clippy::disallowed_methods, reason = "the command line is where the clock on the wall is read")]
-    pub(crate) fn start() -> Self {
+    #[expect(clippy::disallowed_methods, reason = "here the clock on the wall is read, for the cost alone")]
+    #[must_use]
+    pub fn start() -> Self {
         Self(Instant::now())
     }
 
     /// Seconds since it was started.
-    pub(crate) fn elapsed_s(self) -> f64 {
+    #[must_use]
+    pub fn elapsed_s(self) -> f64 {
         self.0.elapsed().as_secs_f64()
     }
 }

@@ -12,7 +12,7 @@ const VALUES: u64 = 400;
 
 /// Records a run.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     every: Duration,
     /// The number of each flow's group.
     group_of: Vec<u32>,
@@ -37,7 +37,8 @@ struct Now {
 
 impl Recorder {
     /// A recorder of a run of `scenario`.
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
         let numbers = scenario.flows.iter().zip(0_u32..);
         let group_of = numbers.flat_map(|(group, number)| (0..group.count).map(move |_| number)).collect();
         let none = vec![0; scenario.flows.len()];
@@ -55,7 +56,8 @@ impl Recorder {
     }
 
     /// What was recorded.
-    pub(crate) fn finish(mut self) -> Course {
+    #[must_use]
+    pub fn finish(mut self) -> Course {
         self.record();
         self.course
     }

@@ -3,15 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
-use fairlane_outcome::tables::{SeriesWriter, TableError};
+use fairlane_outcome::tables::{RecordBatch, SeriesWriter, TableError};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Scenario;
 use fairlane_sim::{FlowSample, Intervals, Observer, PacketEvent, QueueSample};
 
-use crate::error::Failure;
-
 /// Writes a row for each flow and each queue after each interval.
-pub(crate) struct Series {
+pub struct Series {
     interval: Duration,
     intervals: Intervals,
     writer: SeriesWriter,
@@ -27,23 +25,43 @@ impl fmt::Debug for Series {
 
 impl Series {
     /// Begins the tables of the series called `path`, which are replaced.
-    pub(crate) fn create(path: &Path, interval: Duration, scenario: &Scenario) -> Result<Self, Failure> {
-        Ok(Self {
-            interval,
-            intervals: Intervals::new(scenario),
-            writer: SeriesWriter::create(path).map_err(Failure::plain)?,
-            failed: None,
-        })
+    ///
+    /// # Errors
+    /// As [`SeriesWriter::create`].
+    pub fn create(path: &Path, interval: Duration, scenario: &Scenario) -> Result<Self, TableError> {
+        Ok(Self::new(SeriesWriter::create(path)?, interval, scenario))
+    }
+
+    /// Begins tables that are kept in memory.
+    #[must_use]
+    pub fn in_memory(interval: Duration, scenario: &Scenario) -> Self {
+        Self::new(SeriesWriter::in_memory(), interval, scenario)
+    }
+
+    fn new(writer: SeriesWriter, interval: Duration, scenario: &Scenario) -> Self {
+        Self { interval, intervals: Intervals::new(scenario), writer, failed: None }
     }
 
     /// Whether a row could not be written.
-    pub(crate) fn failed(&self) -> bool {
+    #[must_use]
+    pub fn failed(&self) -> bool {
         self.failed.is_some()
     }
 
     /// Ends the tables.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
-        self.failed.map_or_else(|| self.writer.finish(), Err).map_err(Failure::plain)
+    ///
+    /// # Errors
+    /// The first row that could not be written, or the end of the file.
+    pub fn finish(self) -> Result<(), TableError> {
+        self.failed.map_or_else(|| self.writer.finish(), Err)
+    }
+
+    /// The tables of flows and of queues that were kept in memory; none if they are files.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn into_batches(self) -> Result<[Vec<RecordBatch>; 2], TableError> {
+        self.failed.map_or_else(|| self.writer.into_batches(), Err)
     }
 }
 

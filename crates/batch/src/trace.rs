@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use fairlane_outcome::tables::{TableError, TraceEvent, TracePacket, TraceRow, TraceWriter};
+use fairlane_outcome::tables::{RecordBatch, TableError, TraceEvent, TracePacket, TraceRow, TraceWriter};
 use fairlane_qdisc::Time;
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Happening, Observer, PacketEvent, PacketKind, link_name};
 
-use crate::error::Failure;
-
 /// Writes a row for each thing that happens to a packet at a queue.
-pub(crate) struct Trace {
+pub struct Trace {
     scenario: Scenario,
     flows: Vec<String>,
     /// The names of the queues that have been seen.
@@ -30,24 +28,44 @@ impl fmt::Debug for Trace {
 
 impl Trace {
     /// Begins the table at `path`, which is replaced.
-    pub(crate) fn create(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
-        Ok(Self {
-            flows: scenario.flow_names().collect(),
-            scenario: scenario.clone(),
-            queues: BTreeMap::new(),
-            writer: TraceWriter::create(path).map_err(Failure::plain)?,
-            failed: None,
-        })
+    ///
+    /// # Errors
+    /// As [`TraceWriter::create`].
+    pub fn create(path: &Path, scenario: &Scenario) -> Result<Self, TableError> {
+        Ok(Self::new(TraceWriter::create(path)?, scenario))
+    }
+
+    /// Begins a table that is kept in memory.
+    #[must_use]
+    pub fn in_memory(scenario: &Scenario) -> Self {
+        Self::new(TraceWriter::in_memory(), scenario)
+    }
+
+    fn new(writer: TraceWriter, scenario: &Scenario) -> Self {
+        let flows = scenario.flow_names().collect();
+        Self { flows, scenario: scenario.clone(), queues: BTreeMap::new(), writer, failed: None }
     }
 
     /// Whether a row could not be written.
-    pub(crate) fn failed(&self) -> bool {
+    #[must_use]
+    pub fn failed(&self) -> bool {
         self.failed.is_some()
     }
 
     /// Ends the table.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
-        self.failed.map_or_else(|| self.writer.finish(), Err).map_err(Failure::plain)
+    ///
+    /// # Errors
+    /// The first row that could not be written, or the end of the file.
+    pub fn finish(self) -> Result<(), TableError> {
+        self.failed.map_or_else(|| self.writer.finish(), Err)
+    }
+
+    /// The table that was kept in memory; none if it is a file.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn into_batches(self) -> Result<Vec<RecordBatch>, TableError> {
+        self.failed.map_or_else(|| self.writer.into_batches(), Err)
     }
 
     fn write(&mut self, event: &PacketEvent) -> Result<(), TableError> {
