@@ -3,6 +3,7 @@
 mod paper;
 mod router;
 mod theory;
+mod top;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
 pub(crate) use self::router::{Flows, Framing, Log, Metrics, Words, ce_mark, metrics, mpu, overhead};
 pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
+pub(crate) use self::top::Top;
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -39,6 +41,7 @@ pub(crate) enum Verb {
     Lab(Lab),
     Paper(Paper),
     Router(Router),
+    Top(Top),
     Theory(Theory),
     Explain(Explain),
     Qdiscs(Qdiscs),

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct State {
     /// The version of Fairlane.
     pub(crate) version: String,
-    pub(crate) queue_num: u16,
+    /// Where packets come from, such as `queue 0`.
+    pub(crate) path: String,
     /// Empty where rules of others send packets.
     pub(crate) interfaces: Vec<String>,
     pub(crate) flows_by: String,

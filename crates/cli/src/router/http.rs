@@ -7,13 +7,13 @@ use std::thread;
 
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
+use fairlane_batch::machine::Watch;
 use fairlane_linux::Remote;
 use tokio::runtime::Builder;
 
 use super::metrics;
 use super::settings::Settings;
 use super::state::state;
-use fairlane_batch::machine::Watch;
 
 /// The text format of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,20 +1,20 @@
 //! A router's report as JSON.
 
+use fairlane_batch::machine::Watch;
 use fairlane_linux as linux;
+use fairlane_linux::DataPath;
 use fairlane_qdisc::{Counters, Reason};
 
 use super::settings::Settings;
 use crate::state::{Count, Delays, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile};
-use fairlane_batch::machine::Watch;
 
 /// How a router with `settings` is by `report`, which has been at work since `since`.
 pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -> State {
     let router = &settings.router;
-    let linux::DataPath::Queue(queue) = &router.path;
     let counters = &report.counters;
     State {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        queue_num: queue.number,
+        path: path(&router.path),
         interfaces: settings.interfaces.clone(),
         flows_by: router.flows.name().to_owned(),
         uptime_s: since.elapsed_s(),
@@ -41,6 +41,12 @@ pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -
         reloads: report.reloads,
         top_flows: report.flows.iter().map(top_flow).collect(),
     }
+}
+
+/// Where packets come from, in words.
+fn path(path: &DataPath) -> String {
+    let DataPath::Queue(queue) = path;
+    format!("queue {}", queue.number)
 }
 
 fn discipline(settings: &Settings) -> Discipline {
