@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/namespace.rs"]
 mod namespace;
+#[path = "common/running.rs"]
+mod running;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use std::process::Command;
 
 use common::{Place, fairlane, printed};
 use namespace::{in_namespace, tool};
+use running::{Running, scrape, with};
 
 fn packaging(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name)
@@ -80,4 +83,57 @@ fn the_service_of_openwrt_starts_a_router_for_each_file() {
     let wan = place.name("wan.toml");
     let refused = fairlane(&["router", "--config", &wan]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("a router needs --queue-num"));
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()
+}
+
+/// Every line of the page that only says what would be done, as the page has it. Would catch an option that is gone, and a discipline
+/// whose parameters are others now.
+#[test]
+fn the_commands_that_change_nothing_work() {
+    in_namespace(|| {
+        tool("ip", "link add eth0 type veth peer name modem");
+        let page = page("deploy.md");
+        let code = page.split("```").skip(1).step_by(2).flat_map(str::lines);
+        let commands: Vec<&str> =
+            code.filter_map(|line| line.trim_start_matches("sudo ").strip_prefix("fairlane ")).collect();
+        let harmless = |command: &&&str| command.contains("--dry-run") && !command.contains("--config");
+        let tried: Vec<&&str> = commands.iter().filter(harmless).collect();
+        assert!(!tried.is_empty());
+        for command in tried {
+            printed(&command.split_whitespace().collect::<Vec<_>>());
+        }
+        // The explanation stands in a sentence.
+        let explain = page.split('`').find_map(|part| part.strip_prefix("fairlane explain ")).unwrap();
+        printed(&[&["explain"], &explain.split(' ').collect::<Vec<_>>()[..]].concat());
+        // What needs a terminal, a service manager or a file of the machine is understood as it stands.
+        for command in commands {
+            let words = command.split(['|', '#', '&']).next().unwrap().split_whitespace();
+            let output = fairlane(&words.chain(["--help"]).collect::<Vec<_>>());
+            assert_eq!(output.status.code(), Some(0), "fairlane {command}");
+        }
+    });
+}
+
+/// Would catch a query for a metric that the router does not serve under that name.
+#[test]
+fn the_metrics_that_the_pages_name_are_served() {
+    in_namespace(|| {
+        let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
+        let served = scrape();
+        let pages = [page("deploy.md"), page("router.md")].concat();
+        let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+        // Tables of nftables are named alike.
+        let names = words.filter(|word| word.starts_with("fairlane_") && *word != "fairlane_q");
+        let mut found = 0;
+        for name in names {
+            // A family is described by its name without the ending, which the format gives to its samples.
+            let family = name.trim_end_matches("_bucket").trim_end_matches("_total");
+            assert!(served.contains(&format!("# TYPE {family}")), "{name} is not in {served}");
+            found += 1;
+        }
+        assert!(found > 20, "{found}");
+    });
 }

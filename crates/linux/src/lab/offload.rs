@@ -12,7 +12,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 const OFFLOADS: [(&str, u32, u32); 3] = [("tso", 0x1e, 0x1f), ("gso", 0x23, 0x24), ("gro", 0x2b, 0x2c)];
 
 /// `SIOCETHTOOL` of `linux/sockios.h`.
-const SIOCETHTOOL: u32 = 0x8946;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -53,7 +53,7 @@ fn value(interface: &str, command: u32, data: u32) -> Result<u32, Errno> {
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
     // SAFETY: the request is whole and names a value of the size that these commands read and write; both live throughout.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::Ioctl::from(SIOCETHTOOL), &raw mut request) };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     Errno::result(result)?;
     Ok(value.data)
 }
