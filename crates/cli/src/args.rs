@@ -1,5 +1,7 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
+#[allow(dead_code, reason = "what they say is for aqmrun itself")]
+mod aqmrun;
 mod paper;
 mod router;
 mod theory;
@@ -12,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
+pub(crate) use self::aqmrun::Options as Aqmrun;
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
@@ -280,7 +283,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// Write the manual pages into a folder
+/// Write the manual pages into a folder, of aqmrun too
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// The folder; it is made if it is not there

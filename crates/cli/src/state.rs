@@ -11,7 +11,7 @@ pub(crate) struct State {
     pub(crate) version: String,
     /// Where packets come from, such as `queue 0`.
     pub(crate) path: String,
-    /// What was counted at the interfaces of a bridge; nothing on an NFQUEUE.
+    /// Nothing on an NFQUEUE.
     pub(crate) bridge: Option<Bridge>,
     /// Empty where rules of others send packets.
     pub(crate) interfaces: Vec<String>,
@@ -44,7 +44,7 @@ impl State {
     /// Packets that the kernel dropped before they came to the discipline; `None` where it does not tell.
     pub(crate) fn kernel_dropped(&self) -> Option<u64> {
         let of_queue = self.kernel.map(|kernel| kernel.dropped_full_packets + kernel.dropped_unread_packets);
-        self.bridge.map(|bridge| bridge.out.kernel_dropped).or(of_queue)
+        self.bridge.as_ref().map(|bridge| bridge.out.kernel_dropped).or(of_queue)
     }
 }
 
@@ -83,9 +83,11 @@ pub(crate) struct Delays {
     pub(crate) classes: Vec<(Option<f64>, u64)>,
 }
 
-/// What was counted at two interfaces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Two interfaces and what was counted there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bridge {
+    pub(crate) inside: String,
+    pub(crate) outside: String,
     pub(crate) out: Way,
     #[serde(rename = "in")]
     pub(crate) back: Way,

@@ -33,8 +33,12 @@ pub(super) struct Work<D> {
 }
 
 impl<D: Driver> Work<D> {
-    pub(super) const fn new(driver: D, engine: Engine<TopFlows>, reading: Reading, remote: Remote) -> Self {
-        Self { driver, engine, reading, remote, reloads: 0, end: None }
+    /// Ready to work; whoever asks from now on is told how it is.
+    pub(super) fn new(driver: D, engine: Engine<TopFlows>, reading: Reading, remote: Remote) -> Self {
+        let mut work = Self { driver, engine, reading, remote, reloads: 0, end: None };
+        let report = work.report();
+        work.remote.publish(report);
+        work
     }
 
     /// Works until it is told to stop.
