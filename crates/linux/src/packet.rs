@@ -76,6 +76,11 @@ impl Held {
         }
     }
 
+    /// The same, but it takes `bytes` on the link.
+    pub(crate) fn taking(self, bytes: u32) -> Self {
+        Self { bytes, ..self }
+    }
+
     /// What the headers of its flow's packets have in common.
     pub(crate) const fn id_of_flow(&self) -> FlowId {
         self.flow
@@ -172,7 +177,7 @@ mod tests {
     }
 
     fn held(payload: &[u8], bytes: u32, marking: Marking) -> Held {
-        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes };
+        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes, joined: false };
         Held::new(&queued, &FlowKeys::new(FlowsBy::FiveTuple), LinkLayer::default(), marking)
     }
 

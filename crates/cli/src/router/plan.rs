@@ -75,6 +75,12 @@ impl Ready {
         text += &format!("ECN marks are written {marks}\n");
         let beyond = if queue.fail_open { "passes" } else { "is dropped" };
         text += &format!("What the kernel cannot hand over {beyond}\n");
+        text += &match queue.gso {
+            Some(mtu) => {
+                format!("Packets that are joined come whole, and count as segments of {mtu} bytes on the link\n")
+            }
+            None => "Packets that are joined are cut by the kernel before they come\n".to_owned(),
+        };
         text += &format!("At the end what waits has {drain} to leave\n");
         if let Some(address) = metrics.address() {
             let free = if *metrics == Metrics::Usual { ", if the port is free" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlane_linux::{DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig};
+use fairlane_linux::{DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig, mtu};
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::file::{self, Written};
@@ -68,6 +68,7 @@ impl Sources {
             number: queue_num,
             marking: if interfaces.is_empty() { Marking::ByUs } else { Marking::ByRule(ce_mark) },
             fail_open: words.fail_open.or(file.fail_open).unwrap_or(false),
+            gso: if words.gso.or(file.gso).unwrap_or(false) { Some(segments(&interfaces)?) } else { None },
         };
         let router = RouterConfig {
             path: DataPath::Queue(queue),
@@ -96,6 +97,7 @@ impl Settings {
             ("flows", self.router.flows != new.router.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
             ("fail-open", old_queue.fail_open != new_queue.fail_open),
+            ("gso", old_queue.gso != new_queue.gso),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];
@@ -105,6 +107,19 @@ impl Settings {
 
 fn needs(what: &str, example: &str) -> Failure {
     Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
+}
+
+/// How long segments are on the shortest of these interfaces' links.
+fn segments(interfaces: &[String]) -> Result<u32, Failure> {
+    let mut least = None;
+    for interface in interfaces {
+        let mtu = mtu(interface).map_err(Failure::plain)?;
+        least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
+    }
+    least.ok_or_else(|| {
+        let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
+        Failure::new(message, "name the interface, or leave gso out")
+    })
 }
 
 const fn framing(framing: args::Framing) -> Framing {
