@@ -41,12 +41,12 @@ pub(crate) fn no_enobufs(socket: BorrowedFd<'_>) -> nix::Result<()> {
     set(socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, &on.to_ne_bytes())
 }
 
-/// Binds a packet socket to the interface `index`: it hears of every frame, or of none and only sends.
-pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, hears: bool) -> nix::Result<()> {
+/// Binds a packet socket to the interface `index`, to hear of frames of an Ethernet type.
+pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, ether_type: u16) -> nix::Result<()> {
     // SAFETY: a sockaddr_ll is plain old data, for which zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
-    address.sll_protocol = if hears { (libc::ETH_P_ALL as u16).to_be() } else { 0 };
+    address.sll_protocol = ether_type.to_be();
     address.sll_ifindex = index as libc::c_int;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the pointer is to a whole address that lives throughout the call, and `length` is its size.

@@ -81,11 +81,6 @@ impl Held {
         Self { bytes, ..self }
     }
 
-    /// What the headers of its flow's packets have in common.
-    pub(crate) const fn id_of_flow(&self) -> FlowId {
-        self.flow
-    }
-
     /// The Ethernet frame `number`, which waits with us.
     pub(crate) fn of_frame(number: u32, frame: &[u8], reading: &Reading) -> Self {
         let length = frame.len() as u32;
@@ -96,15 +91,20 @@ impl Held {
             id: number,
             bytes: reading.layer.wire_bytes(length.saturating_sub(before)),
             keys: reading.keys.of(&headers),
+            flow: id_of_flow(&headers),
             firewall_mark: 0,
             tos: headers.tos,
             came_marked: headers.ecn() == ECN,
             can_be_marked: headers.ecn() != 0,
             responsive: headers.flow.responsive(),
             label: 0,
-            flow: id_of_flow(&headers),
             whole: None,
         }
+    }
+
+    /// What the headers of its flow's packets have in common.
+    pub(crate) const fn id_of_flow(&self) -> FlowId {
+        self.flow
     }
 
     /// How it goes on.

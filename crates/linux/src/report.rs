@@ -47,6 +47,15 @@ pub struct Report {
     pub bridge: Option<BridgeCounts>,
 }
 
+impl Report {
+    /// Packets for the discipline that the kernel dropped before it handed them over.
+    #[must_use]
+    pub fn kernel_dropped(&self) -> u64 {
+        let of_queue = self.kernel.map_or(0, |kernel| kernel.dropped_full + kernel.dropped_unread);
+        of_queue + self.bridge.map_or(0, |bridge| bridge.forth.kernel_dropped)
+    }
+}
+
 /// What was counted at the interfaces of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeCounts {

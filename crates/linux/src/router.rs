@@ -6,7 +6,7 @@ use std::io;
 
 use fairlane_qdisc::{Host, ParameterError, QdiscConfig, Rate};
 
-use crate::bridge::BridgeError;
+use crate::bridge::{BridgeError, Interface};
 use crate::driver::{BridgeDriver, QueueDriver, Reading};
 use crate::engine::Engine;
 use crate::flow::{FlowKeys, FlowsBy, random_seed};
@@ -61,6 +61,16 @@ pub struct BridgeConfig {
     pub inside: String,
     /// The interface that is the managed link.
     pub outside: String,
+}
+
+impl BridgeConfig {
+    /// Whether both can be bridged as they are now; nothing is opened.
+    ///
+    /// # Errors
+    /// Why they cannot be.
+    pub fn check(&self) -> Result<(), BridgeError> {
+        Interface::pair([&self.inside, &self.outside]).map(drop)
+    }
 }
 
 /// A frame that is to be marked gets this in the place of a firewall mark, and its header is written when it leaves.
@@ -124,13 +134,14 @@ impl Router {
         let discipline = config.discipline.build(&Host { rate, seed: random_seed() })?;
         let remote = Remote::new().map_err(StartError::System)?;
         let reading = Reading { keys: FlowKeys::new(config.flows), layer };
+        let losers = TopFlows::new(config.flows);
         let by_path = match &config.path {
             DataPath::Queue(queue) => {
-                let engine = Engine::new(discipline, rate, queue.marking, TopFlows::new(config.flows));
+                let engine = Engine::new(discipline, rate, queue.marking, losers);
                 ByPath::Queue(Box::new(Work::new(QueueDriver::bind(queue)?, engine, reading, remote.clone())))
             }
             DataPath::Bridge(bridge) => {
-                let engine = Engine::new(discipline, rate, FRAME_MARKING, TopFlows::new(config.flows));
+                let engine = Engine::new(discipline, rate, FRAME_MARKING, losers);
                 ByPath::Bridge(Box::new(Work::new(BridgeDriver::open(bridge)?, engine, reading, remote.clone())))
             }
         };

@@ -232,6 +232,8 @@ fn a_reload_and_the_end_keep_what_waits() {
     bridged(false, |lab| {
         let slow = Rate::from_bits_per_second(1_000_000);
         let bridge = start(Router::new(&config(droptail("200p"), slow)).unwrap());
+        // The sender's kernel keeps about a hundred packets at most while it does not know the receiver.
+        assert_eq!(echoed(lab, (SENDER, RECEIVER), &[10]), 1);
         let received = lab.receiver.start(|| {
             let mut received = Vec::new();
             drain(&listen(), |datagram| received.push(datagram[0]));
@@ -262,6 +264,23 @@ fn a_reload_and_the_end_keep_what_waits() {
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (2, 0), "{report:?}");
         // 0.2 s are 25 packets; the others go at once.
         assert!(report.released > 20 && took < Duration::from_millis(600), "{took:?}: {report:?}");
+    });
+}
+
+/// The end comes when what waited has left, 50 packets of 8 ms, though there would be more for seconds. Would catch a bridge that goes
+/// on taking in.
+#[test]
+fn the_end_does_not_wait_for_those_who_go_on_sending() {
+    bridged(false, |lab| {
+        let bridge = start(Router::new(&config(droptail("50p"), Rate::from_bits_per_second(1_000_000))).unwrap());
+        let sent = lab.sender.start(|| send_at(4e6, 1000, 3.0));
+        thread::sleep(Duration::from_millis(600));
+        let begun = Instant::now();
+        let report = bridge.stop(10.0);
+        let took = begun.elapsed();
+        assert!(report.released == 0 && took < Duration::from_millis(1500), "{took:?}: {report:?}");
+        assert!(report.counters.dropped_total().packets > 10, "{report:?}");
+        sent.recv().unwrap();
     });
 }
 

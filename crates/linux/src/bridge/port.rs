@@ -19,6 +19,11 @@ use crate::option::{bind_packet, get, set};
 /// What the kernel may hold of ours at once, with what it counts beside the frames: more than the ring has slots for.
 const SEND_BUFFER: usize = 32 << 20;
 
+/// Every Ethernet type.
+const ALL: u16 = libc::ETH_P_ALL as u16;
+/// The type that is reserved and that no frame has (RFC 1701). The kernel takes 0 for that which was there before.
+const NONE: u16 = 0xffff;
+
 /// An interface that is open at both of its sides.
 pub(crate) struct Port {
     socket: OwnedFd,
@@ -86,7 +91,7 @@ impl Port {
 
     /// Hears no more; what has come is still there.
     pub(crate) fn close(&self) -> io::Result<()> {
-        Ok(bind_packet(self.socket.as_fd(), self.interface.index, false)?)
+        Ok(bind_packet(self.socket.as_fd(), self.interface.index, NONE)?)
     }
 
     /// Takes an error away that the kernel has left, such as that the interface is down.
@@ -131,7 +136,7 @@ fn prepare(socket: BorrowedFd<'_>, interface: &Interface, longest: usize) -> nix
     // Beyond the system's bound it takes another capability.
     setsockopt(&socket, SndBufForce, &SEND_BUFFER).or_else(|_| setsockopt(&socket, SndBuf, &SEND_BUFFER))?;
     let rings = Rings::new(socket, longest)?;
-    bind_packet(socket, interface.index, true)?;
+    bind_packet(socket, interface.index, ALL)?;
     // `struct packet_mreq`: the interface hears what is for others, as long as the socket lives.
     let index = interface.index.to_ne_bytes();
     let kind = (libc::PACKET_MR_PROMISC as u16).to_ne_bytes();
