@@ -37,7 +37,9 @@ fn what_cannot_be_is_refused() {
     refused(&["--bridge", "nosuch0,nosuch1"], &["there is no interface \"nosuch0\"", "ip link"]);
     refused(&["--bridge", "nosuch0,nosuch0", "--dry-run"], &["a bridge has two interfaces", "both \"nosuch0\""]);
     refused(&["--bridge", "lo,nosuch1", "--dry-run"], &["\"lo\" is not an Ethernet interface"]);
-    for (word, value) in [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", "")] {
+    for (word, value) in
+        [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", ""), ("--gso", "")]
+    {
         let given = if value.is_empty() { word.to_owned() } else { format!("{word}={value}") };
         refused(
             &["--bridge", "a,b", &given],
