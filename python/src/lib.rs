@@ -1,6 +1,19 @@
 //! The compiled part of the Python package `fairlane`.
 //!
-//! It hands over what the crates below do; what a Python user sees is in `package/fairlane`.
+//! It hands over what the crates below do, with plain values on its border; what a Python user sees, and its documentation,
+//! is in `package/fairlane`.
+#![allow(clippy::needless_pass_by_value, reason = "what comes from Python is owned by the function that takes it")]
+
+mod disciplines;
+mod document;
+mod errors;
+mod outcome;
+mod own;
+mod queue;
+mod run;
+mod table;
+mod values;
+mod watched;
 
 use pyo3::prelude::*;
 
@@ -8,6 +21,21 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use super::disciplines::{explain, kinds};
+    #[pymodule_export]
+    use super::document::Document;
+    #[pymodule_export]
+    use super::outcome::{Outcome, page, report, table};
+    #[pymodule_export]
+    use super::own::{Fate, Packet, run_own};
+    #[pymodule_export]
+    use super::queue::Queue;
+    #[pymodule_export]
+    use super::run::{compare, run, sweep, watch};
+    #[pymodule_export]
+    use super::table::Table;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

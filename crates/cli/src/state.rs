@@ -11,6 +11,8 @@ pub(crate) struct State {
     pub(crate) version: String,
     /// Where packets come from, such as `queue 0`.
     pub(crate) path: String,
+    /// Nothing on an NFQUEUE.
+    pub(crate) bridge: Option<Bridge>,
     /// Empty where rules of others send packets.
     pub(crate) interfaces: Vec<String>,
     pub(crate) flows_by: String,
@@ -71,6 +73,27 @@ pub(crate) struct Delays {
     pub(crate) max: Option<f64>,
     /// Upper bounds, the last without one, and how many were in the class alone.
     pub(crate) classes: Vec<(Option<f64>, u64)>,
+}
+
+/// Two interfaces and what was counted there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bridge {
+    pub(crate) inside: String,
+    pub(crate) outside: String,
+    pub(crate) out: Way,
+    #[serde(rename = "in")]
+    pub(crate) back: Way,
+}
+
+/// Frames of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Way {
+    pub(crate) received: u64,
+    pub(crate) forwarded: u64,
+    pub(crate) kernel_dropped: u64,
+    pub(crate) unfit: u64,
+    pub(crate) no_memory: u64,
+    pub(crate) refused: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,7 +49,7 @@ fn errors_of_the_file_have_their_place() {
         ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535"]),
-        ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, rate"]),
+        ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
         ("flows = \"all\"\n", &[":1:9: flows: it cannot be \"all\": it is one of five-tuple, address-pair"]),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: it is one word"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),

@@ -1,11 +1,15 @@
 //! What a router needs of the way that packets come and go.
 
+mod bridge;
 mod queue;
 
+pub(crate) use bridge::BridgeDriver;
 pub(crate) use queue::QueueDriver;
 
 use std::io;
 use std::os::fd::BorrowedFd;
+
+use fairlane_qdisc::Duration;
 
 use crate::flow::FlowKeys;
 use crate::link_layer::LinkLayer;
@@ -44,6 +48,27 @@ pub(crate) trait Driver {
 
     /// What becomes readable when a packet has come.
     fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>>;
+
+    /// After how long [`decide`](Self::decide) is to be called again though nothing was decided: something is kept.
+    fn retry(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Looks after an error of a source.
+    ///
+    /// # Errors
+    /// Nothing can come or leave any more.
+    fn mend(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Takes nothing more in but what has come already. For an NFQUEUE whoever has installed the rules sees to that.
+    ///
+    /// # Errors
+    /// It could not be.
+    fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Lets everything go on that still waits for its verdict: the end.
     ///

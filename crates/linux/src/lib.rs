@@ -38,10 +38,12 @@
 pub mod lab;
 pub mod nfqueue;
 
+mod bridge;
 mod clock;
 mod delays;
 mod driver;
 mod engine;
+mod ethtool;
 mod flow;
 mod kernel;
 mod link_layer;
@@ -55,14 +57,15 @@ mod socket;
 mod top_flows;
 mod verdicts;
 
+pub use bridge::BridgeError;
 pub use delays::Delays;
 pub use flow::{FlowKeys, FlowName, FlowsBy, Keys, random_seed};
 pub use kernel::{KernelQueue, kernel_queues};
 pub use link_layer::{Framing, LinkLayer};
 pub use packet::Marking;
 pub use remote::Remote;
-pub use report::Report;
-pub use router::{DataPath, Link, QueueConfig, Router, RouterConfig, StartError};
+pub use report::{BridgeCounts, Report, WayCounts};
+pub use router::{BridgeConfig, DataPath, Link, QueueConfig, Router, RouterConfig, StartError};
 pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, remove_rules};
 pub use socket::{Batch, BindError, QueueSocket, Received};
 pub use top_flows::TopFlow;

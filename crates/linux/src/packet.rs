@@ -3,9 +3,13 @@
 use fairlane_capture::{FlowId, Headers, LinkType, mark_ce};
 use fairlane_qdisc::{FlowKey, Packet};
 
+use crate::driver::Reading;
 use crate::flow::{FlowKeys, Keys, id_of_flow};
 use crate::link_layer::LinkLayer;
 use crate::nfqueue::{Copied, Decision, Queued};
+
+/// The header of an Ethernet frame.
+const ETHERNET: usize = 14;
 
 /// The two ECN bits of a traffic class (RFC 3168); both set are Congestion Experienced.
 const ECN: u8 = 0b11;
@@ -69,6 +73,27 @@ impl Held {
             responsive: headers.flow.responsive(),
             label: 0,
             whole: keep.then(|| queued.payload.into()),
+        }
+    }
+
+    /// The Ethernet frame `number`, which waits with us.
+    pub(crate) fn of_frame(number: u32, frame: &[u8], reading: &Reading) -> Self {
+        let length = frame.len() as u32;
+        let headers = Headers::read(LinkType::Ethernet, frame, length);
+        // On the link a packet takes what follows the header of Ethernet and its tags, as on an NFQUEUE.
+        let before = headers.ip_at.unwrap_or(ETHERNET) as u32;
+        Self {
+            id: number,
+            bytes: reading.layer.wire_bytes(length.saturating_sub(before)),
+            keys: reading.keys.of(&headers),
+            flow: id_of_flow(&headers),
+            firewall_mark: 0,
+            tos: headers.tos,
+            came_marked: headers.ecn() == ECN,
+            can_be_marked: headers.ecn() != 0,
+            responsive: headers.flow.responsive(),
+            label: 0,
+            whole: None,
         }
     }
 

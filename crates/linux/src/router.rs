@@ -6,7 +6,8 @@ use std::io;
 
 use fairlane_qdisc::{Host, ParameterError, QdiscConfig, Rate};
 
-use crate::driver::{QueueDriver, Reading};
+use crate::bridge::{BridgeError, Interface};
+use crate::driver::{BridgeDriver, QueueDriver, Reading};
 use crate::engine::Engine;
 use crate::flow::{FlowKeys, FlowsBy, random_seed};
 use crate::link_layer::LinkLayer;
@@ -31,6 +32,8 @@ pub struct Link {
 pub enum DataPath {
     /// An NFQUEUE of the kernel, which keeps their bytes.
     Queue(QueueConfig),
+    /// Two interfaces of Ethernet, between which frames wait in our memory.
+    Bridge(BridgeConfig),
 }
 
 /// An NFQUEUE as a data path.
@@ -43,6 +46,31 @@ pub struct QueueConfig {
     /// What the kernel cannot hand over to us passes, past the discipline, instead of being dropped.
     pub fail_open: bool,
 }
+
+/// Two interfaces as the ends of a transparent wire.
+///
+/// All that comes in by the inside goes through the discipline and leaves by the outside: IP, and any other frame as a flow by its
+/// Ethernet type and hardware addresses. What comes in by the outside passes at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeConfig {
+    /// The interface whose frames wait.
+    pub inside: String,
+    /// The interface that is the managed link.
+    pub outside: String,
+}
+
+impl BridgeConfig {
+    /// Whether both can be bridged as they are now; nothing is opened.
+    ///
+    /// # Errors
+    /// Why they cannot be.
+    pub fn check(&self) -> Result<(), BridgeError> {
+        Interface::pair([&self.inside, &self.outside]).map(drop)
+    }
+}
+
+/// A frame that is to be marked gets this in the place of a firewall mark, and its header is written when it leaves.
+const FRAME_MARKING: Marking = Marking::ByRule(1);
 
 /// What a router is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +91,9 @@ pub enum StartError {
     /// Its queue was not bound.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// Its interfaces cannot be bridged.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
     /// The discipline's parameters contradict each other.
     #[error(transparent)]
     Discipline(#[from] ParameterError),
@@ -82,7 +113,8 @@ pub struct Router {
 
 /// The thread's work, compiled for each data path.
 enum ByPath {
-    Queue(Work<QueueDriver>),
+    Queue(Box<Work<QueueDriver>>),
+    Bridge(Box<Work<BridgeDriver>>),
 }
 
 impl Router {
@@ -98,10 +130,15 @@ impl Router {
         let discipline = config.discipline.build(&Host { rate, seed: random_seed() })?;
         let remote = Remote::new().map_err(StartError::System)?;
         let reading = Reading { keys: FlowKeys::new(config.flows), layer };
+        let losers = TopFlows::new(config.flows);
         let by_path = match &config.path {
             DataPath::Queue(queue) => {
-                let engine = Engine::new(discipline, rate, queue.marking, TopFlows::new(config.flows));
-                ByPath::Queue(Work::new(QueueDriver::bind(queue)?, engine, reading, remote.clone()))
+                let engine = Engine::new(discipline, rate, queue.marking, losers);
+                ByPath::Queue(Box::new(Work::new(QueueDriver::bind(queue)?, engine, reading, remote.clone())))
+            }
+            DataPath::Bridge(bridge) => {
+                let engine = Engine::new(discipline, rate, FRAME_MARKING, losers);
+                ByPath::Bridge(Box::new(Work::new(BridgeDriver::open(bridge)?, engine, reading, remote.clone())))
             }
         };
         Ok(Self { by_path, remote })
@@ -116,11 +153,12 @@ impl Router {
     /// Works until [`Remote::stop`]; what has happened then.
     ///
     /// # Errors
-    /// The data path failed. On an NFQUEUE the kernel drops what waited, and packets pass that come after it, if the rule has
-    /// the bypass.
+    /// The data path failed, and what waited is lost. On an NFQUEUE packets pass that come after it, if the rule has the bypass;
+    /// over a bridge nothing passes.
     pub fn run(self) -> io::Result<Report> {
         match self.by_path {
             ByPath::Queue(work) => work.run(),
+            ByPath::Bridge(work) => work.run(),
         }
     }
 }

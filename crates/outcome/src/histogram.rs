@@ -23,6 +23,12 @@ pub struct DelayBin {
 pub struct DelayHistogram(Vec<DelayBin>);
 
 impl DelayHistogram {
+    /// Of these bins, each with packets, from the shortest time to the longest.
+    #[must_use]
+    pub fn from_bins(bins: impl IntoIterator<Item = DelayBin>) -> Self {
+        Self(bins.into_iter().collect())
+    }
+
     /// The bins that are not empty, from the shortest time to the longest.
     #[must_use]
     pub fn bins(&self) -> &[DelayBin] {

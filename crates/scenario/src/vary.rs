@@ -23,6 +23,12 @@ pub struct Point {
 }
 
 impl Point {
+    /// The point with these keys and values, each value as [`Document::set`](crate::Document::set) takes it.
+    #[must_use]
+    pub const fn of(settings: Vec<(String, String)>) -> Self {
+        Self { settings }
+    }
+
     /// The keys and their values, in the order in which the keys were varied.
     #[must_use]
     pub fn settings(&self) -> &[(String, String)] {

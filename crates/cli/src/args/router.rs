@@ -8,13 +8,16 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 
 use super::{Setting, kind, rate, setting, time};
 
-/// Put a discipline on a real link: packets of an NFQUEUE wait in it and leave at the link's rate (Linux, root)
+/// Put a discipline on a real link: packets of an NFQUEUE, or between two interfaces, wait in it and leave at the link's rate (Linux, root)
 ///
 /// Example: fairlane router --queue-num 0 --rate 10mbit --interface eth0 choke limit=300p min=100p max=200p
 ///
 /// With --interface it installs the rules that send what leaves there to the queue, and removes them at the end. Should it be
 /// killed, packets pass as if there were no queue; the next start removes what is left. SIGTERM and Ctrl-C let what waits leave
 /// first; SIGHUP reads --config again and keeps what waits.
+///
+/// With --bridge in place of --queue-num the program itself is the wire between two interfaces of a machine that does not route:
+/// faster, but while it does not run nothing passes.
 #[derive(Debug, Args)]
 pub(crate) struct Router {
     /// The discipline [default: the file's]
@@ -47,6 +50,10 @@ pub(crate) struct Words {
     /// The number of the NFQUEUE, 0 to 65535
     #[arg(long, value_name = "N")]
     pub(crate) queue_num: Option<u16>,
+
+    /// Be the wire between two interfaces, inside and outside: what goes out waits in the discipline, what comes in passes
+    #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
+    pub(crate) bridge: Option<[String; 2]>,
 
     /// Rate of the link
     #[arg(long, value_parser = rate)]
@@ -147,6 +154,15 @@ pub(crate) enum Log {
     Text,
     /// A JSON object a line
     Json,
+}
+
+/// Two interfaces, inside first.
+pub(crate) fn bridge(text: &str) -> Result<[String; 2], String> {
+    let names: Vec<&str> = text.split(',').collect();
+    match names[..] {
+        [inside, outside] if !inside.is_empty() && !outside.is_empty() => Ok([inside.to_owned(), outside.to_owned()]),
+        _ => Err("write two interfaces, such as lan0,wan0".to_owned()),
+    }
 }
 
 /// A number of bytes with its unit.

@@ -13,8 +13,9 @@ use crate::args::{self, Words};
 use crate::error::Failure;
 
 /// The words that a file may have.
-const WORDS: [&str; 13] = [
+const WORDS: [&str; 14] = [
     "queue-num",
+    "bridge",
     "rate",
     "interface",
     "overhead",
@@ -70,6 +71,7 @@ fn parse(name: &str, text: &str) -> Result<Written, Failure> {
         let scalar = Scalar { source: &source, key: key.get_ref(), value };
         match &**key.get_ref() {
             "queue-num" => words.queue_num = Some(scalar.read(queue_num)?),
+            "bridge" => words.bridge = Some(scalar.read(args::bridge)?),
             "rate" => words.rate = Some(scalar.read(args::rate)?),
             "interface" => words.interface = interfaces(&scalar)?,
             "overhead" => words.overhead = Some(scalar.read(args::overhead)?),

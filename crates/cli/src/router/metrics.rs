@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairlane_linux::{DataPath, Delays, Remote, Report, TopFlow};
+use fairlane_linux::{BridgeCounts, DataPath, Delays, Remote, Report, TopFlow, WayCounts};
 use fairlane_qdisc::{Count, Reason};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -15,8 +15,10 @@ const FLOWS: usize = 16;
 
 /// All metrics of the router at `remote`, whose packets come by `path`.
 pub(super) fn text(remote: Remote, path: &DataPath) -> String {
-    let DataPath::Queue(queue) = path;
-    let labels = [("queue".into(), queue.number.to_string().into())];
+    let labels = match path {
+        DataPath::Queue(queue) => [("queue".into(), queue.number.to_string().into())],
+        DataPath::Bridge(bridge) => [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())],
+    };
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
     registry.register_collector(Box::new(Queue(remote)));
     let mut text = String::new();
@@ -55,21 +57,10 @@ fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         "that the discipline marked",
         &Reason::ALL.map(|reason| (Some(reason), counters.marked(reason))),
     )?;
-    let kernel = report.kernel.unwrap_or_default();
-    metrics.counter(
-        "kernel_dropped_full_packets",
-        "packets that the kernel dropped: too many waited",
-        kernel.dropped_full,
-    )?;
-    metrics.counter(
-        "kernel_dropped_unread_packets",
-        "packets that the kernel dropped: the receive buffer was full",
-        kernel.dropped_unread,
-    )?;
-    metrics.counter("overruns", "times that the kernel said ENOBUFS", report.overruns)?;
-    metrics.counter("unknown_verdicts", "verdicts for packets that the kernel no longer had", report.unknown)?;
-    metrics.counter("malformed_messages", "messages of the kernel that could not be read", report.malformed)?;
-    metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)?;
+    match &report.bridge {
+        Some(bridge) => of_bridge(&mut metrics, bridge)?,
+        None => of_queue(&mut metrics, report)?,
+    }
     metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
     metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
     metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
@@ -91,6 +82,37 @@ fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
     metrics.of_flows("departed_bytes", "bytes on the wire that went on", flows, |flow| flow.counters.departed.bytes)?;
     metrics.histogram("sojourn_seconds", "how long packets waited that went on", &report.sojourn)?;
     metrics.histogram("lateness_seconds", "how much later packets went on than at the link's rate", &report.lateness)
+}
+
+/// What an NFQUEUE's socket and the kernel count.
+fn of_queue(metrics: &mut Metrics<'_>, report: &Report) -> fmt::Result {
+    let kernel = report.kernel.unwrap_or_default();
+    metrics.counter(
+        "kernel_dropped_full_packets",
+        "packets that the kernel dropped: too many waited",
+        kernel.dropped_full,
+    )?;
+    metrics.counter(
+        "kernel_dropped_unread_packets",
+        "packets that the kernel dropped: the receive buffer was full",
+        kernel.dropped_unread,
+    )?;
+    metrics.counter("overruns", "times that the kernel said ENOBUFS", report.overruns)?;
+    metrics.counter("unknown_verdicts", "verdicts for packets that the kernel no longer had", report.unknown)?;
+    metrics.counter("malformed_messages", "messages of the kernel that could not be read", report.malformed)?;
+    metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)
+}
+
+/// What is counted at the interfaces of a bridge, in both directions.
+fn of_bridge(metrics: &mut Metrics<'_>, bridge: &BridgeCounts) -> fmt::Result {
+    metrics.of_ways(bridge, "received_frames", "frames that came in", |way| way.received)?;
+    metrics.of_ways(bridge, "forwarded_frames", "frames given to the other interface", |way| way.forwarded)?;
+    metrics.of_ways(bridge, "kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| {
+        way.kernel_dropped
+    })?;
+    metrics.of_ways(bridge, "unfit_frames", "frames dropped, too long for the other interface", |way| way.unfit)?;
+    metrics.of_ways(bridge, "no_memory_frames", "frames dropped, since as many waited as may", |way| way.no_memory)?;
+    metrics.of_ways(bridge, "refused_frames", "frames that the other interface had no room for", |way| way.refused)
 }
 
 /// Writes metrics one after the other.
@@ -126,6 +148,21 @@ impl Metrics<'_> {
         for flow in flows {
             let labels = [("flow", flow.name.to_string())];
             metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&of(flow), None)?;
+        }
+        Ok(())
+    }
+
+    /// A count of a bridge's frames in both directions.
+    fn of_ways(
+        &mut self,
+        bridge: &BridgeCounts,
+        name: &str,
+        help: &str,
+        of: impl Fn(&WayCounts) -> u64,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (direction, way) in [("out", &bridge.forth), ("in", &bridge.back)] {
+            metric.encode_family(&[("direction", direction)])?.encode_counter::<NoLabelSet, _, f64>(&of(way), None)?;
         }
         Ok(())
     }

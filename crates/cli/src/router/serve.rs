@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
+    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
+    remove_rules,
 };
 use fairlane_qdisc::Time;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,7 +29,6 @@ const LOOK_EVERY: u16 = 250;
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
     log(settings.log);
-    let DataPath::Queue(queue) = settings.router.path;
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
@@ -40,22 +40,34 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let remote = router.remote();
     let current: Current = Arc::new(Mutex::new(settings.clone()));
     tell_of_it(settings.metrics, &remote, &current)?;
-    let installed = Installed::new(queue.number, rules.as_ref())?;
+    let installed = match settings.router.path {
+        DataPath::Queue(queue) => Installed::new(queue.number, rules.as_ref())?,
+        DataPath::Bridge(_) => Installed::nothing(),
+    };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
-    let link = settings.router.link;
-    info!(queue = queue.number, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
+    say_at_work(settings);
     notify(&[NotifyState::Ready]);
-    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO };
+    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
     watch.until_told_to_end(&signals, &router);
     notify(&[NotifyState::Stopping]);
     let stopped = installed.stop();
     watch.remote.stop(watch.settings.drain);
     watch.until_over(&signals, &router);
     let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
-    let report = report.map_err(|error| Failure::plain(format!("the queue's socket failed: {error}")))?;
+    let report = report.map_err(|error| Failure::plain(format!("the data path failed: {error}")))?;
     tell(&report);
     stopped.and(installed.remove())
+}
+
+fn say_at_work(settings: &Settings) {
+    let (rate, discipline) = (settings.router.link.rate, settings.router.discipline.kind());
+    match &settings.router.path {
+        DataPath::Queue(queue) => info!(queue = queue.number, %rate, %discipline, "working"),
+        DataPath::Bridge(bridge) => {
+            info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
+        }
+    }
 }
 
 /// Serves what there is to tell where it was asked for. That somebody is at the usual place already, such as another router, stops
@@ -92,7 +104,9 @@ fn signals() -> nix::Result<SignalFd> {
 
 fn cannot_start(error: &StartError) -> Failure {
     match error {
-        StartError::Bind(BindError::NotPermitted) => Failure::new(error.to_string(), "nothing has changed"),
+        StartError::Bind(BindError::NotPermitted) | StartError::Bridge(BridgeError::NotPermitted) => {
+            Failure::new(error.to_string(), "nothing has changed")
+        }
         _ => Failure::plain(error),
     }
 }
@@ -104,6 +118,11 @@ struct Installed {
 }
 
 impl Installed {
+    /// A bridge needs no rules.
+    const fn nothing() -> Self {
+        Self { queue: 0, by: None }
+    }
+
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&Rules>) -> Result<Self, Failure> {
         for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
@@ -148,6 +167,8 @@ struct Watch<'s> {
     current: Current,
     /// When the router's last report was made that we know.
     seen: Time,
+    /// It was said that there are frames that do not fit.
+    unfit: bool,
 }
 
 impl Watch<'_> {
@@ -159,7 +180,7 @@ impl Watch<'_> {
                     info!(%signal, "ending");
                     return;
                 }
-                None => self.feed_watchdog(),
+                None => self.look(),
             }
         }
         error!("the router has ended by itself");
@@ -171,16 +192,29 @@ impl Watch<'_> {
             match wait(signals) {
                 Some(Signal::SIGHUP) => {}
                 Some(_) => self.remote.stop(fairlane_qdisc::Duration::ZERO),
-                None => self.feed_watchdog(),
+                None => self.look(),
             }
         }
     }
 
+    /// Looks at the router's report.
+    fn look(&mut self) {
+        let report = self.remote.report();
+        self.feed_watchdog(&report);
+        let unfit = report.bridge.is_some_and(|bridge| bridge.forth.unfit + bridge.back.unfit > 0);
+        if unfit && !self.unfit {
+            self.unfit = true;
+            warn!(
+                "frames are dropped that are too long for the other interface; where a neighbour leaves the cutting to its card, as \
+                 virtual machines do: ethtool -K NAME tso off gso off there"
+            );
+        }
+    }
+
     /// systemd hears from us only while the router itself goes on.
-    fn feed_watchdog(&mut self) {
-        let at = self.remote.report().at;
-        if at > self.seen {
-            self.seen = at;
+    fn feed_watchdog(&mut self, report: &Report) {
+        if report.at > self.seen {
+            self.seen = report.at;
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -235,14 +269,13 @@ fn notify(state: &[NotifyState<'_>]) {
 
 fn tell(report: &Report) {
     let counters = &report.counters;
-    let kernel = report.kernel.unwrap_or_default();
     info!(
         arrived = counters.arrived.packets,
         departed = counters.departed.packets,
         dropped = counters.dropped_total().packets,
         marked = counters.marked_total().packets,
         released = report.released,
-        kernel_dropped = kernel.dropped_full + kernel.dropped_unread,
+        kernel_dropped = report.kernel_dropped(),
         "ended"
     );
 }

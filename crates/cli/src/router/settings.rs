@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlane_linux::{DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig};
+use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig};
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::file::{self, Written};
@@ -54,31 +54,24 @@ impl Sources {
             None => Written::default(),
         };
         let words = &self.words;
-        let queue_num = words.queue_num.or(file.queue_num).ok_or_else(|| needs("--queue-num", "--queue-num 0"))?;
         let rate = words.rate.or(file.rate).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
         let discipline = self.queue.clone().or(queue).ok_or_else(|| needs("a discipline", "choke limit=300p"))?;
         // A queue that contradicts itself is found here, not when packets wait for it.
         discipline.explain(rate).map_err(|error| Failure::plain(format!("{} {error}", discipline.kind())))?;
-        let interfaces = if words.interface.is_empty() { file.interface } else { words.interface.clone() };
-        let ce_mark = words.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK);
+        let interfaces = if words.interface.is_empty() { &file.interface } else { &words.interface };
         let (overhead, mpu) = (words.overhead.or(file.overhead), words.mpu.or(file.mpu));
         let framing = words.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
-        let queue = QueueConfig {
-            number: queue_num,
-            marking: if interfaces.is_empty() { Marking::ByUs } else { Marking::ByRule(ce_mark) },
-            fail_open: words.fail_open.or(file.fail_open).unwrap_or(false),
-        };
         let router = RouterConfig {
-            path: DataPath::Queue(queue),
+            path: path(words, &file, !interfaces.is_empty())?,
             link: Link { rate, layer },
             discipline,
             flows: words.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by),
         };
         Ok(Settings {
             router,
-            interfaces,
-            ce_mark,
+            interfaces: interfaces.clone(),
+            ce_mark: ce_mark(words, &file),
             drain: words.drain.or(file.drain).unwrap_or(DRAIN),
             metrics: words.metrics.or(file.metrics).unwrap_or_default(),
             log: words.log.or(file.log).unwrap_or(Log::Text),
@@ -86,20 +79,62 @@ impl Sources {
     }
 }
 
+/// How packets come. `ruled` means that rules of ours bring them to a queue.
+fn path(words: &Words, file: &Words, ruled: bool) -> Result<DataPath, Failure> {
+    let (queue, fail_open) = (words.queue_num.or(file.queue_num), words.fail_open.or(file.fail_open));
+    let Some([inside, outside]) = words.bridge.clone().or_else(|| file.bridge.clone()) else {
+        let number = queue.ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?;
+        let marking = if ruled { Marking::ByRule(ce_mark(words, file)) } else { Marking::ByUs };
+        return Ok(DataPath::Queue(QueueConfig { number, marking, fail_open: fail_open.unwrap_or(false) }));
+    };
+    let of_a_queue = [
+        ("--queue-num", queue.is_some()),
+        ("--interface", ruled),
+        ("--ce-mark", words.ce_mark.or(file.ce_mark).is_some()),
+        ("--fail-open", fail_open.is_some()),
+    ];
+    match of_a_queue.into_iter().find(|(_, given)| *given) {
+        Some((word, _)) => {
+            let message = format!("{word} is for an NFQUEUE, and --bridge does without one");
+            Err(Failure::new(message, format!("leave {word} or --bridge out")))
+        }
+        None => Ok(DataPath::Bridge(BridgeConfig { inside, outside })),
+    }
+}
+
+fn ce_mark(words: &Words, file: &Words) -> u32 {
+    words.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK)
+}
+
 impl Settings {
     /// Which words differ in `new` and can only change with a new start.
     pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
-        let (DataPath::Queue(old_queue), DataPath::Queue(new_queue)) = (&self.router.path, &new.router.path);
+        let (old, new_path) = (&self.router.path, &new.router.path);
         let differ = [
-            ("queue-num", old_queue.number != new_queue.number),
+            ("queue-num", queue(old).map(|queue| queue.number) != queue(new_path).map(|queue| queue.number)),
+            ("bridge", bridge(old) != bridge(new_path)),
             ("interface", self.interfaces != new.interfaces),
             ("flows", self.router.flows != new.router.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
-            ("fail-open", old_queue.fail_open != new_queue.fail_open),
+            ("fail-open", queue(old).map(|queue| queue.fail_open) != queue(new_path).map(|queue| queue.fail_open)),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];
         differ.into_iter().filter(|(_, differs)| *differs).map(|(word, _)| word).collect()
+    }
+}
+
+const fn queue(path: &DataPath) -> Option<&QueueConfig> {
+    match path {
+        DataPath::Queue(queue) => Some(queue),
+        DataPath::Bridge(_) => None,
+    }
+}
+
+const fn bridge(path: &DataPath) -> Option<&BridgeConfig> {
+    match path {
+        DataPath::Bridge(bridge) => Some(bridge),
+        DataPath::Queue(_) => None,
     }
 }
 

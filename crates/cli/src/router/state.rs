@@ -2,19 +2,26 @@
 
 use fairlane_batch::machine::Watch;
 use fairlane_linux as linux;
-use fairlane_linux::DataPath;
 use fairlane_qdisc::{Counters, Reason};
 
 use super::settings::Settings;
-use crate::state::{Count, Delays, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile};
+use crate::state::{Bridge, Count, Delays, Discipline, Kernel, Link, Reasons, State, TopFlow, Way, quantile};
 
 /// How a router with `settings` is by `report`, which has been at work since `since`.
 pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -> State {
     let router = &settings.router;
+    let (path, bridge) = match &router.path {
+        linux::DataPath::Queue(queue) => (format!("queue {}", queue.number), None),
+        linux::DataPath::Bridge(config) => {
+            let path = format!("bridge {},{}", config.inside, config.outside);
+            (path, Some(bridge(config, report.bridge.unwrap_or_default())))
+        }
+    };
     let counters = &report.counters;
     State {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        path: path(&router.path),
+        path,
+        bridge,
         interfaces: settings.interfaces.clone(),
         flows_by: router.flows.name().to_owned(),
         uptime_s: since.elapsed_s(),
@@ -43,10 +50,17 @@ pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -
     }
 }
 
-/// Where packets come from, in words.
-fn path(path: &DataPath) -> String {
-    let DataPath::Queue(queue) = path;
-    format!("queue {}", queue.number)
+fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
+    let way = |linux::WayCounts { received, forwarded, kernel_dropped, unfit, no_memory, refused }| Way {
+        received,
+        forwarded,
+        kernel_dropped,
+        unfit,
+        no_memory,
+        refused,
+    };
+    let (inside, outside) = (config.inside.clone(), config.outside.clone());
+    Bridge { inside, outside, out: way(counts.forth), back: way(counts.back) }
 }
 
 fn discipline(settings: &Settings) -> Discipline {

@@ -41,6 +41,7 @@ pub(super) fn state() -> State {
         parameters.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     State {
         version: "0.1.0".to_owned(),
+        bridge: None,
         path: "queue 0".to_owned(),
         interfaces: vec!["eth0".to_owned()],
         flows_by: "five-tuple".to_owned(),

@@ -51,7 +51,7 @@ impl<D: Driver> Work<D> {
             let more = self.receive(&mut batch)?;
             self.driver.decide(self.engine.verdicts())?;
             let now = now();
-            self.obey(now);
+            self.obey(now)?;
             if self.is_over(now, more) {
                 break;
             }
@@ -82,7 +82,7 @@ impl<D: Driver> Work<D> {
     }
 
     /// Does what it was asked for.
-    fn obey(&mut self, now: Time) {
+    fn obey(&mut self, now: Time) -> io::Result<()> {
         for order in self.remote.orders() {
             match order {
                 Order::Reload(discipline, link) => {
@@ -90,9 +90,13 @@ impl<D: Driver> Work<D> {
                     self.reading.layer = link.layer;
                     self.reloads += 1;
                 }
-                Order::Stop(most) => self.end = Some(now + most),
+                Order::Stop(most) => {
+                    self.end = Some(now + most);
+                    self.driver.close()?;
+                }
             }
         }
+        Ok(())
     }
 
     /// Whether it was told to stop and nothing waits, or there was time enough.
@@ -101,8 +105,9 @@ impl<D: Driver> Work<D> {
     }
 
     /// Waits for a packet, an order, or the moment when the link can send.
-    fn wait(&self, now: Time) -> io::Result<()> {
-        let until = self.engine.due().map_or(PUBLISH, |due| due.since(now).min(PUBLISH));
+    fn wait(&mut self, now: Time) -> io::Result<()> {
+        let due = self.engine.due().map(|due| due.since(now));
+        let until = [due, self.driver.retry()].into_iter().flatten().fold(PUBLISH, Duration::min);
         if until <= SHORT {
             return Ok(());
         }
@@ -110,9 +115,11 @@ impl<D: Driver> Work<D> {
         let sources = self.driver.sources().chain([self.remote.wake()]);
         let mut ready: Vec<PollFd<'_>> = sources.map(|source| PollFd::new(source, PollFlags::POLLIN)).collect();
         match ppoll(&mut ready, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let failed = |ready: &PollFd<'_>| ready.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+        if ready.iter().any(failed) { self.driver.mend() } else { Ok(()) }
     }
 
     fn report(&mut self) -> Report {

@@ -32,6 +32,9 @@ pub(crate) const PORT: u16 = 7777;
 /// The router's interface towards the receiver.
 pub(crate) const OUT: &str = "r1";
 
+pub(crate) mod bridged;
+pub(crate) mod tags;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A thread in a network namespace of its own.

@@ -1,0 +1,174 @@
+//! What was measured.
+
+use std::io::Cursor;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use fairlane_outcome::{DelayBin, DelayHistogram, Outcome as Inner, tables as made};
+use fairlane_report::html::{Course, GroupCourse, Origin, QueueCourse, compare_page, run_page, sweep_page};
+use fairlane_report::{Terminal, compare_table, run_report, sweep_table};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::table::Table;
+
+/// An outcome with what was recorded of its first run.
+#[pyclass(module = "fairlane._core", frozen)]
+pub(crate) struct Outcome {
+    pub(crate) inner: Inner,
+    pub(crate) course: Option<Course>,
+    /// The series of flows and of queues.
+    pub(crate) series: Option<[Vec<RecordBatch>; 2]>,
+    pub(crate) trace: Option<Vec<RecordBatch>>,
+}
+
+impl Outcome {
+    pub(crate) const fn new(inner: Inner, course: Option<Course>) -> Self {
+        Self { inner, course, series: None, trace: None }
+    }
+}
+
+/// A course as plain values: the times, and of each queue and group its name with its values.
+type PlainCourse = (Vec<f64>, Vec<(String, Vec<f64>, Vec<f64>)>, Vec<(String, Vec<f64>)>);
+
+/// All that an outcome is, as plain values: its JSON form; the histogram of each queue; its course; its tables.
+type Parts<'py> = (String, Vec<Vec<(u64, u64, u64)>>, Option<PlainCourse>, Vec<Option<Bound<'py, PyBytes>>>);
+
+#[pymethods]
+impl Outcome {
+    fn to_json(&self) -> String {
+        self.inner.to_json()
+    }
+
+    #[getter]
+    fn partial(&self) -> bool {
+        self.inner.partial
+    }
+
+    /// The series of flows or of queues, if it was asked for.
+    fn series(&self, of_queues: bool) -> Option<Table> {
+        self.series.as_ref().map(|tables| Table::new(tables[usize::from(of_queues)].clone()))
+    }
+
+    #[getter]
+    fn trace(&self) -> Option<Table> {
+        self.trace.clone().map(Table::new)
+    }
+
+    /// The report of the command line.
+    fn report(&self, width: usize) -> String {
+        run_report(&self.inner, &Terminal { width, colour: false })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let other = other.cast::<Self>();
+        other.is_ok_and(|other| self.inner.to_json_without_cost() == other.get().inner.to_json_without_cost())
+    }
+
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
+        let bins = |bin: &DelayBin| (bin.from_ns, bin.to_ns, bin.packets);
+        let histograms = self.inner.queues.iter().map(|queue| queue.delay_histogram.bins().iter().map(bins).collect());
+        let [flows, queues] = match &self.series {
+            Some([flows, queues]) => [Some(flows), Some(queues)],
+            None => [None, None],
+        };
+        let tables = [flows, queues, self.trace.as_ref()];
+        let tables = tables.map(|table| table.map(|batches| to_bytes(py, batches)).transpose());
+        let tables = tables.into_iter().collect::<PyResult<_>>()?;
+        Ok((self.inner.to_json(), histograms.collect(), self.course.clone().map(plain), tables))
+    }
+
+    #[staticmethod]
+    fn from_parts(parts: Parts<'_>) -> PyResult<Self> {
+        let (json, histograms, course, tables) = parts;
+        let mut inner = Inner::from_json(&json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        for (queue, bins) in inner.queues.iter_mut().zip(histograms) {
+            let bins = bins.into_iter().map(|(from_ns, to_ns, packets)| DelayBin { from_ns, to_ns, packets });
+            queue.delay_histogram = DelayHistogram::from_bins(bins);
+        }
+        let mut tables = tables.into_iter().map(|table| table.map(|bytes| from_bytes(bytes.as_bytes())).transpose());
+        let mut next = || tables.next().transpose().map(Option::flatten);
+        let (flows, queues, trace) = (next()?, next()?, next()?);
+        let series = flows.zip(queues).map(|(flows, queues)| [flows, queues]);
+        Ok(Self { inner, course: course.map(unplain), series, trace })
+    }
+}
+
+fn to_bytes<'py>(py: Python<'py>, batches: &[RecordBatch]) -> PyResult<Bound<'py, PyBytes>> {
+    let write = || {
+        let mut bytes = Vec::new();
+        if let Some(first) = batches.first() {
+            let mut writer = StreamWriter::try_new(&mut bytes, &first.schema())?;
+            batches.iter().try_for_each(|batch| writer.write(batch))?;
+            writer.finish()?;
+        }
+        Ok(bytes)
+    };
+    let written: Result<_, arrow_schema::ArrowError> = write();
+    written.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+fn from_bytes(bytes: &[u8]) -> PyResult<Vec<RecordBatch>> {
+    let read = StreamReader::try_new(Cursor::new(bytes), None).and_then(Iterator::collect);
+    read.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn plain(course: Course) -> PlainCourse {
+    let queues = course.queues.into_iter().map(|queue| (queue.name, queue.packets, queue.average));
+    let groups = course.groups.into_iter().map(|group| (group.name, group.throughput_bps));
+    (course.time_s, queues.collect(), groups.collect())
+}
+
+fn unplain((time_s, queues, groups): PlainCourse) -> Course {
+    let queues = queues.into_iter().map(|(name, packets, average)| QueueCourse { name, packets, average });
+    let groups = groups.into_iter().map(|(name, throughput_bps)| GroupCourse { name, throughput_bps });
+    Course { time_s, queues: queues.collect(), groups: groups.collect() }
+}
+
+/// One of the tables of `docs/outcome.md`, of several outcomes.
+#[pyfunction]
+pub(crate) fn table(name: &str, outcomes: Vec<Py<Outcome>>) -> PyResult<Table> {
+    let outcomes = inner(&outcomes);
+    let table = match name {
+        "queues" => made::queues(&outcomes),
+        "flows" => made::flows(&outcomes),
+        "groups" => made::groups(&outcomes),
+        "queue_flows" => made::queue_flows(&outcomes),
+        "delay_histogram" => made::delay_histogram(&outcomes),
+        other => return Err(PyValueError::new_err(format!("there is no table \"{other}\""))),
+    };
+    table.map(|batch| Table::new(vec![batch])).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// A page: of a `run`, of a `compare` or of a `sweep`.
+#[pyfunction]
+pub(crate) fn page(
+    of: &str,
+    outcomes: Vec<Py<Outcome>>,
+    command: String,
+    scenario: String,
+    missing: Option<String>,
+) -> String {
+    let origin = Origin { command, scenario, changes: String::new(), missing };
+    let courses: Vec<Option<Course>> = outcomes.iter().map(|outcome| outcome.get().course.clone()).collect();
+    let all = inner(&outcomes);
+    let page = match (of, &*all) {
+        ("run", [one]) => run_page(one, courses.first().and_then(Option::as_ref), &origin),
+        ("sweep", _) => sweep_page(&all, &origin),
+        _ => compare_page(&all, &courses, None, &origin),
+    };
+    page.to_html()
+}
+
+/// The table of a comparison or of a sweep, as the command line prints it.
+#[pyfunction]
+pub(crate) fn report(of: &str, outcomes: Vec<Py<Outcome>>, width: usize) -> String {
+    let (all, terminal) = (inner(&outcomes), Terminal { width, colour: false });
+    if of == "sweep" { sweep_table(&all, &terminal) } else { compare_table(&all, None, &terminal) }
+}
+
+fn inner(outcomes: &[Py<Outcome>]) -> Vec<Inner> {
+    outcomes.iter().map(|outcome| outcome.get().inner.clone()).collect()
+}

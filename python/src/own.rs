@@ -1,0 +1,439 @@
+//! Disciplines that are written in Python, between the simulator and their objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::{Recorder, check, compare};
+use fairlane_outcome::Outcome as Measured;
+use fairlane_qdisc::{Count, Counters, Fate as Hears, Host, Packet as Handled, Qdisc, Reason, Time};
+use fairlane_sim::{Control, run_with};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::document::Document;
+use crate::errors;
+use crate::outcome::Outcome;
+use crate::run::scenario;
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Queued,
+    Dropped,
+    Sent,
+}
+
+/// A packet as a discipline written in Python sees it.
+#[pyclass(module = "fairlane._core", eq)]
+#[derive(PartialEq)]
+pub(crate) struct Packet {
+    /// Its number at this queue, from 0 in the order of arrival.
+    #[pyo3(get)]
+    id: u64,
+    #[pyo3(get)]
+    flow: u64,
+    #[pyo3(get)]
+    bytes: u32,
+    #[pyo3(get)]
+    ecn_capable: bool,
+    #[pyo3(get)]
+    marked: bool,
+    #[pyo3(get)]
+    traffic_class: u8,
+    #[pyo3(get)]
+    responsive: bool,
+    /// The queue that it came to.
+    queue: u64,
+    place: Place,
+}
+
+impl Packet {
+    pub(crate) fn of(packet: &impl Handled, id: u64, marked: bool) -> Self {
+        Self::at(packet, id, marked, u64::MAX)
+    }
+
+    fn at(packet: &impl Handled, id: u64, marked: bool, queue: u64) -> Self {
+        Self {
+            id,
+            flow: packet.flow().get(),
+            bytes: packet.bytes(),
+            ecn_capable: packet.ecn_capable(),
+            marked,
+            traffic_class: packet.class(),
+            responsive: packet.responsive(),
+            queue,
+            place: Place::Queued,
+        }
+    }
+}
+
+#[pymethods]
+impl Packet {
+    fn __repr__(&self) -> String {
+        format!("<Packet {} of flow {}, {} bytes>", self.id, self.flow, self.bytes)
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.id
+    }
+}
+
+/// What a discipline says of its packets.
+#[pyclass(module = "fairlane._core")]
+pub(crate) struct Fate {
+    queue: u64,
+    said: Vec<(bool, u64, Reason)>,
+}
+
+#[pymethods]
+impl Fate {
+    #[pyo3(signature = (packet, reason="early"))]
+    fn dropped(&mut self, packet: &Bound<'_, Packet>, reason: &str) -> PyResult<()> {
+        let py = packet.py();
+        let reason = read_reason(reason)?;
+        let mut packet = packet.try_borrow_mut()?;
+        self.must_be_queued(py, &packet, "drops")?;
+        packet.place = Place::Dropped;
+        self.said.push((true, packet.id, reason));
+        Ok(())
+    }
+
+    #[pyo3(signature = (packet, reason="early"))]
+    fn marked(&mut self, packet: &Bound<'_, Packet>, reason: &str) -> PyResult<()> {
+        let py = packet.py();
+        let reason = read_reason(reason)?;
+        let mut packet = packet.try_borrow_mut()?;
+        self.must_be_queued(py, &packet, "marks")?;
+        if !packet.ecn_capable {
+            let message = format!("it marks packet {}, which is not ECN-capable: drop it", packet.id);
+            return Err(errors::discipline(py, message));
+        }
+        packet.marked = true;
+        self.said.push((false, packet.id, reason));
+        Ok(())
+    }
+}
+
+impl Fate {
+    fn must_be_queued(&self, py: Python<'_>, packet: &Packet, does: &str) -> PyResult<()> {
+        let why = match packet.place {
+            _ if packet.queue != self.queue => "that came to another queue",
+            Place::Dropped => "that it has dropped before",
+            Place::Sent => "that it has given to the link before",
+            Place::Queued => return Ok(()),
+        };
+        Err(errors::discipline(py, format!("it {does} packet {} of flow {}, {why}", packet.id, packet.flow)))
+    }
+}
+
+fn read_reason(name: &str) -> PyResult<Reason> {
+    Reason::ALL.into_iter().find(|reason| reason.name() == name).ok_or_else(|| {
+        let names = Reason::ALL.map(Reason::name).join(", ");
+        PyValueError::new_err(format!("there is no reason \"{name}\"; there are {names}"))
+    })
+}
+
+/// What a run shares with its disciplines: the first thing that went wrong, and how to stop.
+#[derive(Default)]
+pub(crate) struct Shared {
+    control: Control,
+    failed: Mutex<Option<PyErr>>,
+}
+
+impl Shared {
+    fn fail(&self, error: PyErr) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        // What came first is the cause.
+        failed.get_or_insert(error);
+        self.control.stop();
+    }
+
+    /// What went wrong, if anything has.
+    pub(crate) fn failure(&self) -> Option<PyErr> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A discipline that is an object of Python. Its books are kept here, so that none of its packets is lost or doubled.
+pub(crate) struct Own<P> {
+    object: Py<PyAny>,
+    fate: Py<Fate>,
+    averages: bool,
+    delays: bool,
+    queue: u64,
+    held: BTreeMap<u64, (P, Py<Packet>)>,
+    next: u64,
+    bytes: u64,
+    counters: Counters,
+    broken: bool,
+    shared: Arc<Shared>,
+}
+
+impl<P: Handled> Own<P> {
+    /// Around `object`, which must have the methods of a discipline.
+    pub(crate) fn new(py: Python<'_>, object: Bound<'_, PyAny>, shared: Arc<Shared>) -> PyResult<Self> {
+        static QUEUES: AtomicU64 = AtomicU64::new(0);
+        for method in ["enqueue", "dequeue"] {
+            if !object.getattr_opt(method)?.is_some_and(|method| method.is_callable()) {
+                let message = format!("{} has no method {method}: see fairlane.Discipline", object.get_type().name()?);
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+        let queue = QUEUES.fetch_add(1, Ordering::Relaxed);
+        Ok(Self {
+            averages: object.getattr_opt("average")?.is_some(),
+            delays: object.getattr_opt("ready_at")?.is_some(),
+            object: object.unbind(),
+            fate: Py::new(py, Fate { queue, said: Vec::new() })?,
+            queue,
+            held: BTreeMap::new(),
+            next: 0,
+            bytes: 0,
+            counters: Counters::default(),
+            broken: false,
+            shared,
+        })
+    }
+
+    /// Calls `method` and then does what it said of its packets.
+    fn call<'py>(
+        &mut self,
+        now: Time,
+        fate: &mut impl Hears<P>,
+        call: impl FnOnce(&Bound<'py, PyAny>, &Bound<'py, Fate>) -> PyResult<Bound<'py, PyAny>>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let result = call(self.object.bind(py), self.fate.bind(py));
+        let said = std::mem::take(&mut self.fate.bind(py).try_borrow_mut()?.said);
+        for (dropped, id, reason) in said {
+            if dropped {
+                if let Some((packet, _)) = self.held.remove(&id) {
+                    self.bytes -= u64::from(packet.bytes());
+                    self.counters.count_drop(reason, packet.bytes());
+                    fate.dropped(now, packet, reason);
+                }
+            } else if let Some((packet, _)) = self.held.get_mut(&id) {
+                packet.mark_ce();
+                self.counters.count_mark(reason, packet.bytes());
+                fate.marked(now, packet, reason);
+            }
+        }
+        result
+    }
+
+    /// After an error: everything is dropped, so that the run can end with its books in order.
+    fn give_up(&mut self, now: Time, fate: &mut impl Hears<P>, error: PyErr) {
+        self.shared.fail(error);
+        self.broken = true;
+        for (packet, _) in std::mem::take(&mut self.held).into_values() {
+            self.counters.count_drop(Reason::Limit, packet.bytes());
+            fate.dropped(now, packet, Reason::Limit);
+        }
+        self.bytes = 0;
+    }
+
+    /// The packet that it gave out.
+    fn given(&mut self, py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Option<P>> {
+        if given.is_none() {
+            return if self.held.is_empty() || self.delays { Ok(None) } else { Err(self.lost(py)) };
+        }
+        let Ok(packet) = given.cast::<Packet>() else {
+            let message = format!("dequeue gives a packet or None, and not a {}", given.get_type().name()?);
+            return Err(PyTypeError::new_err(message));
+        };
+        let mut packet = packet.try_borrow_mut()?;
+        Fate { queue: self.queue, said: Vec::new() }.must_be_queued(py, &packet, "gives out")?;
+        packet.place = Place::Sent;
+        let Some((sent, _)) = self.held.remove(&packet.id) else { return Ok(None) };
+        self.bytes -= u64::from(sent.bytes());
+        self.counters.departed.add(sent.bytes());
+        Ok(Some(sent))
+    }
+
+    /// It gave nothing although packets came in that neither left nor were dropped.
+    fn lost(&self, py: Python<'_>) -> PyErr {
+        let count = self.held.len();
+        let first = self.held.values().next().map(|(_, packet)| packet.borrow(py).__repr__()).unwrap_or_default();
+        let noun = if count == 1 { "packet has" } else { "packets have" };
+        let message = format!(
+            "dequeue gave None, and {count} {noun} neither left nor been dropped, first {first}: tell fate.dropped of every \
+             packet that will not leave, or say with ready_at() until when they are held back"
+        );
+        errors::discipline(py, message)
+    }
+}
+
+impl<P: Handled> Qdisc<P> for Own<P> {
+    fn enqueue(&mut self, now: Time, packet: P, fate: &mut impl Hears<P>) {
+        self.counters.arrived.add(packet.bytes());
+        if self.broken {
+            self.counters.count_drop(Reason::Limit, packet.bytes());
+            fate.dropped(now, packet, Reason::Limit);
+            return;
+        }
+        Python::attach(|py| {
+            let id = self.next;
+            self.next += 1;
+            let seen = match Py::new(py, Packet::at(&packet, id, false, self.queue)) {
+                Ok(seen) => seen,
+                Err(error) => return self.give_up(now, fate, error),
+            };
+            self.bytes += u64::from(packet.bytes());
+            self.held.insert(id, (packet, seen.clone_ref(py)));
+            let time = now.as_secs();
+            let result = self.call(now, fate, |object, said| object.call_method1("enqueue", (time, seen, said)), py);
+            if let Err(error) = result {
+                self.give_up(now, fate, error);
+            }
+        });
+    }
+
+    fn dequeue(&mut self, now: Time, fate: &mut impl Hears<P>) -> Option<P> {
+        if self.broken {
+            return None;
+        }
+        Python::attach(|py| {
+            let time = now.as_secs();
+            let result = self.call(now, fate, |object, said| object.call_method1("dequeue", (time, said)), py);
+            result.and_then(|given| self.given(py, &given)).unwrap_or_else(|error| {
+                self.give_up(now, fate, error);
+                None
+            })
+        })
+    }
+
+    fn packets(&self) -> usize {
+        self.held.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn average(&self) -> Option<f64> {
+        if !self.averages || self.broken {
+            return None;
+        }
+        Python::attach(|py| {
+            let average = self.object.bind(py).call_method0("average").and_then(|average| average.extract());
+            average.unwrap_or_else(|error| {
+                self.shared.fail(error);
+                None
+            })
+        })
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        if !self.delays || self.broken || self.held.is_empty() {
+            return None;
+        }
+        Python::attach(|py| {
+            let at = self.object.bind(py).call_method0("ready_at").and_then(|at| at.extract::<Option<f64>>());
+            let at = at.and_then(|at| at.map(|at| time(at, "ready_at")).transpose());
+            match at {
+                Ok(Some(at)) => Some(at),
+                Ok(None) => {
+                    self.shared.fail(self.lost(py));
+                    None
+                }
+                Err(error) => {
+                    self.shared.fail(error);
+                    None
+                }
+            }
+        })
+    }
+}
+
+/// A time of Python, in seconds, as the disciplines count it.
+pub(crate) fn time(seconds: f64, name: &str) -> PyResult<Time> {
+    let nanos = (seconds * 1e9).round();
+    // Up to here every nanosecond is a number of its own.
+    if (0.0..=9_007_199_254_740_992.0).contains(&nanos) {
+        return Ok(Time::from_nanos(nanos as u64));
+    }
+    Err(PyValueError::new_err(format!("{name}: {seconds} is no time: it is in seconds, from 0 to 9007199")))
+}
+
+/// Plain counts for Python: packets and bytes.
+pub(crate) const fn pair(count: Count) -> (u64, u64) {
+    (count.packets, count.bytes)
+}
+
+/// The name of a discipline in outcomes. There are few of them, and each is kept for good.
+fn name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let given = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
+    let name = given.map_or_else(|| object.get_type().name().map(|name| name.to_string()), Ok)?;
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return Ok(known);
+    }
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(name);
+    Ok(name)
+}
+
+/// Runs a scenario with the discipline that `factory` makes of a link's name, its rate in bit/s and a seed, at every queue that
+/// a comparison changes.
+#[pyfunction]
+pub(crate) fn run_own(
+    py: Python<'_>,
+    document: &Bound<'_, Document>,
+    factory: &Bound<'_, PyAny>,
+    runs: u32,
+    recorded: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Outcome>, bool)> {
+    let scenario = scenario(py, document)?;
+    check(&scenario, "").map_err(|error| errors::batch(py, &error))?;
+    let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
+    let (watch, before) = (Watch::start(), thread_cpu_s());
+    let mut recorder = recorded.then(|| Recorder::new(&scenario));
+    let mut done = Vec::new();
+    let mut interrupted = false;
+    for number in 0..runs {
+        let shared = Arc::new(Shared::default());
+        let own = |link: &str, host: &Host| {
+            let wanted = links.iter().any(|name| name == link);
+            let made = wanted.then(|| make(py, factory, link, host, &shared))?;
+            made.map_err(|error| shared.fail(error)).ok()
+        };
+        let run = match &mut recorder {
+            Some(recorder) if number == 0 => run_with(&scenario, number, &shared.control, recorder, own),
+            _ => run_with(&scenario, number, &shared.control, &mut (), own),
+        };
+        match shared.failure() {
+            Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,
+            Some(error) => return Err(error),
+            None => done.push(run.map_err(|error| errors::refused(py, error))?),
+        }
+        if interrupted {
+            break;
+        }
+        progress.as_ref().map(|progress| progress.call1(py, (number + 1, runs))).transpose()?;
+    }
+    let Some(mut inner) = Measured::from_runs(&done) else { return Ok((Vec::new(), interrupted)) };
+    inner.partial |= interrupted;
+    inner.cost.cpu_s = thread_cpu_s() - before;
+    inner.cost.wall_s = watch.elapsed_s();
+    inner.cost.peak_rss_bytes = peak_rss_bytes();
+    Ok((vec![Outcome::new(inner, recorder.map(Recorder::finish))], interrupted))
+}
+
+fn make<P: Handled>(
+    py: Python<'_>,
+    factory: &Bound<'_, PyAny>,
+    link: &str,
+    host: &Host,
+    shared: &Arc<Shared>,
+) -> PyResult<(&'static str, Own<P>)> {
+    let object = factory.call1((link, host.rate.bits_per_second(), host.seed.stream("python").bits()))?;
+    Ok((name(&object)?, Own::new(py, object, Arc::clone(shared))?))
+}

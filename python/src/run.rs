@@ -1,0 +1,156 @@
+//! Runs, comparisons and sweeps.
+
+use std::num::NonZeroU32;
+
+use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::sweep::typed;
+use fairlane_batch::{Batch, Done, Job, Series, Trace, check, compare as choose};
+use fairlane_outcome::Outcome as Measured;
+use fairlane_qdisc::Kind;
+use fairlane_scenario::{Duration, Point, Scenario};
+use fairlane_sim::{Control, run as simulate};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::disciplines::{Given, config};
+use crate::document::Document;
+use crate::errors;
+use crate::outcome::Outcome;
+use crate::watched::watched;
+
+/// Outcomes in order, and whether some of them are missing or partial because of Ctrl-C.
+type Outcomes = (Vec<Outcome>, bool);
+
+/// How a batch is done.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    runs: u32,
+    threads: Option<usize>,
+    /// Record what the first runs do over time, for a page.
+    recorded: bool,
+    /// Is told how many runs of how many have ended.
+    progress: Option<Py<PyAny>>,
+}
+
+/// A scenario as often as asked.
+#[pyfunction]
+pub(crate) fn run(py: Python<'_>, document: &Bound<'_, Document>, options: Options) -> PyResult<Outcomes> {
+    batch(py, vec![Job::of(scenario(py, document)?)], &options)
+}
+
+/// A scenario with each of `queues`: a kind, a kind with its parameters, or the usual ones for none.
+#[pyfunction]
+pub(crate) fn compare(
+    py: Python<'_>,
+    document: &Bound<'_, Document>,
+    queues: Vec<Choice<'_>>,
+    options: Options,
+) -> PyResult<Outcomes> {
+    let scenario = scenario(py, document)?;
+    let queues = if queues.is_empty() {
+        choose::usual(&scenario).into_iter().map(|kind| Choice::Kind(kind.name().to_owned())).collect()
+    } else {
+        queues
+    };
+    let job = |choice: &Choice<'_>| {
+        let (scenario, asked) = match choice {
+            Choice::Kind(name) => {
+                let kind: Kind = name.parse().map_err(|error| errors::refused(py, error))?;
+                (choose::with_kind(&scenario, kind), name.clone())
+            }
+            Choice::Given(given) => (choose::with_config(&scenario, &config(given)?), given.0.clone()),
+        };
+        Ok(Job { scenario: scenario.map_err(|error| errors::batch(py, &error))?, point: None, asked })
+    };
+    batch(py, queues.iter().map(job).collect::<PyResult<_>>()?, &options)
+}
+
+/// A scenario at each of `points`.
+#[pyfunction]
+pub(crate) fn sweep(
+    py: Python<'_>,
+    document: &Bound<'_, Document>,
+    points: Vec<Vec<(String, String)>>,
+    options: Options,
+) -> PyResult<Outcomes> {
+    let job = |point: &Vec<(String, String)>| {
+        let asked: Vec<String> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let scenario =
+            document.get().inner.at(&Point::of(point.clone())).map_err(|error| errors::scenario(py, &error))?;
+        Ok(Job { scenario, point: Some(typed(point)), asked: asked.join(" ") })
+    };
+    batch(py, points.iter().map(job).collect::<PyResult<_>>()?, &options)
+}
+
+/// A scenario once, with its series at an interval and its trace, as far as they are asked for.
+#[pyfunction]
+pub(crate) fn watch(
+    py: Python<'_>,
+    document: &Bound<'_, Document>,
+    series: Option<&str>,
+    trace: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Outcomes> {
+    let scenario = scenario(py, document)?;
+    check(&scenario, "").map_err(|error| errors::batch(py, &error))?;
+    let series = series.map(|every| interval(py, every)).transpose()?;
+    let series = series.map(|every| Series::in_memory(every, &scenario));
+    let trace = trace.then(|| Trace::in_memory(&scenario));
+    let control = Control::default();
+    let mut seen = (series, trace);
+    let (run, (series, trace)) = watched(py, &control, progress.as_ref(), 1, || {
+        let (watch, before) = (Watch::start(), thread_cpu_s());
+        let run = simulate(&scenario, 0, &control, &mut seen).map(|mut run| {
+            run.cost.cpu_s = thread_cpu_s() - before;
+            run.cost.wall_s = watch.elapsed_s();
+            run.cost.peak_rss_bytes = peak_rss_bytes();
+            run
+        });
+        control.finish_one();
+        (run, seen)
+    })?;
+    let run = run.map_err(|error| errors::refused(py, error))?;
+    let interrupted = run.partial;
+    let measured = !run.partial || run.to_s > run.from_s;
+    let Some(inner) = measured.then(|| Measured::from_runs(&[run])).flatten() else {
+        return Ok((Vec::new(), interrupted));
+    };
+    let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());
+    let series = series.map(Series::into_batches).transpose().map_err(mistake)?;
+    let trace = trace.map(Trace::into_batches).transpose().map_err(mistake)?;
+    Ok((vec![Outcome { inner, course: None, series, trace }], interrupted))
+}
+
+/// What a comparison is asked for.
+#[derive(FromPyObject)]
+pub(crate) enum Choice<'py> {
+    /// A kind, with those of the scenario's parameters that it knows.
+    Kind(String),
+    /// A kind with these parameters and no others.
+    Given(Given<'py>),
+}
+
+pub(crate) fn scenario(py: Python<'_>, document: &Bound<'_, Document>) -> PyResult<Scenario> {
+    document.get().inner.scenario().map_err(|error| errors::scenario(py, &error))
+}
+
+fn interval(py: Python<'_>, every: &str) -> PyResult<Duration> {
+    let every: Duration = every.parse().map_err(|error| errors::refused(py, format!("series: {error}")))?;
+    if every == Duration::ZERO {
+        return Err(errors::refused(py, "series: no time is too short; write for example \"100ms\""));
+    }
+    Ok(every)
+}
+
+fn batch(py: Python<'_>, jobs: Vec<Job>, options: &Options) -> PyResult<Outcomes> {
+    let runs = NonZeroU32::new(options.runs).ok_or_else(|| PyValueError::new_err("runs: there must be 1 at least"))?;
+    let threads = options.threads;
+    let batch = py.detach(|| Batch::new(jobs, runs, threads)).map_err(|error| errors::batch(py, &error))?;
+    let batch = if options.recorded { batch.recorded() } else { batch };
+    let control = Control::with_clock(thread_cpu_s);
+    let done = watched(py, &control, options.progress.as_ref(), batch.runs(), || batch.execute(&control))?;
+    let Done { outcomes, courses, interrupted } = done.map_err(|error| errors::batch(py, &error))?;
+    let outcomes = outcomes.into_iter().zip(courses).map(|(inner, course)| Outcome::new(inner, course));
+    Ok((outcomes.collect(), interrupted))
+}

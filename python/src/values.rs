@@ -1,0 +1,73 @@
+//! Values of a scenario between Python and TOML.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// No scenario nests deeper; a list that holds itself would.
+const DEEPEST: usize = 16;
+
+/// A Python value as a scenario file has it; `key` is where it stands.
+pub(crate) fn to_toml(value: &Bound<'_, PyAny>, key: &str) -> PyResult<toml::Value> {
+    within(value, key, 0)
+}
+
+fn within(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<toml::Value> {
+    if depth > DEEPEST {
+        return Err(PyValueError::new_err(format!("{key}: no scenario nests as deeply as this value")));
+    }
+    // A bool is an int to Python.
+    if let Ok(switch) = value.cast::<PyBool>() {
+        Ok(switch.is_true().into())
+    } else if value.is_instance_of::<PyInt>() {
+        let number = value.extract::<i64>();
+        number.map(Into::into).map_err(|_| PyValueError::new_err(format!("{key}: the number {value} is too large")))
+    } else if let Ok(number) = value.cast::<PyFloat>() {
+        Ok(number.value().into())
+    } else if let Ok(text) = value.cast::<PyString>() {
+        Ok(text.to_cow()?.into_owned().into())
+    } else if let Ok(table) = value.cast::<PyDict>() {
+        let mut made = toml::Table::new();
+        for (name, value) in table {
+            let name: String = name
+                .extract()
+                .map_err(|_| PyTypeError::new_err(format!("{key}: the keys of a table are text, and {name} is not")))?;
+            let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+            made.insert(name, within(&value, &inner, depth + 1)?);
+        }
+        Ok(made.into())
+    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| within(&item?, key, depth + 1));
+        Ok(toml::Value::Array(items.collect::<PyResult<_>>()?))
+    } else {
+        let what = value.get_type();
+        let name = what.name()?;
+        let message = format!("{key}: a value is text, a number, a bool, a list or a dict, and not of the type {name}");
+        Err(PyTypeError::new_err(message))
+    }
+}
+
+/// A value of a scenario file in Python.
+pub(crate) fn from_toml<'py>(py: Python<'py>, value: &toml::Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        toml::Value::String(text) => PyString::new(py, text).into_any(),
+        toml::Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        toml::Value::Float(number) => PyFloat::new(py, *number).into_any(),
+        toml::Value::Boolean(switch) => PyBool::new(py, *switch).to_owned().into_any(),
+        toml::Value::Datetime(date) => PyString::new(py, &date.to_string()).into_any(),
+        toml::Value::Array(items) => {
+            let items = items.iter().map(|item| from_toml(py, item));
+            PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        toml::Value::Table(table) => from_table(py, table)?.into_any(),
+    })
+}
+
+/// A table of a scenario file as a dict.
+pub(crate) fn from_table<'py>(py: Python<'py>, table: &toml::Table) -> PyResult<Bound<'py, PyDict>> {
+    let made = PyDict::new(py);
+    for (key, value) in table {
+        made.set_item(key, from_toml(py, value)?)?;
+    }
+    Ok(made)
+}
