@@ -41,10 +41,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Packets that the kernel dropped before they came to the discipline; `None` where it does not tell.
-    pub(crate) fn kernel_dropped(&self) -> Option<u64> {
-        let of_queue = self.kernel.map(|kernel| kernel.dropped_full_packets + kernel.dropped_unread_packets);
-        self.bridge.as_ref().map(|bridge| bridge.out.kernel_dropped).or(of_queue)
+    /// Packets that were lost before or behind the discipline, by the kernel or for want of room; `None` if nobody tells.
+    pub(crate) fn lost_elsewhere(&self) -> Option<u64> {
+        let of = |way: Way| [way.kernel_dropped, way.unfit, way.no_memory, way.refused];
+        let queue = self.kernel.map(|kernel| vec![kernel.dropped_full_packets, kernel.dropped_unread_packets]);
+        let bridge = || self.bridge.as_ref().map(|bridge| [of(bridge.out), of(bridge.back)].concat());
+        Some(queue.or_else(bridge)?.into_iter().fold(0, u64::saturating_add))
     }
 }
 
@@ -129,10 +131,10 @@ pub(crate) struct TopFlow {
 /// The delay that the fraction `share` of those in `classes` does not exceed, as if they lay evenly in each class; `None` if there
 /// are none. What lies above all bounds counts as the last bound.
 pub(crate) fn quantile(classes: &[(Option<f64>, u64)], share: f64) -> Option<f64> {
-    let total: u64 = classes.iter().map(|(_, count)| count).sum();
-    let rank = share * total as f64;
+    let total: f64 = classes.iter().map(|(_, count)| *count as f64).sum();
+    let rank = share * total;
     let (mut below, mut from) = (0.0, 0.0);
-    for (bound, count) in classes.iter().filter(|_| total > 0) {
+    for (bound, count) in classes.iter().filter(|_| total > 0.0) {
         let bound = bound.unwrap_or(from);
         if *count > 0 && below + *count as f64 >= rank {
             return Some(from + (bound - from) * (rank - below) / *count as f64);
