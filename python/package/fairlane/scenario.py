@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
@@ -24,8 +24,6 @@ OwnDiscipline: TypeAlias = Callable[[Host], object]
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
-
-_T = TypeVar("_T", bound="Scenario")
 
 
 class Scenario:
@@ -155,7 +153,7 @@ class Scenario:
             raise KeyError(key)
         return value
 
-    def get(self, key: str, default: _T | None = None) -> Any:  # noqa: ANN401 - values are of many types
+    def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - values are of many types
         """The value of ``key``, as it was given; ``default`` when it was not."""
         value = self._document.get(key)
         return default if value is None else value
