@@ -248,6 +248,8 @@ fn a_reload_and_the_end_keep_what_waits() {
         let took = begun.elapsed();
         assert_eq!(received.recv().unwrap(), (0..230).collect::<Vec<u8>>(), "{report:?}");
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (2, 0), "{report:?}");
+        let forth = report.bridge.unwrap().forth;
+        assert_eq!(forth.forwarded, report.counters.departed.packets + report.released, "{report:?}");
         // 0.2 s are 25 packets; the others go at once.
         assert!(report.released > 20 && took < Duration::from_millis(600), "{took:?}: {report:?}");
     });

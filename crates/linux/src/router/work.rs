@@ -64,8 +64,8 @@ impl<D: Driver> Work<D> {
                 self.wait(now)?;
             }
         }
-        let mut report = self.report();
         self.driver.release()?;
+        let mut report = self.report();
         report.released = report.packets as u64;
         (report.packets, report.bytes) = (0, 0);
         self.remote.publish(report.clone());
