@@ -137,7 +137,12 @@ mod linux {
     /// Works until Ctrl-C or SIGTERM.
     fn run(options: &Options) -> Result<Report, String> {
         let config = RouterConfig {
-            path: DataPath::Queue(QueueConfig { number: options.queue, marking: UNUSED, fail_open: false, gso: None }),
+            path: DataPath::Queue(QueueConfig {
+                queues: options.queue.into(),
+                marking: UNUSED,
+                fail_open: false,
+                gso: None,
+            }),
             link: Link { rate: options.rate, layer: LinkLayer::default() },
             discipline: options.config().map_err(|error| error.to_string())?,
             flows: FlowsBy::FiveTuple,

@@ -41,7 +41,7 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let current: Current = Arc::new(Mutex::new(settings.clone()));
     tell_of_it(settings.metrics, &remote, &current)?;
     let installed = match settings.router.path {
-        DataPath::Queue(queue) => Installed::new(queue.number, rules.as_ref())?,
+        DataPath::Queue(queue) => Installed::new(queue.queues.first(), rules.as_ref())?,
         DataPath::Bridge(_) => Installed::nothing(),
     };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
@@ -63,7 +63,7 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
 fn say_at_work(settings: &Settings) {
     let (rate, discipline) = (settings.router.link.rate, settings.router.discipline.kind());
     match &settings.router.path {
-        DataPath::Queue(queue) => info!(queue = queue.number, %rate, %discipline, "working"),
+        DataPath::Queue(queue) => info!(queue = %queue.queues, %rate, %discipline, "working"),
         DataPath::Bridge(bridge) => {
             info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
         }
