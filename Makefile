@@ -1,11 +1,12 @@
 # make test     everything that must pass before a change lands; installs what it needs
+# make wheel    the Python package, into target/wheels
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md has the rest
 # make figures  the pictures in docs/, drawn anew from real runs
 
 CARGO ?= cargo
 
-.PHONY: test setup lint check deny papers bench figures
+.PHONY: test setup lint check deny wheel papers bench figures
 
 test: setup lint check deny
 
@@ -19,6 +20,7 @@ lint:
 	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	tests/browser/lint
+	python/lint
 
 check:
 	$(CARGO) test --workspace --all-features --locked
@@ -26,9 +28,13 @@ check:
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 	$(CARGO) build --release --locked -p fairlane
 	tests/browser/run
+	python/test
 
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources
+
+wheel:
+	target/tools/python/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
 
 # Exit code 1 says that a claim fell short; the documents say which, and why.
 papers:

@@ -89,6 +89,12 @@ const fn domain(domain: fairlane_qdisc::Domain) -> &'static str {
     }
 }
 
+/// Makes sure that each value is one that its parameter takes.
+#[pyfunction]
+pub(crate) fn check(given: Given<'_>) -> PyResult<()> {
+    config(&given).map(drop)
+}
+
 /// Every parameter as it will be used on a link of `rate`: rows of key, value, origin, why and meaning; then what follows,
 /// and what looks wrong.
 #[pyfunction]

@@ -89,6 +89,11 @@ impl Document {
         Ok(points.iter().map(|point| point.settings().to_vec()).collect())
     }
 
+    /// The keys of the queues that a comparison changes.
+    fn queues(&self) -> Vec<String> {
+        self.inner.queues()
+    }
+
     /// How many flows, links and seconds there are.
     fn size(&self, py: Python<'_>) -> PyResult<(u64, usize, f64)> {
         let scenario = self.inner.scenario().map_err(|error| errors::scenario(py, &error))?;

@@ -23,7 +23,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::disciplines::{explain, kinds};
+    use super::disciplines::{check, explain, kinds};
     #[pymodule_export]
     use super::document::Document;
     #[pymodule_export]
@@ -31,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use super::own::{Fate, Packet, run_own};
     #[pymodule_export]
-    use super::queue::Queue;
+    use super::queue::{Queue, rate};
     #[pymodule_export]
     use super::run::{compare, run, sweep, watch};
     #[pymodule_export]

@@ -64,7 +64,7 @@ impl Queue {
     #[staticmethod]
     fn own(object: Bound<'_, PyAny>) -> PyResult<Self> {
         let shared = Arc::<Shared>::default();
-        let own = Own::new(object.py(), object.clone(), Arc::clone(&shared))?;
+        let own = Own::new(object.py(), object, Arc::clone(&shared))?;
         Ok(Self::new(Discipline::Own(Box::new(own)), shared))
     }
 
@@ -168,6 +168,12 @@ impl Queue {
 
 fn seen(packet: &SimplePacket) -> Packet {
     Packet::of(packet, packet.id, packet.marked)
+}
+
+/// A rate in bit/s.
+#[pyfunction]
+pub(crate) fn rate(py: Python<'_>, text: &str) -> PyResult<u64> {
+    read_rate(py, text).map(Rate::bits_per_second)
 }
 
 fn read_rate(py: Python<'_>, text: &str) -> PyResult<Rate> {

@@ -1,5 +1,7 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
+#[allow(dead_code, reason = "what they say is for aqmrun itself")]
+mod aqmrun;
 mod paper;
 mod router;
 mod theory;
@@ -12,10 +14,13 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
+pub(crate) use self::aqmrun::Options as Aqmrun;
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
-pub(crate) use self::router::{Flows, Framing, Log, Metrics, Words, bridge, ce_mark, metrics, mpu, overhead};
+pub(crate) use self::router::{
+    Flows, Framing, Log, Metrics, Words, bridge, ce_mark, metrics, mpu, overhead, queue_num,
+};
 pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 pub(crate) use self::top::Top;
 
@@ -280,7 +285,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// Write the manual pages into a folder
+/// Write the manual pages into a folder, of aqmrun too
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// The folder; it is made if it is not there

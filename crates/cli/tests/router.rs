@@ -81,6 +81,12 @@ fn errors_of_the_file_have_their_place() {
         expected.extend(parts);
         refused(&["router", "--config", &file, "--dry-run"], &expected);
     }
+    // What only contradicts itself has no one place.
+    let contradicts = "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"choke\", min = \"10p\", max = \"5p\" }\n";
+    refused(
+        &["router", "--config", &place.write("router.toml", contradicts)],
+        &["router.toml: choke min: 10p is above max"],
+    );
     refused(&["router", "--config", &place.name("none.toml")], &["cannot read", "none.toml"]);
 }
 
@@ -298,7 +304,10 @@ fn a_queue_that_is_taken_is_left_alone() {
         let during = (rules(), tables());
         let (code, _, stderr) = said(&fairlane(&[&["router"], &with(&["choke"])[..]].concat()));
         assert_eq!(code, Some(2));
-        assert!(stderr.contains("queue 0 is bound by another program"), "{stderr}");
+        assert!(
+            stderr.contains("queue 0 is bound by another program (netlink port ") && stderr.contains(", fairlane)"),
+            "{stderr}"
+        );
         assert_eq!((rules(), tables()), during);
         assert_eq!(through(20), 20);
     });

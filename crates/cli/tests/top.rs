@@ -72,7 +72,10 @@ fn the_usual_port_stops_nobody() {
     in_namespace(|| {
         let others = |number| ["--queue-num", number, "--interface=lo", "--rate=10mbit", "droptail"];
         let _first = Running::start(&others("0"));
-        assert_eq!(state()["path"], "queue 0");
+        // It tells from its first moment on: rates are by the difference of these times.
+        let first = state();
+        assert_eq!(first["path"], "queue 0");
+        assert!(first["at_s"].as_f64().unwrap() > 0.0, "{first:#}");
         let mut second = Running::start(&others("1"));
         assert!(second.said.contains("no metrics, since 127.0.0.1:9277 cannot be had"), "{}", second.said);
         second.signal(Signal::SIGTERM);

@@ -8,7 +8,7 @@ use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 /// `SIOCETHTOOL` of `linux/sockios.h`.
-const SIOCETHTOOL: u32 = 0x8946;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -31,7 +31,7 @@ pub(crate) fn value(interface: &str, command: u32, data: u32) -> Result<u32, Err
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
     // SAFETY: the request is whole and names a value of the size that these commands read and write; both live throughout.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::Ioctl::from(SIOCETHTOOL), &raw mut request) };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     Errno::result(result)?;
     Ok(value.data)
 }

@@ -42,7 +42,9 @@ pub enum RuleError {
     #[error("a mark for Congestion Experienced is one bit, such as 0x40000000, and {0:#x} is not")]
     NotOneBit(u32),
     /// Neither tool is there.
-    #[error("there is neither nft that can queue nor iptables-restore: install iptables")]
+    #[error(
+        "there is neither nft that can queue nor iptables-restore: install iptables, or nftables with a kernel that has nft_queue"
+    )]
     NoTool,
     /// A tool could not be started.
     #[error("{0} cannot be started: {1}")]

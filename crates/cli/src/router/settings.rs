@@ -59,7 +59,9 @@ impl Sources {
         let rate = words.rate.or(file.rate).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
         let discipline = self.queue.clone().or(queue).ok_or_else(|| needs("a discipline", "choke limit=300p"))?;
         // A queue that contradicts itself is found here, not when packets wait for it.
-        discipline.explain(rate).map_err(|error| Failure::plain(format!("{} {error}", discipline.kind())))?;
+        let from = self.file.as_ref().filter(|_| self.queue.is_none());
+        let from = from.map_or_else(String::new, |path| format!("{}: ", path.display()));
+        discipline.explain(rate).map_err(|error| Failure::plain(format!("{from}{} {error}", discipline.kind())))?;
         let interfaces = if words.interface.is_empty() { &file.interface } else { &words.interface };
         let (overhead, mpu) = (words.overhead.or(file.overhead), words.mpu.or(file.mpu));
         let framing = words.framing.or(file.framing).map_or(Framing::None, framing);

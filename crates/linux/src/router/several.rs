@@ -61,6 +61,7 @@ struct Turn {
 }
 
 impl Several {
+    /// Ready to work; whoever asks from now on is told how it is.
     pub(super) fn new(drivers: Vec<QueueDriver>, middle: Middle) -> io::Result<Self> {
         let queue = |driver: QueueDriver| {
             let socket = driver.sources().next().map(|source| source.try_clone_to_owned());
@@ -72,7 +73,10 @@ impl Several {
         let more = vec![false; queues.len()];
         let shared = Shared { middle, places: Places::default(), verdicts, more, over: false };
         let over = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(Self { queues, shared: Mutex::new(shared), over })
+        let several = Self { queues, shared: Mutex::new(shared), over };
+        let report = several.report();
+        lock(&several.shared).middle.remote.publish(report);
+        Ok(several)
     }
 
     /// Works until it is told to stop.

@@ -17,8 +17,12 @@ pub(super) struct Work<D> {
 }
 
 impl<D: Driver> Work<D> {
-    pub(super) const fn new(driver: D, middle: Middle) -> Self {
-        Self { driver, middle }
+    /// Ready to work; whoever asks from now on is told how it is.
+    pub(super) fn new(driver: D, middle: Middle) -> Self {
+        let mut work = Self { driver, middle };
+        let report = work.report();
+        work.middle.remote.publish(report);
+        work
     }
 
     /// Works until it is told to stop.

@@ -1,0 +1,54 @@
+"""Keeps a congested link fair: simulate, compare and sweep queue disciplines, with CHOKe at the centre.
+
+>>> import fairlane as fl
+>>> scenario = fl.Scenario.dumbbell(
+...     tcp=32, udp="2mbit", rate="1mbit", duration="30s", warmup="10s", queue=fl.Choke(limit=300, min=100, max=200)
+... )
+>>> outcome = scenario.run(seed=1)
+>>> outcome.group("cbr")["share"] < 0.3
+True
+
+A scenario is run, compared and swept: :class:`Scenario`. What comes back are an :class:`Outcome` or several, with
+tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
+A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python.
+
+Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times that come back are in
+seconds, rates in bit/s.
+"""
+
+from fairlane import disciplines
+from fairlane._core import Fate, Packet, __version__
+from fairlane.config import Explanation, QueueConfig, Resolved
+from fairlane.discipline import Discipline, Host
+from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
+from fairlane.errors import DisciplineError, Interrupted, ScenarioError
+from fairlane.outcome import Outcome, Outcomes, Series, Table
+from fairlane.queue import Count, Counters, Event, Queue
+from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
+
+__all__ = [
+    "Count",
+    "Counters",
+    "Discipline",
+    "DisciplineError",
+    "Event",
+    "Explanation",
+    "Fate",
+    "Host",
+    "Interrupted",
+    "Outcome",
+    "Outcomes",
+    "OwnDiscipline",
+    "Packet",
+    "Queue",
+    "QueueConfig",
+    "Resolved",
+    "Scenario",
+    "ScenarioError",
+    "Series",
+    "SomeDiscipline",
+    "Table",
+    "__version__",
+    "disciplines",
+]
+__all__ += [name for name in disciplines.__all__ if name != "ALL"]

@@ -1,0 +1,370 @@
+"""What was measured."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from fairlane import _core
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["Outcome", "Outcomes", "Series", "Table"]
+
+_SHOWN = 20
+_WIDTH = 100
+
+
+class Table:
+    """A table of numbers, read by whatever reads Arrow: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
+
+    It is handed over without a copy, and needs none of these libraries itself: ``table["flow"]`` is a column as a list,
+    ``len(table)`` the number of rows. ``docs/outcome.md`` describes the columns.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Table) -> None:
+        self._core = core
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table by Arrow's C interface, for libraries."""
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The names and types of the columns by Arrow's C interface, for libraries."""
+        return self._core.__arrow_c_schema__()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self._core.columns
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """The values of a column; ``None`` where there is none."""
+        return self._core.column(column)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns by their names."""
+        return {name: self[name] for name in self.columns}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas 3, which needs pyarrow for it."""
+        import pandas as pd  # noqa: PLC0415 - it need not be installed
+
+        frame: pd.DataFrame = pd.DataFrame.from_arrow(self)  # type: ignore[attr-defined] # newer than its stubs
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table for Polars."""
+        import polars as pl  # noqa: PLC0415 - it need not be installed
+
+        return pl.DataFrame(self)
+
+    def to_pyarrow(self) -> pa.Table:
+        """The table for pyarrow."""
+        import pyarrow as pa  # noqa: PLC0415 - it need not be installed
+
+        return pa.table(self)
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        names = self.columns
+        rows = list(zip(*(self[name][:_SHOWN] for name in names), strict=True))
+        more = f"<p>and {len(self) - _SHOWN} rows more</p>" if len(self) > _SHOWN else ""
+        return _html_table(names, rows) + more
+
+
+class Series(NamedTuple):
+    """What happened in each interval of a run.
+
+    Attributes:
+        flows: A row for each flow after each interval.
+        queues: A row for each queue after each interval.
+    """
+
+    flows: Table
+    queues: Table
+
+
+class Outcome:
+    """What was measured of one scenario, in one or more runs.
+
+    With several runs each number is the mean over them, and ``x_ci95`` beside ``x`` is half the width of its 95 %
+    interval.
+    Equal outcomes compare equal, whatever they cost.
+    """
+
+    __slots__ = ("__dict__", "_core", "_scenario")
+
+    def __init__(self, core: _core.Outcome, scenario: str = "") -> None:
+        self._core = core
+        self._scenario = scenario
+
+    @functools.cached_property
+    def _tree(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, bit by bit that of ``fairlane run --json``: ``docs/outcome.md`` describes every key."""
+        tree: dict[str, Any] = json.loads(self.to_json())
+        return tree
+
+    def to_json(self) -> str:
+        """The JSON form as text."""
+        return self._core.to_json()
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's name."""
+        return str(self._tree["scenario"])
+
+    @property
+    def seed(self) -> int:
+        """The scenario's seed."""
+        return int(self._tree["seed"])
+
+    @property
+    def runs(self) -> int:
+        """How many runs the numbers are averaged over."""
+        return int(self._tree["runs"])
+
+    @property
+    def partial(self) -> bool:
+        """Whether runs are missing, or shorter than asked, since the work was interrupted."""
+        return self._core.partial
+
+    @property
+    def point(self) -> dict[str, bool | int | float | str]:
+        """What a sweep varied, with the values of this outcome; empty outside a sweep."""
+        return dict(self._tree.get("point", {}))
+
+    def group(self, name: str) -> dict[str, Any]:
+        """The numbers of a group of flows, such as ``ftp``.
+
+        Raises:
+            KeyError: There is no such group.
+        """
+        return self._named("groups", name)
+
+    def queue(self, name: str = "bottleneck") -> dict[str, Any]:
+        """The numbers of a queue.
+
+        Raises:
+            KeyError: There is no such queue.
+        """
+        return self._named("queues", name)
+
+    def flow(self, name: str) -> dict[str, Any]:
+        """The numbers of a flow, such as ``ftp/0``.
+
+        Raises:
+            KeyError: There is no such flow.
+        """
+        return self._named("flows", name)
+
+    def _named(self, of: str, name: str) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = self._tree[of]
+        for row in rows:
+            if row["name"] == name:
+                return dict(row)
+        raise KeyError(f"there is no {name!r} among the {of}: {', '.join(str(row['name']) for row in rows[:_SHOWN])}")
+
+    @property
+    def flows(self) -> Table:
+        """A row for each flow."""
+        return Table(_core.table("flows", [self._core]))
+
+    @property
+    def queues(self) -> Table:
+        """A row for each queue."""
+        return Table(_core.table("queues", [self._core]))
+
+    @property
+    def groups(self) -> Table:
+        """A row for each group of flows, with what the bottleneck did."""
+        return Table(_core.table("groups", [self._core]))
+
+    @property
+    def queue_flows(self) -> Table:
+        """A row for each flow at each queue."""
+        return Table(_core.table("queue_flows", [self._core]))
+
+    @property
+    def delay_histogram(self) -> Table:
+        """A row for each time that packets spent in a queue, over all runs."""
+        return Table(_core.table("delay_histogram", [self._core]))
+
+    @property
+    def series(self) -> Series:
+        """What flows and queues did in each interval.
+
+        Raises:
+            ValueError: It was not asked for: ``run(series="100ms")``.
+        """
+        flows, queues = self._core.series(of_queues=False), self._core.series(of_queues=True)
+        if flows is None or queues is None:
+            raise ValueError('no series was asked for: run(series="100ms") keeps one')
+        return Series(Table(flows), Table(queues))
+
+    @property
+    def trace(self) -> Table:
+        """Every packet's fate at every queue.
+
+        Raises:
+            ValueError: It was not asked for: ``run(trace=True)``.
+        """
+        trace = self._core.trace
+        if trace is None:
+            raise ValueError("no trace was asked for: run(trace=True) keeps one")
+        return Table(trace)
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page of all that was measured, which stands alone; also written to ``path``, if that is given."""
+        return _page("run", [self], self._scenario, path)
+
+    def __str__(self) -> str:
+        return self._core.report(_WIDTH)
+
+    def __repr__(self) -> str:
+        partial = ", partial" if self.partial else ""
+        point = "".join(f", {key}={value!r}" for key, value in self.point.items())
+        return f"<Outcome of {self.scenario!r}, seed {self.seed}, {self.runs} runs{point}{partial}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.scenario)}</p>{_shares([self])}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._core.parts(), self._scenario)
+
+
+def _again(parts: Any, scenario: str) -> Outcome:  # noqa: ANN401 - what pickle kept
+    return Outcome(_core.Outcome.from_parts(parts), scenario)
+
+
+class Outcomes(Sequence[Outcome]):
+    """Several outcomes in the order asked: of a comparison or of a sweep.
+
+    The tables have the rows of all of them; the keys that a sweep varied are columns.
+    """
+
+    __slots__ = ("_of", "_outcomes", "_scenario")
+
+    def __init__(self, outcomes: Iterable[Outcome], *, of: str = "compare", scenario: str = "") -> None:
+        self._outcomes = list(outcomes)
+        self._of = of
+        self._scenario = scenario
+
+    @overload
+    def __getitem__(self, index: int) -> Outcome: ...
+    @overload
+    def __getitem__(self, index: slice) -> Outcomes: ...
+    def __getitem__(self, index: int | slice) -> Outcome | Outcomes:
+        if isinstance(index, slice):
+            return Outcomes(self._outcomes[index], of=self._of, scenario=self._scenario)
+        return self._outcomes[index]
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcomes) and self._outcomes == other._outcomes
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, ``{"outcomes": [...]}``."""
+        return {"outcomes": [outcome.to_dict() for outcome in self]}
+
+    def to_json(self) -> str:
+        """The JSON form as text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def _table(self, name: str) -> Table:
+        return Table(_core.table(name, [outcome._core for outcome in self]))  # noqa: SLF001 - of the same module
+
+    @property
+    def flows(self) -> Table:
+        """A row for each flow of each outcome."""
+        return self._table("flows")
+
+    @property
+    def queues(self) -> Table:
+        """A row for each queue of each outcome."""
+        return self._table("queues")
+
+    @property
+    def groups(self) -> Table:
+        """A row for each group of each outcome, with what the bottleneck did."""
+        return self._table("groups")
+
+    @property
+    def queue_flows(self) -> Table:
+        """A row for each flow at each queue of each outcome."""
+        return self._table("queue_flows")
+
+    @property
+    def delay_histogram(self) -> Table:
+        """A row for each time that packets spent in a queue of each outcome."""
+        return self._table("delay_histogram")
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page of all outcomes side by side, which stands alone; also written to ``path``, if that is given."""
+        return _page(self._of, list(self), self._scenario, path)
+
+    def __str__(self) -> str:
+        return _core.report(self._of, [outcome._core for outcome in self], _WIDTH)  # noqa: SLF001 - of the same module
+
+    def __repr__(self) -> str:
+        return f"<Outcomes of a {self._of}: {len(self)}>"
+
+    def _repr_html_(self) -> str:
+        more = f"<p>and {len(self) - _SHOWN} outcomes more</p>" if len(self) > _SHOWN else ""
+        return _shares(self._outcomes[:_SHOWN]) + more
+
+
+def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLike[str] | None) -> str:
+    text = _core.page(of, [outcome._core for outcome in outcomes], "from Python", scenario, None)  # noqa: SLF001
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def _shares(outcomes: Sequence[Outcome]) -> str:
+    """The groups of each outcome, in a small table."""
+    rows = []
+    for outcome in outcomes:
+        tree = outcome._tree  # noqa: SLF001 - of the same module
+        kinds = ", ".join(dict.fromkeys(queue["kind"] for queue in tree["queues"]))
+        point = ", ".join(f"{key}={value}" for key, value in outcome.point.items())
+        for group in tree["groups"]:
+            numbers = [f"{group['throughput_bps'] / 1e6:.4g}", f"{100 * group['share']:.3g} %"]
+            rows.append((point or kinds, group["name"], *numbers, f"{100 * group['drop_ratio']:.3g} %"))
+    return _html_table(["queue", "flows", "Mbit/s", "share", "dropped"], rows)
+
+
+def _html_table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    cells = ["".join(f"<td>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

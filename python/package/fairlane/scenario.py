@@ -1,0 +1,460 @@
+"""What to run."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from fairlane import _core
+from fairlane._progress import Progress, shown
+from fairlane.config import QueueConfig
+from fairlane.discipline import Host
+from fairlane.errors import Interrupted
+from fairlane.outcome import Outcome, Outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
+
+OwnDiscipline: TypeAlias = Callable[[Host], object]
+"""What makes a discipline written in Python of the place where it is to work: mostly its class."""
+
+SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
+"""A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
+
+_T = TypeVar("_T", bound="Scenario")
+
+
+class Scenario:
+    """A network, its flows and its queues: what a scenario file describes. It is always valid.
+
+    Values are read and written by the keys of the command line, such as ``scenario["bottleneck.queue.min"] = "50p"`` or
+    ``scenario["flows.cbr.rate"]``; groups of flows and links stand there by their names. Values with a unit are text,
+    as in the file. A change that would not be valid is refused as a whole; :meth:`update` and :meth:`with_` make
+    several at once.
+
+    Scenarios that say the same compare equal. They can be pickled, so that other processes can run them.
+    """
+
+    __slots__ = ("_document",)
+
+    def __init__(self, document: _core.Document) -> None:
+        """Use one of the ``from_…`` methods, or :meth:`dumbbell`."""
+        self._document = document
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Scenario:
+        """Reads a scenario file.
+
+        Raises:
+            ScenarioError: It cannot be read, or is not valid: the text says where, and what would be right.
+        """
+        return cls(_core.Document.load(os.fspath(path)))
+
+    @classmethod
+    def from_string(cls, text: str, *, name: str = "scenario.toml") -> Scenario:
+        """Reads the text of a scenario file, which errors call ``name``.
+
+        Raises:
+            ScenarioError: It is not valid.
+        """
+        return cls(_core.Document.parse(name, text))
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any], *, name: str = "scenario") -> Scenario:
+        """Takes the keys of a scenario file from a mapping; disciplines may stand for their tables.
+
+        Raises:
+            ScenarioError: It is not valid; line and column are those of its ``text``.
+            TypeError: A value is of a type that no key takes.
+        """
+        plain = _plain(table)
+        if not isinstance(plain, dict):
+            raise TypeError(f"a scenario is made of a mapping, and not of a {type(table).__name__}")
+        return cls(_core.Document.from_dict(name, plain))
+
+    @classmethod
+    def figure_3(cls) -> Scenario:
+        """Figure 3 of the CHOKe paper: 32 TCP flows and one UDP flow of 2 Mbit/s over 1 Mbit/s."""
+        return cls(_core.Document.builtin())
+
+    @classmethod
+    def dumbbell(  # noqa: PLR0913 - each is a key of its own
+        cls,
+        *,
+        rate: str,
+        duration: str,
+        tcp: int = 0,
+        udp: str | None = None,
+        queue: str | QueueConfig | None = None,
+        warmup: str = "0s",
+        delay: str = "1ms",
+        access_rate: str = "10mbit",
+        access_delay: str = "1ms",
+        packet: str = "1000b",
+        cc: str = "reno",
+        window: int | None = None,
+        start: str | None = None,
+        preset: str | None = None,
+        flows: Iterable[Mapping[str, Any]] = (),
+        seed: int = 1,
+        name: str = "dumbbell",
+    ) -> Scenario:
+        """Hosts on the left, one bottleneck, hosts on the right.
+
+        Args:
+            rate: The bottleneck's rate, such as ``1mbit``.
+            duration: How long it runs, such as ``120s``.
+            tcp: How many TCP flows of unlimited data there are; their group is called ``ftp``.
+            udp: The rate of a UDP flow that does not slow down, called ``cbr``; ``None`` for none.
+            queue: The bottleneck's discipline; droptail of 1000 packets when it is not given.
+            warmup: What is left out of every average.
+            delay: The bottleneck's propagation delay.
+            access_rate: The rate of every host's own link.
+            access_delay: Its propagation delay.
+            packet: The size of the flows' packets on the wire.
+            cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``.
+            window: TCP's largest window in packets; the file's default when it is not given.
+            start: When the flows start, such as ``0s..1s`` for a uniform time of each.
+            preset: TCP's parameters by the name of an era, ``ns2-1999`` or ``modern``.
+            flows: More groups of flows, each with the keys of ``[[flows]]``.
+            seed: Where all randomness comes from.
+            name: What the scenario is called.
+
+        Raises:
+            ScenarioError: A value is not valid, or there are no flows.
+        """
+        common = {"packet": packet, **({} if start is None else {"start": start})}
+        groups: list[Mapping[str, Any]] = []
+        if tcp:
+            limit = {} if window is None else {"window": window}
+            groups.append({"name": "ftp", "kind": "tcp", "count": tcp, "cc": cc, **limit, **common})
+        if udp is not None:
+            groups.append({"name": "cbr", "kind": "udp", "rate": udp, **common})
+        table: dict[str, Any] = {"name": name, "duration": duration, "warmup": warmup, "seed": seed}
+        if preset is not None:
+            table["tcp"] = {"preset": preset}
+        table["bottleneck"] = {"rate": rate, "delay": delay}
+        if queue is not None:
+            table["bottleneck"]["queue"] = {"kind": queue} if isinstance(queue, str) else queue
+        table["access"] = {"rate": access_rate, "delay": access_delay}
+        table["flows"] = [*groups, *flows]
+        return cls.from_dict(table, name=name)
+
+    def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - values are of many types
+        """The value of ``key``, as it was given.
+
+        Raises:
+            KeyError: Nothing was given, so that the default holds.
+        """
+        value = self._document.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: str, default: _T | None = None) -> Any:  # noqa: ANN401 - values are of many types
+        """The value of ``key``, as it was given; ``default`` when it was not."""
+        value = self._document.get(key)
+        return default if value is None else value
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._document.get(key) is not None
+
+    __iter__ = None
+    """Its keys are paths, and not all of them are written down; :meth:`to_dict` has those that are."""
+
+    def __setitem__(self, key: str, value: object) -> None:
+        """Gives ``key`` a value.
+
+        Raises:
+            ScenarioError: The scenario would not be valid; it stays as it is.
+        """
+        self.update({key: value})
+
+    def update(self, changes: Mapping[str, Any]) -> None:
+        """Gives several keys values at once.
+
+        Raises:
+            ScenarioError: The scenario would not be valid; it stays as it is.
+            TypeError: A value is of a type that no key takes.
+        """
+        self._document = self._changed(changes)
+
+    def with_(self, changes: Mapping[str, Any]) -> Scenario:
+        """Another scenario with these values.
+
+        Raises:
+            ScenarioError: It would not be valid.
+            TypeError: A value is of a type that no key takes.
+        """
+        return Scenario(self._changed(changes))
+
+    def _changed(self, changes: Mapping[str, Any]) -> _core.Document:
+        return self._document.with_values([(key, _plain(value)) for key, value in changes.items()])
+
+    def copy(self) -> Scenario:
+        """Another scenario that says the same."""
+        return Scenario(self._document)
+
+    def to_toml(self) -> str:
+        """The scenario file: the text that was read, comments and all, or a new one if something was changed."""
+        return self._document.to_toml()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that was given, as the tables of the scenario file."""
+        return self._document.to_dict()
+
+    def run(  # noqa: PLR0913 - all have defaults
+        self,
+        *,
+        seed: int | None = None,
+        runs: int = 1,
+        queue: SomeDiscipline | None = None,
+        series: str | None = None,
+        trace: bool = False,
+        jobs: int | None = None,
+        progress: Progress = None,
+    ) -> Outcome:
+        """Runs it.
+
+        Args:
+            seed: Where all randomness comes from; the scenario's own when it is not given.
+            runs: How often, each time with randomness of its own; their means then have intervals.
+            queue: Another discipline for the queues that are described, the bottleneck's first of all.
+            series: Keep what flows and queues do in each interval of this length, such as ``100ms``, of a single run.
+            trace: Keep what happens to every packet at every queue, of a single run.
+            jobs: How many cores to use; all of them when it is not given.
+            progress: Whether to show a bar, or what to tell how many of how many runs are done.
+
+        Returns:
+            What was measured.
+
+        Raises:
+            ScenarioError: It cannot be run.
+            Interrupted: Ctrl-C; what was done until then is with it.
+        """
+        document = self._seeded(seed)
+        if series is not None or trace:
+            if runs != 1:
+                raise ValueError("series and trace follow one run, and runs asks for several: leave it out")
+            if queue is not None and not isinstance(queue, (str, QueueConfig)):
+                raise ValueError("series and trace follow the library's disciplines, and this one is written in Python")
+            if queue is not None:
+                document = _with_queue(document, queue)
+            with shown(progress, 1) as tell:
+                done = _core.watch(document, series, trace, tell)
+            return _only(document, done)
+        if queue is not None:
+            done = _compared(document, [queue], _Options(runs, jobs, progress))
+        else:
+            with shown(progress, runs) as tell:
+                done = _core.run(document, _options(runs, jobs, recorded=True, tell=tell))
+        return _only(document, done)
+
+    def compare(
+        self,
+        queues: Sequence[SomeDiscipline] = (),
+        *,
+        runs: int = 1,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress = None,
+    ) -> Outcomes:
+        """Runs it with each of several disciplines; all see the same traffic.
+
+        Args:
+            queues: The disciplines. One that is named only keeps the parameters of the scenario that it knows; one
+                with parameters has these and no others. When none are given: droptail, RED and the scenario's own.
+            runs: How often each, with randomness of its own.
+            seed: As in :meth:`run`.
+            jobs: As in :meth:`run`. Disciplines written in Python take turns on one core.
+            progress: As in :meth:`run`.
+
+        Returns:
+            The outcomes in the order of ``queues``.
+
+        Raises:
+            ScenarioError: A discipline cannot be run, or the scenario describes no queue.
+            Interrupted: Ctrl-C; what was done until then is with it.
+        """
+        if isinstance(queues, (str, QueueConfig)) or not isinstance(queues, Sequence):
+            raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
+        document = self._seeded(seed)
+        done, interrupted = _compared(document, list(queues), _Options(runs, jobs, progress))
+        return _all(document, done, "compare", interrupted=interrupted)
+
+    def sweep(
+        self,
+        varied: Mapping[str, str | Sequence[object]],
+        *,
+        runs: int = 1,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress = None,
+    ) -> Outcomes:
+        """Runs it at every combination of values.
+
+        Args:
+            varied: The values of each key: a list, or text as on the command line, ``100kbit..10mbit/9log`` for
+                9 values with equal factors between them, ``10p..90p/9`` for equal steps. The last key varies fastest.
+            runs: How often each point, with randomness of its own.
+            seed: As in :meth:`run`.
+            jobs: As in :meth:`run`.
+            progress: As in :meth:`run`.
+
+        Returns:
+            The outcomes in the order of the points, each with its ``point``.
+
+        Raises:
+            ScenarioError: A point is not valid; nothing was run.
+            Interrupted: Ctrl-C; the points that were done are with it.
+        """
+        document = self._seeded(seed)
+        points = _points(document, varied)
+        with shown(progress, runs * len(points)) as tell:
+            done, interrupted = _core.sweep(document, points, _options(runs, jobs, recorded=False, tell=tell))
+        if interrupted:
+            # Beside the others a part would look like one of them.
+            done = [outcome for outcome in done if not outcome.partial]
+        return _all(document, done, "sweep", interrupted=interrupted)
+
+    def _seeded(self, seed: int | None) -> _core.Document:
+        return self._document if seed is None else self._changed({"seed": seed})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        flows, links, seconds = self._document.size()
+        return f"<Scenario {self._document.title()!r}: {flows} flows, {links} links, {seconds:g} s>"
+
+    def __str__(self) -> str:
+        return self.to_toml()
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><pre>{html.escape(self.to_toml())}</pre>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._document.name, self.to_toml())
+
+
+def _again(name: str, text: str) -> Scenario:
+    return Scenario.from_string(text, name=name)
+
+
+class _Options:
+    """How a comparison is done."""
+
+    def __init__(self, runs: int, jobs: int | None, progress: Progress) -> None:
+        self.runs = runs
+        self.jobs = jobs
+        self.progress = progress
+
+
+def _options(runs: int, jobs: int | None, *, recorded: bool, tell: object) -> dict[str, object]:
+    """What the compiled part is told of a batch."""
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
+    return {"runs": runs, "threads": jobs, "recorded": recorded, "progress": tell}
+
+
+def _points(document: _core.Document, varied: Mapping[str, str | Sequence[object]]) -> list[list[tuple[str, str]]]:
+    """The points of a sweep, each checked: keys and values as a scenario file has them."""
+
+    def texts(values: str | Sequence[object]) -> str | list[str]:
+        return values if isinstance(values, str) else [_text(value) for value in values]
+
+    return document.points([(key, texts(values)) for key, values in varied.items()])
+
+
+def _text(value: object) -> str:
+    """A value of a sweep as the command line has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise TypeError(f"a sweep's value is text, a number or a bool, and not a {type(value).__name__}")
+
+
+def _plain(value: object) -> object:
+    """A value without classes of ours."""
+    if isinstance(value, QueueConfig):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _choice(queue: str | QueueConfig) -> str | tuple[str, dict[str, Any]]:
+    return queue._as_given() if isinstance(queue, QueueConfig) else queue  # noqa: SLF001 - it is made for this
+
+
+def _with_queue(document: _core.Document, queue: str | QueueConfig) -> _core.Document:
+    """The document with another discipline at the queues that a comparison changes."""
+    value = queue.to_dict() if isinstance(queue, QueueConfig) else queue
+    key = "" if isinstance(queue, QueueConfig) else ".kind"
+    return document.with_values([(place + key, value) for place in document.queues()])
+
+
+def _compared(
+    document: _core.Document, queues: list[SomeDiscipline], options: _Options
+) -> tuple[list[_core.Outcome], bool]:
+    """The outcomes with each discipline, in order: first the library's together, then those of Python in turn."""
+    ours = [queue for queue in queues if isinstance(queue, (str, QueueConfig))]
+    own = [queue for queue in queues if not isinstance(queue, (str, QueueConfig))]
+    for given in own:
+        if not callable(given):
+            what = type(given).__name__
+            raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, and not a {what}")
+    done: list[_core.Outcome] = []
+    interrupted = False
+    if ours or not own:
+        with shown(options.progress, options.runs * max(len(ours), 1)) as tell:
+            told = _options(options.runs, options.jobs, recorded=True, tell=tell)
+            done, interrupted = _core.compare(document, [_choice(queue) for queue in ours], told)
+    if interrupted or not own:
+        return done, interrupted
+    rest = iter(done)
+    ordered: list[_core.Outcome] = []
+    for queue in queues:
+        if isinstance(queue, (str, QueueConfig)):
+            ordered += [next(rest)]
+        elif not interrupted:
+            made, interrupted = _own(document, queue, options)
+            ordered += made
+    return ordered, interrupted
+
+
+def _own(document: _core.Document, queue: OwnDiscipline, options: _Options) -> tuple[list[_core.Outcome], bool]:
+    """The outcome with a discipline written in Python."""
+
+    def made(link: str, rate_bps: int, seed: int) -> object:
+        return queue(Host(link, rate_bps, seed))
+
+    if options.runs < 1:
+        raise ValueError("runs: there must be 1 at least")
+    with shown(options.progress, options.runs) as tell:
+        return _core.run_own(document, made, options.runs, recorded=True, progress=tell)
+
+
+def _only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Outcome:
+    outcomes, interrupted = done
+    return _all(document, outcomes, "run", interrupted=interrupted)[0]
+
+
+def _all(document: _core.Document, done: list[_core.Outcome], of: str, *, interrupted: bool) -> Outcomes:
+    text = document.to_toml()
+    outcomes = Outcomes([Outcome(outcome, text) for outcome in done], of=of, scenario=text)
+    if interrupted:
+        whole = sum(not outcome.partial for outcome in outcomes)
+        parts = len(outcomes) - whole
+        there = f"{whole} outcomes are complete" + (f", {parts} in part" if parts else "")
+        raise Interrupted(f"interrupted: {there}; they are in the outcomes of this exception", outcomes)
+    return outcomes
