@@ -40,6 +40,16 @@ pub(crate) struct State {
     pub(crate) top_flows: Vec<TopFlow>,
 }
 
+impl State {
+    /// Packets that were lost before or behind the discipline, by the kernel or for want of room; `None` if nobody tells.
+    pub(crate) fn lost_elsewhere(&self) -> Option<u64> {
+        let of = |way: Way| [way.kernel_dropped, way.unfit, way.no_memory, way.refused];
+        let queue = self.kernel.map(|kernel| vec![kernel.dropped_full_packets, kernel.dropped_unread_packets]);
+        let bridge = || self.bridge.as_ref().map(|bridge| [of(bridge.out), of(bridge.back)].concat());
+        Some(queue.or_else(bridge)?.into_iter().fold(0, u64::saturating_add))
+    }
+}
+
 /// Counts by reason.
 pub(crate) type Reasons = BTreeMap<String, Count>;
 
@@ -121,10 +131,10 @@ pub(crate) struct TopFlow {
 /// The delay that the fraction `share` of those in `classes` does not exceed, as if they lay evenly in each class; `None` if there
 /// are none. What lies above all bounds counts as the last bound.
 pub(crate) fn quantile(classes: &[(Option<f64>, u64)], share: f64) -> Option<f64> {
-    let total: u64 = classes.iter().map(|(_, count)| count).sum();
-    let rank = share * total as f64;
+    let total: f64 = classes.iter().map(|(_, count)| *count as f64).sum();
+    let rank = share * total;
     let (mut below, mut from) = (0.0, 0.0);
-    for (bound, count) in classes.iter().filter(|_| total > 0) {
+    for (bound, count) in classes.iter().filter(|_| total > 0.0) {
         let bound = bound.unwrap_or(from);
         if *count > 0 && below + *count as f64 >= rank {
             return Some(from + (bound - from) * (rank - below) / *count as f64);

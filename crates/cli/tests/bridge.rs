@@ -37,7 +37,9 @@ fn what_cannot_be_is_refused() {
     refused(&["--bridge", "nosuch0,nosuch1"], &["there is no interface \"nosuch0\"", "ip link"]);
     refused(&["--bridge", "nosuch0,nosuch0", "--dry-run"], &["a bridge has two interfaces", "both \"nosuch0\""]);
     refused(&["--bridge", "lo,nosuch1", "--dry-run"], &["\"lo\" is not an Ethernet interface"]);
-    for (word, value) in [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", "")] {
+    for (word, value) in
+        [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", ""), ("--gso", "")]
+    {
         let given = if value.is_empty() { word.to_owned() } else { format!("{word}={value}") };
         refused(
             &["--bridge", "a,b", &given],
@@ -174,9 +176,12 @@ fn a_reload_and_the_metrics() {
             );
         }
         let state = state();
-        assert_eq!((&state["queue_num"], &state["kernel"]), (&serde_json::Value::Null, &serde_json::Value::Null));
+        assert_eq!(
+            (&state["path"], &state["kernel"]),
+            (&"bridge lan0,wan0".into(), &serde_json::Value::Null),
+            "{state}"
+        );
         let bridge = &state["bridge"];
-        assert_eq!((&bridge["inside"], &bridge["outside"]), (&"lan0".into(), &"wan0".into()), "{state}");
         assert_eq!((&bridge["in"]["refused"], &bridge["out"]["forwarded"]), (&0.into(), &state["departed"]["packets"]));
         running.signal(Signal::SIGINT);
         assert_eq!(running.end(), Some(0));

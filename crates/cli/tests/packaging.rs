@@ -79,10 +79,10 @@ fn the_service_of_openwrt_starts_a_router_for_each_file() {
         assert!(said.contains(&format!("open {name}\n{command}")), "{said}");
     }
     assert!(said.ends_with("signal fairlane * HUP\n"), "{said}");
-    // What the command is given is understood: an empty file lacks the queue's number, and says so.
+    // What the command is given is understood: an empty file lacks something, and that is said.
     let wan = place.name("wan.toml");
     let refused = fairlane(&["router", "--config", &wan]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("a router needs --queue-num"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("a router needs --rate"));
 }
 
 fn page(name: &str) -> String {

@@ -32,6 +32,14 @@ fn what_is_missing_or_cannot_be_is_refused() {
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--mpu", "257b", "choke"]), &["0b to 256b"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--ce-mark", "3", "choke"]), &["one bit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--metrics", "nowhere", "choke"]), &["127.0.0.1:9277"]);
+    refused(
+        &router(&["--queue-num", "0", "--rate", "1mbit", "--gso", "choke"]),
+        &["gso needs --interface", "leave gso out"],
+    );
+    refused(
+        &router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "nosuch0", "--gso", "choke"]),
+        &["there is no interface \"nosuch0\""],
+    );
     let unknown = router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "nosuch0", "choke"]);
     refused(&unknown, &["there is no interface \"nosuch0\"", "ip link"]);
     refused(
@@ -53,6 +61,7 @@ fn errors_of_the_file_have_their_place() {
         ("flows = \"all\"\n", &[":1:9: flows: it cannot be \"all\": it is one of five-tuple, address-pair"]),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: it is one word"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),
+        ("gso = \"on\"\n", &[":1:7: gso: write true or false"]),
         ("queue = \"choke\"\n", &[":1:9: queue: it is a table"]),
         ("queue = { limit = \"300p\" }\n", &[":1:9: queue: it needs a kind"]),
         (
@@ -67,6 +76,12 @@ fn errors_of_the_file_have_their_place() {
         expected.extend(parts);
         refused(&["router", "--config", &file, "--dry-run"], &expected);
     }
+    // What only contradicts itself has no one place.
+    let contradicts = "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"choke\", min = \"10p\", max = \"5p\" }\n";
+    refused(
+        &["router", "--config", &place.write("router.toml", contradicts)],
+        &["router.toml: choke min: 10p is above max"],
+    );
     refused(&["router", "--config", &place.name("none.toml")], &["cannot read", "none.toml"]);
 }
 
@@ -93,7 +108,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     assert_eq!((code, &*stderr), (Some(0), ""));
     for part in [
         "Queue 3, flows by address-pair\nLink of 10mbit, overhead -4b, mpu 84b, ptm\nECN marks are written here",
-        "hand over passes\nAt the end what waits has 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
+        "hand over passes\nPackets that are joined are cut by the kernel before they come\nAt the end what waits has 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
         "red on a link of 10mbit",
         "30p     given",
         "0.5     given",
@@ -284,7 +299,10 @@ fn a_queue_that_is_taken_is_left_alone() {
         let during = (rules(), tables());
         let (code, _, stderr) = said(&fairlane(&[&["router"], &with(&["choke"])[..]].concat()));
         assert_eq!(code, Some(2));
-        assert!(stderr.contains("queue 0 is bound by another program"), "{stderr}");
+        assert!(
+            stderr.contains("queue 0 is bound by another program (netlink port ") && stderr.contains(", fairlane)"),
+            "{stderr}"
+        );
         assert_eq!((rules(), tables()), during);
         assert_eq!(through(20), 20);
     });
@@ -302,10 +320,11 @@ fn what_waits_in_anothers_queue_stays() {
         for _ in 0..15 {
             from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
         }
-        assert_eq!(
-            fairlane(&["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "red", "--dry-run"]).status.code(),
-            Some(0)
-        );
+        let joined = ["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "--gso", "red", "--dry-run"];
+        let (code, stdout, stderr) = said(&fairlane(&joined));
+        assert_eq!((code, &*stderr), (Some(0), ""));
+        // The MTU of loopback.
+        assert!(stdout.contains("what segments of 65536 bytes take"), "{stdout}");
         // The end of a router with a table of nftables takes a hook away; the page says so.
         if tables().is_empty() {
             let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);

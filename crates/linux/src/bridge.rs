@@ -9,6 +9,6 @@ mod slab;
 
 pub use error::BridgeError;
 pub(crate) use frame::VIRTIO;
-pub(crate) use interface::Interface;
+pub(crate) use interface::{Interface, mtu};
 pub(crate) use port::Port;
 pub(crate) use slab::Slab;

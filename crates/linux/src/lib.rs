@@ -13,7 +13,7 @@
 //! let bit = 0x4000_0000;
 //! let rules = Rules::new(0, &["eth0".to_owned()], bit)?;
 //! let router = Router::new(&RouterConfig {
-//!     path: DataPath::Queue(QueueConfig { number: 0, marking: Marking::ByRule(bit), fail_open: false }),
+//!     path: DataPath::Queue(QueueConfig { number: 0, marking: Marking::ByRule(bit), fail_open: false, gso: None }),
 //!     link: Link { rate: Rate::from_bits_per_second(10_000_000), layer: LinkLayer::default() },
 //!     discipline: QdiscConfig::new(Kind::Choke),
 //!     flows: FlowsBy::FiveTuple,
@@ -53,6 +53,7 @@ mod remote;
 mod report;
 mod router;
 mod rules;
+mod segments;
 mod socket;
 mod top_flows;
 mod verdicts;
@@ -66,6 +67,6 @@ pub use packet::Marking;
 pub use remote::Remote;
 pub use report::{BridgeCounts, Report, WayCounts};
 pub use router::{BridgeConfig, DataPath, Link, QueueConfig, Router, RouterConfig, StartError};
-pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, remove_rules};
+pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, mtu, remove_rules};
 pub use socket::{Batch, BindError, QueueSocket, Received};
 pub use top_flows::TopFlow;

@@ -76,6 +76,11 @@ impl Held {
         }
     }
 
+    /// The same, but it takes `bytes` on the link.
+    pub(crate) fn taking(self, bytes: u32) -> Self {
+        Self { bytes, ..self }
+    }
+
     /// The Ethernet frame `number`, which waits with us.
     pub(crate) fn of_frame(number: u32, frame: &[u8], reading: &Reading) -> Self {
         let length = frame.len() as u32;
@@ -172,7 +177,7 @@ mod tests {
     }
 
     fn held(payload: &[u8], bytes: u32, marking: Marking) -> Held {
-        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes };
+        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes, joined: false };
         Held::new(&queued, &FlowKeys::new(FlowsBy::FiveTuple), LinkLayer::default(), marking)
     }
 

@@ -45,6 +45,10 @@ pub struct QueueConfig {
     pub marking: Marking,
     /// What the kernel cannot hand over to us passes, past the discipline, instead of being dropped.
     pub fail_open: bool,
+    /// Packets that segmentation offload has joined come as they are, one packet each for the discipline, and take on the link what
+    /// their segments take: those are as long as this MTU, in bytes. `None`: the kernel cuts them first, and each packet is one of
+    /// the link. With [`Marking::ByUs`] the kernel cuts them in any case, since a packet that was joined cannot be written anew.
+    pub gso: Option<u32>,
 }
 
 /// Two interfaces as the ends of a transparent wire.

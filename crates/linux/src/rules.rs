@@ -10,6 +10,7 @@ use std::io;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
+use crate::bridge;
 use crate::kernel::kernel_queues;
 
 mod iptables;
@@ -30,6 +31,9 @@ pub enum RuleError {
     /// There is no such interface.
     #[error("there is no interface \"{0}\" here: ip link shows those that there are")]
     NoInterface(String),
+    /// The kernel does not tell an interface's MTU.
+    #[error("the kernel does not tell the MTU of \"{0}\": {1}")]
+    NoMtu(String, #[source] io::Error),
     /// An interface's name that means more than itself in a rule.
     #[error("the interface \"{0}\" cannot stand in a rule: its name has more than letters, digits and . _ - @ :")]
     BadName(String),
@@ -37,7 +41,9 @@ pub enum RuleError {
     #[error("a mark for Congestion Experienced is one bit, such as 0x40000000, and {0:#x} is not")]
     NotOneBit(u32),
     /// Neither tool is there.
-    #[error("there is neither nft that can queue nor iptables-restore: install iptables")]
+    #[error(
+        "there is neither nft that can queue nor iptables-restore: install iptables, or nftables with a kernel that has nft_queue"
+    )]
     NoTool,
     /// A tool could not be started.
     #[error("{0} cannot be started: {1}")]
@@ -69,6 +75,17 @@ impl Rules {
         }
         Ok(Self { queue, interfaces: interfaces.to_vec(), ce_bit })
     }
+}
+
+/// The MTU of an interface, in bytes.
+///
+/// # Errors
+/// There is no such interface, or the kernel does not tell.
+pub fn mtu(interface: &str) -> Result<u32, RuleError> {
+    bridge::mtu(interface).map_err(|error| match error {
+        Errno::ENODEV => RuleError::NoInterface(interface.to_owned()),
+        other => RuleError::NoMtu(interface.to_owned(), other.into()),
+    })
 }
 
 /// An interface's name goes into a rule as it is; `eth+` would be all that begin with `eth`.

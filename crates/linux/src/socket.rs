@@ -1,5 +1,6 @@
 //! The netlink socket of one NFQUEUE.
 
+use std::fs;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -37,7 +38,7 @@ pub enum BindError {
     #[error("NFQUEUE needs the capability CAP_NET_ADMIN: run it as root")]
     NotPermitted,
     /// Another program has it.
-    #[error("queue {0} is bound by another program (netlink port {1}): end that one, or choose another number")]
+    #[error("queue {0} is bound by another program ({by}): end that one, or choose another number", by = owner(*.1))]
     Taken(u16, u32),
     /// The kernel cannot.
     #[error("this kernel has no NFQUEUE: load the module nfnetlink_queue, or use a kernel that has it")]
@@ -225,6 +226,14 @@ impl Batch {
 impl AsFd for QueueSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// Who has a netlink port: as a rule its number is that of the process.
+fn owner(port: u32) -> String {
+    match fs::read_to_string(format!("/proc/{port}/comm")) {
+        Ok(name) => format!("netlink port {port}, {}", name.trim_end()),
+        Err(_) => format!("netlink port {port}"),
     }
 }
 

@@ -10,10 +10,8 @@ use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::Duration;
 
-use common::bridged::{
-    INSIDE, OUTSIDE, RECEIVER, bridged, capture, captured, config, droptail, hardware, interface, listen, start,
-};
-use common::{Lab, PORT, drain, ip, udp_count};
+use common::bridged::{INSIDE, OUTSIDE, bridged, capture, captured, config, droptail, hardware, interface, start};
+use common::{Lab, PORT, RECEIVER, drain, ip, listen, udp_count};
 use fairlane_linux::{Report, Router};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate, Reason, Seed, Stream};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
@@ -125,7 +123,7 @@ fn what_the_kernel_drops_is_counted_apart() {
         let router = Router::new(&config(droptail("100p"), FAST)).unwrap();
         lab.sender.run(|| {
             // Nobody passes on who asks, so the receiver's address is told.
-            ip("neigh add 10.77.3.2 lladdr 02:00:00:00:00:02 dev s0");
+            ip("neigh add 10.77.2.1 lladdr 02:00:00:00:00:02 dev s0");
             flood(20_000, 64);
         });
         let bridge = start(router);

@@ -8,31 +8,16 @@ use std::net::{IpAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::bridged::{
-    INSIDE, OUTSIDE, RECEIVER, RECEIVER6, SENDER, bridged, capture, captured, config, droptail, listen, path, start,
-};
+use common::bridged::{INSIDE, OUTSIDE, SENDER, SENDER6, bridged, capture, captured, config, droptail, path, start};
+use common::send::send_at;
 use common::tags::{capture_with_tags, captured_with_tags, send_unsummed};
-use common::{Lab, PORT, RouterConfig, drain, ip, tool};
+use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, drain, ip, listen, tool};
 use fairlane_linux::{BridgeError, Framing, Link, LinkLayer, Router, StartError};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
 use nix::sys::socket::{SockType, setsockopt};
 
 const FAST: Rate = Rate::from_bits_per_second(1_000_000_000);
-
-/// Sends datagrams in IP packets of `bytes` bytes at about `rate` bit/s for `seconds`.
-fn send_at(rate: f64, bytes: usize, seconds: f64) {
-    let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
-    let (datagram, start) = (vec![7; bytes - 28], Instant::now());
-    let mut sent = 0.0;
-    while start.elapsed().as_secs_f64() < seconds {
-        while sent < start.elapsed().as_secs_f64() * rate {
-            let _ = socket.send_to(&datagram, (RECEIVER, PORT));
-            sent += 8.0 * bytes as f64;
-        }
-        thread::sleep(Duration::from_micros(500));
-    }
-}
 
 /// The bits per second of the IP packets of `bytes` bytes that come from the first to the last of a busy link.
 fn measured(bytes: usize) -> f64 {
@@ -109,7 +94,7 @@ fn neighbours_find_each_other() {
     bridged(true, |lab| {
         let bridge = start(Router::new(&config(QdiscConfig::new(Kind::FqCodel), FAST)).unwrap());
         assert_eq!(echoed(lab, (SENDER, RECEIVER), &[1, 100, 1472]), 3);
-        assert_eq!(echoed(lab, ("fd77:3::1", RECEIVER6), &[1, 100, 1452]), 3);
+        assert_eq!(echoed(lab, (SENDER6, RECEIVER6), &[1, 100, 1452]), 3);
         let report = bridge.stop(2.0);
         assert_eq!(report.counters.dropped_total().packets, 0, "{report:?}");
     });

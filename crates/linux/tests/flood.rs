@@ -185,7 +185,7 @@ fn a_queue_that_is_taken_is_refused() {
         let first = Router::new(&config).unwrap();
         let port = fairlane_linux::kernel_queues().unwrap()[0].port;
         let second = Router::new(&config).err().unwrap().to_string();
-        assert!(second.starts_with(&format!("queue 0 is bound by another program (netlink port {port})")), "{second}");
+        assert!(second.starts_with(&format!("queue 0 is bound by another program (netlink port {port}")), "{second}");
         drop(first);
         assert!(Router::new(&config).is_ok());
     });

@@ -6,7 +6,7 @@ import html
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from fairlane import _core
 from fairlane._cluster import Sweep, filed, gathered
@@ -29,8 +29,6 @@ OwnDiscipline: TypeAlias = Callable[[Host], object]
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
-
-_T = TypeVar("_T", bound="Scenario")
 
 
 class Scenario:
@@ -160,7 +158,7 @@ class Scenario:
             raise KeyError(key)
         return value
 
-    def get(self, key: str, default: _T | None = None) -> Any:  # noqa: ANN401 - values are of many types
+    def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - values are of many types
         """The value of ``key``, as it was given; ``default`` when it was not."""
         value = self._document.get(key)
         return default if value is None else value

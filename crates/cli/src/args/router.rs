@@ -87,6 +87,11 @@ pub(crate) struct Words {
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
     pub(crate) fail_open: Option<bool>,
 
+    /// Take packets that segmentation offload has joined as they are, one packet of up to 64 kB each, instead of having the kernel cut
+    /// them first; needs --interface
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
+    pub(crate) gso: Option<bool>,
+
     /// How long what waits may take to leave at the end [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) drain: Option<Duration>,
@@ -116,6 +121,7 @@ pub(crate) enum Metrics {
     Off,
 }
 
+#[cfg(target_os = "linux")]
 impl Metrics {
     /// The address, if there is to be one.
     pub(crate) const fn address(self) -> Option<SocketAddr> {

@@ -34,7 +34,8 @@ fn place(text: &str) -> Result<String, String> {
         let is_name = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
         (is_name && port.parse::<u16>().is_ok()).then(|| text.to_owned())
     };
-    address(text).map(|address| address.to_string()).or_else(|how| named().ok_or(how))
+    let how = || format!("write a port, or a host and a port, such as {USUAL} or router.lan:{}", USUAL.port());
+    address(text).map(|address| address.to_string()).or_else(|_| named().ok_or_else(how))
 }
 
 /// A router renews what it tells each quarter of a second.

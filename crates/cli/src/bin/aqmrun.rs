@@ -82,7 +82,7 @@ mod linux {
     /// Works until Ctrl-C or SIGTERM.
     fn run(options: &Options) -> Result<Report, String> {
         let config = RouterConfig {
-            path: DataPath::Queue(QueueConfig { number: options.queue, marking: UNUSED, fail_open: false }),
+            path: DataPath::Queue(QueueConfig { number: options.queue, marking: UNUSED, fail_open: false, gso: None }),
             link: Link { rate: options.rate, layer: LinkLayer::default() },
             discipline: config(options).map_err(|error| error.to_string())?,
             flows: FlowsBy::FiveTuple,

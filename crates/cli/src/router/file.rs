@@ -13,7 +13,7 @@ use crate::args::{self, Words};
 use crate::error::Failure;
 
 /// The words that a file may have.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 15] = [
     "queue-num",
     "bridge",
     "rate",
@@ -24,6 +24,7 @@ const WORDS: [&str; 14] = [
     "flows",
     "ce-mark",
     "fail-open",
+    "gso",
     "drain",
     "metrics",
     "log",
@@ -80,6 +81,7 @@ fn parse(name: &str, text: &str) -> Result<Written, Failure> {
             "flows" => words.flows = Some(scalar.read(choice)?),
             "ce-mark" => words.ce_mark = Some(scalar.read(args::ce_mark)?),
             "fail-open" => words.fail_open = Some(scalar.read(switch)?),
+            "gso" => words.gso = Some(scalar.read(switch)?),
             "drain" => words.drain = Some(scalar.read(args::time)?),
             "metrics" => words.metrics = Some(scalar.read(args::metrics)?),
             "log" => words.log = Some(scalar.read(choice)?),

@@ -111,7 +111,13 @@ fn how_packets_pass(path: &DataPath) -> String {
                 Marking::ByUs => "here, for which every packet is copied whole".to_owned(),
             };
             let beyond = if queue.fail_open { "passes" } else { "is dropped" };
-            format!("ECN marks are written {marks}\nWhat the kernel cannot hand over {beyond}\n")
+            let joined = match queue.gso {
+                Some(mtu) => format!("come whole, and take on the link what segments of {mtu} bytes take"),
+                None => "are cut by the kernel before they come".to_owned(),
+            };
+            format!(
+                "ECN marks are written {marks}\nWhat the kernel cannot hand over {beyond}\nPackets that are joined {joined}\n"
+            )
         }
         DataPath::Bridge(bridge) => {
             format!("What comes in by {} passes to {} at once\n", bridge.outside, bridge.inside)

@@ -41,7 +41,12 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let current: Current = Arc::new(Mutex::new(settings.clone()));
     tell_of_it(settings.metrics, &remote, &current)?;
     let installed = match settings.router.path {
-        DataPath::Queue(queue) => Installed::new(queue.number, rules.as_ref())?,
+        DataPath::Queue(queue) => {
+            if rules.is_none() {
+                info!(queue = queue.number, "no rules, since there is no --interface: yours have to send packets here");
+            }
+            Installed::new(queue.number, rules.as_ref())?
+        }
         DataPath::Bridge(_) => Installed::nothing(),
     };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
@@ -75,7 +80,7 @@ fn say_at_work(settings: &Settings) {
 fn tell_of_it(metrics: Metrics, remote: &Remote, current: &Current) -> Result<(), Failure> {
     let Some(address) = metrics.address() else { return Ok(()) };
     match http::serve(address, remote.clone(), Arc::clone(current)) {
-        Ok(()) => info!(%address, "metrics"),
+        Ok(()) => info!(%address, "serving /metrics, and /state for fairlane top"),
         Err(error) if metrics == Metrics::Usual => {
             warn!("no metrics, since {address} cannot be had: {error}; --metrics takes another port, or off");
         }

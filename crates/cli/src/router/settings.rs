@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig};
+use fairlane_linux::{
+    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig, mtu,
+};
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::file::{self, Written};
@@ -57,13 +59,15 @@ impl Sources {
         let rate = words.rate.or(file.rate).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
         let discipline = self.queue.clone().or(queue).ok_or_else(|| needs("a discipline", "choke limit=300p"))?;
         // A queue that contradicts itself is found here, not when packets wait for it.
-        discipline.explain(rate).map_err(|error| Failure::plain(format!("{} {error}", discipline.kind())))?;
+        let from = self.file.as_ref().filter(|_| self.queue.is_none());
+        let from = from.map_or_else(String::new, |path| format!("{}: ", path.display()));
+        discipline.explain(rate).map_err(|error| Failure::plain(format!("{from}{} {error}", discipline.kind())))?;
         let interfaces = if words.interface.is_empty() { &file.interface } else { &words.interface };
         let (overhead, mpu) = (words.overhead.or(file.overhead), words.mpu.or(file.mpu));
         let framing = words.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
         let router = RouterConfig {
-            path: path(words, &file, !interfaces.is_empty())?,
+            path: path(words, &file, interfaces)?,
             link: Link { rate, layer },
             discipline,
             flows: words.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by),
@@ -79,19 +83,22 @@ impl Sources {
     }
 }
 
-/// How packets come. `ruled` means that rules of ours bring them to a queue.
-fn path(words: &Words, file: &Words, ruled: bool) -> Result<DataPath, Failure> {
+/// How packets come. With `interfaces` rules of ours bring what leaves by them to a queue.
+fn path(words: &Words, file: &Words, interfaces: &[String]) -> Result<DataPath, Failure> {
     let (queue, fail_open) = (words.queue_num.or(file.queue_num), words.fail_open.or(file.fail_open));
+    let (gso, ruled) = (words.gso.or(file.gso), !interfaces.is_empty());
     let Some([inside, outside]) = words.bridge.clone().or_else(|| file.bridge.clone()) else {
         let number = queue.ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?;
         let marking = if ruled { Marking::ByRule(ce_mark(words, file)) } else { Marking::ByUs };
-        return Ok(DataPath::Queue(QueueConfig { number, marking, fail_open: fail_open.unwrap_or(false) }));
+        let gso = if gso == Some(true) { Some(segments(interfaces)?) } else { None };
+        return Ok(DataPath::Queue(QueueConfig { number, marking, fail_open: fail_open.unwrap_or(false), gso }));
     };
     let of_a_queue = [
         ("--queue-num", queue.is_some()),
         ("--interface", ruled),
         ("--ce-mark", words.ce_mark.or(file.ce_mark).is_some()),
         ("--fail-open", fail_open.is_some()),
+        ("--gso", gso.is_some()),
     ];
     match of_a_queue.into_iter().find(|(_, given)| *given) {
         Some((word, _)) => {
@@ -117,6 +124,7 @@ impl Settings {
             ("flows", self.router.flows != new.router.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
             ("fail-open", queue(old).map(|queue| queue.fail_open) != queue(new_path).map(|queue| queue.fail_open)),
+            ("gso", queue(old).map(|queue| queue.gso) != queue(new_path).map(|queue| queue.gso)),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];
@@ -140,6 +148,19 @@ const fn bridge(path: &DataPath) -> Option<&BridgeConfig> {
 
 fn needs(what: &str, example: &str) -> Failure {
     Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
+}
+
+/// How long segments are on the shortest of these interfaces' links.
+fn segments(interfaces: &[String]) -> Result<u32, Failure> {
+    let mut least = None;
+    for interface in interfaces {
+        let mtu = mtu(interface).map_err(Failure::plain)?;
+        least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
+    }
+    least.ok_or_else(|| {
+        let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
+        Failure::new(message, "name the interface, or leave gso out")
+    })
 }
 
 const fn framing(framing: args::Framing) -> Framing {

@@ -21,7 +21,7 @@ pub(super) struct Change {
     /// By reason, packets a second: only the reasons that have ever occurred, with their count since the start.
     pub(super) drops: Vec<ByReason>,
     pub(super) marks: Vec<ByReason>,
-    pub(super) kernel_dropped: f64,
+    pub(super) lost_elsewhere: f64,
     /// The 50th, 95th and 99th percentile of the packets that went on, in seconds.
     pub(super) sojourn: [Option<f64>; 3],
     pub(super) flows: Vec<FlowChange>,
@@ -57,9 +57,7 @@ impl Change {
             packets: grown(before.packets, after.packets) / seconds,
             bits: 8.0 * grown(before.bytes, after.bytes) / seconds,
         };
-        let kernel = |state: &State| {
-            state.kernel.map_or(0, |kernel| kernel.dropped_full_packets + kernel.dropped_unread_packets)
-        };
+        let elsewhere = |state: &State| state.lost_elsewhere().unwrap_or(0);
         Some(Self {
             arrived: pace(before.arrived, after.arrived),
             departed: pace(before.departed, after.departed),
@@ -67,7 +65,7 @@ impl Change {
             marked: pace(total(&before.marked), total(&after.marked)),
             drops: by_reason(&before.dropped, &after.dropped, seconds),
             marks: by_reason(&before.marked, &after.marked, seconds),
-            kernel_dropped: grown(kernel(before), kernel(after)) / seconds,
+            lost_elsewhere: grown(elsewhere(before), elsewhere(after)) / seconds,
             sojourn: [0.5, 0.95, 0.99].map(|share| quantile(&anew(&before.sojourn_s, &after.sojourn_s), share)),
             flows: flows(before, after, seconds),
         })
@@ -137,7 +135,7 @@ mod tests {
         assert_eq!(change.dropped.packets, 1800.0);
         let drops: Vec<(&str, f64)> = change.drops.iter().map(|drop| (&*drop.reason, drop.packets)).collect();
         assert_eq!(drops, [("match_arrival", 890.0), ("match_victim", 890.0), ("early", 20.0)]);
-        assert_eq!(change.kernel_dropped, 3.5);
+        assert_eq!(change.lost_elsewhere, 3.5);
         let flood = &change.flows[0];
         assert_eq!((flood.matched, flood.lost, flood.lost_in_all), (1780.0, 1780.0, 40_000));
         assert_eq!(flood.share, 0.25);

@@ -41,8 +41,8 @@ pub(super) fn state() -> State {
         parameters.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     State {
         version: "0.1.0".to_owned(),
-        bridge: None,
         path: "queue 0".to_owned(),
+        bridge: None,
         interfaces: vec!["eth0".to_owned()],
         flows_by: "five-tuple".to_owned(),
         uptime_s: 3600.0,

@@ -5,7 +5,7 @@ use ratatui::style::Color;
 use super::samples::{later, state};
 use super::screen::Picture;
 use super::*;
-use crate::state::{Count, Discipline, Reasons};
+use crate::state::{Bridge, Count, Discipline, Kernel, Reasons, Way};
 
 fn drawn(picture: &Picture, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -85,6 +85,8 @@ fn no_size_is_too_small_and_no_number_too_large() {
     strange.arrived = Count { packets: u64::MAX, bytes: u64::MAX };
     strange.uptime_s = f64::MAX;
     strange.link.rate_bps = 0;
+    strange.kernel = Some(Kernel { dropped_full_packets: u64::MAX, dropped_unread_packets: 1, waiting_packets: 0 });
+    strange.sojourn_s.classes = vec![(Some(1.0), u64::MAX), (None, u64::MAX), (Some(0.5), u64::MAX)];
     strange.marked.extend(Reasons::from([("é".to_owned(), Count { packets: u64::MAX, bytes: u64::MAX })]));
     strange.top_flows[0].flow = "流".repeat(40);
     for limit in ["0p", "1b", "x", "4294967295p"] {
@@ -181,4 +183,15 @@ fn what_a_discipline_does_not_have_is_not_shown() {
     for part in ["target 5ms", "No flow has lost a packet yet.", "kernel    does not tell"] {
         assert!(text.contains(part), "no \"{part}\" in {text}");
     }
+}
+
+/// What a bridge loses stands where the kernel's drops are: both directions, whatever the cause.
+#[test]
+fn a_bridge_tells_what_it_loses() {
+    let out = Way { kernel_dropped: 1, unfit: 2, no_memory: 3, refused: 4, received: 100, forwarded: 90 };
+    let back = Way { kernel_dropped: 5, ..Way::default() };
+    let bridge = Some(Bridge { inside: "lan".to_owned(), outside: "wan".to_owned(), out, back });
+    let of_a_bridge = |bridge| State { kernel: None, path: "bridge lan,wan".to_owned(), bridge, ..later() };
+    let text = text(&of_a_bridge(bridge), None, 80);
+    assert!(text.contains("choke, bridge lan,wan") && text.contains("kernel    0 dropped/s, 15 in all\n"), "{text}");
 }

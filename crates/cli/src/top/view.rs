@@ -257,13 +257,12 @@ impl View<'_> {
 
     /// What was lost before it came to the discipline.
     fn kernel(&self) -> Part<'_> {
-        let Some(kernel) = self.state.kernel else {
+        let Some(lost) = self.state.lost_elsewhere() else {
             return Part { name: "kernel", words: "does not tell what it drops".into(), beside: Beside::Nothing };
         };
-        let dropped = kernel.dropped_full_packets + kernel.dropped_unread_packets;
-        let now = self.change.map_or(0.0, |change| change.kernel_dropped);
-        let style = if dropped > 0 { self.style(Color::Red) } else { Style::new() };
-        let words = Line::styled(format!("{} dropped/s, {dropped} in all", pace(now)), style);
+        let now = self.change.map_or(0.0, |change| change.lost_elsewhere);
+        let style = if lost > 0 { self.style(Color::Red) } else { Style::new() };
+        let words = Line::styled(format!("{} dropped/s, {lost} in all", pace(now)), style);
         Part { name: "kernel", words, beside: Beside::Nothing }
     }
 

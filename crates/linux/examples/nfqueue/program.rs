@@ -45,7 +45,8 @@ impl Program {
 
     pub(crate) fn bind(self) -> Bound {
         let Self::Router(kind) = self else {
-            let setup = Setup { queue: 0, copied: Copied::Headers, most_packets: 1_000_000, fail_open: false };
+            let setup =
+                Setup { queue: 0, copied: Copied::Headers, most_packets: 1_000_000, fail_open: false, gso: false };
             let socket = QueueSocket::bind(&setup).unwrap();
             let over = Arc::new(AtomicBool::new(false));
             let told = Arc::clone(&over);

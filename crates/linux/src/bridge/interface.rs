@@ -76,6 +76,11 @@ impl Interface {
     }
 }
 
+/// The MTU of the interface `name`, in bytes.
+pub(crate) fn mtu(name: &str) -> nix::Result<u32> {
+    ask(name).and_then(|answer| Answer::read(&answer)).map(|answer| answer.mtu)
+}
+
 /// An address by which others reach this machine. Every interface with IPv6 has one of the link's own, which is no matter.
 fn address(name: &str) -> Option<IpAddr> {
     let of_it = getifaddrs().ok()?.filter(|address| address.interface_name == name);

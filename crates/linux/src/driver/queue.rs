@@ -12,6 +12,7 @@ use crate::nfqueue::{Message, Setup, Verdict};
 use crate::packet::{Held, Marking};
 use crate::report::Report;
 use crate::router::QueueConfig;
+use crate::segments;
 use crate::socket::{Batch, BindError, QueueSocket};
 
 /// How many packets may wait in the kernel: those in our queue, and those on their way to us. It is far above any queue's limit,
@@ -26,6 +27,8 @@ pub(crate) struct QueueDriver {
     socket: QueueSocket,
     number: u16,
     marking: Marking,
+    /// How long the segments of joined packets are.
+    gso: Option<u32>,
     /// The number of the last packet.
     last: u32,
     tally: Tally,
@@ -43,9 +46,11 @@ struct Tally {
 impl QueueDriver {
     /// Binds the queue: from now on its packets wait for our verdict.
     pub(crate) fn bind(config: &QueueConfig) -> Result<Self, BindError> {
-        let &QueueConfig { number, marking, fail_open } = config;
-        let setup = Setup { queue: number, copied: marking.copied(), most_packets: MOST_PACKETS, fail_open };
-        Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, last: 0, tally: Tally::default() })
+        let &QueueConfig { number, marking, fail_open, gso } = config;
+        let gso = gso.filter(|_| marking != Marking::ByUs);
+        let copied = marking.copied();
+        let setup = Setup { queue: number, copied, most_packets: MOST_PACKETS, fail_open, gso: gso.is_some() };
+        Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, gso, last: 0, tally: Tally::default() })
     }
 }
 
@@ -57,11 +62,17 @@ impl Driver for QueueDriver {
     }
 
     fn receive(&mut self, batch: &mut Batch, reading: &Reading, mut arrive: impl FnMut(Held)) -> io::Result<bool> {
-        let Self { socket, marking, last, tally, .. } = self;
+        let Self { socket, marking, gso, last, tally, .. } = self;
         let received = socket.receive(batch, |message| match message {
             Message::Packet(queued) => {
                 *last = queued.id;
-                arrive(Held::new(&queued, &reading.keys, reading.layer, *marking));
+                let held = Held::new(&queued, &reading.keys, reading.layer, *marking);
+                arrive(match *gso {
+                    Some(mtu) if queued.joined => {
+                        held.taking(segments::wire_bytes(reading.layer, queued.payload, queued.bytes, mtu))
+                    }
+                    _ => held,
+                });
             }
             Message::Answer(answer) => tally.unknown += u64::from(answer.error != 0),
             Message::Malformed => tally.malformed += 1,

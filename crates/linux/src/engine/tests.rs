@@ -28,7 +28,7 @@ fn droptail(limit: &str) -> QdiscConfig {
 /// A UDP packet of `flow` with `bytes` bytes, ECN-capable.
 fn packet(keys: &FlowKeys, id: u32, flow: u8, bytes: u32) -> Held {
     let header = [0x45, 2, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, flow, 10, 0, 1, 1, 0, 1, 0, 2, 0, 0, 0, 0];
-    let queued = Queued { queue: 0, id, mark: 0, payload: &header, bytes };
+    let queued = Queued { queue: 0, id, mark: 0, payload: &header, bytes, joined: false };
     Held::new(&queued, keys, LinkLayer::default(), RULE)
 }
 

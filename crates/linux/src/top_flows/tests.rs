@@ -14,7 +14,7 @@ fn packet(keys: &FlowKeys, flow: u32) -> Held {
     let mut header = [0x45, 2, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 0, 10, 0, 1, 1, 0, 0, 0, 80, 0, 0, 0, 0];
     header[13..16].copy_from_slice(&[high, middle, low]);
     header[20..22].copy_from_slice(&[middle, low]);
-    let queued = Queued { queue: 0, id: flow, mark: 0, payload: &header, bytes: 100 };
+    let queued = Queued { queue: 0, id: flow, mark: 0, payload: &header, bytes: 100, joined: false };
     Held::new(&queued, keys, LinkLayer::default(), Marking::ByRule(1))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::sync::PoisonError;
@@ -17,15 +16,15 @@ use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::{Lab, Node, PORT, TURN, address, ip, tool};
+use super::{Lab, Node, TURN, address, ip, tool};
 
 /// The bridge's interfaces, towards the sender and towards the receiver.
 pub(crate) const INSIDE: &str = "b0";
 pub(crate) const OUTSIDE: &str = "b1";
 
-pub(crate) const SENDER: &str = "10.77.3.1";
-pub(crate) const RECEIVER: &str = "10.77.3.2";
-pub(crate) const RECEIVER6: &str = "fd77:3::2";
+/// The receiver has the addresses that it has behind a router, and the sender is its neighbour.
+pub(crate) const SENDER: &str = "10.77.2.9";
+pub(crate) const SENDER6: &str = "fd77:2::9";
 
 /// Runs `test` in a namespace with the interfaces of a bridge between a sender and a receiver, or says why it cannot be. No interface
 /// leaves anything of a packet to the next but checksums. Without IPv6 nobody sends anything by himself.
@@ -86,8 +85,8 @@ fn build(ipv6: bool) -> Lab {
             address(name, four, six, ipv6);
         }
     };
-    lab.sender.run(end("s0", "10.77.3.1/24", "fd77:3::1/64"));
-    lab.receiver.run(end("d0", "10.77.3.2/24", "fd77:3::2/64"));
+    lab.sender.run(end("s0", "10.77.2.9/24", "fd77:2::9/64"));
+    lab.receiver.run(end("d0", "10.77.2.1/24", "fd77:2::1/64"));
     lab
 }
 
@@ -139,13 +138,6 @@ pub(crate) fn interface(name: &str) -> [u64; 3] {
 
 pub(crate) fn droptail(limit: &str) -> QdiscConfig {
     QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap()
-}
-
-/// A socket that waits for datagrams on [`PORT`], with room for all that come at once.
-pub(crate) fn listen() -> UdpSocket {
-    let socket = UdpSocket::bind((RECEIVER, PORT)).unwrap();
-    setsockopt(&socket, RcvBufForce, &(256 << 20)).unwrap();
-    socket
 }
 
 /// A socket that sees all that comes, with its Ethernet header or, as a datagram, without.

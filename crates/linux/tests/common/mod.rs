@@ -104,7 +104,13 @@ fn impossible() -> Option<String> {
     }
     let tried = thread::spawn(|| {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
-        let setup = nfqueue::Setup { queue: 0, copied: nfqueue::Copied::Headers, most_packets: 1, fail_open: false };
+        let setup = nfqueue::Setup {
+            queue: 0,
+            copied: nfqueue::Copied::Headers,
+            most_packets: 1,
+            fail_open: false,
+            gso: false,
+        };
         match QueueSocket::bind(&setup) {
             Err(error @ (BindError::Missing | BindError::NotPermitted)) => Err(error.to_string()),
             _ => Ok(()),
@@ -195,7 +201,7 @@ pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
 
 /// Queue 0, with packets marked like this.
 pub(crate) fn queue(marking: Marking) -> DataPath {
-    DataPath::Queue(QueueConfig { number: 0, marking, fail_open: false })
+    DataPath::Queue(QueueConfig { number: 0, marking, fail_open: false, gso: None })
 }
 
 /// A router that works, with its rules.
