@@ -97,7 +97,7 @@ impl Several {
             }
             let first = this.work(0);
             let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(io::ErrorKind::Other.into())));
-            joined.fold(result.and(first), |result, other| result.and(other))
+            joined.fold(result.and(first), Result::and)
         })?;
         let mut report = self.report();
         for queue in &self.queues {
