@@ -35,14 +35,15 @@ def test_a_dumbbell_is_the_file_of_the_paper() -> None:
         tcp=32,
         udp="2mbit",
         rate="1mbit",
-        queue=fl.Choke(limit="300p", min=100, max=200),
+        queue=fl.Choke(limit="300p", min=100, max=200, probability=0.1, weight=0.002, uniformize="count"),
         duration="120s",
         warmup="20s",
         window=300,
         start="0s..1s",
+        preset="ns2-1999",
     )
     theirs = fl.Scenario.figure_3()
-    short = {"duration": "4s", "warmup": "2s", "name": "the same", "flows.cbr.start": "0s..1s"}
+    short = {"duration": "4s", "warmup": "2s", "name": "the same"}
     assert ours.with_(short).run() == theirs.with_(short).run()
 
 
@@ -88,7 +89,7 @@ def test_several_changes_are_made_at_once_or_not_at_all() -> None:
 )
 def test_what_is_wrong_is_said(key: str, value: object, expected: str) -> None:
     scenario = dumbbell()
-    with pytest.raises(ValueError, match="") as refused:
+    with pytest.raises(ValueError) as refused:
         scenario[key] = value
     assert expected in str(refused.value)
     assert key in str(refused.value)
@@ -114,7 +115,7 @@ def test_errors_of_files_have_their_parts_and_survive_a_pickle() -> None:
         assert error.text == text
     with pytest.raises(fl.ScenarioError, match="cannot be opened"):
         fl.Scenario.from_toml("no/such/file.toml")
-    with pytest.raises(fl.ScenarioError, match="duration. is missing"):
+    with pytest.raises(fl.ScenarioError, match=r"`duration` is missing"):
         fl.Scenario.from_dict({})
 
 
@@ -140,6 +141,6 @@ def test_representations() -> None:
     assert repr(scenario) == "<Scenario 'dumbbell': 5 flows, 1 links, 4 s>"
     assert "&quot;1mbit&quot;" in scenario._repr_html_()
     with pytest.raises(TypeError):
-        iter(scenario)
+        iter(scenario)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
         hash(scenario)

@@ -18,10 +18,12 @@ seconds, rates in bit/s.
 
 from fairlane import disciplines
 from fairlane._core import Fate, Packet, __version__
+from fairlane._parquet import SweepFile
+from fairlane._sweep import Failure
 from fairlane.config import Explanation, QueueConfig, Resolved
 from fairlane.discipline import Discipline, Host
 from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
-from fairlane.errors import DisciplineError, Interrupted, ScenarioError
+from fairlane.errors import DisciplineError, Interrupted, ScenarioError, SweepStopped
 from fairlane.outcome import Outcome, Outcomes, Series, Table
 from fairlane.queue import Count, Counters, Event, Queue
 from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
@@ -33,6 +35,7 @@ __all__ = [
     "DisciplineError",
     "Event",
     "Explanation",
+    "Failure",
     "Fate",
     "Host",
     "Interrupted",
@@ -47,6 +50,8 @@ __all__ = [
     "ScenarioError",
     "Series",
     "SomeDiscipline",
+    "SweepFile",
+    "SweepStopped",
     "Table",
     "__version__",
     "disciplines",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from fairlane._sweep import Failure
+
 __all__ = ["Outcome", "Outcomes", "Series", "Table"]
 
 _SHOWN = 20
@@ -266,12 +268,18 @@ class Outcomes(Sequence[Outcome]):
     """Several outcomes in the order asked: of a comparison or of a sweep.
 
     The tables have the rows of all of them; the keys that a sweep varied are columns.
+
+    Attributes:
+        failures: The points of a sweep on an executor that could not be done, each a :class:`fairlane.Failure`.
     """
 
-    __slots__ = ("_of", "_outcomes", "_scenario")
+    __slots__ = ("_of", "_outcomes", "_scenario", "failures")
 
-    def __init__(self, outcomes: Iterable[Outcome], *, of: str = "compare", scenario: str = "") -> None:
+    def __init__(
+        self, outcomes: Iterable[Outcome], *, of: str = "compare", scenario: str = "", failures: Iterable[Failure] = ()
+    ) -> None:
         self._outcomes = list(outcomes)
+        self.failures = tuple(failures)
         self._of = of
         self._scenario = scenario
 

@@ -121,6 +121,7 @@ pub(crate) enum Metrics {
     Off,
 }
 
+#[cfg(target_os = "linux")]
 impl Metrics {
     /// The address, if there is to be one.
     pub(crate) const fn address(self) -> Option<SocketAddr> {
