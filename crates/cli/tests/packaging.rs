@@ -121,8 +121,17 @@ fn the_commands_that_change_nothing_work() {
 #[test]
 fn the_metrics_that_the_pages_name_are_served() {
     in_namespace(|| {
-        let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
-        let served = scrape();
+        for name in ["lan0", "wan0"] {
+            tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
+            tool("ip", &format!("link set {name} up"));
+        }
+        // One after the other: both are at the usual port.
+        let bridge = ["--bridge=lan0,wan0", "--rate=10mbit", "choke"];
+        let served = [&bridge[..], &with(&["choke"])].map(|args| {
+            let _router = Running::start(args);
+            scrape()
+        });
+        let served = served.concat();
         let pages = [page("deploy.md"), page("router.md")].concat();
         let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
         // Tables of nftables are named alike.
