@@ -94,7 +94,10 @@ fn page(name: &str) -> String {
 #[test]
 fn the_commands_that_change_nothing_work() {
     in_namespace(|| {
-        tool("ip", "link add eth0 type veth peer name modem");
+        for name in ["eth0", "eth1", "eth2"] {
+            tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
+            tool("ip", &format!("link set {name} up"));
+        }
         let page = page("deploy.md");
         let code = page.split("```").skip(1).step_by(2).flat_map(str::lines);
         let commands: Vec<&str> =
