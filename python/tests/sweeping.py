@@ -40,7 +40,7 @@ class Through(Executor):
         self.given = given
         self.units: list[list[list[tuple[str, str]]]] = []
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.units.append(args[0])
         if self.before is None:
             return self.inner.submit(fn, *args, **kwargs)
@@ -50,7 +50,7 @@ class Through(Executor):
         self.inner.shutdown(wait=wait, cancel_futures=cancel_futures)
 
 
-def after(before: Callable[..., Any], given: tuple[Any, ...], fn: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
+def after(before: Callable[..., Any], given: tuple[Any, ...], fn: Callable[..., Any], *args: Any) -> Any:
     """Does a unit after something else."""
     before(*given, args[0])
     return fn(*args)

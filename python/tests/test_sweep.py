@@ -60,7 +60,7 @@ def test_units_are_plain_and_as_many_as_asked(undisturbed: fl.Outcomes) -> None:
     with through:
         assert dumbbell().sweep(VARIED, runs=2, executor=through, chunk=10) == undisturbed
     assert [len(unit) for unit in through.units] == [10, 10, 4]
-    assert pickle.loads(pickle.dumps(through.units)) == through.units  # noqa: S301 - of this test
+    assert pickle.loads(pickle.dumps(through.units)) == through.units
 
 
 def test_progress_counts_runs() -> None:
@@ -97,9 +97,9 @@ def test_a_point_that_kills_its_worker_does_not_sink_the_others(undisturbed: fl.
 def test_a_point_that_raises_does_not_sink_the_others(
     monkeypatch: pytest.MonkeyPatch, undisturbed: fl.Outcomes
 ) -> None:
-    outcomes_of = _sweep._outcomes  # noqa: SLF001 - there is no point that is valid and cannot be run
+    outcomes_of = _sweep._outcomes
 
-    def poisoned(work: Any, document: Any, points: list[Any], stop: Any) -> Any:  # noqa: ANN401
+    def poisoned(work: Any, document: Any, points: list[Any], stop: Any) -> Any:
         if any(("seed", "7") in point for point in points):
             raise MemoryError("no room for 4000000000 flows")
         return outcomes_of(work, document, points, stop)
@@ -136,7 +136,7 @@ class Elsewhere(Executor):
         self.error = error
         self.units = 0
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         del fn, args, kwargs
         self.units += 1
         future: Future[Any] = Future()
@@ -224,7 +224,7 @@ def test_a_key_with_numbers_and_text_is_text_in_the_file(tmp_path: Path) -> None
     [(2.0, "2"), (0.1, "0.1"), (1e-7, "0.0000001"), (1e22, "10000000000000000000000"), (-2.5, "-2.5")],
 )
 def test_a_number_among_text_is_printed_as_rust_prints_it(number: float, text: str) -> None:
-    assert _parquet._text(number) == text  # noqa: SLF001 - what a sweep's keys take is not as wide
+    assert _parquet._text(number) == text
 
 
 def test_a_complete_file_is_not_made_again(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 def sweeping(out: Path, points: int, duration: str) -> subprocess.Popen[str]:
     """A process with a sweep into a file."""
     arguments = [sys.executable, "-c", SWEEP, str(out), str(points), duration]
-    return subprocess.Popen(arguments, cwd=HERE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - it is ours
+    return subprocess.Popen(arguments, cwd=HERE, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])

@@ -18,7 +18,9 @@ pub(crate) use self::aqmrun::Options as Aqmrun;
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
-pub(crate) use self::router::{Flows, Framing, Log, Metrics, Words, bridge, ce_mark, metrics, mpu, overhead};
+pub(crate) use self::router::{
+    Flows, Framing, Log, Metrics, Words, bridge, ce_mark, metrics, mpu, overhead, queue_num,
+};
 pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
 pub(crate) use self::top::Top;
 

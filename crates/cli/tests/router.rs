@@ -13,7 +13,7 @@ use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Place, fairlane};
+use common::{Place, fairlane, printed};
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
 use running::{Running, has_rules, metric, refused, rules, said, scrape, state, tables, through, with};
@@ -26,6 +26,11 @@ fn what_is_missing_or_cannot_be_is_refused() {
     refused(&router(&["--queue-num", "0", "choke"]), &["a router needs --rate", "10mbit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit"]), &["a router needs a discipline"]);
     refused(&router(&["--queue-num", "65536", "--rate", "1mbit", "choke"]), &["65536"]);
+    for range in ["0:", ":3", "0:1:2", "1:65536"] {
+        refused(&router(&["--queue-num", range, "--rate", "1mbit", "choke"]), &["or a range such as 0:3"]);
+    }
+    refused(&router(&["--queue-num", "3:0", "--rate", "1mbit", "choke"]), &["queue-num: 3:0 ends before it begins"]);
+    refused(&router(&["--queue-num", "0:64", "--rate", "1mbit", "choke"]), &["0:64 are more than 64 queues"]);
     refused(&router(&["--queue-num", "0", "--rate", "10", "choke"]), &["unit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "choke", "min=200p", "max=100p"]), &["min", "max"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--overhead", "38", "choke"]), &["-64b to 256b"]);
@@ -56,7 +61,7 @@ fn errors_of_the_file_have_their_place() {
     for (text, parts) in [
         ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
-        ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535"]),
+        ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
         ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
         ("flows = \"all\"\n", &[":1:9: flows: it cannot be \"all\": it is one of five-tuple, address-pair"]),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: it is one word"]),
@@ -127,6 +132,15 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         "choke on a link of 1mbit",
     ] {
         assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
+    }
+    // On loopback if the file says nothing, and nowhere if it says so.
+    for (metrics, expected) in
+        [("", Some("127.0.0.1:9277/metrics, if the port is free\n")), ("metrics = \"off\"\n", None)]
+    {
+        let text = format!("queue-num = 3\nrate = \"1mbit\"\n{metrics}queue = {{ kind = \"red\" }}\n");
+        let said = printed(&["router", "--dry-run", "--config", &place.write("router.toml", &text)]);
+        let metrics = said.split_once("Metrics at http://").map(|(_, rest)| rest);
+        assert_eq!(metrics.and_then(|rest| rest.split_inclusive('\n').next()), expected, "{said}");
     }
 }
 
@@ -320,11 +334,13 @@ fn what_waits_in_anothers_queue_stays() {
         for _ in 0..15 {
             from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
         }
-        let joined = ["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "--gso", "red", "--dry-run"];
+        let joined = ["router", "--queue-num=1:2", "--interface=lo", "--rate=1mbit", "--gso", "red", "--dry-run"];
         let (code, stdout, stderr) = said(&fairlane(&joined));
         assert_eq!((code, &*stderr), (Some(0), ""));
         // The MTU of loopback.
         assert!(stdout.contains("what segments of 65536 bytes take"), "{stdout}");
+        let several = ["--queue-balance 1:2 --queue-cpu-fanout --queue-bypass", "queue flags bypass,fanout to 1-2"];
+        assert!(several.iter().any(|rule| stdout.contains(rule)) && stdout.contains("Queue 1:2"), "{stdout}");
         // The end of a router with a table of nftables takes a hook away; the page says so.
         if tables().is_empty() {
             let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);

@@ -18,6 +18,7 @@ use crate::packet::Held;
 use crate::report::Report;
 
 /// What is told of a packet to the discipline, beside what stands in it.
+#[derive(Clone)]
 pub(crate) struct Reading {
     /// Its flow and its hosts.
     pub(crate) keys: FlowKeys,

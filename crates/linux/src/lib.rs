@@ -13,7 +13,7 @@
 //! let bit = 0x4000_0000;
 //! let rules = Rules::new(0, &["eth0".to_owned()], bit)?;
 //! let router = Router::new(&RouterConfig {
-//!     path: DataPath::Queue(QueueConfig { number: 0, marking: Marking::ByRule(bit), fail_open: false, gso: None }),
+//!     path: DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(bit), fail_open: false, gso: None }),
 //!     link: Link { rate: Rate::from_bits_per_second(10_000_000), layer: LinkLayer::default() },
 //!     discipline: QdiscConfig::new(Kind::Choke),
 //!     flows: FlowsBy::FiveTuple,
@@ -51,6 +51,7 @@ mod kernel;
 mod link_layer;
 mod option;
 mod packet;
+mod queues;
 mod remote;
 mod report;
 mod router;
@@ -66,6 +67,7 @@ pub use flow::{FlowKeys, FlowName, FlowsBy, Keys, random_seed};
 pub use kernel::{KernelQueue, kernel_queues};
 pub use link_layer::{Framing, LinkLayer};
 pub use packet::Marking;
+pub use queues::Queues;
 pub use remote::Remote;
 pub use report::{BridgeCounts, Report, WayCounts};
 pub use router::{BridgeConfig, DataPath, Link, QueueConfig, Router, RouterConfig, StartError};

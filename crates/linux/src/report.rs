@@ -85,3 +85,11 @@ pub struct WayCounts {
     /// Frames that the other interface had no room for, or no link.
     pub refused: u64,
 }
+
+impl Report {
+    /// The end: what waits goes on at once.
+    pub(crate) fn release(&mut self) {
+        self.released = self.packets as u64;
+        (self.packets, self.bytes) = (0, 0);
+    }
+}

@@ -1,5 +1,8 @@
-//! A router: a data path, a discipline and the link behind it, in one thread.
+//! A router: a data path, a discipline and the link behind it.
 
+mod middle;
+mod places;
+mod several;
 mod work;
 
 use std::io;
@@ -12,10 +15,13 @@ use crate::engine::Engine;
 use crate::flow::{FlowKeys, FlowsBy, random_seed};
 use crate::link_layer::LinkLayer;
 use crate::packet::Marking;
+use crate::queues::Queues;
 use crate::remote::Remote;
 use crate::report::Report;
 use crate::socket::BindError;
 use crate::top_flows::TopFlows;
+use middle::Middle;
+use several::Several;
 use work::Work;
 
 /// The link that the queue feeds.
@@ -39,8 +45,8 @@ pub enum DataPath {
 /// An NFQUEUE as a data path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// The number of the NFQUEUE.
-    pub number: u16,
+    /// The numbers of the NFQUEUEs. Several have a thread each, which take turns with the discipline.
+    pub queues: Queues,
     /// How packets are marked.
     pub marking: Marking,
     /// What the kernel cannot hand over to us passes, past the discipline, instead of being dropped.
@@ -118,6 +124,7 @@ pub struct Router {
 /// The thread's work, compiled for each data path.
 enum ByPath {
     Queue(Box<Work<QueueDriver>>),
+    Queues(Box<Several>),
     Bridge(Box<Work<BridgeDriver>>),
 }
 
@@ -138,11 +145,23 @@ impl Router {
         let by_path = match &config.path {
             DataPath::Queue(queue) => {
                 let engine = Engine::new(discipline, rate, queue.marking, losers);
-                ByPath::Queue(Box::new(Work::new(QueueDriver::bind(queue)?, engine, reading, remote.clone())))
+                let middle = Middle::new(engine, reading, remote.clone());
+                let bind = |number| QueueDriver::bind(number, queue);
+                let mut drivers = queue.queues.numbers().map(bind).collect::<Result<Vec<_>, _>>()?;
+                match (drivers.pop(), drivers.is_empty()) {
+                    (Some(only), true) => ByPath::Queue(Box::new(Work::new(only, middle))),
+                    (last, _) => {
+                        drivers.extend(last);
+                        ByPath::Queues(Box::new(Several::new(drivers, middle).map_err(StartError::System)?))
+                    }
+                }
             }
             DataPath::Bridge(bridge) => {
                 let engine = Engine::new(discipline, rate, FRAME_MARKING, losers);
-                ByPath::Bridge(Box::new(Work::new(BridgeDriver::open(bridge)?, engine, reading, remote.clone())))
+                ByPath::Bridge(Box::new(Work::new(
+                    BridgeDriver::open(bridge)?,
+                    Middle::new(engine, reading, remote.clone()),
+                )))
             }
         };
         Ok(Self { by_path, remote })
@@ -162,6 +181,7 @@ impl Router {
     pub fn run(self) -> io::Result<Report> {
         match self.by_path {
             ByPath::Queue(work) => work.run(),
+            ByPath::Queues(several) => several.run(),
             ByPath::Bridge(work) => work.run(),
         }
     }

@@ -1,6 +1,6 @@
 //! The firewall rules that send packets to a queue: installed and removed at once, and nothing else touched.
 //!
-//! All that is installed bears the queue's number: a table `inet fairlane_q0` where nftables can queue, else two chains of
+//! All that is installed bears the queue's number, that of the first if there are several: a table `inet fairlane_q0` where nftables can queue, else two chains of
 //! `mangle`, `FAIRLANE-Q0` and `FAIRLANE-Q0-CE`, and the rules that lead there. So what a router left behind that was killed can
 //! be found and taken away. Every rule that queues has the bypass: without a router packets pass.
 
@@ -12,15 +12,16 @@ use nix::net::if_::if_nametoindex;
 
 use crate::bridge;
 use crate::kernel::kernel_queues;
+use crate::queues::Queues;
 
 mod iptables;
 mod nft;
 mod tool;
 
-/// Which packets go to a queue, and which bit of their firewall mark says that they are to be marked.
+/// Which packets go to which queues, and which bit of their firewall mark says that they are to be marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    queue: u16,
+    queues: Queues,
     interfaces: Vec<String>,
     ce_bit: u32,
 }
@@ -57,12 +58,12 @@ pub enum RuleError {
 }
 
 impl Rules {
-    /// Rules that send to `queue` what leaves by one of `interfaces`, forwarded or from here, and that set Congestion
+    /// Rules that send to `queues` what leaves by one of `interfaces`, forwarded or from here, and that set Congestion
     /// Experienced where a packet has `ce_bit` in its mark, which they take away.
     ///
     /// # Errors
     /// An interface does not exist or cannot stand in a rule, or `ce_bit` is not one bit.
-    pub fn new(queue: u16, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
+    pub fn new(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
         for name in interfaces {
             check_name(name)?;
             if_nametoindex(name.as_str()).map_err(|error| match error {
@@ -73,7 +74,7 @@ impl Rules {
         if !ce_bit.is_power_of_two() {
             return Err(RuleError::NotOneBit(ce_bit));
         }
-        Ok(Self { queue, interfaces: interfaces.to_vec(), ce_bit })
+        Ok(Self { queues: queues.into(), interfaces: interfaces.to_vec(), ce_bit })
     }
 }
 
@@ -180,7 +181,7 @@ pub fn remove_rules(queue: u16) -> Result<(), RuleError> {
     iptables::remove(queue)
 }
 
-/// Rules of ours for a queue.
+/// Rules of ours for a queue, or for several, of which this is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// What they were installed with.
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     pub(super) fn rules() -> Rules {
-        Rules { queue: 7, interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()], ce_bit: 0x4000_0000 }
+        Rules { queues: 7.into(), interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()], ce_bit: 0x4000_0000 }
     }
 
     /// Would catch a name that is another option or matches other interfaces, and several bits that would mark what has one.

@@ -56,7 +56,8 @@ fn read(listener: &TcpListener) -> (u64, f64) {
 }
 
 fn transfer(lab: &Lab, gso: Option<u32>) -> Transfer {
-    let path = DataPath::Queue(QueueConfig { number: 0, marking: Marking::ByRule(CE_BIT), fail_open: false, gso });
+    let path =
+        DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(CE_BIT), fail_open: false, gso });
     // 20 ms, of which a sender that halves its window leaves something.
     let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "500kb").unwrap();
     let router =

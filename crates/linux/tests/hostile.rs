@@ -245,8 +245,12 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
 #[test]
 fn what_fails_open_passes_and_is_the_difference() {
     lab(false, |lab| {
-        let path =
-            DataPath::Queue(QueueConfig { number: 0, marking: Marking::ByRule(CE_BIT), fail_open: true, gso: None });
+        let path = DataPath::Queue(QueueConfig {
+            queues: 0.into(),
+            marking: Marking::ByRule(CE_BIT),
+            fail_open: true,
+            gso: None,
+        });
         let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "200000p").unwrap();
         let rate = Rate::from_bits_per_second(1_000_000_000);
         let router = Router::new(&RouterConfig { path, ..config(droptail, rate) }).unwrap();

@@ -47,9 +47,9 @@ pub(crate) struct Router {
 /// What can stand in the file too.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Words {
-    /// The number of the NFQUEUE, 0 to 65535
-    #[arg(long, value_name = "N")]
-    pub(crate) queue_num: Option<u16>,
+    /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue
+    #[arg(long, value_name = "N", value_parser = queue_num)]
+    pub(crate) queue_num: Option<(u16, u16)>,
 
     /// Be the wire between two interfaces, inside and outside: what goes out waits in the discipline, what comes in passes
     #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
@@ -176,6 +176,15 @@ fn bytes(text: &str, least: i16, most: i16) -> Result<i16, String> {
     let number = text.strip_suffix('b').and_then(|number| number.parse().ok());
     let number = number.filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| format!("write {least}b to {most}b, such as 38b"))
+}
+
+/// The first and the last of a range, or the same number twice.
+pub(crate) fn queue_num(text: &str) -> Result<(u16, u16), String> {
+    let (first, last) = text.split_once(':').unwrap_or((text, text));
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) => Ok((first, last)),
+        _ => Err("write a number from 0 to 65535, or a range such as 0:3".to_owned()),
+    }
 }
 
 pub(crate) fn overhead(text: &str) -> Result<i16, String> {

@@ -82,7 +82,12 @@ mod linux {
     /// Works until Ctrl-C or SIGTERM.
     fn run(options: &Options) -> Result<Report, String> {
         let config = RouterConfig {
-            path: DataPath::Queue(QueueConfig { number: options.queue, marking: UNUSED, fail_open: false, gso: None }),
+            path: DataPath::Queue(QueueConfig {
+                queues: options.queue.into(),
+                marking: UNUSED,
+                fail_open: false,
+                gso: None,
+            }),
             link: Link { rate: options.rate, layer: LinkLayer::default() },
             discipline: config(options).map_err(|error| error.to_string())?,
             flows: FlowsBy::FiveTuple,

@@ -71,7 +71,7 @@ fn parse(name: &str, text: &str) -> Result<Written, Failure> {
         let words = &mut written.words;
         let scalar = Scalar { source: &source, key: key.get_ref(), value };
         match &**key.get_ref() {
-            "queue-num" => words.queue_num = Some(scalar.read(queue_num)?),
+            "queue-num" => words.queue_num = Some(scalar.read(args::queue_num)?),
             "bridge" => words.bridge = Some(scalar.read(args::bridge)?),
             "rate" => words.rate = Some(scalar.read(args::rate)?),
             "interface" => words.interface = interfaces(&scalar)?,
@@ -118,10 +118,6 @@ impl Scalar<'_> {
     fn error(&self, message: &str) -> Failure {
         self.source.error(self.value.span(), format!("{}: {message}", self.key))
     }
-}
-
-fn queue_num(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| "write a number from 0 to 65535".to_owned())
 }
 
 fn switch(text: &str) -> Result<bool, String> {

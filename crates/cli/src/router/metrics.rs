@@ -16,7 +16,7 @@ const FLOWS: usize = 16;
 /// All metrics of the router at `remote`, whose packets come by `path`.
 pub(super) fn text(remote: Remote, path: &DataPath) -> String {
     let labels = match path {
-        DataPath::Queue(queue) => [("queue".into(), queue.number.to_string().into())],
+        DataPath::Queue(queue) => [("queue".into(), queue.queues.to_string().into())],
         DataPath::Bridge(bridge) => [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())],
     };
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());

@@ -42,7 +42,7 @@ impl Plan {
         let rules = match (&settings.router.path, &*settings.interfaces) {
             (DataPath::Queue(_), []) => None,
             (DataPath::Queue(queue), interfaces) => {
-                Some(Rules::new(queue.number, interfaces, settings.ce_mark).map_err(Failure::plain)?)
+                Some(Rules::new(queue.queues, interfaces, settings.ce_mark).map_err(Failure::plain)?)
             }
             (DataPath::Bridge(bridge), _) => {
                 bridge.check().map_err(Failure::plain)?;
@@ -69,7 +69,7 @@ impl Ready {
         let Settings { router, drain, metrics, .. } = &self.settings;
         let (rate, layer, kind) = (router.link.rate, router.link.layer, router.discipline.kind());
         let place = match &router.path {
-            DataPath::Queue(queue) => format!("Queue {}", queue.number),
+            DataPath::Queue(queue) => format!("Queue {}", queue.queues),
             DataPath::Bridge(bridge) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
         };
         let mut text = format!("{place}, flows by {}\n", router.flows.name());

@@ -42,10 +42,11 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     tell_of_it(settings.metrics, &remote, &current)?;
     let installed = match settings.router.path {
         DataPath::Queue(queue) => {
+            let queues = queue.queues;
             if rules.is_none() {
-                info!(queue = queue.number, "no rules, since there is no --interface: yours have to send packets here");
+                info!(queue = %queues, "no rules, since there is no --interface: yours have to send packets here");
             }
-            Installed::new(queue.number, rules.as_ref())?
+            Installed::new(queues.first(), rules.as_ref())?
         }
         DataPath::Bridge(_) => Installed::nothing(),
     };
@@ -68,7 +69,7 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
 fn say_at_work(settings: &Settings) {
     let (rate, discipline) = (settings.router.link.rate, settings.router.discipline.kind());
     match &settings.router.path {
-        DataPath::Queue(queue) => info!(queue = queue.number, %rate, %discipline, "working"),
+        DataPath::Queue(queue) => info!(queue = %queue.queues, %rate, %discipline, "working"),
         DataPath::Bridge(bridge) => {
             info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
         }

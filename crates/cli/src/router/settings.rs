@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fairlane_linux::{
-    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, RouterConfig, mtu,
+    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, Queues, RouterConfig, mtu,
 };
 use fairlane_qdisc::{Duration, QdiscConfig};
 
@@ -88,10 +88,11 @@ fn path(words: &Words, file: &Words, interfaces: &[String]) -> Result<DataPath, 
     let (queue, fail_open) = (words.queue_num.or(file.queue_num), words.fail_open.or(file.fail_open));
     let (gso, ruled) = (words.gso.or(file.gso), !interfaces.is_empty());
     let Some([inside, outside]) = words.bridge.clone().or_else(|| file.bridge.clone()) else {
-        let number = queue.ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?;
+        let (first, last) = queue.ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?;
+        let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
         let marking = if ruled { Marking::ByRule(ce_mark(words, file)) } else { Marking::ByUs };
         let gso = if gso == Some(true) { Some(segments(interfaces)?) } else { None };
-        return Ok(DataPath::Queue(QueueConfig { number, marking, fail_open: fail_open.unwrap_or(false), gso }));
+        return Ok(DataPath::Queue(QueueConfig { queues, marking, fail_open: fail_open.unwrap_or(false), gso }));
     };
     let of_a_queue = [
         ("--queue-num", queue.is_some()),
@@ -118,7 +119,7 @@ impl Settings {
     pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
         let (old, new_path) = (&self.router.path, &new.router.path);
         let differ = [
-            ("queue-num", queue(old).map(|queue| queue.number) != queue(new_path).map(|queue| queue.number)),
+            ("queue-num", queue(old).map(|queue| queue.queues) != queue(new_path).map(|queue| queue.queues)),
             ("bridge", bridge(old) != bridge(new_path)),
             ("interface", self.interfaces != new.interfaces),
             ("flows", self.router.flows != new.router.flows),

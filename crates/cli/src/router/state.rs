@@ -11,7 +11,7 @@ use crate::state::{Bridge, Count, Delays, Discipline, Kernel, Link, Reasons, Sta
 pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -> State {
     let router = &settings.router;
     let (path, bridge) = match &router.path {
-        linux::DataPath::Queue(queue) => (format!("queue {}", queue.number), None),
+        linux::DataPath::Queue(queue) => (format!("queue {}", queue.queues), None),
         linux::DataPath::Bridge(config) => {
             let path = format!("bridge {},{}", config.inside, config.outside);
             (path, Some(bridge(config, report.bridge.unwrap_or_default())))

@@ -44,9 +44,9 @@ struct Tally {
 }
 
 impl QueueDriver {
-    /// Binds the queue: from now on its packets wait for our verdict.
-    pub(crate) fn bind(config: &QueueConfig) -> Result<Self, BindError> {
-        let &QueueConfig { number, marking, fail_open, gso } = config;
+    /// Binds the queue `number`: from now on its packets wait for our verdict.
+    pub(crate) fn bind(number: u16, config: &QueueConfig) -> Result<Self, BindError> {
+        let &QueueConfig { marking, fail_open, gso, .. } = config;
         let gso = gso.filter(|_| marking != Marking::ByUs);
         let copied = marking.copied();
         let setup = Setup { queue: number, copied, most_packets: MOST_PACKETS, fail_open, gso: gso.is_some() };

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::tool::run;
 use super::{RuleError, Rules};
+use crate::queues::Queues;
 
 /// The tools of IPv4 and of IPv6: one that restores, one that saves.
 const FAMILIES: [Family; 2] = [
@@ -42,10 +43,10 @@ pub(super) fn is_there() -> bool {
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     let script = script(rules);
     for family in families() {
-        let installed = family.remove(rules.queue).and_then(|()| family.restore(&script));
+        let installed = family.remove(rules.queues.first()).and_then(|()| family.restore(&script));
         if let Err(error) = installed {
             // The first error is what matters; what cannot be taken back now is found by the next start.
-            let _ = remove(rules.queue);
+            let _ = remove(rules.queues.first());
             return Err(error);
         }
     }
@@ -129,16 +130,26 @@ pub(super) fn shown(rules: &Rules) -> String {
     format!("# {command} --noflush --wait 5\n{}", script(rules))
 }
 
+/// What sends a packet to a queue. Among several the processor decides that has the packet: a choice by addresses alone makes the
+/// processors wait for each other's queues, and at overload nothing gets on.
+fn target(queues: Queues) -> String {
+    if queues.first() == queues.last() {
+        format!("NFQUEUE --queue-num {queues} --queue-bypass")
+    } else {
+        format!("NFQUEUE --queue-balance {queues} --queue-cpu-fanout --queue-bypass")
+    }
+}
+
 /// One transaction. Packets are marked first of all in POSTROUTING, before a rule of others changes the mark.
 fn script(rules: &Rules) -> String {
-    let Rules { queue, interfaces, ce_bit } = rules;
-    let chain = format!("{CHAIN}{queue}");
+    let Rules { queues, interfaces, ce_bit } = rules;
+    let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
     let mut script = format!(
         "\
 *mangle
 :{chain} - [0:0]
 :{chain}{MARKS} - [0:0]
--A {chain} -j NFQUEUE --queue-num {queue} --queue-bypass
+-A {chain} -j {target}
 -A {chain}{MARKS} -j TOS --set-tos 0x03/0x03
 -A {chain}{MARKS} -j MARK --set-xmark 0x0/{ce_bit:#x}
 "
@@ -226,6 +237,9 @@ COMMIT
             "-I POSTROUTING 1 -o wan.2 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
         ];
         assert_eq!(rules, expected);
+        let several = Rules { queues: Queues::new(7, 9).unwrap(), ..self::rules() };
+        let target = "-A FAIRLANE-Q7 -j NFQUEUE --queue-balance 7:9 --queue-cpu-fanout --queue-bypass\n";
+        assert!(super::script(&several).contains(target));
         assert!(script.starts_with("*mangle\n:FAIRLANE-Q7 - [0:0]\n:FAIRLANE-Q7-CE - [0:0]\n"));
         assert!(script.ends_with("COMMIT\n") && script.matches("COMMIT").count() == 1);
     }

@@ -19,8 +19,8 @@ use nix::unistd::gettid;
 
 pub(crate) use fairlane_linux::RouterConfig;
 use fairlane_linux::{
-    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Remote, Report, Router,
-    Rules, nfqueue,
+    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Queues, Remote, Report,
+    Router, Rules, nfqueue,
 };
 use fairlane_qdisc::{QdiscConfig, Rate};
 
@@ -201,7 +201,7 @@ pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
 
 /// Queue 0, with packets marked like this.
 pub(crate) fn queue(marking: Marking) -> DataPath {
-    DataPath::Queue(QueueConfig { number: 0, marking, fail_open: false, gso: None })
+    DataPath::Queue(QueueConfig { queues: 0.into(), marking, fail_open: false, gso: None })
 }
 
 /// A router that works, with its rules.
@@ -213,10 +213,10 @@ pub(crate) struct Working {
 }
 
 /// Starts a router that was bound, and sends it what leaves by [`OUT`].
-pub(crate) fn start(router: Router, queue: u16) -> Working {
-    let remote = router.remote();
-    let firewall = install(queue);
-    Working { remote, firewall, queue, thread: thread::spawn(|| router.run().unwrap()) }
+pub(crate) fn start(router: Router, queues: impl Into<Queues>) -> Working {
+    let (remote, queues) = (router.remote(), queues.into());
+    let firewall = install(queues);
+    Working { remote, firewall, queue: queues.first(), thread: thread::spawn(|| router.run().unwrap()) }
 }
 
 impl Working {
@@ -230,9 +230,9 @@ impl Working {
     }
 }
 
-/// Installs the rules that send what leaves by [`OUT`] to `queue`.
-pub(crate) fn install(queue: u16) -> Firewall {
-    let rules = Rules::new(queue, &[OUT.to_owned()], CE_BIT).unwrap();
+/// Installs the rules that send what leaves by [`OUT`] to `queues`.
+pub(crate) fn install(queues: impl Into<Queues>) -> Firewall {
+    let rules = Rules::new(queues, &[OUT.to_owned()], CE_BIT).unwrap();
     // Whatever else works here: the tests read its counts.
     Firewall::Iptables.install(&rules).unwrap();
     Firewall::Iptables
