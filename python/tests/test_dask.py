@@ -43,9 +43,7 @@ def cluster(
     def start(what: str, arguments: list[str]) -> None:
         module = [*DASK[:-1], f"{DASK[-1]}.dask_{what}", *arguments]
         started.append(
-            subprocess.Popen(  # noqa: S603 - it is Dask's own
-                module, env={**os.environ, **failures, **path}, cwd=tmp_path, stderr=subprocess.DEVNULL
-            )
+            subprocess.Popen(module, env={**os.environ, **failures, **path}, cwd=tmp_path, stderr=subprocess.DEVNULL)
         )
 
     try:
