@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
@@ -17,13 +17,25 @@ from fairlane.outcome import Outcome, Outcomes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
+__all__ = ["Fingerprint", "OwnDiscipline", "Scenario", "SomeDiscipline"]
 
 OwnDiscipline: TypeAlias = Callable[[Host], object]
 """What makes a discipline written in Python of the place where it is to work: mostly its class."""
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
+
+
+class Fingerprint(NamedTuple):
+    """What tells a run's trajectory from every other.
+
+    Attributes:
+        strict: Of every decision, to the nanosecond.
+        loose: Of what each flow had delivered and dropped in each second.
+    """
+
+    strict: str
+    loose: str
 
 
 class Scenario:
@@ -251,6 +263,16 @@ class Scenario:
             with shown(progress, runs) as tell:
                 done = _core.run(document, _options(runs, jobs, recorded=True, tell=tell))
         return _only(document, done)
+
+    def fingerprint(self) -> Fingerprint:
+        """Runs it once and gives what tells its trajectory from every other: the same on every machine.
+
+        Raises:
+            ScenarioError: It cannot be run.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        strict, loose = _core.fingerprint(self._document)
+        return Fingerprint(f"{strict:016x}", f"{loose:016x}")
 
     def compare(
         self,
