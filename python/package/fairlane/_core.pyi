@@ -3,6 +3,32 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
+__all__ = [
+    "Document",
+    "Fate",
+    "Outcome",
+    "Packet",
+    "Queue",
+    "Table",
+    "__version__",
+    "check",
+    "claims",
+    "compare",
+    "explain",
+    "fingerprint",
+    "judge",
+    "kinds",
+    "page",
+    "rate",
+    "replay",
+    "report",
+    "run",
+    "run_own",
+    "sweep",
+    "table",
+    "theory",
+    "watch",
+]
 __version__: str
 
 _Given: TypeAlias = tuple[str, dict[str, Any]]
@@ -51,7 +77,7 @@ class Outcome:
     def parts(self) -> tuple[Any, ...]: ...
     @staticmethod
     def from_parts(parts: tuple[Any, ...]) -> Outcome: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
 
 @final
@@ -82,7 +108,7 @@ class Packet:
     def traffic_class(self) -> int: ...
     @property
     def responsive(self) -> bool: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
