@@ -84,7 +84,9 @@ impl Document {
             Values::Range(text) => Vary::parse(&format!("{key}={text}")),
             Values::List(values) => Vary::of(&key, values),
         });
-        let points = varies.collect::<Result<Vec<_>, _>>().and_then(|varies| self.inner.points(&varies));
+        let varies = varies.collect::<Result<Vec<_>, _>>().map_err(|error| errors::scenario(py, &error))?;
+        // Each is checked, which takes its time where there are many.
+        let points = py.detach(|| self.inner.points(&varies));
         let points = points.map_err(|error| errors::scenario(py, &error))?;
         Ok(points.iter().map(|point| point.settings().to_vec()).collect())
     }

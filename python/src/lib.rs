@@ -7,6 +7,7 @@
 mod disciplines;
 mod document;
 mod errors;
+mod more;
 mod outcome;
 mod own;
 mod queue;
@@ -26,6 +27,8 @@ mod _core {
     use super::disciplines::{check, explain, kinds};
     #[pymodule_export]
     use super::document::Document;
+    #[pymodule_export]
+    use super::more::{claims, judge, replay, theory};
     #[pymodule_export]
     use super::outcome::{Outcome, page, report, table};
     #[pymodule_export]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::memory::Needs;
 use fairlane_batch::{Recorder, check, compare};
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::{Count, Counters, Fate as Hears, Host, Packet as Handled, Qdisc, Reason, Time};
@@ -392,7 +393,8 @@ pub(crate) fn run_own(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<Outcome>, bool)> {
     let scenario = scenario(py, document)?;
-    check(&scenario, "").map_err(|error| errors::batch(py, &error))?;
+    let needs = Needs::of([&scenario], runs, Some(1));
+    needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
     let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
     let (watch, before) = (Watch::start(), thread_cpu_s());
     let mut recorder = recorded.then(|| Recorder::new(&scenario));

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::memory::Needs;
 use fairlane_batch::sweep::typed;
 use fairlane_batch::{Batch, Done, Job, Series, Trace, check, compare as choose};
 use fairlane_outcome::Outcome as Measured;
@@ -93,8 +94,10 @@ pub(crate) fn watch(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcomes> {
     let scenario = scenario(py, document)?;
-    check(&scenario, "").map_err(|error| errors::batch(py, &error))?;
     let series = series.map(|every| interval(py, every)).transpose()?;
+    let needs = Needs::of([&scenario], 1, None);
+    let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
+    needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
     let series = series.map(|every| Series::in_memory(every, &scenario));
     let trace = trace.then(|| Trace::in_memory(&scenario));
     let control = Control::default();

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::machine::{Watch, peak_rss_bytes};
+use crate::memory::Needs;
 use crate::{Error, Recorder};
 
 /// A scenario to be run.
@@ -57,8 +58,9 @@ impl Batch {
     /// the others hours later.
     ///
     /// # Errors
-    /// The first job that the simulator cannot run, or threads that cannot be started.
+    /// More memory is needed than there is, a job cannot be run by the simulator, or threads cannot be started.
     pub fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Error> {
+        Needs::of(jobs.iter().map(|job| &job.scenario), runs.get(), threads).check()?;
         for job in &jobs {
             check(&job.scenario, &job.asked)?;
         }

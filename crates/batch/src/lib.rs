@@ -22,10 +22,13 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod captured;
 pub mod compare;
 mod error;
 pub mod machine;
+pub mod memory;
 mod record;
+pub mod replay;
 mod series;
 pub mod sweep;
 mod trace;

@@ -3,28 +3,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::replay::{build, check, configs, pass};
 use fairlane_batch::{pool, so_far};
-use fairlane_capture::{Capture, FlowId, Flows, Late};
+use fairlane_capture::Late;
 use fairlane_outcome::Outcome;
-use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed};
+use fairlane_qdisc::{QdiscConfig, Rate, Value};
 use fairlane_report::{compare_table, run_report};
-use fairlane_sim::{Control, Replay, ReplayFlow};
+use fairlane_sim::Control;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use crate::args::{self, Setting};
+use crate::args;
 use crate::error::Failure;
-use crate::{explain, output, plan, progress};
+use crate::{output, plan, progress};
 
-mod packet;
 mod written;
 
-use packet::Captured;
 use written::Written;
-
-/// How many packets pass between two looks at whether to go on.
-const LOOK_EVERY: u64 = 1 << 12;
 
 /// A replay that is ready.
 #[derive(Debug)]
@@ -41,16 +36,13 @@ pub(crate) struct Plan {
 impl Plan {
     /// Reads, checks and tries everything.
     pub(crate) fn new(args: &args::Replay) -> Result<Self, Failure> {
-        let queues = configs(&plan::kinds(&args.queue), &args.parameters)?;
+        let parameters: Vec<_> =
+            args.parameters.iter().map(|setting| (setting.key.as_str(), Value::from(&*setting.value))).collect();
+        let queues = configs(&plan::kinds(&args.queue), &parameters)?;
         for queue in &queues {
             build(queue, args.rate, args.seed)?;
         }
-        // It is read once for each discipline, so it must be a file that can be.
-        if fs::metadata(&args.file).is_ok_and(|file| !file.is_file()) {
-            let message = format!("{} is no file on disk", args.file.display());
-            return Err(Failure::new(message, "store the capture in a file first"));
-        }
-        Capture::open(&args.file).map_err(Failure::plain)?;
+        check(&args.file)?;
         if let Some(path) = &args.write {
             check_written(path, args, queues.len())?;
         }
@@ -82,48 +74,14 @@ impl Plan {
 
     /// Sends the whole file through one discipline; nothing is measured once `control` has said stop.
     fn pass(&self, queue: &QdiscConfig, control: &Control) -> Result<(Option<Outcome>, Late), Failure> {
-        if control.stopped() {
-            return Ok((None, Late::default()));
+        let mut written = Written::new(self.write.as_deref());
+        let passed = pass(&self.file, (queue, self.rate, self.seed), control, &mut written)?;
+        if passed.0.is_some() {
+            written.finish()?;
         }
-        let (watch, cpu_before) = (Watch::start(), thread_cpu_s());
-        let mut replay = build(queue, self.rate, self.seed)?;
-        let mut capture = Capture::open(&self.file).map_err(Failure::plain)?;
-        let (mut written, mut flows) = (Written::new(self.write.as_deref()), Flows::new());
-        let mut partial = false;
-        while let Some(packet) = capture.next_packet().map_err(Failure::plain)? {
-            if packet.number.is_multiple_of(LOOK_EVERY) && control.stopped() {
-                partial = true;
-                break;
-            }
-            written.expect(&packet)?;
-            let captured = Captured::new(&packet, &mut flows, written.wanted());
-            replay.arrive(packet.time, captured.flow, captured, &mut |at, packet| written.write(at, &packet));
-        }
-        partial = partial || replay.drain(control, &mut |at, packet| written.write(at, &packet));
-        written.finish()?;
-        let mut run = replay.run(&name(&self.file), self.seed, &names(&flows), partial);
-        run.cost.cpu_s = thread_cpu_s() - cpu_before;
-        run.cost.wall_s = watch.elapsed_s();
-        run.cost.peak_rss_bytes = peak_rss_bytes();
-        Ok((Outcome::from_runs(&[run]), capture.late()))
+        control.finish_one();
+        Ok(passed)
     }
-}
-
-/// The disciplines with those of the parameters that they have. One that none of them has is an error, and so is a value that
-/// one of them cannot take.
-fn configs(kinds: &[Kind], parameters: &[Setting]) -> Result<Vec<QdiscConfig>, Failure> {
-    let has = |kind: Kind, setting: &Setting| kind.parameters().iter().any(|parameter| parameter.key == setting.key);
-    let known = |setting: &Setting| kinds.iter().any(|kind| has(*kind, setting));
-    let config = |kind: &Kind| {
-        let own = parameters.iter().filter(|setting| has(*kind, setting) || !known(setting));
-        explain::config(*kind, own).map_err(|error| Failure::plain(format!("{kind} {error}")))
-    };
-    kinds.iter().map(config).collect()
-}
-
-fn build(queue: &QdiscConfig, rate: Rate, seed: u64) -> Result<Replay<Captured>, Failure> {
-    Replay::new(queue, rate, Seed::new(seed))
-        .map_err(|error| Failure::plain(format!("--queue {}: {error}", queue.kind())))
 }
 
 /// Makes sure that one capture can be written to `path`.
@@ -138,20 +96,6 @@ fn check_written(path: &Path, args: &args::Replay, queues: usize) -> Result<(), 
         return Err(Failure::new(message, "write to another file"));
     }
     output::file(path)
-}
-
-/// What outcomes call the replay: the file's name.
-fn name(file: &Path) -> String {
-    file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
-fn names(flows: &Flows) -> Vec<ReplayFlow> {
-    let named = |flow: &FlowId| ReplayFlow {
-        name: flow.to_string(),
-        group: flow.protocol_name().to_owned(),
-        kind: flow.protocol_name(),
-    };
-    flows.all().iter().map(named).collect()
 }
 
 /// Says on standard error that times ran backwards.

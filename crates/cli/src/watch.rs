@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::memory::Needs;
 use fairlane_batch::{Done, Recorder, Series, Trace, check};
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::SeriesWriter;
@@ -59,6 +60,7 @@ pub(crate) struct Watched {
 impl Watched {
     /// Checks the scenario, then begins the files.
     pub(crate) fn new(scenario: Scenario, files: &Files) -> Result<Self, Failure> {
+        Needs::of([&scenario], 1, None).check()?;
         check(&scenario, "")?;
         files.check()?;
         let capture = files.pcap.as_ref().map(|path| Capture::create(path, &scenario)).transpose()?;

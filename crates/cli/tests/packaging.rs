@@ -94,7 +94,10 @@ fn page(name: &str) -> String {
 #[test]
 fn the_commands_that_change_nothing_work() {
     in_namespace(|| {
-        tool("ip", "link add eth0 type veth peer name modem");
+        for name in ["eth0", "eth1", "eth2"] {
+            tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
+            tool("ip", &format!("link set {name} up"));
+        }
         let page = page("deploy.md");
         let code = page.split("```").skip(1).step_by(2).flat_map(str::lines);
         let commands: Vec<&str> =
@@ -121,8 +124,17 @@ fn the_commands_that_change_nothing_work() {
 #[test]
 fn the_metrics_that_the_pages_name_are_served() {
     in_namespace(|| {
-        let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
-        let served = scrape();
+        for name in ["lan0", "wan0"] {
+            tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
+            tool("ip", &format!("link set {name} up"));
+        }
+        // One after the other: both are at the usual port.
+        let bridge = ["--bridge=lan0,wan0", "--rate=10mbit", "choke"];
+        let served = [&bridge[..], &with(&["choke"])].map(|args| {
+            let _router = Running::start(args);
+            scrape()
+        });
+        let served = served.concat();
         let pages = [page("deploy.md"), page("router.md")].concat();
         let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
         // Tables of nftables are named alike.

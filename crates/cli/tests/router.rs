@@ -13,7 +13,7 @@ use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Place, fairlane};
+use common::{Place, fairlane, printed};
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
 use running::{Running, has_rules, metric, refused, rules, said, scrape, state, tables, through, with};
@@ -132,6 +132,15 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         "choke on a link of 1mbit",
     ] {
         assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
+    }
+    // On loopback if the file says nothing, and nowhere if it says so.
+    for (metrics, expected) in
+        [("", Some("127.0.0.1:9277/metrics, if the port is free\n")), ("metrics = \"off\"\n", None)]
+    {
+        let text = format!("queue-num = 3\nrate = \"1mbit\"\n{metrics}queue = {{ kind = \"red\" }}\n");
+        let said = printed(&["router", "--dry-run", "--config", &place.write("router.toml", &text)]);
+        let metrics = said.split_once("Metrics at http://").map(|(_, rest)| rest);
+        assert_eq!(metrics.and_then(|rest| rest.split_inclusive('\n').next()), expected, "{said}");
     }
 }
 

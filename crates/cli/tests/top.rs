@@ -214,3 +214,25 @@ fn a_terminal_gets_a_view_that_lives() {
         assert_eq!(top.end(), Some(0));
     });
 }
+
+/// Every key that the page describes is there, and every key that is there is described.
+#[test]
+fn the_keys_of_the_state_are_those_of_the_page() {
+    in_namespace(|| {
+        let _router = Running::start(&with(&["choke"]));
+        let state = state();
+        let page = include_str!("../../../docs/router.md");
+        let table = page.split_once("\n## State\n").unwrap().1.split_once("\n## ").unwrap().0;
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('|')).map(|(keys, _)| keys);
+        let described: Vec<&str> = rows.flat_map(|keys| keys.split('`')).filter(|part| part.len() > 2).collect();
+        assert!(described.len() > 20, "{described:?}");
+        for key in &described {
+            let found = key.split('.').try_fold(&state, |value, key| value.get(key));
+            assert!(found.is_some(), "the page has {key}, and the state does not: {state:#}");
+        }
+        for key in common::keys(&state) {
+            let prefix = format!("{key}.");
+            assert!(described.iter().any(|it| *it == key || it.starts_with(&prefix)), "the page does not have {key}");
+        }
+    });
+}

@@ -32,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! With [`DataPath::Bridge`] the router is the wire between two interfaces instead, and the rest is as here.
+//!
 //! This crate is for Linux alone: elsewhere it is empty.
 #![cfg(target_os = "linux")]
 

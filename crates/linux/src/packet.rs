@@ -210,6 +210,37 @@ mod tests {
         assert_eq!(marked(held(&header(3), 115, Marking::ByUs), Marking::ByUs), Decision::Accept);
     }
 
+    /// A frame's size is what follows the Ethernet header and its tags (14 bytes, 18 and 22), with the padding that Ethernet sends
+    /// (60 bytes are its least). What is not IP has what follows the header.
+    #[test]
+    fn a_frame_takes_what_its_packet_takes() {
+        let reading = Reading { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
+        let frame = |before: &[u8], packet: &[u8], length: usize| {
+            let mut frame = [&[2; 12], before, packet].concat();
+            frame.resize(length, 0);
+            frame
+        };
+        let (tag, provider) = ([0x81, 0, 0, 5], [0x88, 0xa8, 0, 7]);
+        for (before, length, bytes) in [
+            (vec![8, 0], 1514, 1500),
+            (vec![8, 0], 60, 46),
+            ([&tag[..], &[8, 0]].concat(), 1518, 1500),
+            ([&provider[..], &tag, &[8, 0]].concat(), 1000, 978),
+            (vec![0x08, 0x06], 60, 46),
+            (vec![0x88, 0xcc], 14, 1),
+        ] {
+            let held = Held::of_frame(7, &frame(&before, &header(2), length), &reading);
+            let is_ip = before.ends_with(&[8, 0]);
+            assert_eq!((held.id, held.bytes(), held.ecn_capable()), (7, bytes, is_ip), "{before:?} {length}");
+        }
+        let flow = |before: &[u8]| Held::of_frame(0, &frame(before, &header(2), 60), &reading).flow();
+        assert_eq!(flow(&[8, 0]), flow(&[0x81, 0, 0, 5, 8, 0]));
+        assert_ne!(flow(&[0x08, 0x06]), flow(&[0x88, 0xcc]));
+        let mut marked = Held::of_frame(0, &frame(&[8, 0], &header(2), 60), &reading);
+        marked.mark_ce();
+        assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Mark(1));
+    }
+
     /// What is not IP cannot be marked, and has the size that the kernel says.
     #[test]
     fn any_bytes_are_a_packet() {

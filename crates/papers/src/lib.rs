@@ -11,6 +11,7 @@ mod error;
 mod experiment;
 mod expression;
 mod figure;
+pub mod json;
 mod library;
 mod markdown;
 mod page;

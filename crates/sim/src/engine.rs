@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fairlane_outcome::{Cost, FlowRun, Run};
-use fairlane_qdisc::{Host, Qdisc, Seed, Time};
+use fairlane_qdisc::{AnyQdisc, Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Hop, Scenario, Traffic};
 
 use crate::ahead::Lookahead;
@@ -97,6 +97,18 @@ pub fn run_with<D: Qdisc<Packet>>(
     own: impl FnMut(&str, &Host) -> Option<(&'static str, D)>,
 ) -> Result<Run, Error> {
     Ok(Engine::new(scenario, run, observer, &mut Own(own))?.run(run, control))
+}
+
+/// Bytes that a run of `scenario` needs at least: those of its flows and their hosts' links. Packets, queues and results come
+/// on top.
+#[must_use]
+pub fn least_memory(scenario: &Scenario) -> u64 {
+    let group = |group: &fairlane_scenario::FlowGroup| {
+        let ends = usize::from(group.source.is_some()) + usize::from(group.sink.is_some());
+        let flow = size_of::<Flow>() + 2 * ends * size_of::<Link<AnyQdisc<Packet>>>() + size_of::<Tally>();
+        u64::from(group.count) * flow as u64
+    };
+    scenario.flows.iter().map(group).sum()
 }
 
 struct Engine<'s, 'o, O, D> {

@@ -50,7 +50,7 @@ pub mod tfrc;
 mod wire;
 
 pub use batch::{Control, run_all, run_all_observed};
-pub use engine::{Error, run, run_with};
+pub use engine::{Error, least_memory, run, run_with};
 pub use fingerprint::Fingerprint;
 pub use intervals::Intervals;
 pub use network::link_name;

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use fairlane_batch::pool;
-use fairlane_papers::{Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, page, shown};
+use fairlane_papers::{
+    Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, json, page, shown,
+};
 use fairlane_report::html::Provenance;
 use rayon::ThreadPool;
-use serde_json::{Value, json};
 
 use crate::args::PaperRun;
 use crate::error::Failure;
@@ -51,7 +52,7 @@ impl Run {
         })?;
         let verdicts = prepared.judge(&results)?;
         if self.args.form.json {
-            output::print_json(&as_json(&verdicts, results.partial))?;
+            output::print_json(&json::verdicts(&verdicts, results.partial))?;
         } else {
             output::print(&text(&verdicts, output::terminal().width))?;
         }
@@ -175,38 +176,4 @@ fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
         text += &paragraph(&claim.remark, "  ", "  ", width);
     }
     text
-}
-
-fn as_json(verdicts: &[Verdict<'_>], partial: bool) -> Value {
-    let bound = |value: f64| value.is_finite().then_some(value);
-    let finding = |finding: &Finding<'_>| {
-        json!({
-            "what": finding.what,
-            "unit": finding.unit,
-            "value": finding.ours.map(|ours| ours.mean),
-            "value_ci95": finding.ours.and_then(|ours| ours.ci95()),
-            "demand": [bound(finding.demand.0), bound(finding.demand.1)],
-            "paper": finding.paper,
-            "model": finding.model,
-            "ns2": finding.ns2,
-            "met": finding.met,
-        })
-    };
-    let claim = |verdict: &Verdict<'_>| {
-        json!({
-            "id": verdict.claim.id,
-            "paper": verdict.book.paper.id,
-            "where": verdict.claim.place,
-            "says": verdict.claim.says,
-            "status": verdict.status(),
-            "recorded": verdict.claim.status,
-            "remark": verdict.claim.remark,
-            "checks": verdict.findings.iter().map(finding).collect::<Vec<_>>(),
-        })
-    };
-    let mut value = json!({ "claims": verdicts.iter().map(claim).collect::<Vec<_>>() });
-    if partial && let Some(keys) = value.as_object_mut() {
-        keys.insert("partial".to_owned(), true.into());
-    }
-    value
 }

@@ -1,7 +1,7 @@
 //! Claims as they are written.
 
-use fairlane_papers::{Book, Check, Claim, Library, shown};
-use serde_json::{Value, json};
+use fairlane_papers::{Book, Check, Claim, Library, json, shown};
+use serde_json::Value;
 
 use crate::args::{PaperList, PaperShow};
 use crate::error::Failure;
@@ -12,7 +12,7 @@ use crate::output;
 pub(crate) fn list(args: &PaperList) -> Result<(), Failure> {
     let library = Library::open()?;
     if args.form.json {
-        return output::print_json(&library.claims().map(|(book, claim)| as_json(book, claim)).collect::<Vec<_>>());
+        return output::print_json(&library.claims().map(|(book, claim)| json::claim(book, claim)).collect::<Vec<_>>());
     }
     let width = output::terminal().width;
     let mut text = String::new();
@@ -33,7 +33,7 @@ pub(crate) fn show(args: &PaperShow) -> Result<(), Failure> {
     let library = Library::open()?;
     let claims = library.select(std::slice::from_ref(&args.id))?;
     if args.form.json {
-        let all: Vec<Value> = claims.iter().map(|(book, claim)| as_json(book, claim)).collect();
+        let all: Vec<Value> = claims.iter().map(|(book, claim)| json::claim(book, claim)).collect();
         return output::print_json(&all);
     }
     let width = output::terminal().width;
@@ -86,31 +86,4 @@ fn asked(check: &Check) -> [String; 2] {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn as_json(book: &Book, claim: &Claim) -> Value {
-    let bound = |value: f64| value.is_finite().then_some(value);
-    let check = |check: &Check| {
-        json!({
-            "what": check.what,
-            "unit": check.unit,
-            "at": check.at,
-            "value": check.value,
-            "paper": check.paper,
-            "model": check.model,
-            "ns2": check.ns2,
-            "demand": [bound(check.demand.0), bound(check.demand.1)],
-        })
-    };
-    json!({
-        "id": claim.id,
-        "paper": book.paper.id,
-        "where": claim.place,
-        "says": claim.says,
-        "status": claim.status,
-        "remark": claim.remark,
-        "experiments": claim.experiments,
-        "vectors": claim.vectors,
-        "checks": claim.checks.iter().map(check).collect::<Vec<_>>(),
-    })
 }

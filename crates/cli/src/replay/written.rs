@@ -5,10 +5,10 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fairlane_batch::replay::{Captured, Departures};
 use fairlane_capture::{LinkType, Packet, Writer};
 use fairlane_qdisc::Time;
 
-use super::packet::Captured;
 use crate::error::Failure;
 
 /// A capture that is being written, if one is wanted.
@@ -35,13 +35,29 @@ impl Written {
         Self { path: path.map(Path::to_owned), begun: None, failed: None }
     }
 
+    /// Ends the file, or says why it could not be written.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Some(path) = &self.path else { return Ok(()) };
+        if let Some(error) = &self.failed {
+            return Err(Failure::write(path, error));
+        }
+        // A capture without packets becomes one without packets.
+        let writer = self.begun.map_or_else(|| begin(path, LinkType::Ethernet), |begun| Ok(begun.writer))?;
+        let flushed = writer.into_inner().into_inner();
+        flushed.map(drop).map_err(|error| Failure::write(path, error.error()))
+    }
+}
+
+impl Departures for Written {
+    type Error = Failure;
+
     /// Whether there will be a file.
-    pub(crate) const fn wanted(&self) -> bool {
+    fn keeps(&self) -> bool {
         self.path.is_some()
     }
 
     /// Begins the file with the first packet, and refuses one that it cannot hold; says what went wrong with those before.
-    pub(crate) fn expect(&mut self, packet: &Packet<'_>) -> Result<(), Failure> {
+    fn expect(&mut self, packet: &Packet<'_>) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
         if let Some(error) = &self.failed {
             return Err(Failure::write(path, error));
@@ -60,22 +76,10 @@ impl Written {
     }
 
     /// Writes a packet that left at `at`.
-    pub(crate) fn write(&mut self, at: Time, packet: &Captured) {
+    fn departed(&mut self, at: Time, packet: &Captured) {
         let (Some(begun), Some(frame), None) = (&mut self.begun, packet.frame(), &self.failed) else { return };
         let time = begun.start.saturating_add(Duration::from_nanos(at.as_nanos()));
         self.failed = begun.writer.write(time, frame.original, &frame.data).err();
-    }
-
-    /// Ends the file, or says why it could not be written.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
-        let Some(path) = &self.path else { return Ok(()) };
-        if let Some(error) = &self.failed {
-            return Err(Failure::write(path, error));
-        }
-        // A capture without packets becomes one without packets.
-        let writer = self.begun.map_or_else(|| begin(path, LinkType::Ethernet), |begun| Ok(begun.writer))?;
-        let flushed = writer.into_inner().into_inner();
-        flushed.map(drop).map_err(|error| Failure::write(path, error.error()))
     }
 }
 

@@ -87,6 +87,7 @@ enum Beside {
     Past(Series, Color),
 }
 
+/// A row.
 struct Part<'a> {
     name: &'static str,
     words: Line<'a>,
@@ -96,8 +97,8 @@ struct Part<'a> {
 impl Widget for &View<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let mut rest = area;
-        self.line(&self.heading(area.width), take_line(&mut rest), buffer);
-        self.line(&self.second_line(), take_line(&mut rest), buffer);
+        self.heading(area.width).render(take_line(&mut rest), buffer);
+        self.second_line().render(take_line(&mut rest), buffer);
         let tall = area.height >= self.height(FEW);
         if tall {
             take_line(&mut rest);
@@ -129,10 +130,6 @@ impl View<'_> {
 
     fn style(&self, colour: Color) -> Style {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
-    }
-
-    fn line(&self, line: &Line<'_>, area: Rect, buffer: &mut Buffer) {
-        line.render(area, buffer);
     }
 
     /// The discipline and its queue, and on the right how long it has been at work.

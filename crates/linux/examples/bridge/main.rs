@@ -36,7 +36,7 @@ fn main() {
 #[cfg(target_os = "linux")]
 fn run(rounds: usize) {
     common::bridged::bridged(false, move |lab| {
-        program::introduce(lab);
+        common::bridged::introduce(lab);
         drain::compare(lab, rounds);
         flood::compare(lab, rounds);
         tcp::compare(lab, rounds);

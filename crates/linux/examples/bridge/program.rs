@@ -3,8 +3,7 @@
 use fairlane_linux::{Report, Router, RouterConfig, WayCounts};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 
-use crate::common::bridged::{INSIDE, OUTSIDE, config, hardware, path};
-use crate::common::{Lab, RECEIVER, ip};
+use crate::common::bridged::{INSIDE, OUTSIDE, config, path};
 
 /// Above any flood, so that no frame waits for the link for long.
 const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
@@ -56,12 +55,4 @@ fn discipline(kind: Kind) -> QdiscConfig {
         }
         _ => config.with("limit", "20000p").unwrap(),
     }
-}
-
-/// Tells the sender the receiver's address, so that nobody has to ask while nothing passes.
-pub(crate) fn introduce(lab: &Lab) {
-    let address = lab.receiver.run(|| hardware("d0").addr().unwrap());
-    let address: Vec<String> = address.iter().map(|byte| format!("{byte:02x}")).collect();
-    let address = address.join(":");
-    lab.sender.run(move || ip(&format!("neigh replace {RECEIVER} lladdr {address} dev s0 nud permanent")));
 }

@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::common::{Lab, install};
-use crate::load::{DECIDES, Flow, cost, flood, listen, median, quantile, stay_on};
+use crate::load::{DECIDES, Flow, SENDS, cost, flood, listen, median, quantile, stay_on};
 use crate::program::{PROGRAMS, Program};
 
 /// Sizes of IP packets.
@@ -52,7 +52,7 @@ fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
         stay_on(DECIDES);
         cost(bound.work)
     });
-    let flow = flood(lab, bytes);
+    let flow = flood(lab, bytes, &[SENDS]);
     firewall.stop(0).unwrap();
     (bound.stop)();
     let (packets, cost) = working.join().unwrap();

@@ -47,9 +47,16 @@ pub(crate) struct Flow {
     pub(crate) lost: f64,
 }
 
-/// Floods the receiver with IP packets of `bytes` bytes and measures what comes through.
-pub(crate) fn flood(lab: &Lab, bytes: usize) -> Flow {
-    let sending = lab.sender.start(move || send(bytes, SETTLING + MEASURED + SETTLING));
+/// Floods the receiver with IP packets of `bytes` bytes from these processors, and measures what comes through.
+pub(crate) fn flood(lab: &Lab, bytes: usize, processors: &[usize]) -> Flow {
+    let processors = processors.to_vec();
+    let sending = lab.sender.start(move || {
+        thread::scope(|scope| {
+            for processor in processors {
+                scope.spawn(move || send(bytes, processor, SETTLING + MEASURED + SETTLING));
+            }
+        });
+    });
     thread::sleep(SETTLING);
     let (from, start, before) = (dropped(), Instant::now(), received(lab));
     thread::sleep(MEASURED);
@@ -77,8 +84,8 @@ pub(crate) fn listen() -> UdpSocket {
 }
 
 /// Sends as fast as it can for `time`.
-fn send(bytes: usize, time: Duration) {
-    stay_on(SENDS);
+fn send(bytes: usize, processor: usize, time: Duration) {
+    stay_on(processor);
     let start = Instant::now();
     send_while(bytes, |_| start.elapsed() < time);
 }

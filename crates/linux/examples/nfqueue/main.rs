@@ -15,6 +15,10 @@ mod flood;
 mod load;
 #[cfg(target_os = "linux")]
 mod program;
+#[cfg(target_os = "linux")]
+mod spread;
+#[cfg(target_os = "linux")]
+mod tcp;
 
 /// How often everything is measured, unless the first argument says it.
 const ROUNDS: usize = 7;
@@ -35,6 +39,8 @@ fn run(rounds: usize) {
     common::lab(false, move |lab| {
         drain::compare(lab, rounds);
         flood::compare(lab, rounds);
+        spread::compare(lab, rounds);
+        tcp::compare(lab, rounds);
     });
 }
 

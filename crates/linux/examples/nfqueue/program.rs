@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::common::config;
 
 /// Above any flood, so that no packet waits for the link for long.
-const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
+pub(crate) const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ fn accept_everything(mut socket: QueueSocket, over: &AtomicBool) -> u64 {
 }
 
 /// A queue that drops nothing: it has room for a batch many times over.
-fn discipline(kind: Kind) -> QdiscConfig {
+pub(crate) fn discipline(kind: Kind) -> QdiscConfig {
     let config = QdiscConfig::new(kind);
     match kind {
         Kind::Choke => {

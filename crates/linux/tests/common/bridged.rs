@@ -16,7 +16,7 @@ use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::{Lab, Node, TURN, address, ip, tool};
+use super::{Lab, Node, RECEIVER, TURN, address, ip, tool};
 
 /// The bridge's interfaces, towards the sender and towards the receiver.
 pub(crate) const INSIDE: &str = "b0";
@@ -162,4 +162,12 @@ pub(crate) fn captured(capture: &OwnedFd) -> Vec<Vec<u8>> {
 pub(crate) fn hardware(name: &str) -> LinkAddr {
     let mut all = getifaddrs().unwrap().filter(|interface| interface.interface_name == name);
     all.find_map(|interface| interface.address?.as_link_addr().copied()).unwrap()
+}
+
+/// Tells the sender the receiver's hardware address. Its kernel keeps about a hundred packets at most while it has to ask.
+pub(crate) fn introduce(lab: &Lab) {
+    let address = lab.receiver.run(|| hardware("d0").addr().unwrap());
+    let address: Vec<String> = address.iter().map(|byte| format!("{byte:02x}")).collect();
+    let address = address.join(":");
+    lab.sender.run(move || ip(&format!("neigh replace {RECEIVER} lladdr {address} dev s0 nud permanent")));
 }

@@ -8,7 +8,7 @@ const OTHER_HOSTS: u64 = 1 << 32;
 
 /// What the discipline may know of a captured packet, and the packet itself where it is written again.
 #[derive(Debug)]
-pub(crate) struct Captured {
+pub struct Captured {
     pub(crate) flow: u32,
     bytes: u32,
     tos: u8,
@@ -20,9 +20,11 @@ pub(crate) struct Captured {
 
 /// The packet as it was captured.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) data: Vec<u8>,
-    pub(crate) original: u32,
+pub struct Frame {
+    /// Its bytes, as many as were captured.
+    pub data: Vec<u8>,
+    /// How long it was on the wire.
+    pub original: u32,
     ip_at: Option<usize>,
 }
 
@@ -48,7 +50,8 @@ impl Captured {
     }
 
     /// The packet's bytes, if they were kept.
-    pub(crate) fn frame(&self) -> Option<&Frame> {
+    #[must_use]
+    pub fn frame(&self) -> Option<&Frame> {
         self.frame.as_deref()
     }
 

@@ -1,0 +1,104 @@
+//! Captures, models and the papers' claims.
+
+use std::path::PathBuf;
+
+use fairlane_batch::machine::thread_cpu_s;
+use fairlane_batch::{pool, replay as captures};
+use fairlane_papers::{Library, Options, Plan, json};
+use fairlane_qdisc::Rate;
+use fairlane_sim::Control;
+use fairlane_theory::Question;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::disciplines::{Given, config};
+use crate::errors;
+use crate::outcome::Outcome;
+use crate::watched::watched;
+
+/// The packets of a capture through each of `queues`; also how many packets were out of order.
+#[pyfunction]
+pub(crate) fn replay(
+    py: Python<'_>,
+    file: PathBuf,
+    rate: &str,
+    queues: Vec<Given<'_>>,
+    seed: u64,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Outcome>, bool, u64)> {
+    use rayon::prelude::*;
+    let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
+    let queues = queues.iter().map(config).collect::<PyResult<Vec<_>>>()?;
+    let prepared = captures::check(&file)
+        .and_then(|()| queues.iter().try_for_each(|queue| captures::build(queue, rate, seed).map(drop)))
+        .and_then(|()| pool(threads));
+    let pool = prepared.map_err(|error| errors::batch(py, &error))?;
+    let control = Control::with_clock(thread_cpu_s);
+    let pass = |queue| {
+        let passed = captures::pass(&file, (queue, rate, seed), &control, &mut ());
+        control.finish_one();
+        passed
+    };
+    let passes = watched(py, &control, progress.as_ref(), queues.len() as u64, || {
+        pool.install(|| queues.par_iter().map(pass).collect::<Result<Vec<_>, _>>())
+    })?;
+    let passes = passes.map_err(|error| errors::batch(py, &error))?;
+    let late = passes.iter().map(|(_, late)| late.packets).max().unwrap_or(0);
+    let outcomes: Vec<Outcome> =
+        passes.into_iter().filter_map(|(outcome, _)| Some(Outcome::new(outcome?, None))).collect();
+    let interrupted = outcomes.len() < queues.len() || outcomes.iter().any(|outcome| outcome.inner.partial);
+    Ok((outcomes, interrupted, late))
+}
+
+/// What a model says: question and answer as JSON.
+#[pyfunction]
+pub(crate) fn theory(question: &str) -> PyResult<String> {
+    let question: Question =
+        serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let answer = question.answer().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(answer.to_string())
+}
+
+/// The claims that `ids` name, as they are written; all of them for none. As JSON.
+#[pyfunction]
+pub(crate) fn claims(ids: Vec<String>) -> PyResult<String> {
+    let library = library()?;
+    let claims: Vec<_> = if ids.is_empty() {
+        library.claims().collect()
+    } else {
+        library.select(&ids).map_err(|error| refused(&error))?
+    };
+    let all: Vec<_> = claims.into_iter().map(|(book, claim)| json::claim(book, claim)).collect();
+    Ok(serde_json::Value::from(all).to_string())
+}
+
+/// Runs and judges the claims that `ids` name; as JSON.
+#[pyfunction]
+pub(crate) fn judge(
+    py: Python<'_>,
+    ids: Vec<String>,
+    short: bool,
+    runs: Option<u32>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let library = library()?;
+    let claims = library.select(&ids).map_err(|error| refused(&error))?;
+    let plan = Plan::new(&library, claims, Options { short, runs }).map_err(|error| refused(&error))?;
+    let pool = pool(threads).map_err(|error| errors::batch(py, &error))?;
+    let control = Control::with_clock(thread_cpu_s);
+    let results =
+        watched(py, &control, progress.as_ref(), plan.runs(), || pool.install(|| plan.execute(None, &control)))?;
+    let results = results.map_err(|error| refused(&error))?;
+    let verdicts = plan.judge(&results).map_err(|error| refused(&error))?;
+    Ok(json::verdicts(&verdicts, results.partial).to_string())
+}
+
+fn library() -> PyResult<Library> {
+    Library::open().map_err(|error| refused(&error))
+}
+
+fn refused(error: &fairlane_papers::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
