@@ -248,6 +248,8 @@ fn a_reload_and_the_end_keep_what_waits() {
         let took = begun.elapsed();
         assert_eq!(received.recv().unwrap(), (0..230).collect::<Vec<u8>>(), "{report:?}");
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (2, 0), "{report:?}");
+        let forth = report.bridge.unwrap().forth;
+        assert_eq!(forth.forwarded, report.counters.departed.packets + report.released, "{report:?}");
         // 0.2 s are 25 packets; the others go at once.
         assert!(report.released > 20 && took < Duration::from_millis(600), "{took:?}: {report:?}");
     });
@@ -322,6 +324,11 @@ fn what_cannot_be_bridged_is_refused() {
         ip("link set r9 up");
         let four = with("ip address add 192.0.2.1/24 dev r9", "ip address flush dev r9");
         assert!(four.contains("192.0.2.1") && four.contains("ip address flush dev r9"), "{four}");
+        let on = |value: &str| drop(std::fs::write("/proc/sys/net/ipv6/conf/r9/disable_ipv6", value));
+        on("0");
+        let six = with("ip -6 address add 2001:db8::1/64 dev r9 nodad", "ip -6 address flush dev r9");
+        on("1");
+        assert!(six.contains("2001:db8::1") && six.contains("sysctl net.ipv6.conf.r9.disable_ipv6=1"), "{six}");
         let joins = with("ethtool -K r9 gro on", "ethtool -K r9 gro off");
         assert!(joins.contains("ethtool -K r9 gro off"), "{joins}");
         let first = start(Router::new(&config(droptail("10p"), FAST)).unwrap());

@@ -1,6 +1,7 @@
 //! Why two interfaces cannot be a bridge.
 
 use std::io;
+use std::net::IpAddr;
 
 /// Why a bridge was not opened. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
@@ -29,10 +30,16 @@ pub enum BridgeError {
     Enslaved(String),
     /// The machine itself is reached by it.
     #[error(
-        "\"{0}\" has the address {1}: the machine's own packets would go past the discipline. ip address flush dev {0} takes \
-         it away; for a machine that routes, use --queue-num"
+        "\"{name}\" has the address {address}: the machine's own packets would go past the discipline. {} takes it away; for a \
+         machine that routes, use --queue-num",
+        removal(name, *address)
     )]
-    Address(String, String),
+    Address {
+        /// The interface.
+        name: String,
+        /// One of its addresses.
+        address: IpAddr,
+    },
     /// It joins the packets that it receives.
     #[error("\"{0}\" joins packets before we see them ({1}): ethtool -K {0} {1} off")]
     Joins(String, &'static str),
@@ -42,4 +49,12 @@ pub enum BridgeError {
     /// The kernel cannot, or something else.
     #[error("\"{0}\" cannot be bridged: {1}")]
     Failed(String, #[source] io::Error),
+}
+
+/// The command that takes an address away. One of IPv6 would come again with the next router's advertisement.
+fn removal(name: &str, address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(_) => format!("ip address flush dev {name}"),
+        IpAddr::V6(_) => format!("sysctl net.ipv6.conf.{name}.disable_ipv6=1"),
+    }
 }

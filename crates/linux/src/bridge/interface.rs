@@ -60,7 +60,7 @@ impl Interface {
             return Err(BridgeError::Enslaved(name));
         }
         if let Some(address) = address(&name) {
-            return Err(BridgeError::Address(name, address.to_string()));
+            return Err(BridgeError::Address { name, address });
         }
         if answer.flags & libc::IFF_UP as u32 == 0 {
             return Err(BridgeError::Down(name));

@@ -99,10 +99,10 @@ impl Several {
             let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(io::ErrorKind::Other.into())));
             joined.fold(result.and(first), Result::and)
         })?;
-        let mut report = self.report();
         for queue in &self.queues {
             lock(&queue.driver).release()?;
         }
+        let mut report = self.report();
         report.release();
         lock(&self.shared).middle.remote.publish(report.clone());
         Ok(report)

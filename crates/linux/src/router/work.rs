@@ -50,8 +50,8 @@ impl<D: Driver> Work<D> {
                 self.wait(now)?;
             }
         }
-        let mut report = self.report();
         self.driver.release()?;
+        let mut report = self.report();
         report.release();
         self.middle.remote.publish(report.clone());
         Ok(report)
