@@ -18,6 +18,7 @@ lint:
 	$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
+	scripts/elsewhere
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	tests/browser/lint
 	python/lint

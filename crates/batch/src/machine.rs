@@ -2,22 +2,7 @@
 
 use std::time::Instant;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::time::{ClockId, clock_gettime};
-
-/// CPU seconds that the calling thread has used; 0 where the system does not tell.
-#[must_use]
-pub fn thread_cpu_s() -> f64 {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(0.0, |time| std::time::Duration::from(time).as_secs_f64())
-}
-
-/// The largest resident memory of this process so far, in bytes; 0 where the system does not tell.
-#[must_use]
-pub fn peak_rss_bytes() -> u64 {
-    // Apple counts in bytes, all others in units of 1024.
-    let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0) * unit)
-}
+pub use system::{peak_rss_bytes, thread_cpu_s};
 
 /// A watch that is running.
 #[derive(Clone, Copy, Debug)]
@@ -35,5 +20,41 @@ impl Watch {
     #[must_use]
     pub fn elapsed_s(self) -> f64 {
         self.0.elapsed().as_secs_f64()
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::time::{ClockId, clock_gettime};
+
+    /// CPU seconds that the calling thread has used; 0 where the system does not tell.
+    #[must_use]
+    pub fn thread_cpu_s() -> f64 {
+        let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+        used.map_or(0.0, |time| std::time::Duration::from(time).as_secs_f64())
+    }
+
+    /// The largest resident memory of this process so far, in bytes; 0 where the system does not tell.
+    #[must_use]
+    pub fn peak_rss_bytes() -> u64 {
+        // Apple counts in bytes, all others in units of 1024.
+        let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+        getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0) * unit)
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    /// CPU seconds that the calling thread has used; nobody asks here, so it is 0.
+    #[must_use]
+    pub const fn thread_cpu_s() -> f64 {
+        0.0
+    }
+
+    /// The largest resident memory of this process; nobody asks here, so it is 0.
+    #[must_use]
+    pub const fn peak_rss_bytes() -> u64 {
+        0
     }
 }

@@ -1,8 +1,11 @@
 //! What can be typed: one definition of each flag, from which help, completions and man pages come too.
 
+#[allow(dead_code, reason = "what they say is for aqmrun itself")]
+mod aqmrun;
 mod paper;
 mod router;
 mod theory;
+mod top;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -11,11 +14,15 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
+pub(crate) use self::aqmrun::Options as Aqmrun;
 pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
 pub(crate) use self::router::Router;
 #[cfg(target_os = "linux")]
-pub(crate) use self::router::{Flows, Framing, Log, Words, address, ce_mark, mpu, overhead};
+pub(crate) use self::router::{
+    Flows, Framing, Log, Metrics, Words, bridge, ce_mark, metrics, mpu, overhead, queue_num,
+};
 pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
+pub(crate) use self::top::Top;
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -39,6 +46,7 @@ pub(crate) enum Verb {
     Lab(Lab),
     Paper(Paper),
     Router(Router),
+    Top(Top),
     Theory(Theory),
     Explain(Explain),
     Qdiscs(Qdiscs),
@@ -277,7 +285,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// Write the manual pages into a folder
+/// Write the manual pages into a folder, of aqmrun too
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// The folder; it is made if it is not there

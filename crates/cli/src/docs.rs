@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::args::Cli;
+use crate::args::{Aqmrun, Cli};
 use crate::error::Failure;
 use crate::output;
 
@@ -16,8 +16,9 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     output::print(&String::from_utf8_lossy(&script))
 }
 
-/// Writes a manual page for the program and for each verb into `folder`.
+/// Writes a manual page for the program, for each verb and for `aqmrun` into `folder`.
 pub(crate) fn man(folder: &Path) -> Result<(), Failure> {
     output::folder(folder)?;
-    clap_mangen::generate_to(Cli::command(), folder).map_err(|error| Failure::write(folder, &error))
+    let written = [Cli::command(), Aqmrun::command()].map(|command| clap_mangen::generate_to(command, folder));
+    written.into_iter().collect::<Result<(), _>>().map_err(|error| Failure::write(folder, &error))
 }

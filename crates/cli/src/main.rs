@@ -19,8 +19,10 @@ mod progress;
 mod replay;
 mod router;
 mod run;
+mod state;
 mod sweep;
 mod theory;
+mod top;
 mod watch;
 
 use std::process::ExitCode;
@@ -59,6 +61,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Lab(_) => Err(Failure::new("the lab is for Linux alone", "simulate the file: fairlane run")),
         Verb::Paper(args) => paper::execute(args.verb),
         Verb::Router(args) => router::Plan::new(args)?.execute(),
+        Verb::Top(args) => top::show(&args),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),

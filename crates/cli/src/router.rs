@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
+mod http;
+#[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
 mod plan;
@@ -10,6 +12,8 @@ mod plan;
 mod serve;
 #[cfg(target_os = "linux")]
 mod settings;
+#[cfg(target_os = "linux")]
+mod state;
 
 #[cfg(target_os = "linux")]
 pub(crate) use plan::Plan;

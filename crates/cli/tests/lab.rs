@@ -57,14 +57,14 @@ fn figure_3() -> String {
 
 /// Figure 3's disciplines: what UDP may have under each, and how far the simulator may be.
 ///
-/// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe below CHOKe.
-/// xCHOKe, too, with a memory of as many packets as in Figure 3: ten seconds there are one second here.
+/// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe and xCHOKe below
+/// CHOKe.
 #[test]
 fn real_tcp_is_protected_as_the_papers_say() {
     let _turn = turn();
     let file = figure_3();
     let short = ["--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
-    let args = [&[&*file, "--queue", "droptail,red,choke,gchoke,fq-codel"][..], &short].concat();
+    let args = [&[&*file, "--queue", "droptail,red,choke,gchoke,xchoke,fq-codel"][..], &short].concat();
     let Some(outcomes) = outcomes(&args) else { return };
     let kinds: Vec<_> = outcomes.iter().map(|outcome| (&outcome["engine"], &outcome["queues"][0]["kind"])).collect();
     assert_eq!(
@@ -81,17 +81,11 @@ fn real_tcp_is_protected_as_the_papers_say() {
     for (linux, sim) in shares.iter().zip(&shares[1..]).step_by(2) {
         assert!((linux - sim).abs() < 8.0, "{shares:?}");
     }
-    let [droptail, red, choke, gchoke, fq_codel] = [0, 2, 4, 6, 8].map(|place| shares[place]);
+    let [droptail, red, choke, gchoke, xchoke, fq_codel] = [0, 2, 4, 6, 8, 10].map(|place| shares[place]);
     assert!(droptail >= 90.0 && red >= 90.0, "{shares:?}");
-    assert!(choke <= 30.0 && gchoke < choke, "{shares:?}");
+    assert!(choke <= 30.0 && gchoke < choke && xchoke < choke, "{shares:?}");
     let fair = 100.0 / 33.0;
     assert!((0.8 * fair..=1.2 * fair).contains(&fq_codel), "{shares:?}");
-    let xchoke = ["--set", "bottleneck.queue.kind=xchoke", "--set", "bottleneck.queue.age=1s"];
-    if let Some(outcomes) = self::outcomes(&[&[&*file][..], &short, &xchoke].concat()) {
-        let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
-        eprintln!("xchoke: {linux:.1}, {sim:.1}");
-        assert!(linux < choke && (linux - sim).abs() < 8.0, "{linux} {sim}");
-    }
 }
 
 /// With eight flows CHOKe finds less to compare with: UDP has about half.
@@ -164,6 +158,17 @@ fn all_namespaces() -> BTreeSet<PathBuf> {
     processes.flat_map(|process| namespaces(&process.path())).collect()
 }
 
+/// Whether nobody is in `own` any more. After the end that it did not see coming a lab may have a program of its own that sets
+/// something up, and ends a moment later.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
+fn gone(own: &BTreeSet<PathBuf>) -> bool {
+    let tries = std::iter::repeat_with(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        own.is_disjoint(&all_namespaces())
+    });
+    tries.take(100).any(|gone| gone)
+}
+
 /// Interfaces and rules of this namespace, which must not change.
 fn ours() -> String {
     let told = |program: &str, args: &[&str]| {
@@ -186,7 +191,7 @@ fn nothing_is_left_of_a_lab() {
         let status = child.wait().unwrap();
         let expected = if signal == Signal::SIGKILL { None } else { Some(2) };
         assert_eq!(status.code(), expected, "{signal}");
-        assert!(own.is_disjoint(&all_namespaces()), "{signal}: {own:?}");
+        assert!(gone(&own), "{signal}: {own:?}");
         assert_eq!(ours(), machine, "{signal}");
     }
 }

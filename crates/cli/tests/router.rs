@@ -5,31 +5,19 @@
 mod common;
 #[path = "common/namespace.rs"]
 mod namespace;
+#[path = "common/running.rs"]
+mod running;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Place, fairlane};
+use common::{Place, fairlane, printed};
 use namespace::{in_namespace, tool};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-fn said(output: &Output) -> (Option<i32>, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
-fn refused(args: &[&str], parts: &[&str]) {
-    let (code, stdout, stderr) = said(&fairlane(args));
-    assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{args:?} does not say \"{part}\": {stderr}");
-    }
-}
+use nix::sys::signal::Signal;
+use running::{Running, has_rules, metric, refused, rules, said, scrape, state, tables, through, with};
+use serde_json::Value;
 
 #[test]
 fn what_is_missing_or_cannot_be_is_refused() {
@@ -38,12 +26,25 @@ fn what_is_missing_or_cannot_be_is_refused() {
     refused(&router(&["--queue-num", "0", "choke"]), &["a router needs --rate", "10mbit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit"]), &["a router needs a discipline"]);
     refused(&router(&["--queue-num", "65536", "--rate", "1mbit", "choke"]), &["65536"]);
+    for range in ["0:", ":3", "0:1:2", "1:65536"] {
+        refused(&router(&["--queue-num", range, "--rate", "1mbit", "choke"]), &["or a range such as 0:3"]);
+    }
+    refused(&router(&["--queue-num", "3:0", "--rate", "1mbit", "choke"]), &["queue-num: 3:0 ends before it begins"]);
+    refused(&router(&["--queue-num", "0:64", "--rate", "1mbit", "choke"]), &["0:64 are more than 64 queues"]);
     refused(&router(&["--queue-num", "0", "--rate", "10", "choke"]), &["unit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "choke", "min=200p", "max=100p"]), &["min", "max"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--overhead", "38", "choke"]), &["-64b to 256b"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--mpu", "257b", "choke"]), &["0b to 256b"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--ce-mark", "3", "choke"]), &["one bit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--metrics", "nowhere", "choke"]), &["127.0.0.1:9277"]);
+    refused(
+        &router(&["--queue-num", "0", "--rate", "1mbit", "--gso", "choke"]),
+        &["gso needs --interface", "leave gso out"],
+    );
+    refused(
+        &router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "nosuch0", "--gso", "choke"]),
+        &["there is no interface \"nosuch0\""],
+    );
     let unknown = router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "nosuch0", "choke"]);
     refused(&unknown, &["there is no interface \"nosuch0\"", "ip link"]);
     refused(
@@ -60,11 +61,12 @@ fn errors_of_the_file_have_their_place() {
     for (text, parts) in [
         ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
-        ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535"]),
-        ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, rate"]),
+        ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
+        ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
         ("flows = \"all\"\n", &[":1:9: flows: it cannot be \"all\": it is one of five-tuple, address-pair"]),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: it is one word"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),
+        ("gso = \"on\"\n", &[":1:7: gso: write true or false"]),
         ("queue = \"choke\"\n", &[":1:9: queue: it is a table"]),
         ("queue = { limit = \"300p\" }\n", &[":1:9: queue: it needs a kind"]),
         (
@@ -79,6 +81,12 @@ fn errors_of_the_file_have_their_place() {
         expected.extend(parts);
         refused(&["router", "--config", &file, "--dry-run"], &expected);
     }
+    // What only contradicts itself has no one place.
+    let contradicts = "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"choke\", min = \"10p\", max = \"5p\" }\n";
+    refused(
+        &["router", "--config", &place.write("router.toml", contradicts)],
+        &["router.toml: choke min: 10p is above max"],
+    );
     refused(&["router", "--config", &place.name("none.toml")], &["cannot read", "none.toml"]);
 }
 
@@ -105,7 +113,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     assert_eq!((code, &*stderr), (Some(0), ""));
     for part in [
         "Queue 3, flows by address-pair\nLink of 10mbit, overhead -4b, mpu 84b, ptm\nECN marks are written here",
-        "hand over passes\nAt the end what waits has 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
+        "hand over passes\nPackets that are joined are cut by the kernel before they come\nAt the end what waits has 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
         "red on a link of 10mbit",
         "30p     given",
         "0.5     given",
@@ -125,100 +133,15 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     ] {
         assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
     }
-}
-
-/// All rules, without the comments that have the time.
-fn rules() -> String {
-    let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
-    all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
-}
-
-/// Whether there are rules of ours for `queue`, whatever they were installed with.
-fn has_rules(queue: u16) -> bool {
-    rules().contains(&format!(":FAIRLANE-Q{queue} ")) || tables().contains(&format!("table inet fairlane_q{queue}\n"))
-}
-
-/// The tables of nftables; none without nft.
-fn tables() -> String {
-    let there = Command::new("nft").arg("-v").output().is_ok();
-    if there { tool("nft", "list tables inet") } else { String::new() }
-}
-
-/// A router that runs; it ends with the test.
-struct Running {
-    child: Child,
-    log: BufReader<ChildStderr>,
-}
-
-impl Running {
-    /// Starts one, and waits until it works.
-    fn start(args: &[&str]) -> Self {
-        Self::start_with(args, None)
+    // On loopback if the file says nothing, and nowhere if it says so.
+    for (metrics, expected) in
+        [("", Some("127.0.0.1:9277/metrics, if the port is free\n")), ("metrics = \"off\"\n", None)]
+    {
+        let text = format!("queue-num = 3\nrate = \"1mbit\"\n{metrics}queue = {{ kind = \"red\" }}\n");
+        let said = printed(&["router", "--dry-run", "--config", &place.write("router.toml", &text)]);
+        let metrics = said.split_once("Metrics at http://").map(|(_, rest)| rest);
+        assert_eq!(metrics.and_then(|rest| rest.split_inclusive('\n').next()), expected, "{said}");
     }
-
-    /// The same for a service manager that listens at `notify`.
-    fn start_with(args: &[&str], notify: Option<&str>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
-        command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
-        command.env_remove("NOTIFY_SOCKET").envs(notify.map(|path| ("NOTIFY_SOCKET", path)));
-        let mut child = command.spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        let mut running = Self { child, log };
-        running.wait_for("working");
-        running
-    }
-
-    /// Reads the log up to a line with `word`, and gives that line.
-    fn wait_for(&mut self, word: &str) -> String {
-        let mut read = String::new();
-        loop {
-            let mut line = String::new();
-            assert!(self.log.read_line(&mut line).unwrap() > 0, "no \"{word}\" in {read}");
-            if line.contains(word) {
-                return line;
-            }
-            read += &line;
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-    }
-
-    /// Its exit code, within ten seconds.
-    fn end(&mut self) -> Option<i32> {
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(10) {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the router does not end");
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// How many of `packets` datagrams of 972 bytes, which are IP packets of 1000, come back over loopback.
-fn through(packets: u32) -> u32 {
-    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    for _ in 0..packets {
-        from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
-    }
-    (0..packets).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count() as u32
-}
-
-const LOOPBACK: [&str; 6] = ["--queue-num", "0", "--interface", "lo", "--rate", "10mbit"];
-
-fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
-    [&LOOPBACK[..], rest].concat()
 }
 
 /// A killed router: packets pass, the next start and `--clean` remove what it left, and what others have stays to the byte.
@@ -292,7 +215,7 @@ fn the_end_drains_the_queue_within_its_bound() {
             assert_eq!(router.end(), Some(0), "{line}");
             assert!((least..most).contains(&took), "{drain}: {took} ms: {line}");
             assert_eq!((0..25).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 25, "{drain}: {line}");
-            let ended: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let ended: Value = serde_json::from_str(&line).unwrap();
             assert_eq!((ended["arrived"].as_u64(), ended["dropped"].as_u64()), (Some(25), Some(0)), "{line}");
             assert_eq!(ended["released"].as_u64().unwrap() > 0, drain == "10ms", "{line}");
             assert!(!has_rules(0), "{}", rules());
@@ -338,10 +261,7 @@ fn a_reload_and_the_metrics() {
         ] {
             assert!(metrics.contains(line), "no {line} in {metrics}");
         }
-        let value = |name: &str| {
-            let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name}{{queue=\"0\"}} "))).unwrap();
-            line.parse::<f64>().unwrap()
-        };
+        let value = |name: &str| metric(&metrics, name, "queue=\"0\"").unwrap();
         assert!(value("fairlane_departed_packets_total") >= 20.0, "{metrics}");
         assert_eq!(
             value("fairlane_arrived_packets_total"),
@@ -349,19 +269,12 @@ fn a_reload_and_the_metrics() {
         );
         assert_eq!(value("fairlane_sojourn_seconds_count"), value("fairlane_departed_packets_total"));
         assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+        let state = state();
+        assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &10_000_000.into()));
+        assert_eq!((&state["reloads"], &state["interfaces"]), (&1.into(), &serde_json::json!(["lo"])));
         router.signal(Signal::SIGINT);
         assert_eq!(router.end(), Some(0));
     });
-}
-
-fn scrape() -> String {
-    let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("application/openmetrics-text"), "{text}");
-    text
 }
 
 /// systemd(1): `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch a start that is told before packets are looked after, a
@@ -400,7 +313,10 @@ fn a_queue_that_is_taken_is_left_alone() {
         let during = (rules(), tables());
         let (code, _, stderr) = said(&fairlane(&[&["router"], &with(&["choke"])[..]].concat()));
         assert_eq!(code, Some(2));
-        assert!(stderr.contains("queue 0 is bound by another program"), "{stderr}");
+        assert!(
+            stderr.contains("queue 0 is bound by another program (netlink port ") && stderr.contains(", fairlane)"),
+            "{stderr}"
+        );
         assert_eq!((rules(), tables()), during);
         assert_eq!(through(20), 20);
     });
@@ -418,10 +334,13 @@ fn what_waits_in_anothers_queue_stays() {
         for _ in 0..15 {
             from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
         }
-        assert_eq!(
-            fairlane(&["router", "--queue-num=1", "--interface=lo", "--rate=1mbit", "red", "--dry-run"]).status.code(),
-            Some(0)
-        );
+        let joined = ["router", "--queue-num=1:2", "--interface=lo", "--rate=1mbit", "--gso", "red", "--dry-run"];
+        let (code, stdout, stderr) = said(&fairlane(&joined));
+        assert_eq!((code, &*stderr), (Some(0), ""));
+        // The MTU of loopback.
+        assert!(stdout.contains("what segments of 65536 bytes take"), "{stdout}");
+        let several = ["--queue-balance 1:2 --queue-cpu-fanout --queue-bypass", "queue flags bypass,fanout to 1-2"];
+        assert!(several.iter().any(|rule| stdout.contains(rule)) && stdout.contains("Queue 1:2"), "{stdout}");
         // The end of a router with a table of nftables takes a hook away; the page says so.
         if tables().is_empty() {
             let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
@@ -430,5 +349,32 @@ fn what_waits_in_anothers_queue_stays() {
         }
         assert_eq!(fairlane(&["router", "--clean"]).status.code(), Some(0));
         assert_eq!((0..15).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count(), 15);
+    });
+}
+
+/// Whoever empties all tables takes our rules too. They come back while the router works, and do not when it ends, which it does as ever
+/// without them.
+#[test]
+fn rules_that_others_took_away_come_back() {
+    in_namespace(|| {
+        let flush = || {
+            if !tables().is_empty() {
+                tool("nft", "flush ruleset");
+            }
+            for name in ["iptables", "ip6tables"] {
+                tool(name, "-t mangle -F");
+                tool(name, "-t mangle -X");
+            }
+            assert!(!has_rules(0), "{}", rules());
+        };
+        let mut router = Running::start(&with(&["droptail"]));
+        flush();
+        router.wait_for("somebody has taken the rules away; they are installed again");
+        assert_eq!((through(50), has_rules(0)), (50, true));
+        flush();
+        router.signal(Signal::SIGTERM);
+        let line = router.wait_for("ended");
+        assert!(line.contains("arrived=50 ") && router.end() == Some(0), "{line}");
+        assert!(!has_rules(0), "{}", rules());
     });
 }

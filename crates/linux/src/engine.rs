@@ -13,7 +13,7 @@ pub(crate) type Waiting = Tagged<Held, Time>;
 /// this: a burst would go on to fill the next queue.
 const MOST_LATE: Duration = Duration::from_millis(50);
 
-/// Sees what becomes of each packet. `()` looks away.
+/// Sees what becomes of each packet.
 pub(crate) trait Witness {
     /// `packet` is offered to the discipline.
     fn arrived(&mut self, _now: Time, _packet: &Held) {}
@@ -22,13 +22,11 @@ pub(crate) trait Witness {
     /// `packet` is dropped.
     fn dropped(&mut self, _now: Time, _packet: &Held, _reason: Reason) {}
     /// `packet` is marked.
-    fn marked(&mut self, _packet: &Held) {}
+    fn marked(&mut self, _packet: &Held, _reason: Reason) {}
 }
 
-impl Witness for () {}
-
 /// Disciplines before a link of a rate.
-pub(crate) struct Engine<W = ()> {
+pub(crate) struct Engine<W> {
     /// The last one takes what comes. Those before it were replaced and give out what they still have, the oldest first.
     disciplines: Vec<AnyQdisc<Waiting>>,
     link: LinkClock,
@@ -40,7 +38,7 @@ pub(crate) struct Engine<W = ()> {
 
 /// What has happened, and what there is to tell the kernel.
 #[derive(Default)]
-struct Books<W = ()> {
+struct Books<W> {
     witness: W,
     counters: Counters,
     sojourn: Delays,
@@ -48,14 +46,8 @@ struct Books<W = ()> {
     verdicts: Vec<Verdict>,
 }
 
-impl Engine {
-    pub(crate) fn new(discipline: AnyQdisc<Waiting>, rate: Rate, marking: Marking) -> Self {
-        Self::with_witness(discipline, rate, marking, ())
-    }
-}
-
 impl<W: Witness> Engine<W> {
-    pub(crate) fn with_witness(discipline: AnyQdisc<Waiting>, rate: Rate, marking: Marking, witness: W) -> Self {
+    pub(crate) fn new(discipline: AnyQdisc<Waiting>, rate: Rate, marking: Marking, witness: W) -> Self {
         Self {
             disciplines: vec![discipline],
             link: LinkClock::new(rate),
@@ -112,6 +104,11 @@ impl<W: Witness> Engine<W> {
     /// Who sees what becomes of each packet.
     pub(crate) const fn witness(&mut self) -> &mut W {
         &mut self.books.witness
+    }
+
+    /// What that one has seen.
+    pub(crate) const fn seen(&self) -> &W {
+        &self.books.witness
     }
 
     /// The verdicts since the last call.
@@ -198,7 +195,7 @@ impl<W: Witness> Fate<Waiting> for Books<W> {
     }
 
     fn marked(&mut self, _now: Time, waiting: &Waiting, reason: Reason) {
-        self.witness.marked(&waiting.packet);
+        self.witness.marked(&waiting.packet, reason);
         self.counters.count_mark(reason, waiting.packet.bytes());
     }
 }

@@ -23,6 +23,19 @@ pub struct KernelQueue {
     pub numbered: u64,
 }
 
+impl KernelQueue {
+    /// This queue and another together, under this one's number.
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self {
+            waiting: self.waiting + other.waiting,
+            dropped_full: self.dropped_full + other.dropped_full,
+            dropped_unread: self.dropped_unread + other.dropped_unread,
+            numbered: self.numbered + other.numbered,
+            ..self
+        }
+    }
+}
+
 /// The NFQUEUEs of this thread's network namespace that are bound.
 ///
 /// # Errors

@@ -7,18 +7,16 @@
 //! send packets to it. [`nfqueue`] and [`QueueSocket`] are an NFQUEUE alone, for whoever wants nothing else.
 //!
 //! ```no_run
-//! use fairlane_linux::{Firewall, FlowsBy, Link, LinkLayer, Marking, Router, RouterConfig, Rules};
+//! use fairlane_linux::{DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Router, RouterConfig, Rules};
 //! use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 //!
 //! let bit = 0x4000_0000;
 //! let rules = Rules::new(0, &["eth0".to_owned()], bit)?;
 //! let router = Router::new(&RouterConfig {
-//!     queue: 0,
+//!     path: DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(bit), fail_open: false, gso: None }),
 //!     link: Link { rate: Rate::from_bits_per_second(10_000_000), layer: LinkLayer::default() },
 //!     discipline: QdiscConfig::new(Kind::Choke),
 //!     flows: FlowsBy::FiveTuple,
-//!     marking: Marking::ByRule(bit),
-//!     fail_open: false,
 //! })?;
 //! let remote = router.remote();
 //! let firewall = Firewall::find()?;
@@ -34,33 +32,45 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! With [`DataPath::Bridge`] the router is the wire between two interfaces instead, and the rest is as here.
+//!
 //! This crate is for Linux alone: elsewhere it is empty.
 #![cfg(target_os = "linux")]
 
 pub mod lab;
 pub mod nfqueue;
 
+mod bridge;
 mod clock;
 mod delays;
+mod driver;
 mod engine;
+mod ethtool;
 mod flow;
 mod kernel;
 mod link_layer;
 mod option;
 mod packet;
+mod queues;
 mod remote;
 mod report;
 mod router;
 mod rules;
+mod segments;
 mod socket;
+mod top_flows;
+mod verdicts;
 
+pub use bridge::BridgeError;
 pub use delays::Delays;
-pub use flow::{FlowKeys, FlowsBy, Keys, random_seed};
+pub use flow::{FlowKeys, FlowName, FlowsBy, Keys, random_seed};
 pub use kernel::{KernelQueue, kernel_queues};
 pub use link_layer::{Framing, LinkLayer};
 pub use packet::Marking;
+pub use queues::Queues;
 pub use remote::Remote;
-pub use report::Report;
-pub use router::{Link, Router, RouterConfig, StartError};
-pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, remove_rules};
+pub use report::{BridgeCounts, Report, WayCounts};
+pub use router::{BridgeConfig, DataPath, Link, QueueConfig, Router, RouterConfig, StartError};
+pub use rules::{Firewall, Leftover, RuleError, Rules, leftovers, mtu, remove_rules};
 pub use socket::{Batch, BindError, QueueSocket, Received};
+pub use top_flows::TopFlow;

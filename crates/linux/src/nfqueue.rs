@@ -17,6 +17,7 @@ mod packet;
 mod setup;
 mod verdict;
 
+pub(crate) use attribute::Attributes;
 pub use message::{Answer, Message, Messages, messages};
 pub use packet::Queued;
 pub use setup::{Copied, Setup};

@@ -1,25 +1,55 @@
-//! The socket options that no safe library has.
-#![allow(unsafe_code, reason = "setsockopt takes a pointer, and nix has none of netlink's options")]
+//! What sockets can that no safe library has.
+#![allow(
+    unsafe_code,
+    reason = "these calls take pointers, and nix has neither the options nor the address that we need"
+)]
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::libc;
 
+/// Sets an option to `value`.
+pub(crate) fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &[u8]) -> nix::Result<()> {
+    let length = value.len() as libc::socklen_t;
+    // SAFETY: the pointer is to `length` bytes that live throughout the call.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
+    Errno::result(result).map(drop)
+}
+
+/// At most `room` bytes of an option's value.
+pub(crate) fn get(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    room: usize,
+) -> nix::Result<Vec<u8>> {
+    let mut value = vec![0_u8; room];
+    let mut length = room as libc::socklen_t;
+    // SAFETY: the pointer is to `length` bytes that live throughout the call, and the kernel writes no more.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length) };
+    Errno::result(result)?;
+    value.truncate(length as usize);
+    Ok(value)
+}
+
 /// Switches `NETLINK_NO_ENOBUFS` on: a receive buffer that is full costs what does not fit, and not also what comes until the
 /// buffer is empty again.
 pub(crate) fn no_enobufs(socket: BorrowedFd<'_>) -> nix::Result<()> {
     let on: libc::c_int = 1;
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the pointer is to a whole c_int that lives throughout the call, and `length` is its size.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_NETLINK,
-            libc::NETLINK_NO_ENOBUFS,
-            std::ptr::from_ref(&on).cast(),
-            length,
-        )
-    };
+    set(socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, &on.to_ne_bytes())
+}
+
+/// Binds a packet socket to the interface `index`, to hear of frames of an Ethernet type.
+pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, ether_type: u16) -> nix::Result<()> {
+    // SAFETY: a sockaddr_ll is plain old data, for which zeros are a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = ether_type.to_be();
+    address.sll_ifindex = index as libc::c_int;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the pointer is to a whole address that lives throughout the call, and `length` is its size.
+    let result = unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) };
     Errno::result(result).map(drop)
 }

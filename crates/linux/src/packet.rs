@@ -1,11 +1,15 @@
 //! A packet in our queue: its number, and what a discipline may know of it.
 
-use fairlane_capture::{Headers, LinkType, mark_ce};
+use fairlane_capture::{FlowId, Headers, LinkType, mark_ce};
 use fairlane_qdisc::{FlowKey, Packet};
 
-use crate::flow::{FlowKeys, Keys};
+use crate::driver::Reading;
+use crate::flow::{FlowKeys, Keys, id_of_flow};
 use crate::link_layer::LinkLayer;
 use crate::nfqueue::{Copied, Decision, Queued};
+
+/// The header of an Ethernet frame.
+const ETHERNET: usize = 14;
 
 /// The two ECN bits of a traffic class (RFC 3168); both set are Congestion Experienced.
 const ECN: u8 = 0b11;
@@ -37,6 +41,8 @@ pub(crate) struct Held {
     pub(crate) id: u32,
     bytes: u32,
     keys: Keys,
+    /// For people: by the time that it is dropped, its headers are not here any more.
+    flow: FlowId,
     firewall_mark: u32,
     tos: u8,
     came_marked: bool,
@@ -59,6 +65,7 @@ impl Held {
             id: queued.id,
             bytes: link.wire_bytes(queued.bytes),
             keys: keys.of(&headers),
+            flow: id_of_flow(&headers),
             firewall_mark: queued.mark,
             tos: headers.tos,
             came_marked,
@@ -67,6 +74,37 @@ impl Held {
             label: 0,
             whole: keep.then(|| queued.payload.into()),
         }
+    }
+
+    /// The same, but it takes `bytes` on the link.
+    pub(crate) fn taking(self, bytes: u32) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// The Ethernet frame `number`, which waits with us.
+    pub(crate) fn of_frame(number: u32, frame: &[u8], reading: &Reading) -> Self {
+        let length = frame.len() as u32;
+        let headers = Headers::read(LinkType::Ethernet, frame, length);
+        // On the link a packet takes what follows the header of Ethernet and its tags, as on an NFQUEUE.
+        let before = headers.ip_at.unwrap_or(ETHERNET) as u32;
+        Self {
+            id: number,
+            bytes: reading.layer.wire_bytes(length.saturating_sub(before)),
+            keys: reading.keys.of(&headers),
+            flow: id_of_flow(&headers),
+            firewall_mark: 0,
+            tos: headers.tos,
+            came_marked: headers.ecn() == ECN,
+            can_be_marked: headers.ecn() != 0,
+            responsive: headers.flow.responsive(),
+            label: 0,
+            whole: None,
+        }
+    }
+
+    /// What the headers of its flow's packets have in common.
+    pub(crate) const fn id_of_flow(&self) -> FlowId {
+        self.flow
     }
 
     /// How it goes on.
@@ -139,7 +177,7 @@ mod tests {
     }
 
     fn held(payload: &[u8], bytes: u32, marking: Marking) -> Held {
-        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes };
+        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes, joined: false };
         Held::new(&queued, &FlowKeys::new(FlowsBy::FiveTuple), LinkLayer::default(), marking)
     }
 
@@ -170,6 +208,37 @@ mod tests {
         assert!(!held(&header(2), 115, Marking::ByUs).ecn_capable());
         assert!(held(&header(3), 115, Marking::ByUs).ecn_capable());
         assert_eq!(marked(held(&header(3), 115, Marking::ByUs), Marking::ByUs), Decision::Accept);
+    }
+
+    /// A frame's size is what follows the Ethernet header and its tags (14 bytes, 18 and 22), with the padding that Ethernet sends
+    /// (60 bytes are its least). What is not IP has what follows the header.
+    #[test]
+    fn a_frame_takes_what_its_packet_takes() {
+        let reading = Reading { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
+        let frame = |before: &[u8], packet: &[u8], length: usize| {
+            let mut frame = [&[2; 12], before, packet].concat();
+            frame.resize(length, 0);
+            frame
+        };
+        let (tag, provider) = ([0x81, 0, 0, 5], [0x88, 0xa8, 0, 7]);
+        for (before, length, bytes) in [
+            (vec![8, 0], 1514, 1500),
+            (vec![8, 0], 60, 46),
+            ([&tag[..], &[8, 0]].concat(), 1518, 1500),
+            ([&provider[..], &tag, &[8, 0]].concat(), 1000, 978),
+            (vec![0x08, 0x06], 60, 46),
+            (vec![0x88, 0xcc], 14, 1),
+        ] {
+            let held = Held::of_frame(7, &frame(&before, &header(2), length), &reading);
+            let is_ip = before.ends_with(&[8, 0]);
+            assert_eq!((held.id, held.bytes(), held.ecn_capable()), (7, bytes, is_ip), "{before:?} {length}");
+        }
+        let flow = |before: &[u8]| Held::of_frame(0, &frame(before, &header(2), 60), &reading).flow();
+        assert_eq!(flow(&[8, 0]), flow(&[0x81, 0, 0, 5, 8, 0]));
+        assert_ne!(flow(&[0x08, 0x06]), flow(&[0x88, 0xcc]));
+        let mut marked = Held::of_frame(0, &frame(&[8, 0], &header(2), 60), &reading);
+        marked.mark_ce();
+        assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Mark(1));
     }
 
     /// What is not IP cannot be marked, and has the size that the kernel says.

@@ -1,37 +1,28 @@
-//! A router: one NFQUEUE, a discipline and the link behind it, in one thread.
+//! A router: a data path, a discipline and the link behind it.
+
+mod middle;
+mod places;
+mod several;
+mod work;
 
 use std::io;
-use std::os::fd::AsFd;
 
-use fairlane_qdisc::{Duration, Host, ParameterError, QdiscConfig, Rate, Time};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl::set_timerslack;
-use nix::sys::time::TimeSpec;
+use fairlane_qdisc::{Host, ParameterError, QdiscConfig, Rate};
 
-use crate::clock::now;
+use crate::bridge::{BridgeError, Interface};
+use crate::driver::{BridgeDriver, QueueDriver, Reading};
 use crate::engine::Engine;
 use crate::flow::{FlowKeys, FlowsBy, random_seed};
-use crate::kernel::kernel_queue;
 use crate::link_layer::LinkLayer;
-use crate::nfqueue::{Message, Setup};
-use crate::packet::{Held, Marking};
-use crate::remote::{Order, Remote};
+use crate::packet::Marking;
+use crate::queues::Queues;
+use crate::remote::Remote;
 use crate::report::Report;
-use crate::socket::{Batch, BindError, QueueSocket};
-
-/// How many packets may wait in the kernel: those in our queue, and those on their way to us. It is far above any queue's limit,
-/// so that the discipline decides what is dropped. Linux 6.18 holds 65,536 whatever is asked for.
-const MOST_PACKETS: u32 = 1_000_000;
-
-/// How often the report is renewed.
-const PUBLISH: Duration = Duration::from_millis(250);
-
-/// Waiting in the kernel for less than this takes longer than this.
-const SHORT: Duration = Duration::from_nanos(2_000);
-
-/// Beyond every packet that the kernel can have numbered by now: numbers are compared within half of their range.
-const AHEAD: u32 = 1 << 30;
+use crate::socket::BindError;
+use crate::top_flows::TopFlows;
+use middle::Middle;
+use several::Several;
+use work::Work;
 
 /// The link that the queue feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,21 +33,66 @@ pub struct Link {
     pub layer: LinkLayer,
 }
 
+/// How packets come to a router and leave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataPath {
+    /// An NFQUEUE of the kernel, which keeps their bytes.
+    Queue(QueueConfig),
+    /// Two interfaces of Ethernet, between which frames wait in our memory.
+    Bridge(BridgeConfig),
+}
+
+/// An NFQUEUE as a data path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// The numbers of the NFQUEUEs. Several have a thread each, which take turns with the discipline.
+    pub queues: Queues,
+    /// How packets are marked.
+    pub marking: Marking,
+    /// What the kernel cannot hand over to us passes, past the discipline, instead of being dropped.
+    pub fail_open: bool,
+    /// Packets that segmentation offload has joined come as they are, one packet each for the discipline, and take on the link what
+    /// their segments take: those are as long as this MTU, in bytes. `None`: the kernel cuts them first, and each packet is one of
+    /// the link. With [`Marking::ByUs`] the kernel cuts them in any case, since a packet that was joined cannot be written anew.
+    pub gso: Option<u32>,
+}
+
+/// Two interfaces as the ends of a transparent wire.
+///
+/// All that comes in by the inside goes through the discipline and leaves by the outside: IP, and any other frame as a flow by its
+/// Ethernet type and hardware addresses. What comes in by the outside passes at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeConfig {
+    /// The interface whose frames wait.
+    pub inside: String,
+    /// The interface that is the managed link.
+    pub outside: String,
+}
+
+impl BridgeConfig {
+    /// Whether both can be bridged as they are now; nothing is opened.
+    ///
+    /// # Errors
+    /// Why they cannot be.
+    pub fn check(&self) -> Result<(), BridgeError> {
+        Interface::pair([&self.inside, &self.outside]).map(drop)
+    }
+}
+
+/// A frame that is to be marked gets this in the place of a firewall mark, and its header is written when it leaves.
+const FRAME_MARKING: Marking = Marking::ByRule(1);
+
 /// What a router is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterConfig {
-    /// The number of the NFQUEUE.
-    pub queue: u16,
-    /// The link behind it.
+    /// Where packets come from and go to.
+    pub path: DataPath,
+    /// The link behind the discipline.
     pub link: Link,
     /// The discipline.
     pub discipline: QdiscConfig,
     /// What a flow is.
     pub flows: FlowsBy,
-    /// How packets are marked.
-    pub marking: Marking,
-    /// What the kernel cannot hand over to us passes, past the discipline, instead of being dropped.
-    pub fail_open: bool,
 }
 
 /// Why a router did not start.
@@ -65,6 +101,9 @@ pub enum StartError {
     /// Its queue was not bound.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// Its interfaces cannot be bridged.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
     /// The discipline's parameters contradict each other.
     #[error(transparent)]
     Discipline(#[from] ParameterError),
@@ -76,38 +115,24 @@ pub enum StartError {
     System(#[source] io::Error),
 }
 
-/// A router whose queue is bound; [`run`](Self::run) works.
+/// A router whose data path is open; [`run`](Self::run) works.
 pub struct Router {
-    socket: QueueSocket,
-    engine: Engine,
-    keys: FlowKeys,
-    layer: LinkLayer,
-    marking: Marking,
-    number: u16,
+    by_path: ByPath,
     remote: Remote,
-    /// What is not in the engine.
-    tally: Tally,
-    /// The number of the last packet.
-    last: u32,
-    /// When it ends even if packets wait.
-    end: Option<Time>,
 }
 
-/// What is counted at the socket.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    overruns: u64,
-    unknown: u64,
-    malformed: u64,
-    unsent: u64,
-    reloads: u64,
+/// The thread's work, compiled for each data path.
+enum ByPath {
+    Queue(Box<Work<QueueDriver>>),
+    Queues(Box<Several>),
+    Bridge(Box<Work<BridgeDriver>>),
 }
 
 impl Router {
-    /// Binds the queue. Packets that rules send to it wait from now on.
+    /// Opens the data path. Packets that come by it wait from now on.
     ///
     /// # Errors
-    /// The queue cannot be bound, or the discipline cannot be.
+    /// The path cannot be opened, or the discipline cannot be.
     pub fn new(config: &RouterConfig) -> Result<Self, StartError> {
         let Link { rate, layer } = config.link;
         if rate.bits_per_second() == 0 {
@@ -115,20 +140,31 @@ impl Router {
         }
         let discipline = config.discipline.build(&Host { rate, seed: random_seed() })?;
         let remote = Remote::new().map_err(StartError::System)?;
-        let copied = config.marking.copied();
-        let setup = Setup { queue: config.queue, copied, most_packets: MOST_PACKETS, fail_open: config.fail_open };
-        Ok(Self {
-            socket: QueueSocket::bind(&setup)?,
-            engine: Engine::new(discipline, rate, config.marking),
-            keys: FlowKeys::new(config.flows),
-            layer,
-            marking: config.marking,
-            number: config.queue,
-            remote,
-            tally: Tally::default(),
-            last: 0,
-            end: None,
-        })
+        let reading = Reading { keys: FlowKeys::new(config.flows), layer };
+        let losers = TopFlows::new(config.flows);
+        let by_path = match &config.path {
+            DataPath::Queue(queue) => {
+                let engine = Engine::new(discipline, rate, queue.marking, losers);
+                let middle = Middle::new(engine, reading, remote.clone());
+                let bind = |number| QueueDriver::bind(number, queue);
+                let mut drivers = queue.queues.numbers().map(bind).collect::<Result<Vec<_>, _>>()?;
+                match (drivers.pop(), drivers.is_empty()) {
+                    (Some(only), true) => ByPath::Queue(Box::new(Work::new(only, middle))),
+                    (last, _) => {
+                        drivers.extend(last);
+                        ByPath::Queues(Box::new(Several::new(drivers, middle).map_err(StartError::System)?))
+                    }
+                }
+            }
+            DataPath::Bridge(bridge) => {
+                let engine = Engine::new(discipline, rate, FRAME_MARKING, losers);
+                ByPath::Bridge(Box::new(Work::new(
+                    BridgeDriver::open(bridge)?,
+                    Middle::new(engine, reading, remote.clone()),
+                )))
+            }
+        };
+        Ok(Self { by_path, remote })
     }
 
     /// A handle for other threads.
@@ -140,127 +176,13 @@ impl Router {
     /// Works until [`Remote::stop`]; what has happened then.
     ///
     /// # Errors
-    /// The socket failed. The kernel drops what waited, and packets pass that come after it, if the rule has the bypass.
-    pub fn run(mut self) -> io::Result<Report> {
-        // Without it the kernel may let us sleep for 50 us longer than asked for.
-        let _ = set_timerslack(1);
-        let mut batch = self.socket.batch();
-        let mut published = now();
-        loop {
-            let more = self.receive(&mut batch)?;
-            self.flush()?;
-            let now = now();
-            self.obey(now);
-            if self.is_over(now, more) {
-                break;
-            }
-            if now.since(published) >= PUBLISH {
-                self.remote.publish(self.report());
-                published = now;
-            }
-            if !more {
-                self.wait(now)?;
-            }
-        }
-        let mut report = self.report();
-        self.socket.accept_up_to(self.last.wrapping_add(AHEAD))?;
-        report.released = report.packets as u64;
-        (report.packets, report.bytes) = (0, 0);
-        self.remote.publish(report.clone());
-        Ok(report)
-    }
-
-    /// Takes in what has come and lets the link send; whether there may be more.
-    fn receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
-        let Self { socket, engine, keys, layer, marking, tally, last, .. } = self;
-        let arrived = now();
-        let received = socket.receive(batch, |message| match message {
-            Message::Packet(queued) => {
-                *last = queued.id;
-                engine.arrive(arrived, Held::new(&queued, keys, *layer, *marking));
-            }
-            Message::Answer(answer) => tally.unknown += u64::from(answer.error != 0),
-            Message::Malformed => tally.malformed += 1,
-            Message::Other => {}
-        })?;
-        tally.overruns += u64::from(received.overrun);
-        engine.advance(now());
-        Ok(received.more)
-    }
-
-    /// Tells the kernel of the verdicts. What it has no memory for now it is told again.
-    fn flush(&mut self) -> io::Result<()> {
-        let Self { socket, engine, tally, .. } = self;
-        let mut sent = Ok(());
-        for verdict in engine.verdicts() {
-            sent = sent.and(socket.decide(&verdict));
-        }
-        match sent.and_then(|()| socket.flush()) {
-            Err(error) if is_temporary(&error) => {
-                tally.unsent += 1;
-                Ok(())
-            }
-            result => result,
+    /// The data path failed, and what waited is lost. On an NFQUEUE packets pass that come after it, if the rule has the bypass;
+    /// over a bridge nothing passes.
+    pub fn run(self) -> io::Result<Report> {
+        match self.by_path {
+            ByPath::Queue(work) => work.run(),
+            ByPath::Queues(several) => several.run(),
+            ByPath::Bridge(work) => work.run(),
         }
     }
-
-    /// Does what it was asked for.
-    fn obey(&mut self, now: Time) {
-        for order in self.remote.orders() {
-            match order {
-                Order::Reload(discipline, link) => {
-                    self.engine.replace(now, *discipline, link.rate);
-                    self.layer = link.layer;
-                    self.tally.reloads += 1;
-                }
-                Order::Stop(most) => self.end = Some(now + most),
-            }
-        }
-    }
-
-    /// Whether it was told to stop and nothing waits, or there was time enough.
-    fn is_over(&self, now: Time, more: bool) -> bool {
-        self.end.is_some_and(|end| now >= end || (!more && self.engine.packets() == 0))
-    }
-
-    /// Waits for a packet, an order, or the moment when the link can send.
-    fn wait(&self, now: Time) -> io::Result<()> {
-        let until = self.engine.due().map_or(PUBLISH, |due| due.since(now).min(PUBLISH));
-        if until <= SHORT {
-            return Ok(());
-        }
-        let timeout = TimeSpec::new(0, until.as_nanos() as i64);
-        let mut ready =
-            [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN), PollFd::new(self.remote.wake(), PollFlags::POLLIN)];
-        match ppoll(&mut ready, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn report(&self) -> Report {
-        let Tally { overruns, unknown, malformed, unsent, reloads } = self.tally;
-        Report {
-            at: now(),
-            counters: self.engine.counters().clone(),
-            packets: self.engine.packets(),
-            bytes: self.engine.bytes(),
-            average: self.engine.average(),
-            sojourn: *self.engine.sojourn(),
-            lateness: *self.engine.lateness(),
-            released: 0,
-            overruns,
-            unknown,
-            malformed,
-            unsent,
-            reloads,
-            kernel: kernel_queue(self.number),
-        }
-    }
-}
-
-/// Whether the same call may succeed later.
-fn is_temporary(error: &io::Error) -> bool {
-    let number = error.raw_os_error().map(Errno::from_raw);
-    matches!(number, Some(Errno::ENOBUFS | Errno::ENOMEM | Errno::EAGAIN))
 }

@@ -1,6 +1,6 @@
 //! The firewall rules that send packets to a queue: installed and removed at once, and nothing else touched.
 //!
-//! All that is installed bears the queue's number: a table `inet fairlane_q0` where nftables can queue, else two chains of
+//! All that is installed bears the queue's number, that of the first if there are several: a table `inet fairlane_q0` where nftables can queue, else two chains of
 //! `mangle`, `FAIRLANE-Q0` and `FAIRLANE-Q0-CE`, and the rules that lead there. So what a router left behind that was killed can
 //! be found and taken away. Every rule that queues has the bypass: without a router packets pass.
 
@@ -10,16 +10,18 @@ use std::io;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
+use crate::bridge;
 use crate::kernel::kernel_queues;
+use crate::queues::Queues;
 
 mod iptables;
 mod nft;
 mod tool;
 
-/// Which packets go to a queue, and which bit of their firewall mark says that they are to be marked.
+/// Which packets go to which queues, and which bit of their firewall mark says that they are to be marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    queue: u16,
+    queues: Queues,
     interfaces: Vec<String>,
     ce_bit: u32,
 }
@@ -30,6 +32,9 @@ pub enum RuleError {
     /// There is no such interface.
     #[error("there is no interface \"{0}\" here: ip link shows those that there are")]
     NoInterface(String),
+    /// The kernel does not tell an interface's MTU.
+    #[error("the kernel does not tell the MTU of \"{0}\": {1}")]
+    NoMtu(String, #[source] io::Error),
     /// An interface's name that means more than itself in a rule.
     #[error("the interface \"{0}\" cannot stand in a rule: its name has more than letters, digits and . _ - @ :")]
     BadName(String),
@@ -37,7 +42,9 @@ pub enum RuleError {
     #[error("a mark for Congestion Experienced is one bit, such as 0x40000000, and {0:#x} is not")]
     NotOneBit(u32),
     /// Neither tool is there.
-    #[error("there is neither nft that can queue nor iptables-restore: install iptables")]
+    #[error(
+        "there is neither nft that can queue nor iptables-restore: install iptables, or nftables with a kernel that has nft_queue"
+    )]
     NoTool,
     /// A tool could not be started.
     #[error("{0} cannot be started: {1}")]
@@ -51,12 +58,12 @@ pub enum RuleError {
 }
 
 impl Rules {
-    /// Rules that send to `queue` what leaves by one of `interfaces`, forwarded or from here, and that set Congestion
+    /// Rules that send to `queues` what leaves by one of `interfaces`, forwarded or from here, and that set Congestion
     /// Experienced where a packet has `ce_bit` in its mark, which they take away.
     ///
     /// # Errors
     /// An interface does not exist or cannot stand in a rule, or `ce_bit` is not one bit.
-    pub fn new(queue: u16, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
+    pub fn new(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
         for name in interfaces {
             check_name(name)?;
             if_nametoindex(name.as_str()).map_err(|error| match error {
@@ -67,8 +74,19 @@ impl Rules {
         if !ce_bit.is_power_of_two() {
             return Err(RuleError::NotOneBit(ce_bit));
         }
-        Ok(Self { queue, interfaces: interfaces.to_vec(), ce_bit })
+        Ok(Self { queues: queues.into(), interfaces: interfaces.to_vec(), ce_bit })
     }
+}
+
+/// The MTU of an interface, in bytes.
+///
+/// # Errors
+/// There is no such interface, or the kernel does not tell.
+pub fn mtu(interface: &str) -> Result<u32, RuleError> {
+    bridge::mtu(interface).map_err(|error| match error {
+        Errno::ENODEV => RuleError::NoInterface(interface.to_owned()),
+        other => RuleError::NoMtu(interface.to_owned(), other.into()),
+    })
 }
 
 /// An interface's name goes into a rule as it is; `eth+` would be all that begin with `eth`.
@@ -130,6 +148,17 @@ impl Firewall {
         }
     }
 
+    /// Whether what `rules` say is in place. Others may have emptied all tables since it was installed.
+    ///
+    /// # Errors
+    /// The tool refused to list what there is.
+    pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
+        match self {
+            Self::Nft => nft::installed().map(|queues| queues.contains(&rules.queues.first())),
+            Self::Iptables => iptables::is_installed(rules),
+        }
+    }
+
     /// Sends nothing to `queue` any more. What waits there still finds the rules that mark it, until [`remove`](Self::remove).
     ///
     /// # Errors
@@ -163,7 +192,7 @@ pub fn remove_rules(queue: u16) -> Result<(), RuleError> {
     iptables::remove(queue)
 }
 
-/// Rules of ours for a queue.
+/// Rules of ours for a queue, or for several, of which this is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// What they were installed with.
@@ -192,7 +221,7 @@ mod tests {
     use super::*;
 
     pub(super) fn rules() -> Rules {
-        Rules { queue: 7, interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()], ce_bit: 0x4000_0000 }
+        Rules { queues: 7.into(), interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()], ce_bit: 0x4000_0000 }
     }
 
     /// Would catch a name that is another option or matches other interfaces, and several bits that would mark what has one.

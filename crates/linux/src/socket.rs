@@ -1,5 +1,6 @@
 //! The netlink socket of one NFQUEUE.
 
+use std::fs;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -11,8 +12,9 @@ use nix::sys::socket::{
 };
 
 use crate::kernel::kernel_queue;
-use crate::nfqueue::{Decision, Message, Setup, Verdict, accept_up_to, messages};
+use crate::nfqueue::{Decision, Message, Setup, Verdict, messages};
 use crate::option::no_enobufs;
+use crate::verdicts::Verdicts;
 
 /// How many datagrams are received in one call, at most.
 const BATCH: usize = 64;
@@ -36,7 +38,7 @@ pub enum BindError {
     #[error("NFQUEUE needs the capability CAP_NET_ADMIN: run it as root")]
     NotPermitted,
     /// Another program has it.
-    #[error("queue {0} is bound by another program (netlink port {1}): end that one, or choose another number")]
+    #[error("queue {0} is bound by another program ({by}): end that one, or choose another number", by = owner(*.1))]
     Taken(u16, u32),
     /// The kernel cannot.
     #[error("this kernel has no NFQUEUE: load the module nfnetlink_queue, or use a kernel that has it")]
@@ -72,8 +74,8 @@ pub struct QueueSocket {
     number: u16,
     /// Bytes that one datagram may have.
     room: usize,
-    /// Verdicts that have not been sent yet.
-    out: Vec<u8>,
+    /// Those that have not been sent yet.
+    verdicts: Verdicts,
 }
 
 impl QueueSocket {
@@ -98,8 +100,8 @@ impl QueueSocket {
             .map_err(failed)?;
         no_enobufs(socket.as_fd()).map_err(failed)?;
         let room = setup.copied.bytes() as usize + AROUND;
-        let mut queue = Self { socket, number: setup.queue, room, out: Vec::with_capacity(2 * SEND_AT) };
-        setup.write(SETUP, &mut queue.out);
+        let mut queue = Self { socket, number: setup.queue, room, verdicts: Verdicts::new(setup.queue) };
+        setup.write(SETUP, queue.verdicts.bytes());
         queue.flush().map_err(|error| BindError::Failed(setup.queue, error))?;
         queue.wait_for_answer()?;
         Ok(queue)
@@ -117,7 +119,7 @@ impl QueueSocket {
             for message in messages(&buffer[..length]) {
                 match message {
                     Message::Packet(packet) => {
-                        Verdict { id: packet.id, decision: Decision::Accept }.write(self.number, &mut self.out);
+                        self.verdicts.decide(&Verdict { id: packet.id, decision: Decision::Accept });
                     }
                     Message::Answer(answer) if answer.sequence == SETUP => {
                         self.flush().map_err(|error| BindError::Failed(self.number, error))?;
@@ -140,7 +142,7 @@ impl QueueSocket {
     ///
     /// # Errors
     /// The socket failed in a way that no second try mends.
-    pub fn receive(&self, batch: &mut Batch, mut each: impl FnMut(Message<'_>)) -> io::Result<Received> {
+    pub fn receive(&mut self, batch: &mut Batch, mut each: impl FnMut(Message<'_>)) -> io::Result<Received> {
         let mut lengths = [0; BATCH];
         let datagrams = match batch.fill(self.socket.as_fd(), &mut lengths) {
             Ok(datagrams) => datagrams,
@@ -149,18 +151,24 @@ impl QueueSocket {
             Err(error) => return Err(error.into()),
         };
         for (datagram, length) in batch.buffer.chunks_exact(batch.room).zip(&lengths[..datagrams]) {
-            messages(&datagram[..*length]).for_each(&mut each);
+            for message in messages(&datagram[..*length]) {
+                if let Message::Packet(packet) = message {
+                    self.verdicts.came(packet.id);
+                }
+                each(message);
+            }
         }
         Ok(Received { datagrams, more: datagrams == BATCH, overrun: false })
     }
 
-    /// Puts a verdict with those that will be sent next.
+    /// Puts a verdict with those that will be sent next. Packets that are accepted in the order in which they came take one message
+    /// together.
     ///
     /// # Errors
     /// As [`flush`](Self::flush): many together are sent at once.
     pub fn decide(&mut self, verdict: &Verdict) -> io::Result<()> {
-        verdict.write(self.number, &mut self.out);
-        if self.out.len() >= SEND_AT { self.flush() } else { Ok(()) }
+        self.verdicts.decide(verdict);
+        if self.verdicts.length() >= SEND_AT { self.flush() } else { Ok(()) }
     }
 
     /// Lets every packet pass that waits, up to `id`.
@@ -168,7 +176,7 @@ impl QueueSocket {
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn accept_up_to(&mut self, id: u32) -> io::Result<()> {
-        accept_up_to(id, self.number, &mut self.out);
+        self.verdicts.accept_up_to(id);
         self.flush()
     }
 
@@ -177,10 +185,11 @@ impl QueueSocket {
     /// # Errors
     /// The kernel did not take them. They are sent with the next.
     pub fn flush(&mut self) -> io::Result<()> {
-        while !self.out.is_empty() {
-            let piece = piece(&self.out);
-            match send(self.socket.as_raw_fd(), &self.out[..piece], MsgFlags::empty()) {
-                Ok(_) => drop(self.out.drain(..piece)),
+        let out = self.verdicts.bytes();
+        while !out.is_empty() {
+            let piece = piece(out);
+            match send(self.socket.as_raw_fd(), &out[..piece], MsgFlags::empty()) {
+                Ok(_) => drop(out.drain(..piece)),
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -217,6 +226,14 @@ impl Batch {
 impl AsFd for QueueSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// Who has a netlink port: as a rule its number is that of the process.
+fn owner(port: u32) -> String {
+    match fs::read_to_string(format!("/proc/{port}/comm")) {
+        Ok(name) => format!("netlink port {port}, {}", name.trim_end()),
+        Err(_) => format!("netlink port {port}"),
     }
 }
 

@@ -185,7 +185,7 @@ fn a_queue_that_is_taken_is_refused() {
         let first = Router::new(&config).unwrap();
         let port = fairlane_linux::kernel_queues().unwrap()[0].port;
         let second = Router::new(&config).err().unwrap().to_string();
-        assert!(second.starts_with(&format!("queue 0 is bound by another program (netlink port {port})")), "{second}");
+        assert!(second.starts_with(&format!("queue 0 is bound by another program (netlink port {port}")), "{second}");
         drop(first);
         assert!(Router::new(&config).is_ok());
     });
@@ -200,5 +200,5 @@ fn books(report: &Report, queued: u64, received: u64) {
     assert_eq!(counters.arrived.packets, departed + dropped + report.released, "{report:?}");
     assert_eq!(received, departed + report.released, "{report:?}");
     assert_eq!((report.unknown, report.malformed, report.unsent), (0, 0, 0), "{report:?}");
-    assert_eq!(kernel.waiting, report.released, "{report:?}");
+    assert_eq!(kernel.waiting, 0, "{report:?}");
 }

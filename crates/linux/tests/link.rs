@@ -11,26 +11,13 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::send::send_at;
 use common::{OUT, PORT, RECEIVER, RECEIVER6, config, drain, lab, listen, nft, start, tool};
 use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
-
-/// Sends datagrams in IP packets of `bytes` bytes at about `rate` bit/s for `seconds`.
-fn send_at(rate: f64, bytes: usize, seconds: f64) {
-    let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
-    let (datagram, start) = (vec![7; bytes - 28], Instant::now());
-    let mut sent = 0.0;
-    while start.elapsed().as_secs_f64() < seconds {
-        while sent < start.elapsed().as_secs_f64() * rate {
-            let _ = socket.send_to(&datagram, (RECEIVER, PORT));
-            sent += 8.0 * bytes as f64;
-        }
-        thread::sleep(Duration::from_micros(500));
-    }
-}
 
 /// The bits per second of the IP packets of `bytes` bytes that come from the first to the last of a busy link.
 fn measured(bytes: usize) -> f64 {
@@ -199,7 +186,8 @@ fn marks_arrive_in_headers_that_are_right() {
             }
             let codel = QdiscConfig::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
             let rate = Rate::from_bits_per_second(2_000_000);
-            let router = Router::new(&common::RouterConfig { marking, ..config(codel, rate) }).unwrap();
+            let router =
+                Router::new(&common::RouterConfig { path: common::queue(marking), ..config(codel, rate) }).unwrap();
             let working = start(router, 0);
             if by_nft {
                 marks_by_nft();

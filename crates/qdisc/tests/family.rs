@@ -411,12 +411,24 @@ fn droptail_loses_as_m_m_1_k() -> Outcome {
     Ok(())
 }
 
-/// Its page and its list of parameters say 10 s; a table that never forgets comes to hold everybody.
+/// Its page and its list of parameters say 1250 packets of 1000 bytes, 10 s at 1 Mbit/s; a table that never forgets comes to hold
+/// everybody.
 #[test]
 fn xchoke_forgets_by_default() -> Outcome {
-    let explanation = QdiscConfig::new(Kind::Xchoke).explain(Rate::from_bits_per_second(1_000_000))?;
-    let age = explanation.parameters.iter().find(|parameter| parameter.key == "age").map(|age| age.value.as_str());
-    assert_eq!(age, Some("10s"));
+    for (given, rate, expected) in [
+        (None, 1_000_000, "10s"),
+        (None, 10_000_000, "1s"),
+        (Some(("avpkt", "500b")), 1_000_000, "5s"),
+        (Some(("bandwidth", "2mbit")), 1_000_000, "5s"),
+    ] {
+        let mut config = QdiscConfig::new(Kind::Xchoke);
+        if let Some((key, value)) = given {
+            config = config.with(key, value)?;
+        }
+        let explanation = config.explain(Rate::from_bits_per_second(rate))?;
+        let age = explanation.parameters.iter().find(|parameter| parameter.key == "age").map(|age| age.value.as_str());
+        assert_eq!(age, Some(expected), "{given:?}");
+    }
     Ok(())
 }
 

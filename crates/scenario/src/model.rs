@@ -158,6 +158,9 @@ pub struct Tcp {
     pub timestamps: bool,
     /// New segments on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
+    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and BBR have
+    /// laws of their own.
+    pub byte_counting: bool,
     /// An acknowledgement for every second segment, or after this delay (RFC 1122); `None`: one for every segment.
     pub delayed_ack: Option<Duration>,
     /// Explicit Congestion Notification (RFC 3168).
@@ -226,6 +229,7 @@ impl Tcp {
             initial_rto: Duration::from_millis(6_000),
             timestamps: false,
             limited_transmit: false,
+            byte_counting: false,
             delayed_ack: None,
             ecn: congestion.needs_ecn(),
             ecn_timeout: false,
@@ -235,7 +239,7 @@ impl Tcp {
     }
 
     /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
-    /// (RFC 6928), limited transmit, delayed acknowledgements.
+    /// (RFC 6928), limited transmit, delayed acknowledgements, and a window that grows by what is acknowledged (RFC 3465).
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {
@@ -250,6 +254,7 @@ impl Tcp {
             initial_rto: Duration::from_millis(1_000),
             timestamps: true,
             limited_transmit: true,
+            byte_counting: true,
             delayed_ack: Some(Duration::from_millis(40)),
             ecn: congestion.needs_ecn(),
             ecn_timeout: false,

@@ -163,6 +163,12 @@ fn switches_are_off_until_they_are_set() {
     assert_eq!(switches("pacing = true"), [true, false, false]);
     assert_eq!(switches("hystart = true"), [false, true, false]);
     assert_eq!(switches("ecn_timeout = true"), [false, false, true]);
+    let counting = |text: &str| {
+        let scenario = scenario(&format!("{SHORTEST}\n[tcp]\n{text}\n"));
+        tcp_of(&scenario.flows[0]).byte_counting
+    };
+    let texts = ["", "byte_counting = true", "preset = \"modern\"", "preset = \"modern\"\nbyte_counting = false"];
+    assert_eq!(texts.map(counting), [false, true, true, false]);
 }
 
 #[test]

@@ -54,14 +54,15 @@ fn rates(run: &Run) -> Vec<f64> {
 }
 
 /// Would catch a simulator that forgets to ask a shaper again, or asks it too early: the link carries 10 Mbit/s, the shaper
-/// lets 6 through, and the flows share it.
+/// lets 6 through, and the flows share it. A Reno that halves its window and finds hardly a queue fills at least three quarters
+/// of its share; the flood takes what is left of the shares.
 #[test]
 fn the_shaper_is_obeyed() {
     let run = simulate("10mbit", "{ kind = \"cake\", bandwidth = \"6mbit\" }", 4, (1, "9mbit"));
     let rates = rates(&run);
     let all: f64 = rates.iter().sum();
     assert!((all / 6e6 - 1.0).abs() < 0.001, "{all}");
-    assert!(rates.iter().all(|rate| (rate / 1.2e6 - 1.0).abs() < 0.25), "{rates:?}");
+    assert!(rates[..4].iter().all(|rate| (0.75..1.05).contains(&(rate / 1.2e6))), "{rates:?}");
 }
 
 /// SPEC 17.1: the standing queue of one TCP comes down to about CoDel's target.

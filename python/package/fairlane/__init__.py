@@ -20,11 +20,13 @@ seconds, rates in bit/s.
 
 from fairlane import disciplines, papers, theory
 from fairlane._core import Fate, Packet, __version__
+from fairlane._parquet import SweepFile
+from fairlane._sweep import Failure
 from fairlane.captures import replay
 from fairlane.config import Explanation, QueueConfig, Resolved
 from fairlane.discipline import Discipline, Host
 from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
-from fairlane.errors import DisciplineError, Interrupted, ScenarioError
+from fairlane.errors import DisciplineError, Interrupted, ScenarioError, SweepStopped
 from fairlane.outcome import Outcome, Outcomes, Series, Table
 from fairlane.queue import Count, Counters, Event, Queue
 from fairlane.scenario import Fingerprint, OwnDiscipline, Scenario, SomeDiscipline
@@ -36,6 +38,7 @@ __all__ = [
     "DisciplineError",
     "Event",
     "Explanation",
+    "Failure",
     "Fate",
     "Fingerprint",
     "Host",
@@ -51,6 +54,8 @@ __all__ = [
     "ScenarioError",
     "Series",
     "SomeDiscipline",
+    "SweepFile",
+    "SweepStopped",
     "Table",
     "__version__",
     "disciplines",

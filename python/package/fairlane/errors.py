@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairlane.outcome import Outcomes
 
-__all__ = ["DisciplineError", "Interrupted", "ScenarioError"]
+__all__ = ["DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"]
 
 
 class ScenarioError(ValueError):
@@ -60,5 +60,17 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, message: str, outcomes: Outcomes) -> None:
+        super().__init__(message)
+        self.outcomes = outcomes
+
+
+class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Interrupted
+    """A sweep could not go on, as its executor takes no more work or no worker can do it.
+
+    Attributes:
+        outcomes: What was done until then; none of a sweep into a file, which goes on when it is called again.
+    """
+
+    def __init__(self, message: str, outcomes: Outcomes | None = None) -> None:
         super().__init__(message)
         self.outcomes = outcomes

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from fairlane import _core
+from fairlane.plot import Plots
 
 if TYPE_CHECKING:
     import os
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from fairlane._sweep import Failure
 
 __all__ = ["Outcome", "Outcomes", "Series", "Table"]
 
@@ -234,6 +237,11 @@ class Outcome:
             raise ValueError("no trace was asked for: run(trace=True) keeps one")
         return Table(trace)
 
+    @property
+    def plot(self) -> Plots:
+        """Its figures, by Matplotlib or Altair: ``outcome.plot.shares()``."""
+        return Plots([self])
+
     def html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page of all that was measured, which stands alone; also written to ``path``, if that is given."""
         return _page("run", [self], self._scenario, path)
@@ -266,12 +274,18 @@ class Outcomes(Sequence[Outcome]):
     """Several outcomes in the order asked: of a comparison or of a sweep.
 
     The tables have the rows of all of them; the keys that a sweep varied are columns.
+
+    Attributes:
+        failures: The points of a sweep on an executor that could not be done, each a :class:`fairlane.Failure`.
     """
 
-    __slots__ = ("_of", "_outcomes", "_scenario")
+    __slots__ = ("_of", "_outcomes", "_scenario", "failures")
 
-    def __init__(self, outcomes: Iterable[Outcome], *, of: str = "compare", scenario: str = "") -> None:
+    def __init__(
+        self, outcomes: Iterable[Outcome], *, of: str = "compare", scenario: str = "", failures: Iterable[Failure] = ()
+    ) -> None:
         self._outcomes = list(outcomes)
+        self.failures = tuple(failures)
         self._of = of
         self._scenario = scenario
 
@@ -327,6 +341,11 @@ class Outcomes(Sequence[Outcome]):
     def delay_histogram(self) -> Table:
         """A row for each time that packets spent in a queue of each outcome."""
         return self._table("delay_histogram")
+
+    @property
+    def plot(self) -> Plots:
+        """Their figures, by Matplotlib or Altair: ``outcomes.plot.shares()``, ``outcomes.plot.sweep("share")``."""
+        return Plots(self._outcomes)
 
     def html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page of all outcomes side by side, which stands alone; also written to ``path``, if that is given."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from fairlane import _core
+from fairlane._cluster import Sweep, filed, gathered
 from fairlane._progress import Progress, shown
 from fairlane.config import QueueConfig
 from fairlane.discipline import Host
@@ -16,6 +18,9 @@ from fairlane.outcome import Outcome, Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from fairlane._parquet import SweepFile
+    from fairlane._sweep import Point, SomeExecutor
 
 __all__ = ["Fingerprint", "OwnDiscipline", "Scenario", "SomeDiscipline"]
 
@@ -306,6 +311,7 @@ class Scenario:
         done, interrupted = _compared(document, list(queues), _Options(runs, jobs, progress))
         return _all(document, done, "compare", interrupted=interrupted)
 
+    @overload
     def sweep(
         self,
         varied: Mapping[str, str | Sequence[object]],
@@ -314,32 +320,74 @@ class Scenario:
         seed: int | None = None,
         jobs: int | None = None,
         progress: Progress = None,
-    ) -> Outcomes:
-        """Runs it at every combination of values.
+        executor: SomeExecutor | None = None,
+        chunk: int | None = None,
+        out: None = None,
+    ) -> Outcomes: ...
+    @overload
+    def sweep(
+        self,
+        varied: Mapping[str, str | Sequence[object]],
+        *,
+        runs: int = 1,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress = None,
+        executor: SomeExecutor | None = None,
+        chunk: int | None = None,
+        out: str | os.PathLike[str],
+    ) -> SweepFile: ...
+    def sweep(  # noqa: PLR0913 - all have defaults
+        self,
+        varied: Mapping[str, str | Sequence[object]],
+        *,
+        runs: int = 1,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress = None,
+        executor: SomeExecutor | None = None,
+        chunk: int | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Outcomes | SweepFile:
+        """Runs it at every combination of values: on all cores, or on what an executor has.
 
         Args:
             varied: The values of each key: a list, or text as on the command line, ``100kbit..10mbit/9log`` for
                 9 values with equal factors between them, ``10p..90p/9`` for equal steps. The last key varies fastest.
             runs: How often each point, with randomness of its own.
             seed: As in :meth:`run`.
-            jobs: As in :meth:`run`.
+            jobs: As in :meth:`run`; with an executor, the cores of one unit of work, which is one.
             progress: As in :meth:`run`.
+            executor: A ``concurrent.futures.Executor``, which may be that of a cluster, or a function that makes one;
+                then a broken one is replaced. The outcomes are the same as without.
+            chunk: How many points an executor is given as one unit of work; so many as take a second, unless said.
+            out: A Parquet file for the rows of :attr:`Outcomes.groups`, where memory would not do for all outcomes.
+                What is done stands in ``FILE.part`` until all is; the same call goes on after an interruption. A file
+                that is complete is not written again. It needs pyarrow.
 
         Returns:
-            The outcomes in the order of the points, each with its ``point``.
+            The outcomes in the order of the points, each with its ``point``; with ``out``, the file. With an executor
+            or ``out``, points that could not be done are in its ``failures``, and a ``RuntimeWarning`` tells of them.
 
         Raises:
-            ScenarioError: A point is not valid; nothing was run.
-            Interrupted: Ctrl-C; the points that were done are with it.
+            ScenarioError: A point is not valid, and nothing was run; or ``out`` is another sweep's.
+            Interrupted: Ctrl-C; the points that were done are with it, or in the file.
+            SweepStopped: The executor takes no more work; what was done is with it, or in the file.
         """
         document = self._seeded(seed)
         points = _points(document, varied)
-        with shown(progress, runs * len(points)) as tell:
-            done, interrupted = _core.sweep(document, points, _options(runs, jobs, recorded=False, tell=tell))
-        if interrupted:
-            # Beside the others a part would look like one of them.
-            done = [outcome for outcome in done if not outcome.partial]
-        return _all(document, done, "sweep", interrupted=interrupted)
+        if executor is None and out is None:
+            if chunk is not None:
+                raise ValueError("chunk: it is for an executor, and none is given")
+            return _swept(document, points, _Options(runs, jobs, progress))
+        if runs < 1:
+            raise ValueError("runs: there must be 1 at least")
+        if jobs is not None and jobs < 1:
+            raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
+        if chunk is not None and chunk < 1:
+            raise ValueError("chunk: a unit of work has 1 point at least")
+        sweep = Sweep(document, points, runs, jobs, progress, executor, chunk)
+        return gathered(sweep) if out is None else filed(sweep, Path(out))
 
     def _seeded(self, seed: int | None) -> _core.Document:
         return self._document if seed is None else self._changed({"seed": seed})
@@ -381,6 +429,17 @@ def _options(runs: int, jobs: int | None, *, recorded: bool, tell: object) -> di
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
     return {"runs": runs, "threads": jobs, "recorded": recorded, "progress": tell}
+
+
+def _swept(document: _core.Document, points: list[Point], options: _Options) -> Outcomes:
+    """A sweep on the cores of this machine, all in memory."""
+    with shown(options.progress, options.runs * len(points)) as tell:
+        told = _options(options.runs, options.jobs, recorded=False, tell=tell)
+        done, interrupted = _core.sweep(document, points, told)
+    if interrupted:
+        # Beside the others a part would look like one of them.
+        done = [outcome for outcome in done if not outcome.partial]
+    return _all(document, done, "sweep", interrupted=interrupted)
 
 
 def _points(document: _core.Document, varied: Mapping[str, str | Sequence[object]]) -> list[list[tuple[str, str]]]:

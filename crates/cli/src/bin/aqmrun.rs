@@ -16,13 +16,19 @@ fn main() -> std::process::ExitCode {
 }
 
 #[cfg(target_os = "linux")]
+#[path = "../args/aqmrun.rs"]
+mod options;
+
+#[cfg(target_os = "linux")]
 mod linux {
     use std::io::{self, Write};
     use std::process::ExitCode;
 
-    use clap::{Parser, ValueEnum, value_parser};
-    use fairlane_linux::{FlowsBy, Link, LinkLayer, Marking, Report, Router, RouterConfig};
-    use fairlane_qdisc::{Duration, Kind, ParameterError, QdiscConfig, Rate, Reason, UnitError};
+    use clap::Parser;
+    use fairlane_linux::{DataPath, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Report, Router, RouterConfig};
+    use fairlane_qdisc::{Duration, Kind, ParameterError, QdiscConfig, Reason};
+
+    use crate::options::{Options, Variant};
 
     /// The input or the machine will not do.
     const REFUSED: u8 = 2;
@@ -33,86 +39,25 @@ mod linux {
     /// Nothing is marked, so no rule has to know this bit.
     const UNUSED: Marking = Marking::ByRule(1 << 30);
 
-    /// CHOKe and its variants on packets of an NFQUEUE: the program of the paper (Linux, root)
-    ///
-    /// First send packets to the queue, as the paper does: iptables -I FORWARD 1 -j NFQUEUE --queue-num 0 --queue-bypass. Then for
-    /// example: aqmrun -m 5 -M 15 -b 2000 f. Ctrl-C ends it and prints what has happened. `fairlane router` does the same with any
-    /// discipline, and with rules of its own.
-    #[derive(Debug, Parser)]
-    #[command(name = "aqmrun", version, max_term_width = 100)]
-    struct Options {
-        /// min_th: average below which nothing is compared or dropped, in packets [default: a third of -M]
-        #[arg(short = 'm', value_name = "MIN")]
-        min: Option<u32>,
-
-        /// max_th: average from which everything is dropped, in packets; 15 is the paper's
-        #[arg(short = 'M', value_name = "MAX", default_value = "15")]
-        max: u32,
-
-        /// Netfilter queue number
-        #[arg(short = 'Q', value_name = "NUM", default_value = "0")]
-        queue: u16,
-
-        /// Weight of a sample in the average
-        #[arg(short = 'w', value_name = "WEIGHT", default_value = "0.002")]
-        weight: f64,
-
-        /// Buffer size in packets
-        #[arg(short = 'b', value_name = "SIZE", default_value = "2000", value_parser = value_parser!(u32).range(1..))]
-        buffer: u32,
-
-        /// Geometric CHOKe's maxcomp: candidates that may match one arrival [default: 1]
-        #[arg(short = 'c', value_name = "MAXCOMP")]
-        maxcomp: Option<u32>,
-
-        /// Rate of the link behind the queue; 11mbit is that of the paper's access point
-        #[arg(long, value_name = "RATE", default_value = "11mbit", value_parser = rate)]
-        rate: Rate,
-
-        /// Variant
-        #[arg(value_name = "VARIANT", default_value = "r", hide_default_value = true)]
-        variant: Variant,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-    enum Variant {
-        /// Standard CHOKe, the default
-        R,
-        /// Front CHOKe
-        F,
-        /// Back CHOKe
-        B,
-        /// Geometric CHOKe
-        G,
-        /// xCHOKe
-        X,
-    }
-
-    fn rate(text: &str) -> Result<Rate, String> {
-        let rate: Rate = text.parse().map_err(|error: UnitError| error.to_string())?;
-        if rate.bits_per_second() == 0 { Err("a link needs a rate above zero".to_owned()) } else { Ok(rate) }
-    }
-
-    impl Options {
-        fn config(&self) -> Result<QdiscConfig, ParameterError> {
-            let kind = match self.variant {
-                Variant::R => Kind::Choke,
-                Variant::F => Kind::FrontChoke,
-                Variant::B => Kind::BackChoke,
-                Variant::G => Kind::Gchoke,
-                Variant::X => Kind::Xchoke,
-            };
-            let mut config = QdiscConfig::new(kind)
-                .with("limit", &*format!("{}p", self.buffer))?
-                .with("min", &*format!("{}p", self.min.unwrap_or(self.max / 3)))?
-                .with("max", &*format!("{}p", self.max))?
-                .with("weight", self.weight)?;
-            if self.variant == Variant::G {
-                config.set("maxcomp", i64::from(self.maxcomp.unwrap_or(1)).into())?;
-            }
-            // What contradicts itself is found before the queue is bound.
-            config.explain(self.rate).map(|_| config)
+    /// The discipline that is asked for.
+    fn config(options: &Options) -> Result<QdiscConfig, ParameterError> {
+        let kind = match options.variant {
+            Variant::R => Kind::Choke,
+            Variant::F => Kind::FrontChoke,
+            Variant::B => Kind::BackChoke,
+            Variant::G => Kind::Gchoke,
+            Variant::X => Kind::Xchoke,
+        };
+        let mut config = QdiscConfig::new(kind)
+            .with("limit", &*format!("{}p", options.buffer))?
+            .with("min", &*format!("{}p", options.min.unwrap_or(options.max / 3)))?
+            .with("max", &*format!("{}p", options.max))?
+            .with("weight", options.weight)?;
+        if options.variant == Variant::G {
+            config.set("maxcomp", i64::from(options.maxcomp.unwrap_or(1)).into())?;
         }
+        // What contradicts itself is found before the queue is bound.
+        config.explain(options.rate).map(|_| config)
     }
 
     pub(super) fn main() -> ExitCode {
@@ -137,12 +82,15 @@ mod linux {
     /// Works until Ctrl-C or SIGTERM.
     fn run(options: &Options) -> Result<Report, String> {
         let config = RouterConfig {
-            queue: options.queue,
+            path: DataPath::Queue(QueueConfig {
+                queues: options.queue.into(),
+                marking: UNUSED,
+                fail_open: false,
+                gso: None,
+            }),
             link: Link { rate: options.rate, layer: LinkLayer::default() },
-            discipline: options.config().map_err(|error| error.to_string())?,
+            discipline: config(options).map_err(|error| error.to_string())?,
             flows: FlowsBy::FiveTuple,
-            marking: UNUSED,
-            fail_open: false,
         };
         let router = Router::new(&config).map_err(|error| error.to_string())?;
         let remote = router.remote();

@@ -13,8 +13,9 @@ use crate::args::{self, Words};
 use crate::error::Failure;
 
 /// The words that a file may have.
-const WORDS: [&str; 13] = [
+const WORDS: [&str; 15] = [
     "queue-num",
+    "bridge",
     "rate",
     "interface",
     "overhead",
@@ -23,6 +24,7 @@ const WORDS: [&str; 13] = [
     "flows",
     "ce-mark",
     "fail-open",
+    "gso",
     "drain",
     "metrics",
     "log",
@@ -69,7 +71,8 @@ fn parse(name: &str, text: &str) -> Result<Written, Failure> {
         let words = &mut written.words;
         let scalar = Scalar { source: &source, key: key.get_ref(), value };
         match &**key.get_ref() {
-            "queue-num" => words.queue_num = Some(scalar.read(queue_num)?),
+            "queue-num" => words.queue_num = Some(scalar.read(args::queue_num)?),
+            "bridge" => words.bridge = Some(scalar.read(args::bridge)?),
             "rate" => words.rate = Some(scalar.read(args::rate)?),
             "interface" => words.interface = interfaces(&scalar)?,
             "overhead" => words.overhead = Some(scalar.read(args::overhead)?),
@@ -78,8 +81,9 @@ fn parse(name: &str, text: &str) -> Result<Written, Failure> {
             "flows" => words.flows = Some(scalar.read(choice)?),
             "ce-mark" => words.ce_mark = Some(scalar.read(args::ce_mark)?),
             "fail-open" => words.fail_open = Some(scalar.read(switch)?),
+            "gso" => words.gso = Some(scalar.read(switch)?),
             "drain" => words.drain = Some(scalar.read(args::time)?),
-            "metrics" => words.metrics = Some(scalar.read(args::address)?),
+            "metrics" => words.metrics = Some(scalar.read(args::metrics)?),
             "log" => words.log = Some(scalar.read(choice)?),
             "queue" => written.queue = Some(queue(&source, value)?),
             other => {
@@ -114,10 +118,6 @@ impl Scalar<'_> {
     fn error(&self, message: &str) -> Failure {
         self.source.error(self.value.span(), format!("{}: {message}", self.key))
     }
-}
-
-fn queue_num(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| "write a number from 0 to 65535".to_owned())
 }
 
 fn switch(text: &str) -> Result<bool, String> {

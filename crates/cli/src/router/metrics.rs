@@ -1,58 +1,29 @@
-//! A router's counts for Prometheus, over HTTP.
+//! A router's counts in the words of Prometheus.
 
 use std::fmt;
-use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::thread;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::routing::get;
-use fairlane_linux::{Delays, Remote, Report, RouterConfig};
+use fairlane_linux::{BridgeCounts, DataPath, Delays, Remote, Report, TopFlow, WayCounts};
 use fairlane_qdisc::{Count, Reason};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use tokio::runtime::Builder;
 
-use crate::error::Failure;
+/// How many flows are told. Each is a few series of its own, so that there are only the heaviest.
+const FLOWS: usize = 16;
 
-/// The text format of OpenMetrics.
-const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Serves the router's metrics at `address` from a thread of its own, until the program ends.
-pub(super) fn serve(address: SocketAddr, remote: Remote, router: &RouterConfig) -> Result<(), Failure> {
-    let cannot =
-        |error| Failure::new(format!("cannot serve metrics at {address}: {error}"), "choose another --metrics");
-    let listener = TcpListener::bind(address).map_err(cannot)?;
-    listener.set_nonblocking(true).map_err(cannot)?;
-    let runtime = Builder::new_current_thread().enable_io().build().map_err(cannot)?;
-    let registry = Arc::new(registry(remote, router));
-    let respond = move || {
-        let registry = Arc::clone(&registry);
-        async move { ([(CONTENT_TYPE, FORMAT)], text(&registry)) }
+/// All metrics of the router at `remote`, whose packets come by `path`.
+pub(super) fn text(remote: Remote, path: &DataPath) -> String {
+    let labels = match path {
+        DataPath::Queue(queue) => [("queue".into(), queue.queues.to_string().into())],
+        DataPath::Bridge(bridge) => [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())],
     };
-    let app = axum::Router::new().route("/metrics", get(respond));
-    let work = async move {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        axum::serve(listener, app).await
-    };
-    let thread = thread::Builder::new().name("metrics".to_owned());
-    thread.spawn(move || runtime.block_on(work)).map(drop).map_err(cannot)
-}
-
-fn registry(remote: Remote, router: &RouterConfig) -> Registry {
-    let labels = [("queue".into(), router.queue.to_string().into())];
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
     registry.register_collector(Box::new(Queue(remote)));
-    registry
-}
-
-fn text(registry: &Registry) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = encode(&mut text, registry);
+    let _ = encode(&mut text, &registry);
     text
 }
 
@@ -86,6 +57,35 @@ fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         "that the discipline marked",
         &Reason::ALL.map(|reason| (Some(reason), counters.marked(reason))),
     )?;
+    match &report.bridge {
+        Some(bridge) => of_bridge(&mut metrics, bridge)?,
+        None => of_queue(&mut metrics, report)?,
+    }
+    metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
+    metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
+    metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
+    if let Some(average) = report.average {
+        metrics.gauge("average", "the average queue that the discipline steers by, in its own unit", average)?;
+    }
+    let flows = report.flows.get(..FLOWS).unwrap_or(&report.flows);
+    metrics.of_flows(
+        "matched_packets",
+        "packets that matched another of their flow (CHOKe)",
+        flows,
+        TopFlow::matched,
+    )?;
+    metrics.of_flows("dropped_packets", "packets that were dropped", flows, |flow| {
+        flow.counters.dropped_total().packets
+    })?;
+    metrics
+        .of_flows("marked_packets", "packets that were marked", flows, |flow| flow.counters.marked_total().packets)?;
+    metrics.of_flows("departed_bytes", "bytes on the wire that went on", flows, |flow| flow.counters.departed.bytes)?;
+    metrics.histogram("sojourn_seconds", "how long packets waited that went on", &report.sojourn)?;
+    metrics.histogram("lateness_seconds", "how much later packets went on than at the link's rate", &report.lateness)
+}
+
+/// What an NFQUEUE's socket and the kernel count.
+fn of_queue(metrics: &mut Metrics<'_>, report: &Report) -> fmt::Result {
     let kernel = report.kernel.unwrap_or_default();
     metrics.counter(
         "kernel_dropped_full_packets",
@@ -100,15 +100,19 @@ fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
     metrics.counter("overruns", "times that the kernel said ENOBUFS", report.overruns)?;
     metrics.counter("unknown_verdicts", "verdicts for packets that the kernel no longer had", report.unknown)?;
     metrics.counter("malformed_messages", "messages of the kernel that could not be read", report.malformed)?;
-    metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)?;
-    metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
-    metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
-    metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
-    if let Some(average) = report.average {
-        metrics.gauge("average", "the average queue that the discipline steers by, in its own unit", average)?;
-    }
-    metrics.histogram("sojourn_seconds", "how long packets waited that went on", &report.sojourn)?;
-    metrics.histogram("lateness_seconds", "how much later packets went on than at the link's rate", &report.lateness)
+    metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)
+}
+
+/// What is counted at the interfaces of a bridge, in both directions.
+fn of_bridge(metrics: &mut Metrics<'_>, bridge: &BridgeCounts) -> fmt::Result {
+    metrics.of_ways(bridge, "received_frames", "frames that came in", |way| way.received)?;
+    metrics.of_ways(bridge, "forwarded_frames", "frames given to the other interface", |way| way.forwarded)?;
+    metrics.of_ways(bridge, "kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| {
+        way.kernel_dropped
+    })?;
+    metrics.of_ways(bridge, "unfit_frames", "frames dropped, too long for the other interface", |way| way.unfit)?;
+    metrics.of_ways(bridge, "no_memory_frames", "frames dropped, since as many waited as may", |way| way.no_memory)?;
+    metrics.of_ways(bridge, "refused_frames", "frames that the other interface had no room for", |way| way.refused)
 }
 
 /// Writes metrics one after the other.
@@ -137,13 +141,38 @@ impl Metrics<'_> {
         Ok(())
     }
 
+    /// A count of each of the heaviest flows.
+    fn of_flows(&mut self, name: &str, what: &str, flows: &[TopFlow], of: impl Fn(&TopFlow) -> u64) -> fmt::Result {
+        let (name, help) = (format!("flow_{name}"), format!("{what}, of a flow that lost much, since it was found to"));
+        let mut metric = self.0.encode_descriptor(&name, &help, None, MetricType::Counter)?;
+        for flow in flows {
+            let labels = [("flow", flow.name.to_string())];
+            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&of(flow), None)?;
+        }
+        Ok(())
+    }
+
+    /// A count of a bridge's frames in both directions.
+    fn of_ways(
+        &mut self,
+        bridge: &BridgeCounts,
+        name: &str,
+        help: &str,
+        of: impl Fn(&WayCounts) -> u64,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (direction, way) in [("out", &bridge.forth), ("in", &bridge.back)] {
+            metric.encode_family(&[("direction", direction)])?.encode_counter::<NoLabelSet, _, f64>(&of(way), None)?;
+        }
+        Ok(())
+    }
+
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 
     fn histogram(&mut self, name: &str, help: &str, delays: &Delays) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
-        let classes: Vec<(f64, u64)> = delays.classes().collect();
-        metric.encode_histogram::<NoLabelSet>(delays.sum_s(), delays.count(), &classes, None)
+        metric.encode_histogram::<NoLabelSet>(delays.sum_s(), delays.count(), &delays.coarse_classes(), None)
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use fairlane_linux::{Firewall, Leftover, Marking, RuleError, Rules, leftovers};
+use fairlane_linux::{DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
 
 use super::serve;
 use super::settings::{Settings, Sources};
-use crate::args;
+use crate::args::{self, Metrics};
 use crate::error::Failure;
 use crate::{explain, output};
 
@@ -39,10 +39,14 @@ impl Plan {
         let dry_run = args.dry_run;
         let sources = Sources::new(args)?;
         let settings = sources.read()?;
-        let rules = match &*settings.interfaces {
-            [] => None,
-            interfaces => {
-                Some(Rules::new(settings.router.queue, interfaces, settings.ce_mark).map_err(Failure::plain)?)
+        let rules = match (&settings.router.path, &*settings.interfaces) {
+            (DataPath::Queue(_), []) => None,
+            (DataPath::Queue(queue), interfaces) => {
+                Some(Rules::new(queue.queues, interfaces, settings.ce_mark).map_err(Failure::plain)?)
+            }
+            (DataPath::Bridge(bridge), _) => {
+                bridge.check().map_err(Failure::plain)?;
+                None
             }
         };
         let ready = Box::new(Ready { sources, settings, rules });
@@ -62,31 +66,62 @@ impl Plan {
 impl Ready {
     /// All that would be done.
     fn shown(&self) -> Result<String, Failure> {
-        let Settings { router, interfaces, drain, metrics, .. } = &self.settings;
+        let Settings { router, drain, metrics, .. } = &self.settings;
         let (rate, layer, kind) = (router.link.rate, router.link.layer, router.discipline.kind());
-        let mut text = format!("Queue {}, flows by {}\n", router.queue, router.flows.name());
-        text += &format!("Link of {rate}, {layer}\n");
-        let marks = match router.marking {
-            Marking::ByRule(bit) => format!("by the rules, where a packet has {bit:#x} in its firewall mark"),
-            Marking::ByUs => "here, for which every packet is copied whole".to_owned(),
+        let place = match &router.path {
+            DataPath::Queue(queue) => format!("Queue {}", queue.queues),
+            DataPath::Bridge(bridge) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
         };
-        text += &format!("ECN marks are written {marks}\n");
-        let beyond = if router.fail_open { "passes" } else { "is dropped" };
-        text += &format!("What the kernel cannot hand over {beyond}\n");
+        let mut text = format!("{place}, flows by {}\n", router.flows.name());
+        text += &format!("Link of {rate}, {layer}\n");
+        text += &how_packets_pass(&router.path);
         text += &format!("At the end what waits has {drain} to leave\n");
-        if let Some(address) = metrics {
-            text += &format!("Metrics at http://{address}/metrics\n");
+        if let Some(address) = metrics.address() {
+            let free = if *metrics == Metrics::Usual { ", if the port is free" } else { "" };
+            text += &format!("Metrics at http://{address}/metrics{free}\n");
         }
         let explanation = router.discipline.explain(rate).map_err(|error| Failure::plain(format!("{kind} {error}")))?;
         text += &format!("\n{}", explain::explanation_text(&explanation, rate, output::terminal().width));
-        match &self.rules {
-            Some(rules) => {
+        Ok(text + "\n" + &self.rules_shown()?)
+    }
+
+    /// What would be done to the firewall.
+    fn rules_shown(&self) -> Result<String, Failure> {
+        Ok(match (&self.rules, &self.settings.router.path) {
+            (Some(rules), _) => {
                 let firewall = Firewall::find().map_err(|error| refused(&error))?;
-                text += &format!("\nRules for what leaves by {}\n{}", interfaces.join(", "), firewall.script(rules));
+                format!("Rules for what leaves by {}\n{}", self.settings.interfaces.join(", "), firewall.script(rules))
             }
-            None => text += "\nNo rules, since there is no --interface: yours have to send packets to the queue\n",
+            (None, DataPath::Queue(_)) => {
+                "No rules, since there is no --interface: yours have to send packets to the queue\n".to_owned()
+            }
+            (None, DataPath::Bridge(_)) => {
+                "No rules: nothing passes between the two interfaces but by this program\n".to_owned()
+            }
+        })
+    }
+}
+
+/// What becomes of packets beside the discipline.
+fn how_packets_pass(path: &DataPath) -> String {
+    match path {
+        DataPath::Queue(queue) => {
+            let marks = match queue.marking {
+                Marking::ByRule(bit) => format!("by the rules, where a packet has {bit:#x} in its firewall mark"),
+                Marking::ByUs => "here, for which every packet is copied whole".to_owned(),
+            };
+            let beyond = if queue.fail_open { "passes" } else { "is dropped" };
+            let joined = match queue.gso {
+                Some(mtu) => format!("come whole, and take on the link what segments of {mtu} bytes take"),
+                None => "are cut by the kernel before they come".to_owned(),
+            };
+            format!(
+                "ECN marks are written {marks}\nWhat the kernel cannot hand over {beyond}\nPackets that are joined {joined}\n"
+            )
         }
-        Ok(text)
+        DataPath::Bridge(bridge) => {
+            format!("What comes in by {} passes to {} at once\n", bridge.outside, bridge.inside)
+        }
     }
 }
 

@@ -2,26 +2,31 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers, remove_rules,
+    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
+    remove_rules,
 };
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
-use super::metrics;
+use super::http::{self, Current};
 use super::plan::{Ready, refused};
 use super::settings::{Settings, Sources};
-use crate::args::Log;
+use crate::args::{Log, Metrics};
 use crate::error::Failure;
 
 /// How often the router is looked after.
 const LOOK_EVERY: u16 = 250;
+
+/// After how long without a packet it is looked whether the rules are still there.
+const QUIET: Duration = Duration::from_millis(5000);
 
 /// Starts a router and works until it is told to end.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
@@ -36,26 +41,59 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
     let router = Router::new(&settings.router).map_err(|error| cannot_start(&error))?;
     let remote = router.remote();
-    if let Some(address) = settings.metrics {
-        metrics::serve(address, remote.clone(), &settings.router)?;
-        info!(%address, "metrics");
-    }
-    let installed = Installed::new(settings.router.queue, rules.as_ref())?;
+    let current: Current = Arc::new(Mutex::new(settings.clone()));
+    tell_of_it(settings.metrics, &remote, &current)?;
+    let installed = match settings.router.path {
+        DataPath::Queue(queue) => {
+            let queues = queue.queues;
+            if rules.is_none() {
+                info!(queue = %queues, "no rules, since there is no --interface: yours have to send packets here");
+            }
+            Installed::new(queues.first(), rules.as_ref())?
+        }
+        DataPath::Bridge(_) => Installed::nothing(),
+    };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
-    let link = settings.router.link;
-    info!(queue = settings.router.queue, rate = %link.rate, discipline = %settings.router.discipline.kind(), "working");
+    say_at_work(settings);
     notify(&[NotifyState::Ready]);
-    let mut watch = Watch { remote, sources, settings: settings.clone(), seen: Time::ZERO };
-    watch.until_told_to_end(&signals, &router);
+    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
+    watch.until_told_to_end(&signals, &router, &installed);
     notify(&[NotifyState::Stopping]);
     let stopped = installed.stop();
     watch.remote.stop(watch.settings.drain);
     watch.until_over(&signals, &router);
     let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
-    let report = report.map_err(|error| Failure::plain(format!("the queue's socket failed: {error}")))?;
+    let report = report.map_err(|error| Failure::plain(format!("the data path failed: {error}")))?;
     tell(&report);
     stopped.and(installed.remove())
+}
+
+fn say_at_work(settings: &Settings) {
+    let (rate, discipline) = (settings.router.link.rate, settings.router.discipline.kind());
+    match &settings.router.path {
+        DataPath::Queue(queue) => info!(queue = %queue.queues, %rate, %discipline, "working"),
+        DataPath::Bridge(bridge) => {
+            info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
+        }
+    }
+}
+
+/// Serves what there is to tell where it was asked for. That somebody is at the usual place already, such as another router, stops
+/// nobody.
+fn tell_of_it(metrics: Metrics, remote: &Remote, current: &Current) -> Result<(), Failure> {
+    let Some(address) = metrics.address() else { return Ok(()) };
+    match http::serve(address, remote.clone(), Arc::clone(current)) {
+        Ok(()) => info!(%address, "serving /metrics, and /state for fairlane top"),
+        Err(error) if metrics == Metrics::Usual => {
+            warn!("no metrics, since {address} cannot be had: {error}; --metrics takes another port, or off");
+        }
+        Err(error) => {
+            let message = format!("cannot serve metrics at {address}: {error}");
+            return Err(Failure::new(message, "choose another --metrics"));
+        }
+    }
+    Ok(())
 }
 
 /// Messages go to standard error.
@@ -75,20 +113,27 @@ fn signals() -> nix::Result<SignalFd> {
 
 fn cannot_start(error: &StartError) -> Failure {
     match error {
-        StartError::Bind(BindError::NotPermitted) => Failure::new(error.to_string(), "nothing has changed"),
+        StartError::Bind(BindError::NotPermitted) | StartError::Bridge(BridgeError::NotPermitted) => {
+            Failure::new(error.to_string(), "nothing has changed")
+        }
         _ => Failure::plain(error),
     }
 }
 
 /// The rules that are in place. They go when it does.
-struct Installed {
+struct Installed<'r> {
     queue: u16,
-    by: Option<Firewall>,
+    by: Option<(Firewall, &'r Rules)>,
 }
 
-impl Installed {
+impl<'r> Installed<'r> {
+    /// A bridge needs no rules.
+    const fn nothing() -> Self {
+        Self { queue: 0, by: None }
+    }
+
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
-    fn new(queue: u16, rules: Option<&Rules>) -> Result<Self, Failure> {
+    fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
         for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
             firewall.remove(queue).map_err(|error| refused(&error))?;
             warn!(queue, %firewall, "removed the rules of a router that was killed");
@@ -98,27 +143,60 @@ impl Installed {
         let firewall = Firewall::find().map_err(|error| refused(&error))?;
         firewall.install(rules).map_err(|error| refused(&error))?;
         info!(queue, %firewall, "rules installed");
-        Ok(Self { queue, by: Some(firewall) })
+        Ok(Self { queue, by: Some((firewall, rules)) })
+    }
+
+    /// Puts back what somebody has taken away, as whoever empties all tables does.
+    fn keep(&self) {
+        let Some((firewall, rules)) = self.by else { return };
+        let mended = firewall.is_installed(rules).and_then(|there| {
+            if !there {
+                firewall.install(rules)?;
+                warn!(queue = self.queue, "somebody has taken the rules away; they are installed again");
+            }
+            Ok(())
+        });
+        if let Err(error) = mended {
+            error!(%error, "packets may pass unqueued: the rules cannot be looked after");
+        }
     }
 
     /// Sends nothing more to the queue.
     fn stop(&self) -> Result<(), Failure> {
-        self.by.map_or(Ok(()), |firewall| firewall.stop(self.queue).map_err(|error| refused(&error)))
+        self.by.map_or(Ok(()), |(firewall, _)| firewall.stop(self.queue).map_err(|error| refused(&error)))
     }
 
     fn remove(mut self) -> Result<(), Failure> {
-        let Some(firewall) = self.by.take() else { return Ok(()) };
+        let Some((firewall, _)) = self.by.take() else { return Ok(()) };
         firewall.remove(self.queue).map_err(|error| refused(&error))
     }
 }
 
-impl Drop for Installed {
+impl Drop for Installed<'_> {
     fn drop(&mut self) {
-        if let Some(firewall) = self.by.take()
+        if let Some((firewall, _)) = self.by.take()
             && let Err(error) = firewall.remove(self.queue)
         {
             error!(%error, "the rules could not be removed: fairlane router --clean does it later");
         }
+    }
+}
+
+/// Notices that nothing comes, as when the rules are gone.
+struct Quiet {
+    arrived: u64,
+    since: Time,
+}
+
+impl Quiet {
+    /// Whether nothing has come for a while, which then begins anew.
+    fn is_long(&mut self, report: &Report) -> bool {
+        let arrived = report.counters.arrived.packets;
+        let long = arrived == self.arrived && report.at.since(self.since) > QUIET;
+        if long || arrived != self.arrived {
+            *self = Self { arrived, since: report.at };
+        }
+        long
     }
 }
 
@@ -127,12 +205,22 @@ struct Watch<'s> {
     remote: Remote,
     sources: &'s Sources,
     settings: Settings,
+    /// The same, for whoever asks.
+    current: Current,
     /// When the router's last report was made that we know.
     seen: Time,
+    /// It was said that there are frames that do not fit.
+    unfit: bool,
 }
 
 impl Watch<'_> {
-    fn until_told_to_end(&mut self, signals: &SignalFd, router: &JoinHandle<io::Result<Report>>) {
+    fn until_told_to_end(
+        &mut self,
+        signals: &SignalFd,
+        router: &JoinHandle<io::Result<Report>>,
+        installed: &Installed<'_>,
+    ) {
+        let mut quiet = Quiet { arrived: 0, since: self.remote.report().at };
         while !router.is_finished() {
             match wait(signals) {
                 Some(Signal::SIGHUP) => self.reload(),
@@ -140,7 +228,10 @@ impl Watch<'_> {
                     info!(%signal, "ending");
                     return;
                 }
-                None => self.feed_watchdog(),
+                None => self.look(),
+            }
+            if quiet.is_long(&self.remote.report()) {
+                installed.keep();
             }
         }
         error!("the router has ended by itself");
@@ -151,17 +242,30 @@ impl Watch<'_> {
         while !router.is_finished() {
             match wait(signals) {
                 Some(Signal::SIGHUP) => {}
-                Some(_) => self.remote.stop(fairlane_qdisc::Duration::ZERO),
-                None => self.feed_watchdog(),
+                Some(_) => self.remote.stop(Duration::ZERO),
+                None => self.look(),
             }
         }
     }
 
+    /// Looks at the router's report.
+    fn look(&mut self) {
+        let report = self.remote.report();
+        self.feed_watchdog(&report);
+        let unfit = report.bridge.is_some_and(|bridge| bridge.forth.unfit + bridge.back.unfit > 0);
+        if unfit && !self.unfit {
+            self.unfit = true;
+            warn!(
+                "frames are dropped that are too long for the other interface; where a neighbour leaves the cutting to its card, as \
+                 virtual machines do: ethtool -K NAME tso off gso off there"
+            );
+        }
+    }
+
     /// systemd hears from us only while the router itself goes on.
-    fn feed_watchdog(&mut self) {
-        let at = self.remote.report().at;
-        if at > self.seen {
-            self.seen = at;
+    fn feed_watchdog(&mut self, report: &Report) {
+        if report.at > self.seen {
+            self.seen = report.at;
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -194,6 +298,7 @@ impl Watch<'_> {
         info!(rate = %link.rate, discipline = %discipline.kind(), "reloaded; what waits leaves first");
         self.settings.router.discipline = new.router.discipline;
         (self.settings.router.link, self.settings.drain) = (link, new.drain);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
     }
 }
 
@@ -215,14 +320,13 @@ fn notify(state: &[NotifyState<'_>]) {
 
 fn tell(report: &Report) {
     let counters = &report.counters;
-    let kernel = report.kernel.unwrap_or_default();
     info!(
         arrived = counters.arrived.packets,
         departed = counters.departed.packets,
         dropped = counters.dropped_total().packets,
         marked = counters.marked_total().packets,
         released = report.released,
-        kernel_dropped = kernel.dropped_full + kernel.dropped_unread,
+        kernel_dropped = report.kernel_dropped(),
         "ended"
     );
 }

@@ -1,13 +1,14 @@
 //! What a router is told, by the command line and the file together.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use fairlane_linux::{FlowsBy, Framing, Link, LinkLayer, Marking, RouterConfig};
+use fairlane_linux::{
+    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, Queues, RouterConfig, mtu,
+};
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::file::{self, Written};
-use crate::args::{self, Log, Words};
+use crate::args::{self, Log, Metrics, Words};
 use crate::error::Failure;
 use crate::explain;
 
@@ -24,7 +25,7 @@ pub(super) struct Settings {
     pub(super) interfaces: Vec<String>,
     pub(super) ce_mark: u32,
     pub(super) drain: Duration,
-    pub(super) metrics: Option<SocketAddr>,
+    pub(super) metrics: Metrics,
     pub(super) log: Log,
 }
 
@@ -55,45 +56,76 @@ impl Sources {
             None => Written::default(),
         };
         let words = &self.words;
-        let queue_num = words.queue_num.or(file.queue_num).ok_or_else(|| needs("--queue-num", "--queue-num 0"))?;
         let rate = words.rate.or(file.rate).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
         let discipline = self.queue.clone().or(queue).ok_or_else(|| needs("a discipline", "choke limit=300p"))?;
         // A queue that contradicts itself is found here, not when packets wait for it.
-        discipline.explain(rate).map_err(|error| Failure::plain(format!("{} {error}", discipline.kind())))?;
-        let interfaces = if words.interface.is_empty() { file.interface } else { words.interface.clone() };
-        let ce_mark = words.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK);
+        let from = self.file.as_ref().filter(|_| self.queue.is_none());
+        let from = from.map_or_else(String::new, |path| format!("{}: ", path.display()));
+        discipline.explain(rate).map_err(|error| Failure::plain(format!("{from}{} {error}", discipline.kind())))?;
+        let interfaces = if words.interface.is_empty() { &file.interface } else { &words.interface };
         let (overhead, mpu) = (words.overhead.or(file.overhead), words.mpu.or(file.mpu));
         let framing = words.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
         let router = RouterConfig {
-            queue: queue_num,
+            path: path(words, &file, interfaces)?,
             link: Link { rate, layer },
             discipline,
             flows: words.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by),
-            marking: if interfaces.is_empty() { Marking::ByUs } else { Marking::ByRule(ce_mark) },
-            fail_open: words.fail_open.or(file.fail_open).unwrap_or(false),
         };
         Ok(Settings {
             router,
-            interfaces,
-            ce_mark,
+            interfaces: interfaces.clone(),
+            ce_mark: ce_mark(words, &file),
             drain: words.drain.or(file.drain).unwrap_or(DRAIN),
-            metrics: words.metrics.or(file.metrics),
+            metrics: words.metrics.or(file.metrics).unwrap_or_default(),
             log: words.log.or(file.log).unwrap_or(Log::Text),
         })
     }
 }
 
+/// How packets come. With `interfaces` rules of ours bring what leaves by them to a queue.
+fn path(words: &Words, file: &Words, interfaces: &[String]) -> Result<DataPath, Failure> {
+    let (queue, fail_open) = (words.queue_num.or(file.queue_num), words.fail_open.or(file.fail_open));
+    let (gso, ruled) = (words.gso.or(file.gso), !interfaces.is_empty());
+    let Some([inside, outside]) = words.bridge.clone().or_else(|| file.bridge.clone()) else {
+        let (first, last) = queue.ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?;
+        let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
+        let marking = if ruled { Marking::ByRule(ce_mark(words, file)) } else { Marking::ByUs };
+        let gso = if gso == Some(true) { Some(segments(interfaces)?) } else { None };
+        return Ok(DataPath::Queue(QueueConfig { queues, marking, fail_open: fail_open.unwrap_or(false), gso }));
+    };
+    let of_a_queue = [
+        ("--queue-num", queue.is_some()),
+        ("--interface", ruled),
+        ("--ce-mark", words.ce_mark.or(file.ce_mark).is_some()),
+        ("--fail-open", fail_open.is_some()),
+        ("--gso", gso.is_some()),
+    ];
+    match of_a_queue.into_iter().find(|(_, given)| *given) {
+        Some((word, _)) => {
+            let message = format!("{word} is for an NFQUEUE, and --bridge does without one");
+            Err(Failure::new(message, format!("leave {word} or --bridge out")))
+        }
+        None => Ok(DataPath::Bridge(BridgeConfig { inside, outside })),
+    }
+}
+
+fn ce_mark(words: &Words, file: &Words) -> u32 {
+    words.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK)
+}
+
 impl Settings {
     /// Which words differ in `new` and can only change with a new start.
     pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
-        let (old_router, new_router) = (&self.router, &new.router);
+        let (old, new_path) = (&self.router.path, &new.router.path);
         let differ = [
-            ("queue-num", old_router.queue != new_router.queue),
+            ("queue-num", queue(old).map(|queue| queue.queues) != queue(new_path).map(|queue| queue.queues)),
+            ("bridge", bridge(old) != bridge(new_path)),
             ("interface", self.interfaces != new.interfaces),
-            ("flows", old_router.flows != new_router.flows),
+            ("flows", self.router.flows != new.router.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
-            ("fail-open", old_router.fail_open != new_router.fail_open),
+            ("fail-open", queue(old).map(|queue| queue.fail_open) != queue(new_path).map(|queue| queue.fail_open)),
+            ("gso", queue(old).map(|queue| queue.gso) != queue(new_path).map(|queue| queue.gso)),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];
@@ -101,8 +133,35 @@ impl Settings {
     }
 }
 
+const fn queue(path: &DataPath) -> Option<&QueueConfig> {
+    match path {
+        DataPath::Queue(queue) => Some(queue),
+        DataPath::Bridge(_) => None,
+    }
+}
+
+const fn bridge(path: &DataPath) -> Option<&BridgeConfig> {
+    match path {
+        DataPath::Bridge(bridge) => Some(bridge),
+        DataPath::Queue(_) => None,
+    }
+}
+
 fn needs(what: &str, example: &str) -> Failure {
     Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
+}
+
+/// How long segments are on the shortest of these interfaces' links.
+fn segments(interfaces: &[String]) -> Result<u32, Failure> {
+    let mut least = None;
+    for interface in interfaces {
+        let mtu = mtu(interface).map_err(Failure::plain)?;
+        least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
+    }
+    least.ok_or_else(|| {
+        let message = "gso needs --interface: packets that are joined must not be written anew, so rules of ours have to mark them";
+        Failure::new(message, "name the interface, or leave gso out")
+    })
 }
 
 const fn framing(framing: args::Framing) -> Framing {

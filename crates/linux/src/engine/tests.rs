@@ -14,8 +14,11 @@ fn build(config: &QdiscConfig, rate: Rate) -> AnyQdisc<Waiting> {
     config.build(&Host { rate, seed: Seed::new(1) }).unwrap()
 }
 
-fn engine(config: &QdiscConfig, rate: Rate) -> Engine {
-    Engine::new(build(config, rate), rate, RULE)
+/// Looks away.
+impl Witness for () {}
+
+fn engine(config: &QdiscConfig, rate: Rate) -> Engine<()> {
+    Engine::new(build(config, rate), rate, RULE, ())
 }
 
 fn droptail(limit: &str) -> QdiscConfig {
@@ -25,7 +28,7 @@ fn droptail(limit: &str) -> QdiscConfig {
 /// A UDP packet of `flow` with `bytes` bytes, ECN-capable.
 fn packet(keys: &FlowKeys, id: u32, flow: u8, bytes: u32) -> Held {
     let header = [0x45, 2, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, flow, 10, 0, 1, 1, 0, 1, 0, 2, 0, 0, 0, 0];
-    let queued = Queued { queue: 0, id, mark: 0, payload: &header, bytes };
+    let queued = Queued { queue: 0, id, mark: 0, payload: &header, bytes, joined: false };
     Held::new(&queued, keys, LinkLayer::default(), RULE)
 }
 
@@ -38,7 +41,7 @@ fn millis(millis: u64) -> Time {
 }
 
 /// The ids of the packets that go on, since the last call.
-fn gone(engine: &mut Engine) -> Vec<u32> {
+fn gone(engine: &mut Engine<()>) -> Vec<u32> {
     engine.verdicts().filter(|verdict| verdict.decision != Decision::Drop).map(|verdict| verdict.id).collect()
 }
 
@@ -175,7 +178,7 @@ fn decisions_are_those_of_a_plain_loop() {
     for config in [choke, QdiscConfig::new(Kind::Pie), QdiscConfig::new(Kind::FqCodel), droptail("20p")] {
         let (keys, mut engine) = (keys(), engine(&config, MEGABIT));
         let mut plain = build(&config, MEGABIT);
-        let mut books = Books::default();
+        let mut books = Books::<()>::default();
         let mut random: Stream = Seed::new(3).stream("arrivals");
         let (mut now, mut free) = (Time::ZERO, Time::ZERO);
         for id in 0..4000 {
@@ -200,7 +203,7 @@ fn decisions_are_those_of_a_plain_loop() {
 }
 
 /// The link takes the next packet at `at` and is busy for as long as that takes.
-fn take(plain: &mut AnyQdisc<Waiting>, books: &mut Books, at: Time, free: &mut Time) {
+fn take(plain: &mut AnyQdisc<Waiting>, books: &mut Books<()>, at: Time, free: &mut Time) {
     if let Some(waiting) = plain.dequeue(at, books) {
         *free = at + MEGABIT.transmission(u64::from(waiting.packet.bytes()));
         books.departed(at, waiting, Duration::ZERO, RULE);

@@ -49,7 +49,7 @@ impl Direction {
         Ok(Self {
             first,
             before: Waiting::new(),
-            engine: Engine::with_witness(discipline, side.rate, marking, Meter::new(flows)),
+            engine: Engine::new(discipline, side.rate, marking, Meter::new(flows)),
             rate: side.rate,
             delay: side.delay,
             last,
@@ -201,7 +201,7 @@ mod tests {
     fn send(direction: &mut Direction, packets: u32) {
         let keys = FlowKeys::new(FlowsBy::FiveTuple);
         for id in 1..=packets {
-            let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000 };
+            let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000, joined: false };
             direction.arrive(ms(0), 0, Held::new(&queued, &keys, LinkLayer::default(), MARKING));
         }
     }

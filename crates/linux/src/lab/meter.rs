@@ -134,7 +134,7 @@ impl Witness for Meter {
         self.inside.remove(&packet.id);
     }
 
-    fn marked(&mut self, packet: &Held) {
+    fn marked(&mut self, packet: &Held, _reason: Reason) {
         if let Some(flow) = self.flow(packet) {
             flow.counts.marked += 1;
         }

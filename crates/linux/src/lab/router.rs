@@ -96,7 +96,13 @@ impl Router {
         let way = |number: u16, side, name: &str, back| {
             let seed = seed.named("queue").named(name);
             let direction = Direction::new(side, MARKING, seed, hosts(back)).map_err(|error| refused(&error))?;
-            let setup = Setup { queue: number, copied: Copied::Headers, most_packets: MOST_PACKETS, fail_open: false };
+            let setup = Setup {
+                queue: number,
+                copied: Copied::Headers,
+                most_packets: MOST_PACKETS,
+                fail_open: false,
+                gso: false,
+            };
             let socket = QueueSocket::bind(&setup)?;
             let batch = socket.batch();
             Ok::<Way, LabError>(Way { number, socket, batch, direction })

@@ -69,7 +69,7 @@ impl Lab {
         let tried = plan.clone();
         Node::new("lab-trial")?.run(move || {
             tried.check_kernel()?;
-            let setup = Setup { queue: 0, copied: Copied::Headers, most_packets: 1, fail_open: false };
+            let setup = Setup { queue: 0, copied: Copied::Headers, most_packets: 1, fail_open: false, gso: false };
             drop(QueueSocket::bind(&setup)?);
             Firewall::find()?;
             Ok(())

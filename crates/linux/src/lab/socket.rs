@@ -1,10 +1,10 @@
-//! The socket options that no safe library has.
-#![allow(unsafe_code, reason = "setsockopt and getsockopt take pointers, and nix has none of these options")]
+//! The socket options of the lab's TCP.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use nix::errno::Errno;
 use nix::libc;
+
+use crate::option::{get, set};
 
 /// `SK_MEMINFO_WMEM_ALLOC` of `linux/sock_diag.h`: bytes of a socket's packets that the sending side still has.
 const WMEM_ALLOC: usize = 2;
@@ -32,23 +32,4 @@ pub(super) fn bytes_not_gone(socket: BorrowedFd<'_>) -> nix::Result<u32> {
     let words = get(socket, libc::SOL_SOCKET, SO_MEMINFO, 64)?;
     let word = words.get(4 * WMEM_ALLOC..).and_then(|rest| rest.first_chunk());
     Ok(word.map_or(0, |word| u32::from_ne_bytes(*word)))
-}
-
-fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &[u8]) -> nix::Result<()> {
-    let length = value.len() as libc::socklen_t;
-    // SAFETY: the pointer is to `length` bytes that live throughout the call.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
-    Errno::result(result).map(drop)
-}
-
-/// At most `room` bytes of an option's value.
-fn get(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, room: usize) -> nix::Result<Vec<u8>> {
-    let mut value = vec![0_u8; room];
-    let mut length = room as libc::socklen_t;
-    // SAFETY: the pointer is to `length` bytes that live throughout the call, and the kernel writes no more.
-    let result =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length) };
-    Errno::result(result)?;
-    value.truncate(length as usize);
-    Ok(value)
 }

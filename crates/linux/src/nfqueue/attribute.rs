@@ -9,10 +9,10 @@ const TYPE: u16 = 0x3fff;
 
 /// The attributes in some bytes, until their end or the first that cannot be.
 #[derive(Clone, Debug)]
-pub(super) struct Attributes<'a>(&'a [u8]);
+pub(crate) struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     ];
 
     fn queued() -> Queued<'static> {
-        Queued { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500 }
+        Queued { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500, joined: false }
     }
 
     #[test]

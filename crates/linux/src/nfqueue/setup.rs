@@ -50,13 +50,14 @@ pub struct Setup {
     pub most_packets: u32,
     /// What the kernel cannot hand over passes, past the discipline, instead of being dropped.
     pub fail_open: bool,
+    /// Packets that segmentation offload has joined come as they are (`NFQA_CFG_F_GSO`), of up to 64 kB and without a checksum, so
+    /// that they must not be written anew. Otherwise the kernel cuts them first.
+    pub gso: bool,
 }
 
 impl Setup {
     /// Writes the request to bind the queue, which the kernel answers with the number `sequence`: all of it takes effect at
     /// once, or nothing.
-    ///
-    /// The kernel is told to cut what segmentation offload has joined (no `NFQA_CFG_F_GSO`): every packet is one of the link.
     pub fn write(&self, sequence: u32, buffer: &mut Vec<u8>) {
         let mut writer = Writer::new(buffer, MSG_CONFIG, NLM_F_ACK, sequence, self.queue);
         // The command, padding, and the protocol family: any.
@@ -65,7 +66,8 @@ impl Setup {
         writer.attribute(NFQA_CFG_PARAMS, &[a, b, c, d, COPY_PACKET]);
         writer.number(NFQA_CFG_QUEUE_MAXLEN, self.most_packets);
         writer.number(NFQA_CFG_MASK, FLAG_FAIL_OPEN | FLAG_CONNTRACK | FLAG_GSO | FLAG_UID_GID);
-        writer.number(NFQA_CFG_FLAGS, if self.fail_open { FLAG_FAIL_OPEN } else { 0 });
+        let on = [(self.fail_open, FLAG_FAIL_OPEN), (self.gso, FLAG_GSO)];
+        writer.number(NFQA_CFG_FLAGS, on.iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum());
         writer.finish();
     }
 }
@@ -78,7 +80,8 @@ mod tests {
     /// The bytes by hand from `nfnetlink_queue.h`.
     #[test]
     fn a_queue_is_bound_by_one_message() {
-        let setup = Setup { queue: 0x0102, copied: Copied::Headers, most_packets: 1_000_000, fail_open: true };
+        let setup =
+            Setup { queue: 0x0102, copied: Copied::Headers, most_packets: 1_000_000, fail_open: true, gso: true };
         let mut buffer = vec![0xee];
         setup.write(7, &mut buffer);
         let expected = [
@@ -88,11 +91,11 @@ mod tests {
             9, 0, 2, 0, 0, 0, 0, 128, 2, 0, 0, 0, // 128 bytes of each packet, and padding
             8, 0, 3, 0, 0, 0x0f, 0x42, 0x40, // a million packets
             8, 0, 4, 0, 0, 0, 0, 15, // the flags that are meant
-            8, 0, 5, 0, 0, 0, 0, 1, // the flags that are on
+            8, 0, 5, 0, 0, 0, 0, 5, // the flags that are on
         ];
         assert_eq!((buffer[0], &buffer[1..]), (0xee, &expected[..]));
         buffer.clear();
-        Setup { fail_open: false, copied: Copied::Whole, ..setup }.write(7, &mut buffer);
+        Setup { fail_open: false, gso: false, copied: Copied::Whole, ..setup }.write(7, &mut buffer);
         assert_eq!((&buffer[32..37], &buffer[60..]), (&[0, 0, 0xff, 0xfb, 2][..], &[0; 4][..]));
     }
 }

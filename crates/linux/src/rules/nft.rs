@@ -2,6 +2,7 @@
 
 use super::tool::run;
 use super::{RuleError, Rules};
+use crate::queues::Queues;
 
 const NFT: &str = "nft";
 
@@ -36,6 +37,9 @@ pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
+    if !installed()?.contains(&queue) {
+        return Ok(());
+    }
     let script = format!("flush chain {FAMILY} {TABLE}{queue} to_queue\n");
     run(NFT, &["--file", "-"], &script)?.map(drop).ok_or(RuleError::NoTool)
 }
@@ -65,16 +69,26 @@ pub(super) fn shown(rules: &Rules) -> String {
     format!("# {NFT} --file -\n{}", script(rules))
 }
 
+/// What sends a packet to a queue. Among several the processor decides that has the packet.
+fn statement(queues: Queues) -> String {
+    if queues.first() == queues.last() {
+        format!("queue num {queues} bypass")
+    } else {
+        format!("queue flags bypass,fanout to {}-{}", queues.first(), queues.last())
+    }
+}
+
 /// One transaction. The first two lines make way for the table, whether or not there is one.
 ///
 /// We queue behind what others filter (priority 0 of the hooks before), and before source addresses are translated (100). Packets
 /// that go on come to the hook after the one that queued them, which marks.
 fn script(rules: &Rules) -> String {
-    let Rules { queue, interfaces, ce_bit } = rules;
+    let Rules { queues, interfaces, ce_bit } = rules;
     let names: Vec<String> = interfaces.iter().map(|name| format!("\"{name}\"")).collect();
     let out = format!("oifname {{ {} }}", names.join(", "));
     let marked = format!("{out} meta mark & {ce_bit:#x} == {ce_bit:#x}");
-    let table = format!("table {FAMILY} {TABLE}{queue}");
+    let table = format!("table {FAMILY} {TABLE}{}", queues.first());
+    let queue = statement(*queues);
     format!(
         "\
 {table}
@@ -82,7 +96,7 @@ delete {table}
 {table} {{
 	chain to_queue {{
 		type filter hook postrouting priority 0; policy accept;
-		{out} queue num {queue} bypass
+		{out} {queue}
 	}}
 	chain set_ce {{
 		type filter hook postrouting priority 1; policy accept;
@@ -104,6 +118,15 @@ mod tests {
 
     use super::*;
     use crate::rules::tests::rules;
+
+    /// nft(8), statement `queue`: flags, and a range of queues.
+    #[test]
+    fn several_queues_are_spread_by_processor() {
+        let several = Rules { queues: Queues::new(7, 9).unwrap(), ..rules() };
+        let script = script(&several);
+        assert!(script.contains("} queue flags bypass,fanout to 7-9\n"), "{script}");
+        assert!(script.starts_with("table inet fairlane_q7\n"), "{script}");
+    }
 
     /// nft(8): would catch a rule without bypass or interface, and a table that is not deleted in the same transaction.
     #[test]

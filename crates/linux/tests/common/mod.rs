@@ -1,6 +1,8 @@
 //! A sender, a router and a receiver in network namespaces of the test's own, which end with its threads.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub(crate) mod send;
+
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::net::UdpSocket;
@@ -17,7 +19,8 @@ use nix::unistd::gettid;
 
 pub(crate) use fairlane_linux::RouterConfig;
 use fairlane_linux::{
-    BindError, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueSocket, Remote, Report, Router, Rules, nfqueue,
+    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Queues, Remote, Report,
+    Router, Rules, nfqueue,
 };
 use fairlane_qdisc::{QdiscConfig, Rate};
 
@@ -28,6 +31,9 @@ pub(crate) const PORT: u16 = 7777;
 
 /// The router's interface towards the receiver.
 pub(crate) const OUT: &str = "r1";
+
+pub(crate) mod bridged;
+pub(crate) mod tags;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -98,7 +104,13 @@ fn impossible() -> Option<String> {
     }
     let tried = thread::spawn(|| {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
-        let setup = nfqueue::Setup { queue: 0, copied: nfqueue::Copied::Headers, most_packets: 1, fail_open: false };
+        let setup = nfqueue::Setup {
+            queue: 0,
+            copied: nfqueue::Copied::Headers,
+            most_packets: 1,
+            fail_open: false,
+            gso: false,
+        };
         match QueueSocket::bind(&setup) {
             Err(error @ (BindError::Missing | BindError::NotPermitted)) => Err(error.to_string()),
             _ => Ok(()),
@@ -180,13 +192,16 @@ pub(crate) const CE_BIT: u32 = 1 << 30;
 /// A router for queue 0 with `discipline` before a link of `rate`, which marks by a rule.
 pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
     RouterConfig {
-        queue: 0,
+        path: queue(Marking::ByRule(CE_BIT)),
         link: Link { rate, layer: LinkLayer::default() },
         discipline,
         flows: FlowsBy::FiveTuple,
-        marking: Marking::ByRule(CE_BIT),
-        fail_open: false,
     }
+}
+
+/// Queue 0, with packets marked like this.
+pub(crate) fn queue(marking: Marking) -> DataPath {
+    DataPath::Queue(QueueConfig { queues: 0.into(), marking, fail_open: false, gso: None })
 }
 
 /// A router that works, with its rules.
@@ -198,10 +213,10 @@ pub(crate) struct Working {
 }
 
 /// Starts a router that was bound, and sends it what leaves by [`OUT`].
-pub(crate) fn start(router: Router, queue: u16) -> Working {
-    let remote = router.remote();
-    let firewall = install(queue);
-    Working { remote, firewall, queue, thread: thread::spawn(|| router.run().unwrap()) }
+pub(crate) fn start(router: Router, queues: impl Into<Queues>) -> Working {
+    let (remote, queues) = (router.remote(), queues.into());
+    let firewall = install(queues);
+    Working { remote, firewall, queue: queues.first(), thread: thread::spawn(|| router.run().unwrap()) }
 }
 
 impl Working {
@@ -215,9 +230,9 @@ impl Working {
     }
 }
 
-/// Installs the rules that send what leaves by [`OUT`] to `queue`.
-pub(crate) fn install(queue: u16) -> Firewall {
-    let rules = Rules::new(queue, &[OUT.to_owned()], CE_BIT).unwrap();
+/// Installs the rules that send what leaves by [`OUT`] to `queues`.
+pub(crate) fn install(queues: impl Into<Queues>) -> Firewall {
+    let rules = Rules::new(queues, &[OUT.to_owned()], CE_BIT).unwrap();
     // Whatever else works here: the tests read its counts.
     Firewall::Iptables.install(&rules).unwrap();
     Firewall::Iptables

@@ -139,9 +139,13 @@ pub(super) const HIT_CAP: Parameter = parameter(
     "hits that count: a flow with n hits is dropped with probability p_b 2^n",
 )
 .elsewhere(&["n_cap"]);
-const AGE: Parameter =
-    parameter("age", Domain::Duration, "10s; the paper forgets nothing", "hits of a flow are halved this often")
-        .elsewhere(&["T_age"]);
+const AGE: Parameter = parameter(
+    "age",
+    Domain::Duration,
+    "the time of 1250 mean packets at the link's rate, 10s at 1mbit; the paper forgets nothing",
+    "hits of a flow are halved this often",
+)
+.elsewhere(&["T_age"]);
 const MAXCOMP: Parameter = parameter(
     "maxcomp",
     Domain::Count { min: 1, max: 16_777_216, infinite: true },
@@ -172,8 +176,13 @@ pub(crate) fn back(r: &mut Resolver<'_>) -> Result<ChokeSettings, ParameterError
 
 /// What xCHOKe is told.
 pub(crate) fn xchoke(r: &mut Resolver<'_>) -> Result<ChokeSettings, ParameterError> {
-    let settings = family(r, |_, _| Ok(Candidates::Fixed(1)), sampling)?;
-    Ok(ChokeSettings { memory: hits(r)?, ..settings })
+    let mut slot = 0;
+    let one = |_: &mut Resolver<'_>, red: &RedSettings| {
+        slot = red.slot;
+        Ok(Candidates::Fixed(1))
+    };
+    let settings = family(r, one, sampling)?;
+    Ok(ChokeSettings { memory: hits(r, Duration::from_nanos(slot))?, ..settings })
 }
 
 /// What gCHOKe is told.
@@ -251,15 +260,16 @@ fn regions(r: &mut Resolver<'_>, red: &RedSettings) -> Result<Candidates, Parame
     Ok(Candidates::Regions { regions, rule })
 }
 
-fn hits(r: &mut Resolver<'_>) -> Result<Memory, ParameterError> {
+/// Packets that the link sends until the hits of a flow are halved: 10 s of the link of 1 Mbit/s that CHOKe was tried on.
+const PACKETS_TO_FORGET: u64 = 1250;
+
+/// A memory of hits, where the link takes `slot` for a mean packet.
+fn hits(r: &mut Resolver<'_>, slot: Duration) -> Result<Memory, ParameterError> {
     let size = r.take("table_size", Origin::Default("enough for the flows that matter"), 64)?;
     let cap = r.take("hit_cap", Origin::Default("2^30 is certain at any probability that matters"), 30)?;
     // Without an end to it every TCP that lives long is in the table too, and when the average is above `min` all are
-    // dropped alike.
-    let age = r.take(
-        "age",
-        Origin::Default("so that flows caught by chance leave the table"),
-        Duration::from_millis(10_000),
-    )?;
+    // dropped alike. A TCP is caught by chance as often as packets come, so it is packets that count, not seconds.
+    let age = Duration::from_nanos(slot.as_nanos().saturating_mul(PACKETS_TO_FORGET));
+    let age = r.take("age", Origin::Derived("1250 mean packets: flows caught by chance leave the table"), age)?;
     Ok(Memory::Hits { size, cap, age })
 }

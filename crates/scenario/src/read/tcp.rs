@@ -25,7 +25,7 @@ const CONGESTIONS: [Congestion; 8] = [
     Congestion::Dctcp,
 ];
 
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 15] = [
     "preset",
     "tick",
     "min_rto",
@@ -33,6 +33,7 @@ pub(crate) const KEYS: [&str; 14] = [
     "initial_rto",
     "initial_window",
     "limited_transmit",
+    "byte_counting",
     "timestamps",
     "delayed_ack",
     "ack",
@@ -107,6 +108,7 @@ pub(crate) fn table(base: &Tcp, table: Reader<'_>) -> Result<Tcp, ScenarioError>
     }
     for (key, switch) in [
         ("limited_transmit", &mut tcp.limited_transmit),
+        ("byte_counting", &mut tcp.byte_counting),
         ("timestamps", &mut tcp.timestamps),
         ("ecn", &mut tcp.ecn),
         ("ecn_timeout", &mut tcp.ecn_timeout),

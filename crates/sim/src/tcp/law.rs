@@ -50,6 +50,9 @@ pub(super) struct News {
     pub(super) max: u32,
     /// How many segments it acknowledges that none before it did.
     pub(super) acked: u32,
+    /// How many segments Reno's window grows for: one, however many it acknowledges (RFC 5681 3.1), or with byte counting as
+    /// many as it acknowledges (RFC 3465).
+    pub(super) counted: u32,
     /// It says that the network has marked a segment.
     pub(super) marked: bool,
     /// How long ago the segment that caused it was sent. A law measures to the nanosecond, whatever clock the
@@ -133,10 +136,10 @@ impl Control {
             Law::Bbr(_) => {}
             Law::Reno | Law::Cubic(_) | Law::Dctcp(_) if size.in_slow_start() => match &mut self.hystart {
                 Some(hystart) => hystart.grow(size, news),
-                None => size.cwnd += 1.0,
+                None => reno::start(size, news),
             },
             Law::Cubic(cubic) => cubic.avoid(size, news),
-            Law::Reno | Law::Dctcp(_) => reno::avoid(size),
+            Law::Reno | Law::Dctcp(_) => reno::avoid(size, news),
         }
     }
 

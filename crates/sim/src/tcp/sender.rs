@@ -67,11 +67,13 @@ impl Sender {
             return;
         }
         let congested = ack.ece && self.state.ecn;
+        let acked = ack.next - self.state.una;
         let news = News {
             now,
             una: ack.next,
             max: self.state.max,
-            acked: ack.next - self.state.una,
+            acked,
+            counted: self.state.counted(acked),
             marked: congested,
             rtt: now.since(ack.echo),
         };

@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) cwr: bool,
     /// ECN is in use.
     pub(super) ecn: bool,
+    /// Byte counting is in use.
+    byte_counting: bool,
     /// Limited transmit is in use.
     pub(super) limited_transmit: bool,
     /// A mark at a window of one segment makes the sender wait for its retransmission timer.
@@ -60,10 +62,17 @@ impl State {
             supplied: 0,
             cwr: false,
             ecn: tcp.ecn,
+            byte_counting: tcp.byte_counting,
             limited_transmit: tcp.limited_transmit,
             ecn_timeout: tcp.ecn_timeout,
             waits: false,
         }
+    }
+
+    /// How many segments the window may grow for when `acked` are acknowledged. Of those that were sent before a timeout many
+    /// may have arrived before it, and the acknowledgement tells less of the network than it covers (RFC 3465 2.3).
+    pub(super) fn counted(&self, acked: u32) -> u32 {
+        if self.byte_counting && self.una >= self.fast_from { acked } else { 1 }
     }
 
     /// Segments sent and not acknowledged; after a timeout, those sent since.

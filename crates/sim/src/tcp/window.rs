@@ -27,12 +27,11 @@ impl Window {
         Self { size, receiver, control: Control::new(tcp, phase) }
     }
 
-    /// An acknowledgement of new data outside recovery: slow start or congestion avoidance. Reno's grows once an
-    /// acknowledgement however much it covers (RFC 5681 3.1).
+    /// An acknowledgement of new data outside recovery: slow start or congestion avoidance.
     pub(super) fn grow(&mut self, news: &News) {
         match &mut self.control {
-            None if self.size.in_slow_start() => self.size.cwnd += 1.0,
-            None => reno::avoid(&mut self.size),
+            None if self.size.in_slow_start() => reno::start(&mut self.size, news),
+            None => reno::avoid(&mut self.size, news),
             Some(control) => control.grow(&mut self.size, news),
         }
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));

@@ -48,12 +48,13 @@ fn weather() -> impl Strategy<Value = Weather> {
 
 fn tcp() -> impl Strategy<Value = Tcp> {
     let congestion: Vec<Congestion> = vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr];
-    let flags = [any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()];
+    let flags = any::<[bool; 7]>();
     (prop::sample::select(congestion), any::<bool>(), flags, 1_u32..40, 1_u32..12).prop_map(
-        |(congestion, modern, [limited, timestamps, ecn, ecn_timeout, pacing, hystart], window, initial)| {
+        |(congestion, modern, [limited, timestamps, ecn, ecn_timeout, pacing, hystart, counting], window, initial)| {
             let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
             (tcp.limited_transmit, tcp.timestamps, tcp.ecn, tcp.initial_window) = (limited, timestamps, ecn, initial);
             (tcp.ecn_timeout, tcp.pacing, tcp.hystart) = (ecn_timeout, pacing, hystart);
+            tcp.byte_counting = counting;
             tcp
         },
     )

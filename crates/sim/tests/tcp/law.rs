@@ -6,9 +6,13 @@ use fairlane_scenario::{Congestion, Tcp};
 
 use super::path::{Fate, Path, ms};
 
-/// Mean window, from what was acknowledged in a run that expects 600 losses of probability `p`.
+/// The mean window of TCP of 1999.
 fn mean_window(congestion: Congestion, p: f64) -> f64 {
-    let mut tcp = Tcp::ns2_1999(congestion, 10_000);
+    mean_window_of(Tcp::ns2_1999(congestion, 10_000), p)
+}
+
+/// Mean window, from what was acknowledged in a run that expects 600 losses of probability `p`.
+fn mean_window_of(mut tcp: Tcp, p: f64) -> f64 {
     tcp.timestamps = true;
     tcp.min_rto = ms(1_000);
     let mut random = Seed::new(1).stream("losses");
@@ -35,4 +39,16 @@ fn mean_window_follows_the_square_root_law() {
 #[test]
 fn reno_suffers_most_from_frequent_losses() {
     assert!(mean_window(Reno, 0.01) < mean_window(NewReno, 0.01));
+}
+
+/// With an acknowledgement for two segments the window grows by half as much a round trip, and the law has b = 2: sqrt(3 / 2bp)
+/// (Padhye, Firoiu, Towsley, Kurose 1998). Byte counting (RFC 3465) makes b = 1 of it again.
+#[test]
+fn byte_counting_makes_up_for_delayed_acknowledgements() {
+    let p: f64 = 0.003;
+    for (byte_counting, b) in [(false, 2.0), (true, 1.0)] {
+        let tcp = Tcp { delayed_ack: Some(ms(40)), byte_counting, ..Tcp::ns2_1999(Sack, 10_000) };
+        let (measured, law) = (mean_window_of(tcp, p), (1.5 / (b * p)).sqrt());
+        assert!((measured / law - 1.0).abs() < 0.1, "{byte_counting}: {measured:.2}, law {law:.2}");
+    }
 }

@@ -3,6 +3,7 @@
 
 mod chaos;
 mod corners;
+mod counting;
 mod cubic;
 mod ecn;
 mod law;

@@ -135,13 +135,13 @@ fn duplicates_from_before_a_timeout_are_no_loss() {
     );
 }
 
-/// The second segment is acknowledged at once, the third after 40 ms.
+/// The second segment is acknowledged at once, with the first, and the third after 40 ms.
 #[test]
 fn delayed_acknowledgements_come_in_time() {
     let mut tcp = Tcp::modern(NewReno, 300);
     tcp.initial_window = 3;
     let trace = Path::new(&tcp, ms(100)).trace(140);
-    expect(&trace, &["0 new 0-2 3.00 300.00", "100 new 3-5 4.00 300.00", "140 new 6-7 5.00 300.00"]);
+    expect(&trace, &["0 new 0-2 3.00 300.00", "100 new 3-6 5.00 300.00", "140 new 7-8 6.00 300.00"]);
 }
 
 /// Of four acknowledgements the first and the third are lost: the others cover their segments, but the window grows for

@@ -125,7 +125,7 @@ mod tests {
         let mut size = Size { cwnd: cubic.decrease(100.0, Cause::Loss), ssthresh: 70.0 };
         let mut ack = |cubic: &mut Cubic, millis, acked| {
             let (now, rtt) = (Time::ZERO + Duration::from_millis(millis), Duration::from_millis(100));
-            let news = News { now, una: 0, max: 0, acked, marked: false, rtt };
+            let news = News { now, una: 0, max: 0, acked, counted: 1, marked: false, rtt };
             cubic.avoid(&mut size, &news);
             cubic.on_ack(&news);
             size.cwnd

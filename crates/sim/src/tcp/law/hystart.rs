@@ -5,7 +5,7 @@
 //! rounds of CSS, congestion avoidance takes over.
 //!
 //! It is for the initial slow start alone (RFC 9406 4.3). Deviation: the window grows by the segments acknowledged, up to
-//! eight, or any number when the sender is paced, as the RFC has it; without HyStart++ it grows by one an acknowledgement.
+//! eight, or any number when the sender is paced, as the RFC has it, whether byte counting is on or not.
 
 use fairlane_qdisc::Duration;
 
@@ -107,7 +107,7 @@ mod tests {
         for _ in 0..20 {
             *una += 1;
             let rtt = Duration::from_millis(millis);
-            let news = News { now: Time::ZERO, una: *una, max: *una + 20, acked: 1, marked: false, rtt };
+            let news = News { now: Time::ZERO, una: *una, max: *una + 20, acked: 1, counted: 1, marked: false, rtt };
             hystart.grow(size, &news);
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         for (paced, growth) in [(false, 8.0), (true, 30.0)] {
             let mut size = Size { cwnd: 10.0, ssthresh: 1e9 };
             let rtt = Duration::from_millis(40);
-            let news = News { now: Time::ZERO, una: 30, max: 40, acked: 30, marked: false, rtt };
+            let news = News { now: Time::ZERO, una: 30, max: 40, acked: 30, counted: 1, marked: false, rtt };
             HyStart::new(paced).grow(&mut size, &news);
             assert_eq!(size.cwnd, 10.0 + growth);
         }

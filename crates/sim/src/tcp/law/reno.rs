@@ -1,10 +1,18 @@
 //! Reno's law (Jacobson 1988, RFC 5681): one segment more a round trip, half after congestion.
 
-use super::Size;
+use super::{News, Size};
+
+/// L of RFC 3465 (2.2): slow start grows for no more segments than these on one acknowledgement.
+const MOST: u32 = 2;
+
+/// Slow start.
+pub(in super::super) fn start(size: &mut Size, news: &News) {
+    size.cwnd += f64::from(news.counted.min(MOST));
+}
 
 /// Congestion avoidance: an acknowledgement's share of one segment a round trip.
-pub(in super::super) fn avoid(size: &mut Size) {
-    size.cwnd += 1.0 / size.cwnd;
+pub(in super::super) fn avoid(size: &mut Size, news: &News) {
+    size.cwnd += f64::from(news.counted) / size.cwnd;
 }
 
 /// What is left of `segments` after congestion.

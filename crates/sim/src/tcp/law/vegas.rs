@@ -99,7 +99,8 @@ mod tests {
                 let (acked, millis) = if count % 10 == 9 || una + 1 == max { (1, 140) } else { (2, 100) };
                 (una, count) = (una + acked, count + 1);
                 let rtt = Duration::from_millis(millis);
-                let news = News { now: Time::ZERO, una, max: una + size.cwnd as u32, acked, marked: false, rtt };
+                let news =
+                    News { now: Time::ZERO, una, max: una + size.cwnd as u32, acked, counted: 1, marked: false, rtt };
                 vegas.grow(&mut size, &news);
             }
         }
@@ -123,7 +124,7 @@ mod tests {
             let mut vegas = Vegas { base: Duration::from_millis(100), ..Vegas::new(1, false) };
             let mut size = Size { cwnd: 20.0, ssthresh: 10.0 };
             let rtt = Duration::from_millis(millis);
-            vegas.grow(&mut size, &News { now: Time::ZERO, una: 1, max: 20, acked: 1, marked: false, rtt });
+            vegas.grow(&mut size, &News { now: Time::ZERO, una: 1, max: 20, acked: 1, counted: 1, marked: false, rtt });
             assert_eq!(size.cwnd, window, "{millis} ms");
         }
     }

@@ -1,0 +1,112 @@
+//! A router's report as JSON.
+
+use fairlane_batch::machine::Watch;
+use fairlane_linux as linux;
+use fairlane_qdisc::{Counters, Reason};
+
+use super::settings::Settings;
+use crate::state::{Bridge, Count, Delays, Discipline, Kernel, Link, Reasons, State, TopFlow, Way, quantile};
+
+/// How a router with `settings` is by `report`, which has been at work since `since`.
+pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -> State {
+    let router = &settings.router;
+    let (path, bridge) = match &router.path {
+        linux::DataPath::Queue(queue) => (format!("queue {}", queue.queues), None),
+        linux::DataPath::Bridge(config) => {
+            let path = format!("bridge {},{}", config.inside, config.outside);
+            (path, Some(bridge(config, report.bridge.unwrap_or_default())))
+        }
+    };
+    let counters = &report.counters;
+    State {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        path,
+        bridge,
+        interfaces: settings.interfaces.clone(),
+        flows_by: router.flows.name().to_owned(),
+        uptime_s: since.elapsed_s(),
+        at_s: report.at.as_nanos() as f64 / 1e9,
+        link: Link { rate_bps: router.link.rate.bits_per_second(), layer: router.link.layer.to_string() },
+        discipline: discipline(settings),
+        arrived: count(counters.arrived),
+        departed: count(counters.departed),
+        dropped: reasons(counters, Counters::dropped),
+        marked: reasons(counters, Counters::marked),
+        backlog: Count { packets: report.packets as u64, bytes: report.bytes },
+        average: report.average,
+        sojourn_s: delays(&report.sojourn),
+        lateness_s: delays(&report.lateness),
+        kernel: report.kernel.map(|kernel| Kernel {
+            waiting_packets: kernel.waiting,
+            dropped_full_packets: kernel.dropped_full,
+            dropped_unread_packets: kernel.dropped_unread,
+        }),
+        overruns: report.overruns,
+        unsent_verdicts: report.unsent,
+        unknown_verdicts: report.unknown,
+        malformed_messages: report.malformed,
+        reloads: report.reloads,
+        top_flows: report.flows.iter().map(top_flow).collect(),
+    }
+}
+
+fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
+    let way = |linux::WayCounts { received, forwarded, kernel_dropped, unfit, no_memory, refused }| Way {
+        received,
+        forwarded,
+        kernel_dropped,
+        unfit,
+        no_memory,
+        refused,
+    };
+    let (inside, outside) = (config.inside.clone(), config.outside.clone());
+    Bridge { inside, outside, out: way(counts.forth), back: way(counts.back) }
+}
+
+fn discipline(settings: &Settings) -> Discipline {
+    let config = &settings.router.discipline;
+    // What is at work has been explained before.
+    let resolved = config.explain(settings.router.link.rate).map(|explained| explained.parameters).unwrap_or_default();
+    let parameters = resolved.into_iter().map(|parameter| (parameter.key.to_owned(), parameter.value)).collect();
+    Discipline { kind: config.kind().name().to_owned(), parameters }
+}
+
+const fn count(count: fairlane_qdisc::Count) -> Count {
+    Count { packets: count.packets, bytes: count.bytes }
+}
+
+fn reasons(counters: &Counters, of: impl Fn(&Counters, Reason) -> fairlane_qdisc::Count) -> Reasons {
+    Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), count(of(counters, reason)))).collect()
+}
+
+fn delays(delays: &linux::Delays) -> Delays {
+    let classes: Vec<(Option<f64>, u64)> =
+        delays.classes().map(|(bound, count)| (bound.is_finite().then_some(bound), count)).collect();
+    let any = delays.count() > 0;
+    Delays {
+        count: delays.count(),
+        mean: any.then(|| delays.sum_s() / delays.count() as f64),
+        p50: quantile(&classes, 0.5),
+        p95: quantile(&classes, 0.95),
+        p99: quantile(&classes, 0.99),
+        max: any.then(|| delays.most().as_nanos() as f64 / 1e9),
+        classes,
+    }
+}
+
+fn top_flow(flow: &linux::TopFlow) -> TopFlow {
+    let occurred = |mut reasons: Reasons| {
+        reasons.retain(|_, count| count.packets > 0);
+        reasons
+    };
+    TopFlow {
+        flow: flow.name.to_string(),
+        matched_packets: flow.matched(),
+        lost_packets: flow.lost(),
+        missed_packets: flow.missed,
+        arrived: count(flow.counters.arrived),
+        departed: count(flow.counters.departed),
+        dropped: occurred(reasons(&flow.counters, Counters::dropped)),
+        marked: occurred(reasons(&flow.counters, Counters::marked)),
+    }
+}

@@ -1,0 +1,207 @@
+//! `fairlane router --bridge`: what it refuses, what it says it would do, and what it does between two interfaces of the test's own.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
+
+mod common;
+#[path = "common/namespace.rs"]
+mod namespace;
+#[path = "common/running.rs"]
+mod running;
+
+use std::net::UdpSocket;
+use std::process::{Command, Output};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use common::{Place, fairlane};
+use namespace::{in_namespace, tool};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::Signal;
+use nix::unistd::gettid;
+use running::{Running, metric, said, scrape, state};
+
+fn router(rest: &[&str]) -> Output {
+    fairlane(&[&["router", "--rate", "10mbit", "choke"], rest].concat())
+}
+
+fn refused(rest: &[&str], parts: &[&str]) {
+    running::refused(&[&["router", "--rate", "10mbit", "choke"], rest].concat(), parts);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for one in ["lan0", "lan0,", "a,b,c", ",b"] {
+        refused(&["--bridge", one], &["write two interfaces, such as lan0,wan0"]);
+    }
+    refused(&["--bridge", "nosuch0,nosuch1"], &["there is no interface \"nosuch0\"", "ip link"]);
+    refused(&["--bridge", "nosuch0,nosuch0", "--dry-run"], &["a bridge has two interfaces", "both \"nosuch0\""]);
+    refused(&["--bridge", "lo,nosuch1", "--dry-run"], &["\"lo\" is not an Ethernet interface"]);
+    for (word, value) in
+        [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", ""), ("--gso", "")]
+    {
+        let given = if value.is_empty() { word.to_owned() } else { format!("{word}={value}") };
+        refused(
+            &["--bridge", "a,b", &given],
+            &[&format!("{word} is for an NFQUEUE"), &format!("leave {word} or --bridge out")],
+        );
+    }
+    let place = Place::new();
+    for (text, part) in [
+        ("bridge = \"lan0\"\n", ":1:10: bridge: write two interfaces"),
+        ("bridge = [\"lan0\", \"wan0\"]\n", ":1:10: bridge: it is one word"),
+        ("queue-num = 0\nbridge = \"lan0,wan0\"\n", "--queue-num is for an NFQUEUE"),
+    ] {
+        refused(&["--config", &place.write("router.toml", text)], &[part]);
+    }
+}
+
+/// A thread in a network namespace of its own.
+struct Host(Sender<Box<dyn FnOnce() + Send>>, i32);
+
+impl Host {
+    fn new() -> Self {
+        let (jobs, todo) = channel::<Box<dyn FnOnce() + Send>>();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            tell.send(gettid().as_raw()).unwrap();
+            todo.iter().for_each(|job| job());
+        });
+        Self(jobs, told.recv().unwrap())
+    }
+
+    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        let (tell, told) = channel();
+        self.0.send(Box::new(move || drop(tell.send(job())))).unwrap();
+        told.recv().unwrap()
+    }
+}
+
+/// Runs `test` where `lan0` and `wan0` lead to two hosts, 10.77.4.1 and 10.77.4.2.
+fn between_hosts(test: impl FnOnce(&[Host; 2]) + Send + 'static) {
+    in_namespace(|| {
+        let hosts = [Host::new(), Host::new()];
+        for (host, name, number) in [(&hosts[0], "lan0", 1), (&hosts[1], "wan0", 2)] {
+            tool("ip", &format!("link add {name} type veth peer name h0 netns {}", host.1));
+            tool("ip", &format!("link set {name} up"));
+            host.run(move || {
+                tool("ip", &format!("address add 10.77.4.{number}/24 dev h0"));
+                tool("ip", "link set h0 up");
+            });
+        }
+        test(&hosts);
+    });
+}
+
+/// How many of `packets` datagrams come from the first host to the second.
+fn through(hosts: &[Host; 2], packets: u32) -> u32 {
+    let receiver = hosts[1].run(|| UdpSocket::bind("10.77.4.2:7777").unwrap());
+    receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    hosts[0].run(move || {
+        let sender = UdpSocket::bind("10.77.4.1:0").unwrap();
+        (0..packets).for_each(|_| assert_eq!(sender.send_to(&[1; 972], "10.77.4.2:7777").unwrap(), 972));
+    });
+    (0..packets).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count() as u32
+}
+
+/// A dry run says all and opens nothing; the program is the wire while it runs, one at a time, and nothing passes after `kill -9`,
+/// until the next start.
+#[test]
+fn it_is_the_wire_while_it_runs() {
+    between_hosts(|hosts| {
+        let (code, stdout, stderr) = said(&router(&["--bridge", "lan0,wan0", "--dry-run", "--metrics=off"]));
+        assert_eq!((code, &*stderr), (Some(0), ""));
+        for part in [
+            "Bridge from lan0 to wan0, flows by five-tuple\nLink of 10mbit, overhead 0b",
+            "What comes in by wan0 passes to lan0 at once\n",
+            "choke on a link of 10mbit",
+            "No rules: nothing passes between the two interfaces but by this program\n",
+        ] {
+            assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
+        }
+        assert_eq!(through(hosts, 5), 0);
+        let args =
+            ["--bridge", "lan0,wan0", "--rate", "10mbit", "--metrics=off", "--log=json", "droptail", "limit=200p"];
+        for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+            let mut running = Running::start(&args);
+            assert_eq!(through(hosts, 50), 50);
+            refused(&["--bridge", "lan0,wan0"], &["\"lan0\" is bridged by another fairlane router"]);
+            assert_eq!(through(hosts, 50), 50);
+            running.signal(signal);
+            if signal == Signal::SIGTERM {
+                let ended: serde_json::Value = serde_json::from_str(&running.wait_for("\"ended\"")).unwrap();
+                assert_eq!((running.end(), ended["kernel_dropped"].as_u64()), (Some(0), Some(0)), "{ended}");
+                assert_eq!(ended["arrived"], ended["departed"], "{ended}");
+            } else {
+                assert_eq!(running.end(), None);
+            }
+            assert_eq!(through(hosts, 5), 0);
+        }
+    });
+}
+
+/// SIGHUP and what is told at `/metrics` and `/state`: what is said of a bridge, and nothing of a queue that there is not.
+#[test]
+fn a_reload_and_the_metrics() {
+    between_hosts(|hosts| {
+        let place = Place::new();
+        let write = |bridge: &str, kind: &str| {
+            let text =
+                format!("bridge = \"{bridge}\"\nrate = \"10mbit\"\nmetrics = 9277\nqueue = {{ kind = \"{kind}\" }}\n");
+            place.write("router.toml", &text)
+        };
+        let file = write("lan0,wan0", "droptail");
+        let mut running = Running::start(&["--config", &file]);
+        assert_eq!(through(hosts, 20), 20);
+        write("wan0,lan0", "choke");
+        running.signal(Signal::SIGHUP);
+        running.wait_for("bridge changes with the next start");
+        running.wait_for("reloaded");
+        assert_eq!(through(hosts, 20), 20);
+        thread::sleep(Duration::from_millis(600));
+        let metrics = scrape();
+        assert!(metrics.contains("fairlane_reloads_total{bridge=\"lan0,wan0\"} 1\n"), "{metrics}");
+        assert!(!metrics.contains("verdicts") && !metrics.contains("kernel_dropped_full"), "{metrics}");
+        let value = |name: &str, direction: &str| {
+            let labels = format!("bridge=\"lan0,wan0\",direction=\"{direction}\"");
+            metric(&metrics, &format!("fairlane_{name}_frames_total"), &labels).unwrap()
+        };
+        assert!(value("received", "out") >= 40.0 && value("received", "in") > 0.0, "{metrics}");
+        for direction in ["out", "in"] {
+            assert_eq!(value("received", direction), value("forwarded", direction), "{metrics}");
+            assert_eq!(
+                ["kernel_dropped", "unfit", "no_memory", "refused"].map(|name| value(name, direction)),
+                [0.0; 4]
+            );
+        }
+        let state = state();
+        assert_eq!(
+            (&state["path"], &state["kernel"]),
+            (&"bridge lan0,wan0".into(), &serde_json::Value::Null),
+            "{state}"
+        );
+        let bridge = &state["bridge"];
+        assert_eq!((&bridge["in"]["refused"], &bridge["out"]["forwarded"]), (&0.into(), &state["departed"]["packets"]));
+        running.signal(Signal::SIGINT);
+        assert_eq!(running.end(), Some(0));
+    });
+}
+
+/// A user who may not open packet sockets is told what it takes.
+#[test]
+fn who_may_not_is_told_so() {
+    between_hosts(|hosts| {
+        let mut without = Command::new("setpriv");
+        without.args(["--bounding-set=-net_raw,-net_admin", "--inh-caps=-net_raw,-net_admin"]);
+        without.args([env!("CARGO_BIN_EXE_fairlane"), "router", "--bridge", "lan0,wan0", "--rate", "1mbit", "choke"]);
+        let Ok(output) = without.output() else {
+            eprintln!("skipped: there is no setpriv");
+            return;
+        };
+        let (code, stdout, stderr) = said(&output);
+        assert_eq!((code, &*stdout), (Some(2), ""), "{stderr}");
+        assert!(stderr.contains("CAP_NET_RAW: run it as root") && stderr.contains("nothing has changed"), "{stderr}");
+        assert_eq!(through(hosts, 5), 0);
+    });
+}

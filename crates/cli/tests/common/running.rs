@@ -1,0 +1,157 @@
+//! `fairlane router` at work in a namespace of the test's own, and what it says.
+#![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::common::fairlane;
+use crate::namespace::tool;
+
+pub(crate) fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+pub(crate) fn refused(args: &[&str], parts: &[&str]) {
+    let (code, stdout, stderr) = said(&fairlane(args));
+    assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{args:?} does not say \"{part}\": {stderr}");
+    }
+}
+
+/// All rules, without the comments that have the time.
+pub(crate) fn rules() -> String {
+    let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
+    all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+}
+
+/// Whether there are rules of ours for `queue`, whatever they were installed with.
+pub(crate) fn has_rules(queue: u16) -> bool {
+    rules().contains(&format!(":FAIRLANE-Q{queue} ")) || tables().contains(&format!("table inet fairlane_q{queue}\n"))
+}
+
+/// The tables of nftables; none without nft.
+pub(crate) fn tables() -> String {
+    let there = Command::new("nft").arg("-v").output().is_ok();
+    if there { tool("nft", "list tables inet") } else { String::new() }
+}
+
+/// A router that runs; it ends with the test.
+pub(crate) struct Running {
+    child: Child,
+    log: BufReader<ChildStderr>,
+    /// What it has said, as far as it was read.
+    pub(crate) said: String,
+}
+
+impl Running {
+    /// Starts one, and waits until it works.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_with(args, None)
+    }
+
+    /// The same for a service manager that listens at `notify`.
+    pub(crate) fn start_with(args: &[&str], notify: Option<&str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.env_remove("NOTIFY_SOCKET").envs(notify.map(|path| ("NOTIFY_SOCKET", path)));
+        let mut child = command.spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut running = Self { child, log, said: String::new() };
+        running.wait_for("working");
+        running
+    }
+
+    /// Reads the log up to a line with `word`, and gives that line.
+    pub(crate) fn wait_for(&mut self, word: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "no \"{word}\" in {}", self.said);
+            self.said += &line;
+            if line.contains(word) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Its exit code, within ten seconds.
+    pub(crate) fn end(&mut self) -> Option<i32> {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(10) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the router does not end");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How many of `packets` datagrams of 972 bytes, which are IP packets of 1000, come back over loopback.
+pub(crate) fn through(packets: u32) -> u32 {
+    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    for _ in 0..packets {
+        from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
+    }
+    (0..packets).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count() as u32
+}
+
+pub(crate) const LOOPBACK: [&str; 6] = ["--queue-num", "0", "--interface", "lo", "--rate", "10mbit"];
+
+pub(crate) fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+    [&LOOPBACK[..], rest].concat()
+}
+
+/// What the router answers at the usual port.
+pub(crate) fn get(path: &str) -> String {
+    let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
+        .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    text
+}
+
+pub(crate) fn scrape() -> String {
+    let text = get("/metrics");
+    assert!(text.contains("application/openmetrics-text"), "{text}");
+    text
+}
+
+/// The router's `/state`.
+pub(crate) fn state() -> Value {
+    let text = get("/state");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("application/json"), "{head}");
+    serde_json::from_str(body).unwrap()
+}
+
+/// The value of the metric `name` with exactly these `labels`.
+pub(crate) fn metric(metrics: &str, name: &str, labels: &str) -> Option<f64> {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name}{{{labels}}} ")))?;
+    line.parse().ok()
+}

@@ -1,0 +1,151 @@
+//! What is in `packaging` works as it stands.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "common/namespace.rs"]
+mod namespace;
+#[path = "common/running.rs"]
+mod running;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Place, fairlane, printed};
+use namespace::{in_namespace, tool};
+use running::{Running, scrape, with};
+
+fn packaging(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name)
+}
+
+/// Would catch a key that is gone, and a parameter that the discipline does not take.
+#[test]
+fn the_example_of_a_router_is_right() {
+    in_namespace(|| {
+        tool("ip", "link add eth0 type veth peer name modem");
+        let said = printed(&["router", "--dry-run", "--config", &packaging("router.toml").display().to_string()]);
+        for part in
+            ["Link of 18mbit, overhead 38b, mpu 84b, noatm\n", "60p     given", "Rules for what leaves by eth0\n"]
+        {
+            assert!(said.contains(part), "no \"{part}\" in {said}");
+        }
+    });
+}
+
+/// systemd-analyze(1): would catch a word that systemd does not know, or knows in another section.
+#[test]
+fn systemd_takes_the_unit() {
+    let place = Place::new();
+    let text = fs::read_to_string(packaging("systemd/fairlane-router@.service")).unwrap();
+    let program = "ExecStart=/usr/local/bin/fairlane ";
+    assert!(text.contains(program));
+    let text = text.replace(program, &format!("ExecStart={} ", env!("CARGO_BIN_EXE_fairlane")));
+    let unit = place.write("fairlane-router@eth0.service", &text);
+    let verified = Command::new("systemd-analyze").args(["verify", "--man=no", &unit]).output();
+    let Ok(verified) = verified else {
+        eprintln!("skipped: there is no systemd-analyze");
+        return;
+    };
+    assert_eq!((verified.status.code(), String::from_utf8_lossy(&verified.stderr).trim()), (Some(0), ""));
+    // The unit names this manual page.
+    let man = place.name("man");
+    printed(&["man", &man]);
+    assert!(text.contains("Documentation=man:fairlane-router(1)"));
+    for page in ["fairlane-router.1", "fairlane-top.1", "aqmrun.1"] {
+        assert!(fs::read_to_string(Path::new(&man).join(page)).unwrap().contains(".SH OPTIONS"), "{page}");
+    }
+}
+
+/// The service starts a router for each file, with procd's words. Would catch a script that no shell reads.
+#[test]
+fn the_service_of_openwrt_starts_a_router_for_each_file() {
+    let place = Place::new();
+    let script = fs::read_to_string(packaging("openwrt/fairlane.init")).unwrap();
+    assert!(script.contains("for file in /etc/fairlane/*.toml"));
+    let folder = place.name("").trim_end_matches('/').to_owned();
+    let script = place.write("fairlane.init", &script.replace("/etc/fairlane/*", &format!("{folder}/*")));
+    place.write("wan.toml", "");
+    place.write("lan.toml", "");
+    let procd = "procd_open_instance() { echo \"open $*\"; }; procd_set_param() { echo \"set $*\"; }; \
+                 procd_close_instance() { echo close; }; procd_send_signal() { echo \"signal $*\"; };";
+    let started =
+        Command::new("sh").args(["-euc", &format!("{procd} . {script}; start_service; reload_service")]).output();
+    let started = started.unwrap();
+    assert_eq!((started.status.code(), String::from_utf8_lossy(&started.stderr).as_ref()), (Some(0), ""));
+    let said = String::from_utf8(started.stdout).unwrap();
+    for name in ["lan", "wan"] {
+        let command = format!("set command /usr/sbin/fairlane router --config {folder}/{name}.toml\n");
+        assert!(said.contains(&format!("open {name}\n{command}")), "{said}");
+    }
+    assert!(said.ends_with("signal fairlane * HUP\n"), "{said}");
+    // What the command is given is understood: an empty file lacks something, and that is said.
+    let wan = place.name("wan.toml");
+    let refused = fairlane(&["router", "--config", &wan]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("a router needs --rate"));
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()
+}
+
+/// Every line of the page that only says what would be done, as the page has it. Would catch an option that is gone, and a discipline
+/// whose parameters are others now.
+#[test]
+fn the_commands_that_change_nothing_work() {
+    in_namespace(|| {
+        for name in ["eth0", "eth1", "eth2"] {
+            tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
+            tool("ip", &format!("link set {name} up"));
+        }
+        let page = page("deploy.md");
+        let code = page.split("```").skip(1).step_by(2).flat_map(str::lines);
+        let commands: Vec<&str> =
+            code.filter_map(|line| line.trim_start_matches("sudo ").strip_prefix("fairlane ")).collect();
+        let harmless = |command: &&&str| command.contains("--dry-run") && !command.contains("--config");
+        let tried: Vec<&&str> = commands.iter().filter(harmless).collect();
+        assert!(!tried.is_empty());
+        for command in tried {
+            printed(&command.split_whitespace().collect::<Vec<_>>());
+        }
+        // The explanation stands in a sentence.
+        let explain = page.split('`').find_map(|part| part.strip_prefix("fairlane explain ")).unwrap();
+        printed(&[&["explain"], &explain.split(' ').collect::<Vec<_>>()[..]].concat());
+        // What needs a terminal, a service manager or a file of the machine is understood as it stands.
+        for command in commands {
+            let words = command.split(['|', '#', '&']).next().unwrap().split_whitespace();
+            let output = fairlane(&words.chain(["--help"]).collect::<Vec<_>>());
+            assert_eq!(output.status.code(), Some(0), "fairlane {command}");
+        }
+    });
+}
+
+/// Would catch a query for a metric that the router does not serve under that name.
+#[test]
+fn the_metrics_that_the_pages_name_are_served() {
+    in_namespace(|| {
+        for name in ["lan0", "wan0"] {
+            tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
+            tool("ip", &format!("link set {name} up"));
+        }
+        // One after the other: both are at the usual port.
+        let bridge = ["--bridge=lan0,wan0", "--rate=10mbit", "choke"];
+        let served = [&bridge[..], &with(&["choke"])].map(|args| {
+            let _router = Running::start(args);
+            scrape()
+        });
+        let served = served.concat();
+        let pages = [page("deploy.md"), page("router.md")].concat();
+        let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+        // Tables of nftables are named alike.
+        let names = words.filter(|word| word.starts_with("fairlane_") && *word != "fairlane_q");
+        let mut found = 0;
+        for name in names {
+            // A family is described by its name without the ending, which the format gives to its samples.
+            let family = name.trim_end_matches("_bucket").trim_end_matches("_total");
+            assert!(served.contains(&format!("# TYPE {family}")), "{name} is not in {served}");
+            found += 1;
+        }
+        assert!(found > 20, "{found}");
+    });
+}

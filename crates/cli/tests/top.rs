@@ -1,0 +1,238 @@
+//! What a router tells of itself, and `fairlane top`, which shows it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "sockets need real time")]
+
+mod common;
+#[path = "common/namespace.rs"]
+mod namespace;
+#[path = "common/running.rs"]
+mod running;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::process::{Child, Command};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{fairlane, printed};
+use namespace::in_namespace;
+use nix::pty::{Winsize, openpty};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use running::{Running, metric, refused, rules, said, scrape, state, tables, with};
+
+/// A flood and a thin flow through CHOKe: the flood's matches are told under its name, in both forms, and they add up to the queue's
+/// own counts. Would catch a flow that is told under another's name and a loss that is counted for nobody.
+#[test]
+fn the_flow_that_matches_itself_is_named() {
+    in_namespace(|| {
+        let choke = ["choke", "limit=60p", "min=5p", "max=40p", "weight=0.1"];
+        let _router = Running::start(&with(&choke));
+        let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let [flood, thin] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        for n in 0..3000 {
+            flood.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
+            if n % 30 == 0 {
+                thin.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
+            }
+        }
+        thread::sleep(Duration::from_millis(600));
+        let (state, metrics) = (state(), scrape());
+        let name = |from: &UdpSocket| format!("udp/{}>{}", from.local_addr().unwrap(), to.local_addr().unwrap());
+        let flows = state["top_flows"].as_array().unwrap();
+        let told = |from: &UdpSocket| flows.iter().find(|told| told["flow"] == name(from).as_str()).unwrap();
+        let flooded = told(&flood);
+        assert_eq!(flows[0]["flow"], name(&flood).as_str(), "the heaviest is first: {state:#}");
+        // Of 3000 packets at once 50 or so can be sent.
+        let matched = flooded["matched_packets"].as_u64().unwrap();
+        assert!(matched > 500 && matched <= 3000, "{state:#}");
+        let (dropped, by_flow) = (&state["dropped"], |reason: &str| {
+            flows.iter().map(|flow| flow["dropped"][reason]["packets"].as_u64().unwrap_or(0)).sum::<u64>()
+        });
+        for reason in ["match_arrival", "match_victim", "forced", "early", "limit"] {
+            assert_eq!(dropped[reason]["packets"].as_u64(), Some(by_flow(reason)), "{reason}: {state:#}");
+        }
+        let labels = format!("queue=\"0\",flow=\"{}\"", name(&flood));
+        let told = |what: &str| metric(&metrics, &format!("fairlane_flow_{what}_total"), &labels).unwrap();
+        assert_eq!(told("matched_packets"), matched as f64, "{metrics}");
+        assert_eq!(told("dropped_packets"), flooded["lost_packets"].as_f64().unwrap(), "{metrics}");
+        assert_eq!((flooded["missed_packets"].as_u64(), told("marked_packets")), (Some(0), 0.0));
+        assert_eq!(state["discipline"]["parameters"]["min"], "5p", "{state:#}");
+        assert_eq!(state["link"]["rate_bps"], 10_000_000);
+        assert!(state["sojourn_s"]["p99"].as_f64().unwrap() <= state["sojourn_s"]["max"].as_f64().unwrap() * 1.26);
+    });
+}
+
+/// The usual port is taken: by another router, which is told of, and the second works all the same. An address that was asked for has
+/// to be free.
+#[test]
+fn the_usual_port_stops_nobody() {
+    in_namespace(|| {
+        let others = |number| ["--queue-num", number, "--interface=lo", "--rate=10mbit", "droptail"];
+        let _first = Running::start(&others("0"));
+        // It tells from its first moment on: rates are by the difference of these times.
+        let first = state();
+        assert_eq!(first["path"], "queue 0");
+        assert!(first["at_s"].as_f64().unwrap() > 0.0, "{first:#}");
+        let mut second = Running::start(&others("1"));
+        assert!(second.said.contains("no metrics, since 127.0.0.1:9277 cannot be had"), "{}", second.said);
+        second.signal(Signal::SIGTERM);
+        assert_eq!(second.end(), Some(0));
+        let asked = [&["router", "--metrics", "9277"], &others("1")[..]].concat();
+        let before = (rules(), tables());
+        refused(&asked, &["cannot serve metrics at 127.0.0.1:9277", "choose another --metrics"]);
+        assert_eq!((rules(), tables()), before);
+        let mut silent = Running::start(&[&["--metrics", "off"], &others("1")[..]].concat());
+        assert!(!silent.said.contains("metrics"), "{}", silent.said);
+        silent.signal(Signal::SIGTERM);
+        assert_eq!(silent.end(), Some(0));
+    });
+}
+
+/// Without a router, or with something else in its place, there is nothing to watch.
+#[test]
+fn no_router_is_said() {
+    in_namespace(|| {
+        refused(&["top"], &["no router answers at 127.0.0.1:9277", "--metrics address"]);
+        let listener = TcpListener::bind("127.0.0.1:9277").unwrap();
+        let other = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1000]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}").unwrap();
+        });
+        refused(&["top", "9277"], &["what answers at 127.0.0.1:9277 is not a router"]);
+        other.join().unwrap();
+    });
+}
+
+/// A pipe gets the view once, as `--once` does on a terminal; a proxy that is set for the outside is not asked.
+#[test]
+fn a_pipe_gets_text() {
+    in_namespace(|| {
+        let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
+        let text = printed(&["top", "--interval=300ms"]);
+        for part in
+            ["choke, queue 0 on lo ", "\n10mbit, overhead 0b, mpu 0b, noatm\n", "\nlink ", ", min 20p, max 40p "]
+        {
+            assert!(text.contains(part), "no \"{part}\" in {text}");
+        }
+        assert!(!text.contains('\x1b'), "{text}");
+        let mut proxied = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        proxied.args(["top", "--once"]).env("http_proxy", "http://127.0.0.1:1").env("all_proxy", "http://127.0.0.1:1");
+        assert_eq!(said(&proxied.output().unwrap()).0, Some(0));
+        assert_eq!(fairlane(&["top", "--interval=10ms"]).status.code(), Some(2));
+    });
+}
+
+/// `fairlane top` on a terminal of its own.
+struct OnTerminal {
+    child: Child,
+    keys: File,
+    /// What it has written, piece by piece.
+    written: Receiver<String>,
+    seen: String,
+}
+
+impl OnTerminal {
+    fn start() -> Self {
+        let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&size), None).unwrap();
+        let end = || pty.slave.try_clone().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.args(["top", "--interval=250ms"]).env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
+        let keys = File::from(pty.master);
+        let mut screen = keys.try_clone().unwrap();
+        let (tell, written) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // The kernel says EIO when nobody has the other end any more.
+            while let Ok(length @ 1..) = screen.read(&mut buffer) {
+                if tell.send(String::from_utf8_lossy(&buffer[..length]).into_owned()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, keys, written, seen: String::new() }
+    }
+
+    /// Waits until `part` was written since the last call that found something.
+    fn wait_for(&mut self, part: &str) {
+        let start = Instant::now();
+        while !self.seen.contains(part) {
+            let left = Duration::from_secs(10).saturating_sub(start.elapsed());
+            match self.written.recv_timeout(left) {
+                Ok(piece) => self.seen += &piece,
+                Err(_) => panic!("no {part:?} in {:?}", self.seen),
+            }
+        }
+        self.seen.clear();
+    }
+
+    /// Its exit code.
+    fn end(mut self) -> Option<i32> {
+        // Back from the screen of its own, with the cursor.
+        self.wait_for("\x1b[?1049l");
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(10) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        panic!("it does not end");
+    }
+}
+
+/// On a terminal it goes on: until a key or a signal ends it, which leaves the terminal as it was, and when the router is gone, until
+/// there is one again.
+#[test]
+fn a_terminal_gets_a_view_that_lives() {
+    in_namespace(|| {
+        let router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
+        for how in ["q", "\x1b", "\x03", "SIGTERM"] {
+            let mut top = OnTerminal::start();
+            top.wait_for("choke, queue 0 on lo");
+            match how {
+                "SIGTERM" => kill(Pid::from_raw(top.child.id() as i32), Signal::SIGTERM).unwrap(),
+                keys => top.keys.write_all(keys.as_bytes()).unwrap(),
+            }
+            assert_eq!(top.end(), Some(0), "{how:?}");
+        }
+        let mut top = OnTerminal::start();
+        top.wait_for("sorted by matched");
+        top.keys.write_all(b"s").unwrap();
+        top.wait_for("lost");
+        drop(router);
+        top.wait_for("no router answers");
+        let _another = Running::start(&with(&["red", "limit=60p"]));
+        top.wait_for("red");
+        top.keys.write_all(b"q").unwrap();
+        assert_eq!(top.end(), Some(0));
+    });
+}
+
+/// Every key that the page describes is there, and every key that is there is described.
+#[test]
+fn the_keys_of_the_state_are_those_of_the_page() {
+    in_namespace(|| {
+        let _router = Running::start(&with(&["choke"]));
+        let state = state();
+        let page = include_str!("../../../docs/router.md");
+        let table = page.split_once("\n## State\n").unwrap().1.split_once("\n## ").unwrap().0;
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('|')).map(|(keys, _)| keys);
+        let described: Vec<&str> = rows.flat_map(|keys| keys.split('`')).filter(|part| part.len() > 2).collect();
+        assert!(described.len() > 20, "{described:?}");
+        for key in &described {
+            let found = key.split('.').try_fold(&state, |value, key| value.get(key));
+            assert!(found.is_some(), "the page has {key}, and the state does not: {state:#}");
+        }
+        for key in common::keys(&state) {
+            let prefix = format!("{key}.");
+            assert!(described.iter().any(|it| *it == key || it.starts_with(&prefix)), "the page does not have {key}");
+        }
+    });
+}

@@ -1,0 +1,85 @@
+//! UDP as fast as it comes: what comes through.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::Lab;
+use crate::common::bridged::interface;
+use crate::common::send::send_while;
+use crate::load::{DECIDES, SENDS, cost, listen, median, quantile, stay_on};
+use crate::program::{PROGRAMS, Program};
+
+/// Sizes of IP packets.
+const SIZES: [usize; 2] = [64, 1500];
+
+/// How long a flood is measured, and how long it goes before that.
+const MEASURED: Duration = Duration::from_millis(1000);
+const SETTLING: Duration = Duration::from_millis(200);
+
+/// One flood through one program.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    frames_per_second: f64,
+    /// Processor time of a frame, in nanoseconds.
+    cost: f64,
+    /// What the kernel dropped for want of room in the ring, of what was sent.
+    lost: f64,
+}
+
+/// Measures all programs `rounds` times in turn, and prints medians.
+pub(crate) fn compare(lab: &Lab, rounds: usize) {
+    let _listening = lab.receiver.run(listen);
+    println!("\nA flood\n");
+    println!("| bytes | program | frames/s | best | of bare's (quartiles) | CPU ns a packet | lost in the kernel |");
+    println!("|---|---|---|---|---|---|---|");
+    for bytes in SIZES {
+        let mut samples = vec![Vec::new(); PROGRAMS.len()];
+        for _ in 0..rounds {
+            for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
+                samples.push(measure(lab, *program, bytes));
+            }
+        }
+        for (program, of) in PROGRAMS.iter().zip(&samples) {
+            let rates = of.iter().map(|sample| sample.frames_per_second);
+            let ratios = rates.clone().zip(&samples[0]).map(|(rate, bare)| rate / bare.frames_per_second);
+            let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
+            println!(
+                "| {bytes} | {} | {:.0} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) | {:.0} | {:.1} % |",
+                program.name(),
+                median(rates.clone()),
+                rates.fold(0.0, f64::max),
+                median(of.iter().map(|sample| sample.cost)),
+                100.0 * median(of.iter().map(|sample| sample.lost)),
+            );
+        }
+    }
+}
+
+fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
+    let router = program.open();
+    let remote = router.remote();
+    let working = thread::spawn(|| {
+        stay_on(DECIDES);
+        cost(|| router.run().unwrap())
+    });
+    let sending = lab.sender.start(move || {
+        stay_on(SENDS);
+        let start = Instant::now();
+        send_while(bytes, |_| start.elapsed() < SETTLING + MEASURED + SETTLING);
+    });
+    thread::sleep(SETTLING);
+    let received = || lab.receiver.run(|| interface("d0")[0]);
+    let (start, before) = (Instant::now(), received());
+    thread::sleep(MEASURED);
+    let (seconds, after) = (start.elapsed().as_secs_f64(), received());
+    sending.recv().unwrap();
+    remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+    let (report, cost) = working.join().unwrap();
+    let counts = program.counts(&report);
+    let sent = (counts.received + counts.kernel_dropped) as f64;
+    Sample {
+        frames_per_second: (after - before) as f64 / seconds,
+        cost: cost / counts.forwarded as f64,
+        lost: counts.kernel_dropped as f64 / sent,
+    }
+}

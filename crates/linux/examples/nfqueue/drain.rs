@@ -1,0 +1,71 @@
+//! What waits in the kernel is decided on, with nothing else going on: the processor's time that a packet takes.
+
+use std::thread;
+use std::time::Instant;
+
+use crate::common::{Lab, install};
+use crate::load::{DECIDES, SENDS, cost, listen, median, quantile, send_number, stay_on};
+use crate::program::{PROGRAMS, Program};
+
+/// Sizes of IP packets.
+const SIZES: [usize; 2] = [64, 1500];
+
+/// Packets that wait: they fit into the receive buffer.
+const PACKETS: u64 = 16_384;
+
+/// For each round of the other measurements there are so many of this one, which is short.
+const TIMES: usize = 5;
+
+/// What a packet takes, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    processor: f64,
+    wall: f64,
+}
+
+/// Measures all programs in turn, and prints medians.
+pub(crate) fn compare(lab: &Lab, rounds: usize) {
+    let _listening = lab.receiver.run(listen);
+    println!("\nWhat waits is decided on\n");
+    println!("| bytes | program | CPU ns a packet | wall ns a packet | CPU, of bare's (quartiles) |");
+    println!("|---|---|---|---|---|");
+    for bytes in SIZES {
+        let mut samples = vec![Vec::new(); PROGRAMS.len()];
+        for _ in 0..rounds * TIMES {
+            for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
+                samples.push(measure(lab, *program, bytes));
+            }
+        }
+        for (program, of) in PROGRAMS.iter().zip(&samples) {
+            let ratios = of.iter().zip(&samples[0]).map(|(one, bare)| one.processor / bare.processor);
+            let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
+            println!(
+                "| {bytes} | {} | {:.0} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) |",
+                program.name(),
+                median(of.iter().map(|sample| sample.processor)),
+                median(of.iter().map(|sample| sample.wall)),
+            );
+        }
+    }
+}
+
+fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
+    let bound = program.bind();
+    let firewall = install(0);
+    lab.sender.run(move || {
+        stay_on(SENDS);
+        send_number(bytes, PACKETS);
+    });
+    (bound.stop)();
+    let worked = thread::spawn(|| {
+        stay_on(DECIDES);
+        let start = Instant::now();
+        let (packets, cost) = cost(bound.work);
+        (packets, cost, start.elapsed())
+    });
+    let (packets, processor, wall) = worked.join().unwrap();
+    firewall.remove(0).unwrap();
+    assert_eq!(packets, PACKETS, "what was sent did not wait");
+    let each = 1.0 / packets as f64;
+    Sample { processor: processor * each, wall: wall.as_nanos() as f64 * each }
+}

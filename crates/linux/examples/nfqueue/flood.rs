@@ -1,0 +1,61 @@
+//! UDP as fast as it comes: what comes through.
+
+use std::thread;
+
+use crate::common::{Lab, install};
+use crate::load::{DECIDES, Flow, SENDS, cost, flood, listen, median, quantile, stay_on};
+use crate::program::{PROGRAMS, Program};
+
+/// Sizes of IP packets.
+const SIZES: [usize; 2] = [64, 1500];
+
+/// One flood through one program.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    flow: Flow,
+    /// Processor time of a packet, in nanoseconds.
+    cost: f64,
+}
+
+/// Measures all programs `rounds` times in turn, and prints medians.
+pub(crate) fn compare(lab: &Lab, rounds: usize) {
+    let _listening = lab.receiver.run(listen);
+    println!("\nA flood\n");
+    println!("| bytes | program | packets/s | of bare's (quartiles) | CPU ns a packet | lost in the kernel |");
+    println!("|---|---|---|---|---|---|");
+    for bytes in SIZES {
+        let mut samples = vec![Vec::new(); PROGRAMS.len()];
+        for _ in 0..rounds {
+            for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
+                samples.push(measure(lab, *program, bytes));
+            }
+        }
+        for (program, of) in PROGRAMS.iter().zip(&samples) {
+            let rates = of.iter().map(|sample| sample.flow.packets_per_second);
+            let ratios = rates.clone().zip(&samples[0]).map(|(rate, bare)| rate / bare.flow.packets_per_second);
+            let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
+            println!(
+                "| {bytes} | {} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) | {:.0} | {:.1} % |",
+                program.name(),
+                median(rates),
+                median(of.iter().map(|sample| sample.cost)),
+                100.0 * median(of.iter().map(|sample| sample.flow.lost)),
+            );
+        }
+    }
+}
+
+fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
+    let bound = program.bind();
+    let firewall = install(0);
+    let working = thread::spawn(|| {
+        stay_on(DECIDES);
+        cost(bound.work)
+    });
+    let flow = flood(lab, bytes, &[SENDS]);
+    firewall.stop(0).unwrap();
+    (bound.stop)();
+    let (packets, cost) = working.join().unwrap();
+    firewall.remove(0).unwrap();
+    Sample { flow, cost: cost / packets as f64 }
+}

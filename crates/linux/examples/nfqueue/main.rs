@@ -1,0 +1,51 @@
+//! What an NFQUEUE costs: a flood through an accept-everything loop and through routers, in turn, in network namespaces of the
+//! program's own.
+//!
+//! `bench/linux/nfqueue` runs it, and `bench/linux/README.md` says what the numbers mean.
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
+#[cfg(target_os = "linux")]
+#[path = "../../tests/common/mod.rs"]
+mod common;
+#[cfg(target_os = "linux")]
+mod drain;
+#[cfg(target_os = "linux")]
+mod flood;
+#[cfg(target_os = "linux")]
+mod load;
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
+mod spread;
+#[cfg(target_os = "linux")]
+mod tcp;
+
+/// How often everything is measured, unless the first argument says it.
+const ROUNDS: usize = 7;
+
+fn main() {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |rounds| rounds.parse());
+    match rounds {
+        Ok(rounds @ 1..) => run(rounds),
+        _ => {
+            eprintln!("usage: nfqueue [ROUNDS]");
+            std::process::exit(2);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run(rounds: usize) {
+    common::lab(false, move |lab| {
+        drain::compare(lab, rounds);
+        flood::compare(lab, rounds);
+        spread::compare(lab, rounds);
+        tcp::compare(lab, rounds);
+    });
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run(_rounds: usize) {
+    eprintln!("NFQUEUE is Linux's");
+    std::process::exit(2);
+}

@@ -1,0 +1,99 @@
+//! What a packet takes on the link that segmentation offload has joined and that will be cut there.
+
+use etherparse::{LaxIpSlice, TcpHeaderSlice, ip_number};
+
+use crate::link_layer::LinkLayer;
+
+/// A UDP header (RFC 768).
+const UDP_HEADER: usize = 8;
+
+/// What a joined packet of `bytes` bytes takes that begins with `start`: each of its segments has the headers, `mtu` bytes in all but
+/// the last, and what the link adds.
+///
+/// An NFQUEUE does not tell how long the segments will be. TCP makes them as long as the path allows, which is the MTU of the
+/// link; if they are shorter, as on a path with a smaller MTU behind the link, there are more of them than are counted here. The
+/// headers are the outermost ones: what is joined in a tunnel has more.
+pub(crate) fn wire_bytes(layer: LinkLayer, start: &[u8], bytes: u32, mtu: u32) -> u32 {
+    let headers = headers(start);
+    let (data, most) = (bytes.saturating_sub(headers), mtu.saturating_sub(headers));
+    if data <= most || most == 0 {
+        return layer.wire_bytes(bytes);
+    }
+    let before = (data - 1) / most;
+    let last = layer.wire_bytes(headers + data - before * most);
+    layer.wire_bytes(mtu).saturating_mul(before).saturating_add(last)
+}
+
+/// How many bytes of headers there are, those of TCP and UDP included.
+fn headers(start: &[u8]) -> u32 {
+    let Ok((ip, _)) = LaxIpSlice::from_slice(start) else { return 0 };
+    let network = match &ip {
+        LaxIpSlice::Ipv4(ip) => ip.header().slice().len(),
+        LaxIpSlice::Ipv6(ip) => ip.header().slice().len() + ip.extensions().slice().len(),
+    };
+    let payload = ip.payload();
+    let transport = match payload.ip_number {
+        ip_number::TCP => TcpHeaderSlice::from_slice(payload.payload).map_or(0, |tcp| tcp.slice().len()),
+        ip_number::UDP => UDP_HEADER,
+        _ => 0,
+    };
+    (network + transport) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link_layer::Framing;
+
+    /// IPv4 without options and TCP with 12 bytes of them (timestamps), or UDP; of a datagram with `bytes` bytes.
+    fn start(protocol: u8, bytes: u16) -> Vec<u8> {
+        let mut start = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        start[2..4].copy_from_slice(&bytes.to_be_bytes());
+        start.extend([0; 32]);
+        start[20 + 12] = 0x80;
+        start
+    }
+
+    /// By hand: with an MTU of 1500 a TCP segment carries 1448 bytes behind 52 of headers, a UDP datagram 1472 behind 28. On Ethernet each
+    /// takes 38 bytes more, 84 at least.
+    #[test]
+    fn each_segment_has_its_headers() {
+        let ethernet = LinkLayer::new(38, 84, Framing::None).unwrap();
+        let tcp = |layer, data: u32| wire_bytes(layer, &start(6, (52 + data) as u16), 52 + data, 1500);
+        let plain = LinkLayer::default();
+        assert_eq!([1448, 1449, 2 * 1448].map(|data| tcp(plain, data)), [1500, 1500 + 53, 3000]);
+        assert_eq!([1448, 1449, 2 * 1448].map(|data| tcp(ethernet, data)), [1538, 1538 + 91, 2 * 1538]);
+        // The most that IP can carry: 45 segments, of which the last has 1771 - 1448 = 323 bytes.
+        assert_eq!(tcp(plain, 44 * 1448 + 323), 44 * 1500 + 52 + 323);
+        let udp = |data: u32| wire_bytes(plain, &start(17, (28 + data) as u16), 28 + data, 1500);
+        assert_eq!([1472, 10 * 1472, 10 * 1472 + 1].map(udp), [1500, 15_000, 15_029]);
+    }
+
+    /// IPv6 has 40 bytes, and here 8 more for a destination option (RFC 8200).
+    #[test]
+    fn headers_of_ipv6_are_counted_with_extensions() {
+        let mut start = vec![0x60, 0, 0, 0, 0x20, 0, 60, 64];
+        start.extend([0; 32]);
+        start.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+        start.extend([0; 20]);
+        start[48 + 12] = 0x50;
+        let headers = 40 + 8 + 20;
+        let data = 3 * (1500 - headers);
+        assert_eq!(wire_bytes(LinkLayer::default(), &start, headers + data, 1500), 3 * 1500);
+    }
+
+    /// Bytes that are no headers, or cut ones, are data. Would catch a division by zero and an overflow.
+    #[test]
+    fn any_bytes_take_something() {
+        let plain = LinkLayer::default();
+        assert_eq!(wire_bytes(plain, &[], 4000, 1500), 4000);
+        assert_eq!(wire_bytes(plain, &[0xff; 128], 4000, 1500), 4000);
+        let tcp = start(6, 4000);
+        for length in 0..tcp.len() {
+            assert!(wire_bytes(plain, &tcp[..length], 4000, 1500) >= 4000);
+        }
+        for mtu in [0, 1, 52, 53] {
+            assert!(wire_bytes(LinkLayer::new(256, 0, Framing::Atm).unwrap(), &tcp, u32::MAX, mtu) >= 4000, "{mtu}");
+        }
+    }
+}

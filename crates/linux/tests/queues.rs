@@ -1,0 +1,121 @@
+//! Two NFQUEUEs before one discipline and one link.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "the kernel needs real time")]
+
+mod common;
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+use common::{
+    CE_BIT, PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, sent_to_queue, start, tool, udp_count,
+};
+use fairlane_linux::{DataPath, Link, LinkLayer, Marking, QueueConfig, Queues, Router, kernel_queues};
+use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// Packets from each processor.
+const PACKETS: u32 = 100_000;
+
+/// Keeps this thread on `processor`.
+fn stay_on(processor: usize) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor)?;
+    sched_setaffinity(Pid::from_raw(0), &set)
+}
+
+/// Sends numbered datagrams from `processor`, on which the kernel forwards and queues them too.
+fn send(processor: usize) {
+    stay_on(processor).unwrap();
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+    let mut datagram = [processor as u8; 36];
+    for number in 0..PACKETS {
+        datagram[1..5].copy_from_slice(&number.to_be_bytes());
+        // What finds no room on its way is not sent to the queue either.
+        let _ = socket.send_to(&datagram, (RECEIVER, PORT));
+    }
+}
+
+/// Packets that come by two processors at several times the link's rate, with reloads: each gets one verdict, by the queue that it came
+/// by, and those of a flow leave in the order in which they came. Would catch a verdict that is given to the other queue, one that is
+/// made by two threads, and threads that overtake each other with their verdicts.
+#[test]
+fn two_queues_share_a_link() {
+    lab(false, |lab| {
+        if let Err(error) = thread::spawn(|| stay_on(0).and(stay_on(1))).join().unwrap() {
+            eprintln!("skipped: the processors 0 and 1 are not both ours: {error}");
+            return;
+        }
+        let queues = Queues::new(0, 1).unwrap();
+        let path =
+            DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
+        let rate = Rate::from_bits_per_second(20_000_000);
+        let choke = QdiscConfig::new(Kind::Choke).with("limit", "1000p").unwrap();
+        let choke = choke.with("min", "100p").unwrap().with("max", "500p").unwrap();
+        let router = Router::new(&RouterConfig { path, ..config(choke, rate) }).unwrap();
+        let bound: Vec<u16> = kernel_queues().unwrap().iter().map(|queue| queue.number).collect();
+        assert_eq!(bound, [0, 1]);
+        let working = start(router, queues);
+        let socket = lab.receiver.run(listen);
+        let sending = lab.sender.start(|| {
+            let other = thread::spawn(|| send(1));
+            send(0);
+            other.join().unwrap();
+        });
+        let link = Link { rate, layer: LinkLayer::default() };
+        for kind in [Kind::FqCodel, Kind::DropTail, Kind::Choke, Kind::Drr] {
+            thread::sleep(Duration::from_millis(60));
+            working.remote.reload(&QdiscConfig::new(kind), link).unwrap();
+        }
+        sending.recv().unwrap();
+        let received = lab.receiver.run(move || {
+            let (mut received, mut next) = (0_u64, [0; 2]);
+            drain(&socket, |datagram| {
+                let number = u32::from_be_bytes(datagram[1..5].try_into().unwrap());
+                let next = &mut next[usize::from(datagram[0])];
+                assert!(number >= *next, "{number} of processor {} after {next}", datagram[0]);
+                *next = number + 1;
+                received += 1;
+            });
+            received + udp_count("RcvbufErrors")
+        });
+        let queued = sent_to_queue(0);
+        let each: Vec<u64> = kernel_queues().unwrap().iter().map(|queue| queue.numbered).collect();
+        let report = working.stop();
+        let (counters, kernel) = (&report.counters, report.kernel.unwrap());
+        eprintln!(
+            "{queued} queued, {each:?} by each queue, {received} received, {} dropped",
+            counters.dropped_total().packets
+        );
+        assert!(each.iter().all(|each| *each > u64::from(PACKETS) / 2), "{each:?}");
+        assert_eq!(queued, counters.arrived.packets + kernel.dropped_full + kernel.dropped_unread, "{report:?}");
+        assert_eq!(
+            counters.arrived.packets,
+            counters.departed.packets + counters.dropped_total().packets,
+            "{report:?}"
+        );
+        assert_eq!((received, report.released), (counters.departed.packets, 0), "{report:?}");
+        assert_eq!((report.unknown, report.malformed, report.reloads), (0, 0, 4), "{report:?}");
+        assert!(counters.dropped_total().packets > 1000, "no overload: {report:?}");
+    });
+}
+
+/// The rule for several queues names the processor as what chooses, and lets packets pass without a router.
+#[test]
+fn the_rule_spreads_packets_by_processor() {
+    lab(false, |_| {
+        let queues = Queues::new(4, 7).unwrap();
+        let firewall = install(queues);
+        let rules = tool("iptables-save", "-t mangle");
+        assert!(
+            rules.contains("-A FAIRLANE-Q4 -j NFQUEUE --queue-balance 4:7 --queue-bypass --queue-cpu-fanout"),
+            "{rules}"
+        );
+        let left = fairlane_linux::leftovers().unwrap();
+        assert_eq!(left.iter().map(|left| (left.firewall, left.queue)).collect::<Vec<_>>(), [(firewall, 4)]);
+        firewall.remove(4).unwrap();
+        assert!(!tool("iptables-save", "-t mangle").contains("FAIRLANE"));
+    });
+}

@@ -1,0 +1,121 @@
+"""Where the results of a sweep on an executor go: into memory, or into a file."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlane import _core
+from fairlane._parquet import Journal, SweepFile, identity
+from fairlane._progress import Progress, shown
+from fairlane._sweep import Failure, Point, SomeExecutor, Work, distribute, here
+from fairlane.errors import Interrupted, SweepStopped
+from fairlane.outcome import Outcome, Outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fairlane._sweep import Sink
+
+__all__ = ["Sweep", "filed", "gathered"]
+
+
+class Sweep(NamedTuple):
+    """A sweep and how it is done; the parameters are those of ``Scenario.sweep``."""
+
+    document: _core.Document
+    points: list[Point]
+    runs: int
+    jobs: int | None
+    progress: Progress
+    executor: SomeExecutor | None
+    chunk: int | None
+
+
+class _Memory:
+    """Keeps the results."""
+
+    def __init__(self) -> None:
+        self.parts: dict[int, Any] = {}
+        self.failures: dict[int, Failure] = {}
+
+    def done(self, number: int, result: Any) -> None:  # noqa: ANN401 - the parts of an outcome
+        self.parts[number] = result
+
+    def failed(self, failure: Failure) -> None:
+        self.failures[failure.number] = failure
+
+
+def gathered(sweep: Sweep) -> Outcomes:
+    """All outcomes in memory, in the order of the points."""
+    memory = _Memory()
+    text = sweep.document.to_toml()
+
+    def outcomes() -> Outcomes:
+        done = [Outcome(_core.Outcome.from_parts(memory.parts[number]), text) for number in sorted(memory.parts)]
+        failures = [memory.failures[number] for number in sorted(memory.failures)]
+        return Outcomes(done, of="sweep", scenario=text, failures=failures)
+
+    def there() -> str:
+        return f"{len(memory.parts)} of {len(sweep.points)} points are done; they are in the outcomes of this exception"
+
+    try:
+        _distribute(sweep, list(range(len(sweep.points))), memory, rows=False)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: {there()}", outcomes()) from None
+    except SweepStopped as error:
+        raise SweepStopped(f"{error}; {there()}", outcomes()) from error
+    _warn(list(memory.failures.values()), len(sweep.points))
+    return outcomes()
+
+
+def filed(sweep: Sweep, path: Path) -> SweepFile:
+    """All rows in a file, in the order of the points."""
+    journal = Journal(path, identity(sweep.document, sweep.points, sweep.runs), sweep.points)
+    if journal.finished is not None:
+        return journal.finished
+
+    def there() -> str:
+        return (
+            f"{len(journal.at)} of {len(sweep.points)} points are in {path}.part, and the same call goes on from there"
+        )
+
+    try:
+        _distribute(sweep, journal.todo(), journal, rows=True)
+        written = journal.finish()
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: {there()}", Outcomes([], of="sweep")) from None
+    except SweepStopped as error:
+        raise SweepStopped(f"{error}; {there()}") from error
+    finally:
+        journal.close()
+    _warn(written.failures, len(sweep.points))
+    return written
+
+
+def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> None:
+    before = len(sweep.points) - len(todo)
+    with shown(sweep.progress, sweep.runs * len(sweep.points)) as tell:
+
+        def told(back: int) -> None:
+            if tell is not None:
+                tell(sweep.runs * (before + back), sweep.runs * len(sweep.points))
+
+        told(0)
+        jobs = 1 if sweep.executor is None else sweep.jobs or 1
+        work = Work(sweep.document.name, sweep.document.to_toml(), sweep.runs, jobs, rows, _core.__version__)
+        begin: Callable[..., None] = functools.partial(distribute, work, sweep.points, todo, sink)
+        if sweep.executor is None:
+            with here(sweep.jobs) as (executor, stop):
+                begin(executor, sweep.chunk, told, stop)
+        else:
+            begin(sweep.executor, sweep.chunk, told)
+
+
+def _warn(failures: list[Failure] | tuple[Failure, ...], points: int) -> None:
+    if failures:
+        first = failures[0]
+        text = f"{len(failures)} of {points} points failed, the first with {first.kind}: {first.error}"
+        warnings.warn(f"{text}; `failures` has them", RuntimeWarning, stacklevel=4)

@@ -1,0 +1,268 @@
+"""A sweep as a Parquet file, which grows in a file beside it and outlives an interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _core
+from fairlane._sweep import Failure
+from fairlane.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from fairlane._sweep import Point
+
+__all__ = ["Journal", "SweepFile", "identity"]
+
+_KEY = b"fairlane.sweep"
+_ROW_GROUP = 2048
+"""Points of a row group: what is in memory at once."""
+
+_OWN = 5
+"""Columns before those of the keys that were varied."""
+
+_SAYS = {
+    "version": "was made by fairlane {there}, and this is {here}",
+    "scenario": "is of another scenario",
+    "seed": "has the seed {there}, and not {here}",
+    "runs": "has {there} runs of each point, and not {here}",
+    "points": "has other points",
+}
+
+
+class SweepFile:
+    """A sweep in a Parquet file: a row for each point and group of flows, as the command line writes it.
+
+    Attributes:
+        path: The file.
+        points: How many points the sweep has.
+        done: How many of them have rows in the file; the others failed.
+        failures: The points that could not be done.
+    """
+
+    __slots__ = ("done", "failures", "path", "points")
+
+    def __init__(self, path: Path, points: int, failures: Sequence[Failure]) -> None:
+        self.path = path
+        self.points = points
+        self.failures = tuple(failures)
+        self.done = points - len(self.failures)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<SweepFile {str(self.path)!r}: {self.done} of {self.points} points{failed}>"
+
+
+def identity(document: _core.Document, points: Sequence[Point], runs: int) -> dict[str, Any]:
+    """What makes a sweep this one: two with the same have the same rows."""
+    table = document.to_dict()
+    seed = table.pop("seed", None)
+    return {
+        "version": _core.__version__,
+        "scenario": _digest(table),
+        "seed": seed,
+        "runs": runs,
+        "points": f"{len(points)} {_digest([list(map(list, point)) for point in points])}",
+    }
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
+    """Refuses a file that is of another sweep."""
+    says = [
+        words.format(there=there.get(key), here=here[key])
+        for key, words in _SAYS.items()
+        if there.get(key) != here[key]
+    ]
+    if says:
+        raise ScenarioError(f"{path} is of another sweep: it {', it '.join(says)}; choose another file, or remove it")
+
+
+def _pyarrow() -> Any:  # noqa: ANN401 - a module
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - it need not be installed
+    except ImportError as error:
+        raise ImportError("a sweep into a Parquet file needs pyarrow: pip install 'fairlane[parquet]'") from error
+    return pyarrow
+
+
+class Journal:
+    """What has been done of a sweep: a line for each point, in the order in which they came back.
+
+    The rows stand in ``FILE.part`` until all points are done; then they are written to ``FILE`` in order. A last line
+    that was not written in full is cut off.
+
+    Attributes:
+        finished: The whole sweep, if it had been done before.
+        at: Where the line of each point stands, in bytes from the beginning.
+        failures: The points that could not be done, by number.
+    """
+
+    def __init__(self, path: Path, identity_: dict[str, Any], points: Sequence[Point]) -> None:
+        """Goes on with what is there.
+
+        Raises:
+            ScenarioError: It is of another sweep, or another process is at it.
+        """
+        self._pa = _pyarrow()
+        if path.suffix != ".parquet":
+            raise ScenarioError(f"out: a Parquet file is written; let the name of {str(path)!r} end in .parquet")
+        self.path = path
+        self._identity = identity_
+        self._points = points
+        self.at: dict[int, int] = {}
+        self.failures: dict[int, Failure] = {}
+        self._texts: set[str] = set()
+        self.finished = self._written()
+        if self.finished is None:
+            self._part = path.with_name(path.name + ".part")
+            self._file = self._part.open("a+b")
+            try:
+                _lock(self._file, self._part)
+                self._read()
+            except BaseException:
+                self._file.close()
+                raise
+
+    def todo(self) -> list[int]:
+        """The numbers of the points that are not done; one that failed before the interruption is tried again."""
+        return [number for number in range(len(self._points)) if number not in self.at]
+
+    def done(self, number: int, result: dict[str, list[Any]]) -> None:
+        """Takes the rows of a point."""
+        self._note(number, result)
+        self.at[number] = self._file.tell()
+        self._line({"point": number, "rows": result})
+
+    def failed(self, failure: Failure) -> None:
+        """Hears of a point that cannot be done."""
+        self.failures[failure.number] = failure
+
+    def close(self) -> None:
+        """Leaves it for later."""
+        self._file.close()
+
+    def finish(self) -> SweepFile:
+        """Writes the file, in the order of the points, and removes the part."""
+        failures = [self.failures[number] for number in sorted(self.failures)]
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        said = {**self._identity, "of": len(self._points), "failures": [list(failure) for failure in failures]}
+        schema = self._schema().with_metadata({_KEY: json.dumps(said)})
+        try:
+            with self._pa.parquet.ParquetWriter(beside, schema, compression="snappy") as writer:
+                for batch in self._batches(schema):
+                    writer.write_table(batch, row_group_size=len(batch))
+            beside.replace(self.path)
+        finally:
+            beside.unlink(missing_ok=True)
+        self.close()
+        self._part.unlink()
+        return SweepFile(self.path, len(self._points), failures)
+
+    def _written(self) -> SweepFile | None:
+        """The sweep, if the file is there and of this one."""
+        if not self.path.exists():
+            return None
+        try:
+            metadata = self._pa.parquet.read_metadata(self.path).metadata or {}
+        except (OSError, self._pa.ArrowException) as error:
+            raise ScenarioError(f"{self.path} is there and no Parquet file: {error}") from error
+        if _KEY not in metadata:
+            raise ScenarioError(
+                f"{self.path} is there and was not written by a sweep; choose another file, or remove it"
+            )
+        said = json.loads(metadata[_KEY])
+        _same(self.path, said, self._identity)
+        failures = [Failure(*failure) for failure in said["failures"]]
+        return SweepFile(self.path, said["of"], failures)
+
+    def _line(self, value: dict[str, Any]) -> None:
+        self._file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+        # Of a process that is killed all is kept; of a machine that loses power what the system had written.
+        self._file.flush()
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        end = 0
+        for line in self._file:
+            value = None
+            if line.endswith(b"\n"):
+                with contextlib.suppress(ValueError):
+                    value = json.loads(line)
+            if not isinstance(value, dict) or (end and "rows" not in value):
+                break
+            if not end:
+                _same(self._part, value, self._identity)
+            else:
+                self.at[value["point"]] = end
+                self._note(value["point"], value["rows"])
+            end += len(line)
+        self._file.seek(end)
+        self._file.truncate()
+        if not end:
+            self._line(self._identity)
+
+    def _note(self, number: int, rows: dict[str, list[Any]]) -> None:
+        """Remembers which keys have values that are text."""
+        for key, _ in self._points[number]:
+            column = self._column(key)
+            if isinstance(rows[column][0], str):
+                self._texts.add(column)
+
+    def _own(self) -> pa.Schema:
+        return self._pa.schema(_core.table("groups", []))
+
+    def _column(self, key: str) -> str:
+        return f"point.{key}" if key in {"outcome", "scenario", "engine", "seed", "runs"} else key
+
+    def _schema(self) -> pa.Schema:
+        pa, own = self._pa, list(self._own())
+        keys = [self._column(key) for key, _ in self._points[0]]
+        varied = [pa.field(key, pa.string() if key in self._texts else pa.float64()) for key in keys]
+        return pa.schema([*own[:_OWN], *varied, *own[_OWN:]])
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        numbers = sorted(self.at)
+        for begin in range(0, len(numbers), _ROW_GROUP):
+            columns: dict[str, list[Any]] = {name: [] for name in schema.names}
+            for number in numbers[begin : begin + _ROW_GROUP]:
+                self._file.seek(self.at[number])
+                rows = json.loads(self._file.readline())["rows"]
+                length = len(rows["group"])
+                for name, column in columns.items():
+                    values = [number] * length if name == "outcome" else rows.get(name, [None] * length)
+                    column.extend(map(_text, values) if name in self._texts else values)
+            yield self._pa.table(columns, schema=schema)
+
+
+def _text(value: str | float | None) -> str | None:
+    """A value of a key that has text, too: a number as the library prints it, without an exponent."""
+    if value is None or isinstance(value, str):
+        return value
+    return format(Decimal(repr(value)), "f").removesuffix(".0")
+
+
+def _lock(file: Any, part: Path) -> None:  # noqa: ANN401 - a file that is open
+    try:
+        import fcntl  # noqa: PLC0415 - Windows has none, and there two processes must be kept apart by hand
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise ScenarioError(f"another process is writing {part}") from error

@@ -1,0 +1,295 @@
+"""Figures of outcomes, by Matplotlib or by Altair: what the pages of :meth:`fairlane.Outcome.html` show.
+
+``outcome.plot.shares()`` draws with Matplotlib and gives its axes; ``outcome.plot.altair.shares()`` gives a chart of
+Altair. Neither is needed for anything else: ``pip install 'fairlane[plot]'`` or ``'fairlane[altair]'``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _figures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import altair as alt
+    from matplotlib.axes import Axes
+
+    from fairlane._figures import Bars, Lines
+    from fairlane.outcome import Outcome
+
+__all__ = ["AltairPlots", "Plots"]
+
+_MARKERS = "os^Dvp"
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)))
+_FLAT = 10
+"""Lines of more points than this have no markers."""
+
+
+class Plots:
+    """The figures of one outcome or of several, by Matplotlib. Each method draws on ``ax``, or on axes of its own."""
+
+    __slots__ = ("_outcomes",)
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self._outcomes = outcomes
+
+    @property
+    def altair(self) -> AltairPlots:
+        """The same figures by Altair."""
+        return AltairPlots(self._outcomes)
+
+    def shares(self, *, ax: Axes | None = None) -> Axes:
+        """Each group's part of the throughput, a bar for each outcome.
+
+        Raises:
+            ImportError: Matplotlib is not installed.
+            ValueError: There is no outcome.
+        """
+        return _bars(_figures.shares(_some(self._outcomes)), ax)
+
+    def flows(self, *, ax: Axes | None = None) -> Axes:
+        """Each flow's throughput in Mbit/s, the slowest first, of one outcome.
+
+        Raises:
+            ImportError: Matplotlib is not installed.
+            ValueError: There are several outcomes, or none.
+        """
+        return _lines(_figures.flows(_one(self._outcomes)), ax, points=True)
+
+    def delays(self, *, ax: Axes | None = None) -> Axes:
+        """How much of what left the bottleneck's queue had waited no longer than so long, a line for each outcome.
+
+        Raises:
+            ImportError: Matplotlib is not installed.
+            ValueError: There is no outcome.
+        """
+        return _lines(_figures.delays(_some(self._outcomes)), ax)
+
+    def series(self) -> tuple[Axes, Axes]:
+        """Each group's throughput over time and, below, each queue's length, of one outcome.
+
+        Raises:
+            ImportError: Matplotlib is not installed.
+            ValueError: No series was asked for; ``run(series="100ms")`` keeps one. Or there are several outcomes.
+        """
+        throughput, length = _figures.series(_one(self._outcomes))
+        _, (above, below) = _pyplot().subplots(2, 1, sharex=True, figsize=(7, 5), layout="constrained")
+        _lines(throughput, above).set_xlabel("")
+        return above, _lines(length, below)
+
+    def sweep(self, y: str = "share", x: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """A column of :attr:`fairlane.Outcomes.groups` against a key that was varied, with 95 % intervals as bands.
+
+        Args:
+            y: The column, such as ``throughput_bps`` or ``queue_delay_mean_s``.
+            x: The key; the first one with numbers when it is not given.
+            ax: Where to draw.
+
+        Raises:
+            ImportError: Matplotlib is not installed.
+            ValueError: Nothing was varied, or there is no such column or key.
+        """
+        return _lines(_figures.swept(_some(self._outcomes), y, x), ax)
+
+
+class AltairPlots:
+    """The figures of one outcome or of several, by Altair; the methods are those of :class:`Plots`."""
+
+    __slots__ = ("_outcomes",)
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self._outcomes = outcomes
+
+    def shares(self) -> alt.LayerChart:
+        """As :meth:`Plots.shares`."""
+        return _bar_chart(_figures.shares(_some(self._outcomes)))
+
+    def flows(self) -> alt.LayerChart:
+        """As :meth:`Plots.flows`."""
+        return _line_chart(_figures.flows(_one(self._outcomes)), points=True)
+
+    def delays(self) -> alt.LayerChart:
+        """As :meth:`Plots.delays`."""
+        return _line_chart(_figures.delays(_some(self._outcomes)))
+
+    def series(self) -> alt.VConcatChart:
+        """As :meth:`Plots.series`."""
+        throughput, length = _figures.series(_one(self._outcomes))
+        chart = _altair().vconcat(_line_chart(throughput), _line_chart(length))
+        made: alt.VConcatChart = chart.resolve_scale(color="independent", strokeDash="independent")
+        return made
+
+    def sweep(self, y: str = "share", x: str | None = None) -> alt.LayerChart:
+        """As :meth:`Plots.sweep`."""
+        return _line_chart(_figures.swept(_some(self._outcomes), y, x))
+
+
+def _some(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    if not outcomes:
+        raise ValueError("there is no outcome to draw")
+    return outcomes
+
+
+def _one(outcomes: Sequence[Outcome]) -> Outcome:
+    if len(outcomes) != 1:
+        raise ValueError(
+            f"this figure is of one outcome, and there are {len(outcomes)}: outcomes[0].plot has the first"
+        )
+    return outcomes[0]
+
+
+def _pyplot() -> Any:  # noqa: ANN401 - a module
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - it need not be installed
+    except ImportError as error:
+        raise ImportError("figures need Matplotlib: pip install 'fairlane[plot]'") from error
+    return plt
+
+
+def _axes(ax: Axes | None, *, height: float) -> Axes:
+    if ax is not None:
+        return ax
+    made: Axes = _pyplot().subplots(figsize=(7, height), layout="constrained")[1]
+    made.spines[["top", "right"]].set_visible(False)
+    return made
+
+
+def _bars(figure: Bars, ax: Axes | None) -> Axes:
+    ax = _axes(ax, height=1.2 + 0.5 * len(figure.bars))
+    names = list(dict.fromkeys(name for _, parts in figure.bars for name, _, _ in parts))
+    for place, (_, parts) in enumerate(figure.bars):
+        left = 0.0
+        for part, (name, value, ci95) in enumerate(parts, 1):
+            at = names.index(name)
+            style: dict[str, Any] = {
+                "color": _colour(at),
+                "edgecolor": "white",
+                "hatch": ("", "//", "..", "xx")[at % 4],
+            }
+            label = name if name not in (ax.get_legend_handles_labels()[1]) else None
+            # The last part ends where the bar does, and its interval is that of the others.
+            end = None if part == len(parts) else ci95
+            ax.barh(place, value, left=left, height=0.7, xerr=end, label=label, ecolor="black", capsize=3, **style)
+            left += value
+    if figure.mark is not None:
+        name, value = figure.mark
+        ax.axvline(value, color="black", linestyle=":", label=name)
+    ax.set_yticks(range(len(figure.bars)), [label for label, _ in figure.bars])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 100)
+    ax.set_xlabel(figure.x)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names) + 1, frameon=False)
+    return ax
+
+
+def _lines(figure: Lines, ax: Axes | None, *, points: bool = False) -> Axes:
+    ax = _axes(ax, height=3.6)
+    for at, line in enumerate(figure.lines):
+        style: dict[str, Any] = {"color": _colour(at), "label": line.name, "linestyle": _dashes(at)}
+        if points or len(line.x) <= _FLAT:
+            style.update(marker=_MARKERS[at % len(_MARKERS)], markersize=5)
+        if points:
+            style["linestyle"] = "none"
+            ax.errorbar(line.x, line.y, yerr=line.ci95, capsize=2, **style)
+            continue
+        ax.plot(line.x, line.y, drawstyle="steps-post" if figure.steps else "default", **style)
+        if line.ci95 is not None:
+            low = [y - half for y, half in zip(line.y, line.ci95, strict=True)]
+            high = [y + half for y, half in zip(line.y, line.ci95, strict=True)]
+            ax.fill_between(line.x, low, high, color=_colour(at), alpha=0.2, linewidth=0)
+    if figure.logarithmic:
+        ax.set_xscale("log")
+    if figure.ticks is not None:
+        ax.set_xticks(range(len(figure.ticks)), figure.ticks)
+    ax.set_xlabel(figure.x)
+    ax.set_ylabel(figure.y)
+    ax.set_ylim(bottom=0)
+    ax.grid(alpha=0.3)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _colour(at: int) -> str:
+    return _figures.COLOURS[at % len(_figures.COLOURS)]
+
+
+def _dashes(at: int) -> Any:  # noqa: ANN401 - a name or a pattern
+    """The dashes of a line; of the seventh they are others than of the first, whose colour it has."""
+    return _DASHES[(at + at // len(_figures.COLOURS)) % len(_DASHES)]
+
+
+def _altair() -> Any:  # noqa: ANN401 - a module
+    try:
+        import altair as alt  # noqa: PLC0415 - it need not be installed
+    except ImportError as error:
+        raise ImportError("charts need Altair: pip install 'fairlane[altair]'") from error
+    return alt
+
+
+def _bar_chart(figure: Bars) -> alt.LayerChart:
+    api = _altair()
+    parts = [
+        {"outcome": label, "group": name, "value": value, "order": order}
+        for label, parts_ in figure.bars
+        for order, (name, value, _) in enumerate(parts_)
+    ]
+    bars = api.Chart(api.Data(values=parts)).mark_bar()
+    bars = bars.encode(
+        x=api.X("value:Q", title=figure.x, scale=api.Scale(domain=[0, 100])),
+        y=api.Y("outcome:N", title=None, sort=[label for label, _ in figure.bars]),
+        color=_colours([name for name, _, _ in figure.bars[0][1]], "group"),
+        order="order:O",
+        tooltip=["outcome:N", "group:N", "value:Q"],
+    )
+    if figure.mark is None:
+        plain: alt.LayerChart = api.layer(bars)
+        return plain
+    mark = [{"value": figure.mark[1], "name": figure.mark[0]}]
+    rule = api.Chart(api.Data(values=mark)).mark_rule(strokeDash=[2, 2]).encode(x="value:Q", tooltip="name:N")
+    marked: alt.LayerChart = api.layer(bars, rule)
+    return marked
+
+
+def _line_chart(figure: Lines, *, points: bool = False) -> alt.LayerChart:
+    api = _altair()
+    rows = []
+    for line in figure.lines:
+        halves = [None] * len(line.x) if line.ci95 is None else line.ci95
+        for x, y, half in zip(line.x, line.y, halves, strict=True):
+            place = x if figure.ticks is None else figure.ticks[round(x)]
+            ends = {} if half is None else {"low": y - half, "high": y + half}
+            rows.append({"line": line.name, "x": place, "y": y, **ends})
+    if figure.ticks is None:
+        scale = api.Scale(type="log") if figure.logarithmic else api.Scale(zero=False)
+        ticks = api.Axis(format="~s", labelOverlap=True) if figure.logarithmic else api.Axis()
+        axis, shown = api.X("x:Q", title=figure.x, scale=scale, axis=ticks), "x:Q"
+    else:
+        axis, shown = api.X("x:N", title=figure.x, sort=figure.ticks), "x:N"
+    base = api.Chart(api.Data(values=rows)).encode(
+        x=axis, color=_colours([line.name for line in figure.lines], "line"), tooltip=["line:N", shown, "y:Q"]
+    )
+    y, names = api.Y("y:Q", title=figure.y), [line.name for line in figure.lines]
+    if points:
+        drawn = base.mark_point(filled=True).encode(
+            y=y, shape=api.Shape("line:N", title=None, scale=api.Scale(domain=names))
+        )
+    else:
+        marks = all(len(line.x) <= _FLAT for line in figure.lines)
+        interpolate = "step-after" if figure.steps else "linear"
+        drawn = base.mark_line(point=marks, interpolate=interpolate).encode(
+            y=y, strokeDash=api.StrokeDash("line:N", title=None, scale=api.Scale(domain=names))
+        )
+    layers = [drawn]
+    if any(line.ci95 is not None for line in figure.lines):
+        band = base.mark_rule() if points else base.mark_area(opacity=0.2)
+        layers.insert(0, band.encode(y=api.Y("low:Q", title=figure.y), y2="high:Q"))
+    chart: alt.LayerChart = api.layer(*layers)
+    return chart
+
+
+def _colours(names: list[str], field: str) -> Any:  # noqa: ANN401 - a part of a chart
+    api = _altair()
+    scale = api.Scale(domain=names, range=[_colour(at) for at in range(len(names))])
+    return api.Color(f"{field}:N", title=None, scale=scale)
