@@ -351,3 +351,30 @@ fn what_waits_in_anothers_queue_stays() {
         assert_eq!((0..15).take_while(|_| to.recv(&mut [0; 2000]).is_ok()).count(), 15);
     });
 }
+
+/// Whoever empties all tables takes our rules too. They come back while the router works, and do not when it ends, which it does as ever
+/// without them.
+#[test]
+fn rules_that_others_took_away_come_back() {
+    in_namespace(|| {
+        let flush = || {
+            if !tables().is_empty() {
+                tool("nft", "flush ruleset");
+            }
+            for name in ["iptables", "ip6tables"] {
+                tool(name, "-t mangle -F");
+                tool(name, "-t mangle -X");
+            }
+            assert!(!has_rules(0), "{}", rules());
+        };
+        let mut router = Running::start(&with(&["droptail"]));
+        flush();
+        router.wait_for("somebody has taken the rules away; they are installed again");
+        assert_eq!((through(50), has_rules(0)), (50, true));
+        flush();
+        router.signal(Signal::SIGTERM);
+        let line = router.wait_for("ended");
+        assert!(line.contains("arrived=50 ") && router.end() == Some(0), "{line}");
+        assert!(!has_rules(0), "{}", rules());
+    });
+}

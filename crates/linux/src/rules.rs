@@ -148,6 +148,17 @@ impl Firewall {
         }
     }
 
+    /// Whether what `rules` say is in place. Others may have emptied all tables since it was installed.
+    ///
+    /// # Errors
+    /// The tool refused to list what there is.
+    pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
+        match self {
+            Self::Nft => nft::installed().map(|queues| queues.contains(&rules.queues.first())),
+            Self::Iptables => iptables::is_installed(rules),
+        }
+    }
+
     /// Sends nothing to `queue` any more. What waits there still finds the rules that mark it, until [`remove`](Self::remove).
     ///
     /// # Errors

@@ -167,9 +167,12 @@ mod tests {
         }
     }
 
-    /// Takes packets out of the front mostly, as a queue does, and sometimes from the middle.
-    fn pick(random: &mut Stream, waiting: usize) -> usize {
-        if random.below(4) > 0 { 0 } else { random.below(waiting as u32) as usize }
+    /// Takes packets out of the front mostly, as a queue does, at times from the middle, and at times from behind one that is held back.
+    fn pick(random: &mut Stream, waiting: usize, held_back: bool) -> usize {
+        match random.below(4) {
+            0 => random.below(waiting as u32) as usize,
+            _ => usize::from(held_back).min(waiting - 1),
+        }
     }
 
     /// Whatever the order of arrivals and verdicts, and wherever the kernel begins to count: each packet fares as was decided, in
@@ -182,17 +185,18 @@ mod tests {
         for start in [1, u32::MAX - 500, 1 << 31] {
             let (mut verdicts, mut kernel, mut next) = (Verdicts::new(0), Kernel::default(), start);
             let (mut held, mut expected) = (Vec::new(), Vec::new());
-            for round in 0..3000_u32 {
-                for _ in 0..random.below(4) {
+            for _ in 0..3000 {
+                for _ in 0..random.below(5) {
                     // At times the kernel has no room, for a few packets or for very many.
-                    let skipped = [1, 1, 1, 1, 1, 1, 1, 2, 70, SPAN as u32 + 5][random.below(10) as usize];
-                    next = if round % 100 == 99 { next.wrapping_add(skipped) } else { next.wrapping_add(1) };
+                    let skipped = [2, 70, SPAN as u32 + 5].get(random.below(60) as usize);
+                    next = next.wrapping_add(skipped.copied().unwrap_or(1));
                     verdicts.came(next);
                     kernel.waiting.push(next);
                     held.push(next);
                 }
+                let held_back = random.below(2) == 0;
                 for _ in 0..random.below(5).min(held.len() as u32) {
-                    let id = held.remove(pick(&mut random, held.len()));
+                    let id = held.remove(pick(&mut random, held.len(), held_back));
                     let accept = random.below(10) > 0;
                     let decision = if accept { Decision::Accept } else { Decision::Drop };
                     verdicts.decide(&Verdict { id, decision });
@@ -230,5 +234,11 @@ mod tests {
         verdicts.bytes().clear();
         assert_eq!(accept(&mut verdicts, 206..211), 1);
         assert!(verdicts.awaited.decided.is_empty());
+        // Nor what came so long before that it is not remembered by itself.
+        let (old, new) = (211, 211 + SPAN as u32);
+        [old, new, new + 1, new + 2].iter().for_each(|id| verdicts.came(*id));
+        verdicts.accept_up_to(new);
+        verdicts.bytes().clear();
+        assert_eq!(accept(&mut verdicts, new + 1..new + 3), 1);
     }
 }

@@ -9,7 +9,7 @@ use fairlane_linux::{
     BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
     remove_rules,
 };
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -24,6 +24,9 @@ use crate::error::Failure;
 
 /// How often the router is looked after.
 const LOOK_EVERY: u16 = 250;
+
+/// After how long without a packet it is looked whether the rules are still there.
+const QUIET: Duration = Duration::from_millis(5000);
 
 /// Starts a router and works until it is told to end.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
@@ -55,7 +58,7 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     say_at_work(settings);
     notify(&[NotifyState::Ready]);
     let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
-    watch.until_told_to_end(&signals, &router);
+    watch.until_told_to_end(&signals, &router, installed.as_ref());
     notify(&[NotifyState::Stopping]);
     let stopped = installed.as_ref().map_or(Ok(()), Installed::stop);
     watch.remote.stop(watch.settings.drain);
@@ -118,14 +121,14 @@ fn cannot_start(error: &StartError) -> Failure {
 }
 
 /// The rules that are in place. They go when it does.
-struct Installed {
+struct Installed<'r> {
     queue: u16,
-    by: Option<Firewall>,
+    by: Option<(Firewall, &'r Rules)>,
 }
 
-impl Installed {
+impl<'r> Installed<'r> {
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
-    fn new(queue: u16, rules: Option<&Rules>) -> Result<Self, Failure> {
+    fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
         for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
             firewall.remove(queue).map_err(|error| refused(&error))?;
             warn!(queue, %firewall, "removed the rules of a router that was killed");
@@ -135,27 +138,60 @@ impl Installed {
         let firewall = Firewall::find().map_err(|error| refused(&error))?;
         firewall.install(rules).map_err(|error| refused(&error))?;
         info!(queue, %firewall, "rules installed");
-        Ok(Self { queue, by: Some(firewall) })
+        Ok(Self { queue, by: Some((firewall, rules)) })
+    }
+
+    /// Puts back what somebody has taken away, as whoever empties all tables does.
+    fn keep(&self) {
+        let Some((firewall, rules)) = self.by else { return };
+        let mended = firewall.is_installed(rules).and_then(|there| {
+            if !there {
+                firewall.install(rules)?;
+                warn!(queue = self.queue, "somebody has taken the rules away; they are installed again");
+            }
+            Ok(())
+        });
+        if let Err(error) = mended {
+            error!(%error, "packets may pass unqueued: the rules cannot be looked after");
+        }
     }
 
     /// Sends nothing more to the queue.
     fn stop(&self) -> Result<(), Failure> {
-        self.by.map_or(Ok(()), |firewall| firewall.stop(self.queue).map_err(|error| refused(&error)))
+        self.by.map_or(Ok(()), |(firewall, _)| firewall.stop(self.queue).map_err(|error| refused(&error)))
     }
 
     fn remove(mut self) -> Result<(), Failure> {
-        let Some(firewall) = self.by.take() else { return Ok(()) };
+        let Some((firewall, _)) = self.by.take() else { return Ok(()) };
         firewall.remove(self.queue).map_err(|error| refused(&error))
     }
 }
 
-impl Drop for Installed {
+impl Drop for Installed<'_> {
     fn drop(&mut self) {
-        if let Some(firewall) = self.by.take()
+        if let Some((firewall, _)) = self.by.take()
             && let Err(error) = firewall.remove(self.queue)
         {
             error!(%error, "the rules could not be removed: fairlane router --clean does it later");
         }
+    }
+}
+
+/// Notices that nothing comes, as when the rules are gone.
+struct Quiet {
+    arrived: u64,
+    since: Time,
+}
+
+impl Quiet {
+    /// Whether nothing has come for a while, which then begins anew.
+    fn is_long(&mut self, report: &Report) -> bool {
+        let arrived = report.counters.arrived.packets;
+        let long = arrived == self.arrived && report.at.since(self.since) > QUIET;
+        if long || arrived != self.arrived {
+            *self = Self { arrived, since: report.at };
+        }
+        long
     }
 }
 
@@ -173,7 +209,13 @@ struct Watch<'s> {
 }
 
 impl Watch<'_> {
-    fn until_told_to_end(&mut self, signals: &SignalFd, router: &JoinHandle<io::Result<Report>>) {
+    fn until_told_to_end(
+        &mut self,
+        signals: &SignalFd,
+        router: &JoinHandle<io::Result<Report>>,
+        installed: Option<&Installed<'_>>,
+    ) {
+        let mut quiet = Quiet { arrived: 0, since: self.remote.report().at };
         while !router.is_finished() {
             match wait(signals) {
                 Some(Signal::SIGHUP) => self.reload(),
@@ -182,6 +224,11 @@ impl Watch<'_> {
                     return;
                 }
                 None => self.look(),
+            }
+            if let Some(installed) = installed
+                && quiet.is_long(&self.remote.report())
+            {
+                installed.keep();
             }
         }
         error!("the router has ended by itself");
@@ -192,7 +239,7 @@ impl Watch<'_> {
         while !router.is_finished() {
             match wait(signals) {
                 Some(Signal::SIGHUP) => {}
-                Some(_) => self.remote.stop(fairlane_qdisc::Duration::ZERO),
+                Some(_) => self.remote.stop(Duration::ZERO),
                 None => self.look(),
             }
         }

@@ -54,11 +54,21 @@ pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
-    families().iter().try_for_each(|family| family.restore(&format!("*mangle\n-F {CHAIN}{queue}\nCOMMIT\n")))
+    families().iter().try_for_each(|family| family.stop(queue))
 }
 
 pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
     families().iter().try_for_each(|family| family.remove(queue))
+}
+
+/// Whether all families have the rules that lead to the queue, and those in our chains.
+pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
+    for family in families() {
+        if !is_whole(&family.save()?, rules) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The queues that have a chain of ours; none without iptables.
@@ -83,6 +93,11 @@ impl Family {
         run(self.save, &[], "").map(Option::unwrap_or_default)
     }
 
+    fn stop(self, queue: u16) -> Result<(), RuleError> {
+        let there = mangle(&self.save()?).any(|line| queue_of_chain_line(line) == Some(queue));
+        if there { self.restore(&format!("*mangle\n-F {CHAIN}{queue}\nCOMMIT\n")) } else { Ok(()) }
+    }
+
     fn remove(self, queue: u16) -> Result<(), RuleError> {
         removal(&self.save()?, queue).map_or(Ok(()), |script| self.restore(&script))
     }
@@ -104,6 +119,21 @@ fn queue_of(chain: &str) -> Option<u16> {
     number.strip_suffix(MARKS).unwrap_or(number).parse().ok()
 }
 
+/// Whether `line` is a rule that leads to a chain of ours for `queue`.
+fn leads(line: &str, queue: u16) -> bool {
+    line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target) == Some(queue))
+}
+
+/// Whether the rules of `rules` are in what was saved. How the tool prints them is its own, so they are counted.
+fn is_whole(saved: &str, rules: &Rules) -> bool {
+    let queue = rules.queues.first();
+    let filled = |chain: String| mangle(saved).any(|line| line.starts_with(&format!("-A {chain} ")));
+    let leading = mangle(saved).filter(|line| leads(line, queue)).count();
+    leading >= 3 * rules.interfaces.len()
+        && filled(format!("{CHAIN}{queue}"))
+        && filled(format!("{CHAIN}{queue}{MARKS}"))
+}
+
 /// The transaction that removes our chains for `queue` and the rules that lead there; `None` if there are none.
 fn removal(saved: &str, queue: u16) -> Option<String> {
     let chains: Vec<&str> = mangle(saved)
@@ -113,9 +143,8 @@ fn removal(saved: &str, queue: u16) -> Option<String> {
     if chains.is_empty() {
         return None;
     }
-    let leads = |line: &&str| line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target) == Some(queue));
     let mut script = String::from("*mangle\n");
-    for rule in mangle(saved).filter(leads) {
+    for rule in mangle(saved).filter(|line| leads(line, queue)) {
         script += &rule.replacen("-A ", "-D ", 1);
         script.push('\n');
     }
@@ -218,6 +247,25 @@ COMMIT
         assert_eq!((removal(SAVED, 8), removal("", 7)), (None, None));
         let found: Vec<u16> = mangle(SAVED).filter_map(queue_of_chain_line).collect();
         assert_eq!(found, [7, 7, 70]);
+    }
+
+    /// What the script makes is whole; without any one of its rules it is not.
+    #[test]
+    fn rules_that_are_gone_are_missed() {
+        let script = script(&rules()).replace("-I POSTROUTING 1", "-A POSTROUTING");
+        assert!(is_whole(&script, &rules()));
+        for gone in [
+            "-A FAIRLANE-Q7 ",
+            "-A FAIRLANE-Q7-CE ",
+            "-A FORWARD -o wan.2 ",
+            "-A OUTPUT -o eth0 ",
+            "-A POSTROUTING -o eth0 ",
+        ] {
+            let left: String =
+                script.lines().filter(|line| !line.starts_with(gone)).map(|line| format!("{line}\n")).collect();
+            assert!(left.len() < script.len() && !is_whole(&left, &rules()), "{gone}");
+        }
+        assert!(!is_whole("", &rules()));
     }
 
     /// Would catch a rule without bypass, and one that is not for the interfaces that were given.

@@ -37,6 +37,9 @@ pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
+    if !installed()?.contains(&queue) {
+        return Ok(());
+    }
     let script = format!("flush chain {FAMILY} {TABLE}{queue} to_queue\n");
     run(NFT, &["--file", "-"], &script)?.map(drop).ok_or(RuleError::NoTool)
 }
