@@ -34,7 +34,7 @@ check:
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources
 
-wheel:
+wheel: setup
 	target/tools/python/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
 
 # Exit code 1 says that a claim fell short; the documents say which, and why.

@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use super::queue::{Queue, rate};
     #[pymodule_export]
-    use super::run::{compare, run, sweep, watch};
+    use super::run::{compare, fingerprint, run, sweep, watch};
     #[pymodule_export]
     use super::table::Table;
 

@@ -9,8 +9,8 @@ use fairlane_batch::{Batch, Done, Job, Series, Trace, check, compare as choose};
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::Kind;
 use fairlane_scenario::{Duration, Point, Scenario};
-use fairlane_sim::{Control, run as simulate};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use fairlane_sim::{Control, Fingerprint, run as simulate};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::disciplines::{Given, config};
@@ -123,6 +123,20 @@ pub(crate) fn watch(
     let series = series.map(Series::into_batches).transpose().map_err(mistake)?;
     let trace = trace.map(Trace::into_batches).transpose().map_err(mistake)?;
     Ok((vec![Outcome { inner, course: None, series, trace }], interrupted))
+}
+
+/// The fingerprint of a scenario's first run, strict and loose.
+#[pyfunction]
+pub(crate) fn fingerprint(py: Python<'_>, document: &Bound<'_, Document>) -> PyResult<(u64, u64)> {
+    let scenario = scenario(py, document)?;
+    Needs::of([&scenario], 1, Some(1)).check().map_err(|error| errors::batch(py, &error))?;
+    let control = Control::default();
+    let run = watched(py, &control, None, 1, || {
+        let mut fingerprint = Fingerprint::default();
+        simulate(&scenario, 0, &control, &mut fingerprint).map(|run| (fingerprint, run.partial))
+    })?;
+    let (fingerprint, partial) = run.map_err(|error| errors::refused(py, error))?;
+    if partial { Err(PyKeyboardInterrupt::new_err(())) } else { Ok((fingerprint.strict(), fingerprint.loose())) }
 }
 
 /// What a comparison is asked for.

@@ -47,7 +47,8 @@ class Through(Executor):
         return self.inner.submit(after, self.before, self.given, fn, *args)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        self.inner.shutdown(wait=wait, cancel_futures=cancel_futures)
+        # Some executors know nothing else.
+        self.inner.shutdown(wait=wait, **({"cancel_futures": True} if cancel_futures else {}))
 
 
 def after(before: Callable[..., Any], given: tuple[Any, ...], fn: Callable[..., Any], *args: Any) -> Any:

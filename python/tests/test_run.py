@@ -48,6 +48,13 @@ def test_the_command_line_measures_the_same(path: Path) -> None:
     assert list(ours) == list(theirs)
 
 
+@pytest.mark.parametrize("line", (ROOT / "scenarios/fingerprints.csv").read_text().splitlines()[1::6])
+def test_the_fingerprints_are_those_on_record(line: str) -> None:
+    name, until, strict, loose = line.split(",")
+    scenario = fl.Scenario.from_toml(ROOT / f"scenarios/{name}.toml").with_({"warmup": "0s", "duration": until})
+    assert scenario.fingerprint() == fl.Fingerprint(strict, loose)
+
+
 @needs_cli
 def test_comparisons_and_sweeps_are_those_of_the_command_line() -> None:
     changes = ["--set", "duration=4s", "--set", "warmup=2s"]

@@ -10,23 +10,26 @@ True
 
 A scenario is run, compared and swept: :class:`Scenario`. What comes back are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
-A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python.
+A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python. :func:`replay` sends a
+capture through queues, :mod:`fairlane.theory` computes what they do in equilibrium, and :mod:`fairlane.papers` runs
+what the papers claim.
 
 Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times that come back are in
 seconds, rates in bit/s.
 """
 
-from fairlane import disciplines
+from fairlane import disciplines, papers, theory
 from fairlane._core import Fate, Packet, __version__
 from fairlane._parquet import SweepFile
 from fairlane._sweep import Failure
+from fairlane.captures import replay
 from fairlane.config import Explanation, QueueConfig, Resolved
 from fairlane.discipline import Discipline, Host
 from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
 from fairlane.errors import DisciplineError, Interrupted, ScenarioError, SweepStopped
 from fairlane.outcome import Outcome, Outcomes, Series, Table
 from fairlane.queue import Count, Counters, Event, Queue
-from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
+from fairlane.scenario import Fingerprint, OwnDiscipline, Scenario, SomeDiscipline
 
 __all__ = [
     "Count",
@@ -37,6 +40,7 @@ __all__ = [
     "Explanation",
     "Failure",
     "Fate",
+    "Fingerprint",
     "Host",
     "Interrupted",
     "Outcome",
@@ -55,5 +59,8 @@ __all__ = [
     "Table",
     "__version__",
     "disciplines",
+    "papers",
+    "replay",
+    "theory",
 ]
 __all__ += [name for name in disciplines.__all__ if name != "ALL"]

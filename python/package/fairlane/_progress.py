@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import sys
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ def shown(progress: Progress, total: int) -> Iterator[Callable[[int, int], objec
         yield None
     else:
         try:
-            from tqdm.auto import tqdm  # noqa: PLC0415 - it need not be installed
+            tqdm = _tqdm()
         except ImportError:
             yield _bar
             sys.stderr.write("\r" + " " * (_WIDTH + 30) + "\r")
@@ -35,6 +36,17 @@ def shown(progress: Progress, total: int) -> Iterator[Callable[[int, int], objec
                 bar.update(done - bar.n)
 
             yield tell
+
+
+def _tqdm() -> Any:  # noqa: ANN401 - a class
+    """The bar of a notebook, where there are the widgets for it; else that of a terminal, which warns of nothing."""
+    if importlib.util.find_spec("ipywidgets"):
+        from tqdm.auto import tqdm as either  # noqa: PLC0415 - it need not be installed
+
+        return either
+    from tqdm import tqdm  # noqa: PLC0415 - it need not be installed
+
+    return tqdm
 
 
 def _bar(done: int, total: int) -> None:

@@ -6,7 +6,7 @@ import html
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from fairlane import _core
 from fairlane._cluster import Sweep, filed, gathered
@@ -22,13 +22,25 @@ if TYPE_CHECKING:
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Point, SomeExecutor
 
-__all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
+__all__ = ["Fingerprint", "OwnDiscipline", "Scenario", "SomeDiscipline"]
 
 OwnDiscipline: TypeAlias = Callable[[Host], object]
 """What makes a discipline written in Python of the place where it is to work: mostly its class."""
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
+
+
+class Fingerprint(NamedTuple):
+    """What tells a run's trajectory from every other.
+
+    Attributes:
+        strict: Of every decision, to the nanosecond.
+        loose: Of what each flow had delivered and dropped in each second.
+    """
+
+    strict: str
+    loose: str
 
 
 class Scenario:
@@ -256,6 +268,16 @@ class Scenario:
             with shown(progress, runs) as tell:
                 done = _core.run(document, _options(runs, jobs, recorded=True, tell=tell))
         return _only(document, done)
+
+    def fingerprint(self) -> Fingerprint:
+        """Runs it once and gives what tells its trajectory from every other: the same on every machine.
+
+        Raises:
+            ScenarioError: It cannot be run.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        strict, loose = _core.fingerprint(self._document)
+        return Fingerprint(f"{strict:016x}", f"{loose:016x}")
 
     def compare(
         self,

@@ -49,24 +49,24 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
             if rules.is_none() {
                 info!(queue = %queues, "no rules, since there is no --interface: yours have to send packets here");
             }
-            Installed::new(queues.first(), rules.as_ref())?
+            Some(Installed::new(queues.first(), rules.as_ref())?)
         }
-        DataPath::Bridge(_) => Installed::nothing(),
+        DataPath::Bridge(_) => None,
     };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
     say_at_work(settings);
     notify(&[NotifyState::Ready]);
     let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
-    watch.until_told_to_end(&signals, &router, &installed);
+    watch.until_told_to_end(&signals, &router, installed.as_ref());
     notify(&[NotifyState::Stopping]);
-    let stopped = installed.stop();
+    let stopped = installed.as_ref().map_or(Ok(()), Installed::stop);
     watch.remote.stop(watch.settings.drain);
     watch.until_over(&signals, &router);
     let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
     let report = report.map_err(|error| Failure::plain(format!("the data path failed: {error}")))?;
     tell(&report);
-    stopped.and(installed.remove())
+    stopped.and(installed.map_or(Ok(()), Installed::remove))
 }
 
 fn say_at_work(settings: &Settings) {
@@ -127,11 +127,6 @@ struct Installed<'r> {
 }
 
 impl<'r> Installed<'r> {
-    /// A bridge needs no rules.
-    const fn nothing() -> Self {
-        Self { queue: 0, by: None }
-    }
-
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
         for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
@@ -218,7 +213,7 @@ impl Watch<'_> {
         &mut self,
         signals: &SignalFd,
         router: &JoinHandle<io::Result<Report>>,
-        installed: &Installed<'_>,
+        installed: Option<&Installed<'_>>,
     ) {
         let mut quiet = Quiet { arrived: 0, since: self.remote.report().at };
         while !router.is_finished() {
@@ -230,7 +225,9 @@ impl Watch<'_> {
                 }
                 None => self.look(),
             }
-            if quiet.is_long(&self.remote.report()) {
+            if let Some(installed) = installed
+                && quiet.is_long(&self.remote.report())
+            {
                 installed.keep();
             }
         }

@@ -1,0 +1,62 @@
+"""Captured packets through a queue."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from fairlane import _core
+from fairlane._progress import Progress, shown
+from fairlane.config import QueueConfig
+from fairlane.errors import Interrupted
+from fairlane.outcome import Outcome, Outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["replay"]
+
+
+def replay(  # noqa: PLR0913 - all have defaults but two
+    capture: str | os.PathLike[str],
+    queues: QueueConfig | Sequence[QueueConfig],
+    *,
+    rate: str,
+    seed: int = 1,
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> Outcomes:
+    """Sends the packets of a capture through queues: what would have been dropped, and how long would the others wait?
+
+    The packets come when the capture says, whatever becomes of them. ``docs/replay.md`` tells what that can and
+    cannot show.
+
+    Args:
+        capture: A file of the form pcap or pcapng, not compressed.
+        queues: One discipline, or several.
+        rate: The rate of the link that they feed, such as ``10mbit``.
+        seed: Where all randomness comes from.
+        jobs: How many cores to use; all of them when it is not given.
+        progress: Whether to show a bar, or what to tell how many of how many queues are done.
+
+    Returns:
+        An outcome for each queue, in order.
+
+    Raises:
+        ScenarioError: The capture cannot be read, or a discipline cannot be built.
+        Interrupted: Ctrl-C; what was measured until then is with it.
+    """
+    several = [queues] if isinstance(queues, QueueConfig) else list(queues)
+    for queue in several:
+        if not isinstance(queue, QueueConfig):
+            raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), and not a {type(queue).__name__}")
+    given = [queue._as_given() for queue in several]  # noqa: SLF001 - it is made for this
+    with shown(progress, len(several)) as tell:
+        done, interrupted, late = _core.replay(os.fspath(capture), rate, given, seed, jobs, tell)
+    outcomes = Outcomes(Outcome(outcome) for outcome in done)
+    if interrupted:
+        raise Interrupted(f"interrupted: {len(outcomes)} of {len(several)} queues were begun", outcomes)
+    if late:
+        warnings.warn(f"{late} packets are earlier than the one before: each comes together with it", stacklevel=2)
+    return outcomes

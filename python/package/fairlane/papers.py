@@ -1,0 +1,126 @@
+"""What the papers claim, run and judged: every figure, table and number of five papers as data.
+
+``docs/claims.md`` describes what a claim is, ``docs/papers`` how each stands.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _core
+from fairlane._progress import Progress, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Check", "Claim", "list_claims", "run", "show"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number of a claim, and what is asked of it.
+
+    Attributes:
+        what: What the number is.
+        unit: Its unit.
+        demand: The least and the most that it may be; ``None`` for no bound.
+        paper: What the paper has, as it has it.
+        model: What the model says.
+        ns2: What ns-2 gives.
+        value: Our number, after a run; ``None`` when there is none, or when this form of the experiment has none.
+        value_ci95: Half the width of its 95 % interval.
+        met: Whether it is as asked; ``None`` when it was not run.
+    """
+
+    what: str
+    unit: str
+    demand: tuple[float | None, float | None]
+    paper: str | None
+    model: float | None
+    ns2: float | None
+    value: float | None = None
+    value_ci95: float | None = None
+    met: bool | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A figure, a table or a number of a paper.
+
+    Attributes:
+        id: Its name.
+        paper: The paper's name.
+        where: Where it stands in the paper.
+        says: What the paper says.
+        status: ``met``, ``short`` or ``out`` (nothing to run): at the last full run, or of this run; ``None`` when this
+            form of the experiment checks nothing.
+        remark: Differences explained.
+        checks: Its numbers.
+    """
+
+    id: str
+    paper: str
+    where: str
+    says: str
+    status: str | None
+    remark: str
+    checks: tuple[Check, ...]
+
+
+def list_claims() -> list[Claim]:
+    """All claims, in the order of the papers, with their status at the last full run."""
+    return [_claim(claim) for claim in json.loads(_core.claims([]))]
+
+
+def show(id: str) -> list[Claim]:  # noqa: A002 - the word of the command line
+    """The claim called ``id``, or all of the paper or with the beginning that it names.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return [_claim(claim) for claim in json.loads(_core.claims([id]))]
+
+
+def run(
+    ids: str | Sequence[str],
+    *,
+    short: bool = False,
+    runs: int | None = None,
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> list[Claim]:
+    """Runs the experiments of claims and judges them.
+
+    Args:
+        ids: Their names, as :func:`show` takes them, or ``all``.
+        short: Run the short forms, which take seconds, instead of the full ones.
+        runs: So many runs of what is random, whatever the experiments say.
+        jobs: How many cores to use; all of them when it is not given.
+        progress: Whether to show a bar, or what to tell how many of how many runs are done.
+
+    Raises:
+        ValueError: There is no such claim.
+        KeyboardInterrupt: Ctrl-C. For a run of hours use ``fairlane paper run``, which goes on where it was stopped.
+    """
+    names = [ids] if isinstance(ids, str) else list(ids)
+    with shown(progress, 1) as tell:
+        judged = json.loads(_core.judge(names, short, runs, jobs, tell))
+    if judged.get("partial"):
+        raise KeyboardInterrupt
+    return [_claim(claim) for claim in judged["claims"]]
+
+
+def _claim(tree: dict[str, Any]) -> Claim:
+    names = ("what", "unit", "paper", "model", "ns2", "value_ci95", "met")
+
+    def check(tree: dict[str, Any]) -> Check:
+        # Of a claim that was not run, this is the expression that gives it.
+        value = tree["value"] if "met" in tree else None
+        given = {name: tree.get(name) for name in names}
+        return Check(**given, value=value, demand=(tree["demand"][0], tree["demand"][1]))  # type: ignore[arg-type]
+
+    checks = tuple(check(inner) for inner in tree["checks"])
+    texts = {name: tree[name] for name in ("id", "paper", "where", "says", "status", "remark")}
+    return Claim(**texts, checks=checks)

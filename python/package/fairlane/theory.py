@@ -1,0 +1,259 @@
+"""What disciplines do in equilibrium: closed forms and Markov chains, at once and without a simulation.
+
+``docs/theory.md`` tells where each model comes from and when it holds. A *load* is what a flow sends as a part of the
+link's rate, its *share* what it gets of the link; shares and losses are 0 to 1. Every function raises a
+``ValueError`` that says which value is out of its range.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairlane import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "BackChoke",
+    "BackFlow",
+    "Candidates",
+    "Choke",
+    "Division",
+    "FrontChoke",
+    "FrontFlow",
+    "GChoke",
+    "Peak",
+    "Sfb",
+    "back",
+    "choke",
+    "choke_multi",
+    "front",
+    "gchoke",
+    "sfb",
+]
+
+
+@dataclass(frozen=True)
+class FrontFlow:
+    """A flow under Front CHOKe: its rate, its part of the queue's head, its goodput and its loss."""
+
+    rate: float
+    head: float
+    goodput: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class FrontChoke:
+    """Front CHOKe with Poisson arrivals: the rate of service, the time that the queue is empty, and the flows."""
+
+    mu: float
+    empty: float
+    flows: tuple[FrontFlow, ...]
+
+
+def front(*, mu: float, rates: Sequence[float]) -> FrontChoke:
+    """Front CHOKe (Pan, Prabhakar, Psounis 2000, equations 1 to 3).
+
+    Args:
+        mu: The rate of service.
+        rates: The rate of each flow's arrivals, in the same unit.
+    """
+    answer = _ask("front", mu=mu, rates=list(rates))
+    return FrontChoke(answer["mu"], answer["empty"], tuple(FrontFlow(**flow) for flow in answer["flows"]))
+
+
+@dataclass(frozen=True)
+class BackFlow:
+    """A flow under Back CHOKe: its rate, what is admitted of it, its share in that, and its loss."""
+
+    rate: float
+    admitted: float
+    share: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class BackChoke:
+    """Back CHOKe with a memory: the flows in memory, the rate admitted in all, and the flows."""
+
+    memory: int
+    admitted: float
+    flows: tuple[BackFlow, ...]
+
+
+def back(*, rates: Sequence[float], memory: int = 1) -> BackChoke:
+    """Back CHOKe that remembers the flows of the last packets admitted (equations 4 and 5).
+
+    Args:
+        rates: The rate of each flow's arrivals.
+        memory: How many flows it remembers, less than there are.
+    """
+    answer = _ask("back", rates=list(rates), memory=memory)
+    return BackChoke(answer["memory"], answer["admitted"], tuple(BackFlow(**flow) for flow in answer["flows"]))
+
+
+@dataclass(frozen=True)
+class Division:
+    """Bins divided into levels, and the flows that answer taken for some that do not, 0 to 1."""
+
+    levels: int
+    bins: int
+    misclassified: float
+
+
+@dataclass(frozen=True)
+class Sfb:
+    """SFB: its bins, the part of them that is polluted, the flows misclassified, and the best division of the bins."""
+
+    levels: int
+    bins: int
+    flows: int
+    polluted: float
+    polluted_bins: float
+    misclassified: float
+    best: Division
+
+
+def sfb(*, levels: int, bins: int, flows: int) -> Sfb:
+    """SFB's mistakes (Feng, Kandlur, Saha, Shin 2001, equation 1).
+
+    Args:
+        levels: How many levels of bins there are.
+        bins: Bins of each level.
+        flows: Flows that do not answer.
+    """
+    answer = _ask("sfb", levels=levels, bins=bins, flows=flows)
+    return Sfb(**{**answer, "best": Division(**answer["best"])})
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The load with the largest share of the link, and what it gives."""
+
+    load: float
+    share: float
+    buffer_share: float
+
+
+@dataclass(frozen=True)
+class Choke:
+    """A flow that does not answer among many TCP flows under CHOKe.
+
+    Attributes:
+        load: What it sends.
+        early_drops: The part of arrivals without a match that RED drops.
+        share: Its share of the link.
+        tcp_share: What is left for TCP.
+        buffer_share: Its part of the queue.
+        loss: The part of its packets that is dropped.
+        profile: Its part of each tenth of the queue, from the tail to the head.
+        peak: The load with the largest share.
+    """
+
+    load: float
+    early_drops: float
+    share: float
+    tcp_share: float
+    buffer_share: float
+    loss: float
+    profile: tuple[float, ...]
+    peak: Peak
+
+
+def choke(*, load: float, early_drops: float = 0.0) -> Choke:
+    """CHOKe's equilibrium (after Wang, Tang, Low 2003).
+
+    Args:
+        load: What the flow sends, as a part of the link's rate.
+        early_drops: The part of arrivals without a match that RED drops, 0 to 1.
+    """
+    answer = _ask("choke", load=load, early_drops=early_drops)
+    return Choke(**{**answer, "profile": tuple(answer["profile"]), "peak": Peak(**answer["peak"])})
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Several equal flows that do not answer, and several candidates for each arrival.
+
+    Attributes:
+        flows: How many flows there are.
+        candidates: How many candidates are drawn.
+        load: What each sends.
+        share: Each one's share of the link.
+        total_share: All of theirs.
+        tcp_share: What is left for TCP.
+        buffer_share: Their part of the queue.
+        loss: The part of their packets that is dropped.
+        starves: Whether TCP gets nothing.
+        starvation_load: The load from which it gets nothing; ``None`` when there is none.
+        candidates_that_protect: The fewest candidates with which it never starves.
+    """
+
+    flows: int
+    candidates: int
+    load: float
+    share: float
+    total_share: float
+    tcp_share: float
+    buffer_share: float
+    loss: float
+    starves: bool
+    starvation_load: float | None
+    candidates_that_protect: int
+
+
+def choke_multi(*, flows: int, candidates: int, load: float) -> Candidates:
+    """CHOKe with several candidates against several flows.
+
+    Args:
+        flows: Flows that do not answer.
+        candidates: Candidates drawn for each arrival.
+        load: What each flow sends, as a part of the link's rate.
+    """
+    return Candidates(**_ask("choke-multi", flows=flows, candidates=candidates, load=load))
+
+
+@dataclass(frozen=True)
+class GChoke:
+    """A flow that does not answer among many TCP flows under gCHOKe; see :class:`Choke`.
+
+    Attributes:
+        maxcomp: How many packets one arrival may match.
+        load: What the flow sends.
+        share: Its share of the link.
+        tcp_share: What is left for TCP.
+        buffer_share: Its part of the queue.
+        loss: The part of its packets that is dropped.
+        peak: The load with the largest share.
+        buffer_bound: The most of the queue that any load gives it.
+    """
+
+    maxcomp: int | str
+    load: float
+    share: float
+    tcp_share: float
+    buffer_share: float
+    loss: float
+    peak: Peak
+    buffer_bound: float
+
+
+def gchoke(*, maxcomp: int | Literal["infinite"], load: float) -> GChoke:
+    """The equilibrium of gCHOKe.
+
+    Args:
+        maxcomp: How many packets one arrival may match, or ``infinite``.
+        load: What the flow sends, as a part of the link's rate.
+    """
+    answer = _ask("gchoke", maxcomp=maxcomp, load=load)
+    return GChoke(**{**answer, "peak": Peak(**answer["peak"])})
+
+
+def _ask(model: str, **question: object) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(_core.theory(json.dumps({"model": model, **question})))
+    del answer["model"]
+    return answer

@@ -1,0 +1,92 @@
+"""Theory, the papers' claims, and captures."""
+
+import json
+import math
+import subprocess
+from pathlib import Path
+
+import fairlane as fl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLI = ROOT / "target/release/fairlane"
+
+
+def test_theory_has_the_papers_numbers() -> None:
+    # Wang, Tang, Low: the largest share is 1 / (e + 1); at twice the link's rate it is a quarter.
+    choke = fl.theory.choke(load=2)
+    assert choke.share == pytest.approx(0.251, abs=5e-4)
+    assert choke.peak.share == pytest.approx(1 / (math.e + 1))
+    assert choke.tcp_share == 1 - choke.share
+    assert len(choke.profile) == 10
+    # Feng, Kandlur, Saha, Shin, equation 1.
+    sfb = fl.theory.sfb(levels=2, bins=23, flows=4)
+    assert sfb.misclassified == pytest.approx((1 - (1 - 1 / 23) ** 4) ** 2)
+    # Pan, Prabhakar, Psounis, equation 1: a flow has rate / (mu + 2 rate) of the head.
+    front = fl.theory.front(mu=2, rates=[1, 0.5])
+    assert [flow.head for flow in front.flows] == pytest.approx([1 / 4, 0.5 / 3])
+    back = fl.theory.back(rates=[1, 1, 1, 7], memory=1)
+    assert back.admitted == pytest.approx(4.8)
+    assert fl.theory.gchoke(maxcomp="infinite", load=100).buffer_bound == pytest.approx(0.382, abs=5e-4)
+    assert fl.theory.choke_multi(flows=5, candidates=3, load=2).candidates_that_protect == 3
+
+
+def test_theory_says_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match="load"):
+        fl.theory.choke(load=-1)
+    with pytest.raises(ValueError, match=r"maxcomp|infinite"):
+        fl.theory.gchoke(maxcomp="many", load=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        fl.theory.choke(2)  # type: ignore[call-arg]
+
+
+def test_claims_are_listed_shown_and_run() -> None:
+    claims = fl.papers.list_claims()
+    assert len({claim.id for claim in claims}) == len(claims) > 50
+    assert {claim.status for claim in claims} <= {"met", "short", "out"}
+    one = next(claim for claim in claims if claim.id.endswith("table-2") or "table" in claim.id)
+    assert fl.papers.show(one.id) == [one]
+    assert one.checks[0].value is None
+    (judged,) = fl.papers.run(one.id, short=True)
+    assert judged.id == one.id
+    assert any(check.met is not None for check in judged.checks)
+    with pytest.raises(ValueError, match="no-such"):
+        fl.papers.run("no-such-claim")
+
+
+def capture() -> Path:
+    found = sorted((ROOT / "crates").glob("*/tests/**/*.pcap*"))
+    if not found:
+        pytest.skip("no capture is kept in the repository")
+    return found[0]
+
+
+def test_a_capture_is_replayed() -> None:
+    path = capture()
+    outcomes = fl.replay(path, [fl.DropTail(), fl.Choke()], rate="1mbit")
+    assert [outcome.queue()["kind"] for outcome in outcomes] == ["droptail", "choke"]
+    assert outcomes[0].queue()["arrived"] > 0
+    if CLI.exists():
+        command = [str(CLI), "replay", str(path), "--rate", "1mbit", "--queue", "choke", "--json"]
+        said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        ours = outcomes[1].to_dict()
+        del said["cost"], ours["cost"]
+        assert ours == said
+
+
+def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(fl.ScenarioError, match="none"):
+        fl.replay(tmp_path / "none.pcap", fl.Red(), rate="1mbit")
+    with pytest.raises(fl.ScenarioError, match="rate: "):
+        fl.replay(capture(), fl.Red(), rate="quick")
+    with pytest.raises(TypeError, match="not a str"):
+        fl.replay(capture(), ["red"], rate="1mbit")  # type: ignore[list-item]
+
+
+def test_what_needs_more_memory_than_there_is_is_refused_at_once() -> None:
+    """Would catch a process that is killed instead."""
+    scenario = fl.Scenario.figure_3()
+    with pytest.raises(fl.ScenarioError, match=r"this needs at least \d+ GB of memory, and this machine has \d+ GB"):
+        scenario.with_({"duration": "1000000s"}).run(series="1us")
+    with pytest.raises(fl.ScenarioError, match="GB of memory"):
+        scenario.with_({"max_flows": 100_000_000, "flows.ftp.count": 99_999_999}).run()

@@ -1,0 +1,44 @@
+"""The notebooks run, and what they print is what is kept in them: a simulation gives the same numbers each time."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+
+
+def module() -> Any:
+    """What runs them, a program without an ending."""
+    loader = importlib.machinery.SourceFileLoader("run_notebooks", str(NOTEBOOKS / "run"))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    made = importlib.util.module_from_spec(spec)
+    loader.exec_module(made)
+    return made
+
+
+def said(notebook: Any) -> list[str]:
+    """What the cells print, and the text of their values."""
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return [output["text"] if "text" in output else output["data"].get("text/plain", "") for output in outputs]
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_and_says_the_same(path: Path) -> None:
+    kept = nbformat.read(path, as_version=4)
+    run = module().executed(path)
+    assert said(run) == said(kept)
+    pictures = [out for cell in kept.cells for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+    assert pictures, "each has a picture"
+    assert path.stat().st_size < 120_000, "the pictures are kept small"
+
+
+def test_all_notebooks_are_there() -> None:
+    names = {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
+    assert names >= {"choke-in-ten-lines", "figure-5", "choose-an-aqm", "own-discipline", "sweep-on-dask"}
