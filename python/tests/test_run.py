@@ -226,3 +226,11 @@ def test_a_script_that_is_interrupted_ends_with_a_traceback(tmp_path: Path) -> N
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=20)
     assert "Interrupted: interrupted: 0 outcomes are complete, 1 in part" in said
+
+
+def test_an_interruption_survives_a_pickle() -> None:
+    """Would catch one that a process of a pool cannot hand over."""
+    outcomes = short().compare(["red"])
+    again = pickle.loads(pickle.dumps(fl.Interrupted("stopped", outcomes)))
+    assert str(again) == "stopped"
+    assert again.outcomes == outcomes

@@ -63,6 +63,9 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.outcomes = outcomes
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.outcomes)
+
 
 class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Interrupted
     """A sweep could not go on, as its executor takes no more work or no worker can do it.
