@@ -728,7 +728,8 @@ class Xchoke(QueueConfig):
             the paper has no bound.
         hit_cap: Hits that count: a flow with n hits is dropped with probability p_b 2^n. Whole number, 1..63. Default:
             30.
-        age: Hits of a flow are halved this often. Time, above 0. Default: 10s; the paper forgets nothing.
+        age: Hits of a flow are halved this often. Time, above 0. Default: the time of 1250 mean packets at the link's
+            rate, 10s at 1mbit; the paper forgets nothing.
     """
 
     kind: ClassVar[str] = "xchoke"
