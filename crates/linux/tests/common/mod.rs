@@ -155,7 +155,23 @@ fn build(ipv6: bool) -> Lab {
     if ipv6 {
         fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
     }
+    let (r0, d0) = (hardware("r0"), lab.receiver.run(|| hardware("d0")));
+    lab.sender.run(move || known("10.77.1.2", "fd77:1::2", "s0", &r0, ipv6));
+    known(RECEIVER, RECEIVER6, OUT, &d0, ipv6);
     lab
+}
+
+/// The hardware address of an interface.
+fn hardware(interface: &str) -> String {
+    let said = tool("ip", &format!("-br link show dev {interface}"));
+    said.split_whitespace().nth(2).unwrap().to_owned()
+}
+
+/// Says who is behind `interface`: to find that out may take a kernel a second, and a test's first packets wait meanwhile.
+fn known(four: &str, six: &str, interface: &str, hardware: &str, ipv6: bool) {
+    for address in [four, six].iter().take(if ipv6 { 2 } else { 1 }) {
+        ip(&format!("neigh replace {address} lladdr {hardware} dev {interface} nud permanent"));
+    }
 }
 
 fn address(interface: &str, four: &str, six: &str, ipv6: bool) {
