@@ -27,7 +27,7 @@ check:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
-	$(CARGO) build --release --locked -p fairlane
+	$(CARGO) run --release --locked -- compare --runs 1
 	tests/browser/run
 	python/test
 
