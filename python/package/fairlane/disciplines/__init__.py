@@ -1,0 +1,138 @@
+"""The disciplines, each with its parameters, and each in a file of its own.
+
+Values with a unit are text, such as ``"100p"``, ``"150kb"``, ``"20ms"`` or ``"1mbit"``. A plain number is taken where
+only one unit is meant: packets for the sizes of queues, bytes for the sizes of packets. A parameter that is not
+given, or ``None``, has its default.
+
+All of this folder is written by python/generate from the library's own tables.
+"""
+
+from fairlane.config import QueueConfig
+from fairlane.disciplines.afd import Afd
+from fairlane.disciplines.ared import Ared
+from fairlane.disciplines.back_choke import BackChoke
+from fairlane.disciplines.bare import Bare
+from fairlane.disciplines.blue import Blue
+from fairlane.disciplines.cake import Cake
+from fairlane.disciplines.cbq import Cbq
+from fairlane.disciplines.choke import Choke
+from fairlane.disciplines.choke_adaptive import ChokeAdaptive
+from fairlane.disciplines.choked import Choked
+from fairlane.disciplines.choker import Choker
+from fairlane.disciplines.chokew import Chokew
+from fairlane.disciplines.cobalt import Cobalt
+from fairlane.disciplines.codel import Codel
+from fairlane.disciplines.csfq import Csfq
+from fairlane.disciplines.droptail import DropTail
+from fairlane.disciplines.drr import Drr
+from fairlane.disciplines.dualpi2 import DualPi2
+from fairlane.disciplines.fq_codel import FqCodel
+from fairlane.disciplines.fq_pie import FqPie
+from fairlane.disciplines.fred import Fred
+from fairlane.disciplines.front_choke import FrontChoke
+from fairlane.disciplines.gchoke import Gchoke
+from fairlane.disciplines.mloc_choke import MlocChoke
+from fairlane.disciplines.pi2 import Pi2
+from fairlane.disciplines.pie import Pie
+from fairlane.disciplines.rechoke import Rechoke
+from fairlane.disciplines.red import Red
+from fairlane.disciplines.red_pd import RedPd
+from fairlane.disciplines.red_penalty_box import RedPenaltyBox
+from fairlane.disciplines.sac import Sac
+from fairlane.disciplines.scfq import Scfq
+from fairlane.disciplines.sfb import Sfb
+from fairlane.disciplines.sfq import Sfq
+from fairlane.disciplines.sfq_red import SfqRed
+from fairlane.disciplines.sfred import Sfred
+from fairlane.disciplines.sred import Sred
+from fairlane.disciplines.stfq import Stfq
+from fairlane.disciplines.wfq import Wfq
+from fairlane.disciplines.xchoke import Xchoke
+
+__all__ = [
+    "ALL",
+    "Afd",
+    "Ared",
+    "BackChoke",
+    "Bare",
+    "Blue",
+    "Cake",
+    "Cbq",
+    "Choke",
+    "ChokeAdaptive",
+    "Choked",
+    "Choker",
+    "Chokew",
+    "Cobalt",
+    "Codel",
+    "Csfq",
+    "DropTail",
+    "Drr",
+    "DualPi2",
+    "FqCodel",
+    "FqPie",
+    "Fred",
+    "FrontChoke",
+    "Gchoke",
+    "MlocChoke",
+    "Pi2",
+    "Pie",
+    "Rechoke",
+    "Red",
+    "RedPd",
+    "RedPenaltyBox",
+    "Sac",
+    "Scfq",
+    "Sfb",
+    "Sfq",
+    "SfqRed",
+    "Sfred",
+    "Sred",
+    "Stfq",
+    "Wfq",
+    "Xchoke",
+]
+
+ALL: tuple[type[QueueConfig], ...] = (
+    DropTail,
+    Red,
+    Ared,
+    Choke,
+    ChokeAdaptive,
+    FrontChoke,
+    BackChoke,
+    MlocChoke,
+    Xchoke,
+    Gchoke,
+    Chokew,
+    Choker,
+    Rechoke,
+    Sac,
+    Choked,
+    Blue,
+    Sfb,
+    Sfred,
+    Bare,
+    Sred,
+    Fred,
+    Afd,
+    Csfq,
+    RedPenaltyBox,
+    RedPd,
+    Sfq,
+    SfqRed,
+    Drr,
+    Wfq,
+    Scfq,
+    Stfq,
+    Cbq,
+    Codel,
+    FqCodel,
+    Pie,
+    FqPie,
+    Cobalt,
+    Cake,
+    Pi2,
+    DualPi2,
+)
+"""Every discipline, in the order of the documentation."""

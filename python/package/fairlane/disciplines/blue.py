@@ -1,0 +1,63 @@
+"""Blue, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fairlane.config import QueueConfig
+
+
+class Blue(QueueConfig):
+    """Signals at random, more after each loss and less when the link is idle.
+
+    Source: Feng, Shin, Kandlur, Saha: The BLUE Active Queue Management Algorithms, IEEE/ACM ToN 10(4), 2002.
+    Keeps: Nothing.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
+        increment: What a loss adds to the probability of a signal (delta_1). Number, above 0, at most 1. Default: 0.02,
+            the paper's configuration B4.
+        decrement: What an idle link takes from the probability (delta_2). Number, above 0, at most 1. Default: 0.002,
+            the paper's configuration B4.
+        freeze: Least time between two changes of the probability: about a round trip. Time, above 0. Default: 100ms,
+            the paper's configuration B4.
+        jitter: Each freeze time is drawn from half to one and a half of ``freeze``, against synchronised routers.
+            ``true`` or ``false``. Default: false.
+        trigger: A queue longer than this counts as a loss too, which keeps room for bursts and bounds the delay (L).
+            Packets or bytes. Default: never.
+        idle: An idle link takes ``decrement`` every freeze time, or once until a packet is queued. ``repeated``,
+            ``once``. Default: repeated.
+        ecn: Signals mark packets that can be marked; the limit always drops. ``true`` or ``false``. Default: false.
+    """
+
+    kind: ClassVar[str] = "blue"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+        "trigger": "p",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        increment: float | None = None,
+        decrement: float | None = None,
+        freeze: str | None = None,
+        jitter: bool | None = None,
+        trigger: str | int | None = None,
+        idle: Literal["repeated", "once"] | None = None,
+        ecn: bool | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "increment": increment,
+                "decrement": decrement,
+                "freeze": freeze,
+                "jitter": jitter,
+                "trigger": trigger,
+                "idle": idle,
+                "ecn": ecn,
+            }
+        )

@@ -1,0 +1,50 @@
+"""Cobalt, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlane.config import QueueConfig
+
+
+class Cobalt(QueueConfig):
+    """CoDel whose frequency falls as it rose, and BLUE for those that do not react.
+
+    Source: Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht: Design and Evaluation of COBALT Queue
+    Discipline, IEEE LANMAN 2019.
+    Keeps: Each packet's time of arrival.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).
+        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 5ms, RFC 8289.
+        interval: How long the delay may be above ``target`` before a drop. Time, above 0. Default: 100ms, RFC 8289.
+        ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: true,
+            as CAKE.
+        blue_threshold: Delay from which BLUE's probability grows although the queue is not full. Time, above 0.
+            Default: 400ms, as ns-3.
+    """
+
+    kind: ClassVar[str] = "cobalt"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        target: str | None = None,
+        interval: str | None = None,
+        ecn: bool | None = None,
+        blue_threshold: str | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "target": target,
+                "interval": interval,
+                "ecn": ecn,
+                "blue_threshold": blue_threshold,
+            }
+        )

@@ -1,0 +1,54 @@
+"""Codel, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlane.config import QueueConfig
+
+
+class Codel(QueueConfig):
+    """Drops at the head, more and more often, while packets wait too long for too long.
+
+    Source: Nichols, Jacobson, McGregor, Iyengar: Controlled Delay Active Queue Management, RFC 8289, 2018.
+    Keeps: Each packet's time of arrival.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).
+        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 5ms, RFC 8289.
+        interval: How long the delay may be above ``target`` before a drop. Time, above 0. Default: 100ms, RFC 8289.
+        mtu: No packet is signalled while no more than this stays queued behind it. Bytes, from 1b. Default: 1514b, an
+            Ethernet frame, as tc(8).
+        ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: false,
+            as tc(8).
+        ce_threshold: A packet that can be marked and waited longer is marked, whatever else is decided. Time, above 0.
+            Default: never.
+    """
+
+    kind: ClassVar[str] = "codel"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+        "mtu": "b",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        target: str | None = None,
+        interval: str | None = None,
+        mtu: str | int | None = None,
+        ecn: bool | None = None,
+        ce_threshold: str | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "target": target,
+                "interval": interval,
+                "mtu": mtu,
+                "ecn": ecn,
+                "ce_threshold": ce_threshold,
+            }
+        )

@@ -1,0 +1,39 @@
+"""DropTail, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fairlane.config import QueueConfig
+
+
+class DropTail(QueueConfig):
+    """Drops what comes while the queue is full.
+
+    Source: The default of every router.
+    Keeps: Nothing.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
+        drop: What goes when the queue is full: the arriving packet, the oldest, or a queued one at random. ``tail``,
+            ``front``, ``random``. Default: tail.
+    """
+
+    kind: ClassVar[str] = "droptail"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        drop: Literal["tail", "front", "random"] | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "drop": drop,
+            }
+        )

@@ -1,0 +1,71 @@
+"""FqCodel, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlane.config import QueueConfig
+
+
+class FqCodel(QueueConfig):
+    """A queue for each flow, by hash, in turns, with a CoDel each.
+
+    Source: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet: The Flow Queue CoDel Packet Scheduler and Active Queue
+    Management Algorithm, RFC 8290, 2018.
+    Keeps: A table of ``flows`` queues and each packet's time of arrival.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 10240p, as tc(8).
+        flows: Queues that flows are hashed to. Whole number, 1..65536. Default: 1024, RFC 8290.
+        quantum: Bytes that a flow may send when its turn comes. Bytes, from 1b. Default: 1514b, an Ethernet frame.
+        memory_limit: Bytes that all queues may hold together, beside ``limit``. Packets or bytes. Default: 33554432b,
+            32 MiB, as tc(8).
+        drop_batch: Packets that the fattest queue loses at most when all is full; no more than half its bytes. Whole
+            number, 1..65536. Default: 64, as tc(8).
+        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 5ms, RFC 8289.
+        interval: How long the delay may be above ``target`` before a drop. Time, above 0. Default: 100ms, RFC 8289.
+        mtu: No packet is signalled while no more than this stays queued behind it. Bytes, from 1b. Default: 1514b, an
+            Ethernet frame, as tc(8).
+        ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: true,
+            as tc(8).
+        ce_threshold: A packet that can be marked and waited longer is marked, whatever else is decided. Time, above 0.
+            Default: never.
+    """
+
+    kind: ClassVar[str] = "fq-codel"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+        "quantum": "b",
+        "memory_limit": "p",
+        "mtu": "b",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        flows: int | None = None,
+        quantum: str | int | None = None,
+        memory_limit: str | int | None = None,
+        drop_batch: int | None = None,
+        target: str | None = None,
+        interval: str | None = None,
+        mtu: str | int | None = None,
+        ecn: bool | None = None,
+        ce_threshold: str | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "flows": flows,
+                "quantum": quantum,
+                "memory_limit": memory_limit,
+                "drop_batch": drop_batch,
+                "target": target,
+                "interval": interval,
+                "mtu": mtu,
+                "ecn": ecn,
+                "ce_threshold": ce_threshold,
+            }
+        )

@@ -1,0 +1,77 @@
+"""Pie, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlane.config import QueueConfig
+
+
+class Pie(QueueConfig):
+    """Drops arrivals with a probability that a controller moves towards a delay.
+
+    Source: Pan, Natarajan, Baker, White: Proportional Integral Controller Enhanced (PIE), RFC 8033, 2017.
+    Keeps: The delay and its change.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).
+        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 15ms, RFC 8033.
+        tupdate: How often the probability is updated. Time, above 0. Default: 15ms, RFC 8033.
+        alpha: Weight of the deviation from ``target``, in sixteenths as tc(8). Whole number, 0..32. Default: 2, which
+            is 0.125 Hz, RFC 8033.
+        beta: Weight of the change of the delay, in sixteenths as tc(8). Whole number, 0..32. Default: 20, which is 1.25
+            Hz, RFC 8033.
+        max_burst: For how long after a quiet time no packet is signalled. Time, above 0. Default: 150ms, RFC 8033.
+        avpkt: Mean packet: no packet is signalled while at most two of them are queued; the unit of ``bytemode``.
+            Bytes, from 1b. Default: 1000b, as ns-3.
+        bytemode: The probability is proportional to the packet's size over ``avpkt``. ``true`` or ``false``. Default:
+            false, as tc(8).
+        dq_rate_estimator: The delay is the backlog over the measured departure rate, instead of what the last packet
+            waited. ``true`` or ``false``. Default: false, as tc(8).
+        ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: false,
+            as tc(8).
+        ecn_prob: Percent of probability up to which packets are marked; above they are dropped even so. Whole number,
+            0..100. Default: 10, RFC 8033.
+        onoff: PIE is off until a third of ``limit`` is queued, and again once it has nothing to do (RFC 8033, appendix
+            B). ``true`` or ``false``. Default: false, as tc(8).
+    """
+
+    kind: ClassVar[str] = "pie"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+        "avpkt": "b",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        target: str | None = None,
+        tupdate: str | None = None,
+        alpha: int | None = None,
+        beta: int | None = None,
+        max_burst: str | None = None,
+        avpkt: str | int | None = None,
+        bytemode: bool | None = None,
+        dq_rate_estimator: bool | None = None,
+        ecn: bool | None = None,
+        ecn_prob: int | None = None,
+        onoff: bool | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "target": target,
+                "tupdate": tupdate,
+                "alpha": alpha,
+                "beta": beta,
+                "max_burst": max_burst,
+                "avpkt": avpkt,
+                "bytemode": bytemode,
+                "dq_rate_estimator": dq_rate_estimator,
+                "ecn": ecn,
+                "ecn_prob": ecn_prob,
+                "onoff": onoff,
+            }
+        )

@@ -1,0 +1,93 @@
+"""Sfb, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fairlane.config import QueueConfig
+
+
+class Sfb(QueueConfig):
+    """BLUE in bins: limits the rate of flows that answer in none of theirs.
+
+    Source: Feng, Kandlur, Saha, Shin: Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness,
+    INFOCOM 2001.
+    Keeps: ``levels`` hashes of the flow and two sets of ``levels`` times ``bins`` bins.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
+        levels: Levels of bins: a flow has a bin on each. Whole number, 1..16. Default: 8, as Linux; the paper has 2.
+        bins: Bins on each level. Whole number, 1..4096. Default: 16, as Linux; the paper has 23.
+        bin_size: Packets in a bin above which it is full (tc's target). Packets. Default: 20p, as tc(8); the paper has
+            1.5 limit / bins.
+        drop_on_over: An arrival is dropped when all of its bins hold ``bin_max``, or when any of them is full. ``all``,
+            ``any``. Default: all, as Linux; any is the paper.
+        bin_max: Packets in each bin of a flow at which its arrivals are dropped (tc's max). Packets. Default: 1.25
+            bin_size, as tc(8); unused with ``drop_on_over = any``.
+        increment: What an arrival at a full bin adds to the bin's probability. Number, above 0, at most 1. Default:
+            0.005; the paper says none.
+        decrement: What an arrival at an empty bin takes from its probability. Number, above 0, at most 1. Default:
+            0.0005, a tenth of the default increment as in BLUE.
+        freeze: Least time between two changes of a bin's probability, as BLUE has it. Time, above 0. Default: none, as
+            the paper and Linux.
+        rehash: How often the hash moves, so that nobody shares bins with the same flows for ever. Time, above 0.
+            Default: 600s, as tc(8); the paper has 2s.
+        warmup: How long before the hash moves the next bins learn of the flows that are identified (double buffering).
+            Time, above 0. Default: 60s, as tc(8)'s db.
+        penalty_rate: Rate that all identified flows share. Rate, above 0. Default: 80kbit, tc(8)'s 10 packets a second
+            of 1000 bytes; the paper has 160kbit.
+        penalty_burst: What identified flows may send at once. Bytes, from 1b. Default: 20kb, tc(8)'s 20 packets of 1000
+            bytes.
+        ecn: Signals mark packets that can be marked; full bins, the rate limit and the limit always drop. ``true`` or
+            ``false``. Default: false.
+        harddrop: From a probability p of 1/2 on, a share 2p - 1 of all arrivals is dropped even if it could be marked.
+            ``true`` or ``false``. Default: true, as Linux.
+    """
+
+    kind: ClassVar[str] = "sfb"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+        "bin_size": "p",
+        "bin_max": "p",
+        "penalty_burst": "b",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        levels: int | None = None,
+        bins: int | None = None,
+        bin_size: str | int | None = None,
+        drop_on_over: Literal["all", "any"] | None = None,
+        bin_max: str | int | None = None,
+        increment: float | None = None,
+        decrement: float | None = None,
+        freeze: str | None = None,
+        rehash: str | None = None,
+        warmup: str | None = None,
+        penalty_rate: str | None = None,
+        penalty_burst: str | int | None = None,
+        ecn: bool | None = None,
+        harddrop: bool | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "levels": levels,
+                "bins": bins,
+                "bin_size": bin_size,
+                "drop_on_over": drop_on_over,
+                "bin_max": bin_max,
+                "increment": increment,
+                "decrement": decrement,
+                "freeze": freeze,
+                "rehash": rehash,
+                "warmup": warmup,
+                "penalty_rate": penalty_rate,
+                "penalty_burst": penalty_burst,
+                "ecn": ecn,
+                "harddrop": harddrop,
+            }
+        )

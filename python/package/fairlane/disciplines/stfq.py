@@ -1,0 +1,39 @@
+"""Stfq, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlane.config import QueueConfig
+
+
+class Stfq(QueueConfig):
+    """Fair queueing by starts, whose clock is the start of the packet that is being sent.
+
+    Source: Goyal, Vin, Cheng: Start-Time Fair Queuing, SIGCOMM 1996.
+    Keeps: A queue for each flow.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
+        weighted: A flow counts as 1 to 4 flows, by the two highest bits of the traffic class. ``true`` or ``false``.
+            Default: false.
+    """
+
+    kind: ClassVar[str] = "stfq"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        weighted: bool | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "weighted": weighted,
+            }
+        )

@@ -1,0 +1,43 @@
+"""Wfq, by python/generate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlane.config import QueueConfig
+
+
+class Wfq(QueueConfig):
+    """Sends in the order in which a fluid server, fair at every moment, would finish.
+
+    Source: Demers, Keshav, Shenker: Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM 1989; Parekh,
+    Gallager: A Generalized Processor Sharing Approach to Flow Control, IEEE/ACM ToN 1(3).
+    Keeps: A queue for each flow, and the link's rate.
+
+    Args:
+        limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
+        weighted: A flow counts as 1 to 4 flows, by the two highest bits of the traffic class. ``true`` or ``false``.
+            Default: false.
+        bandwidth: Rate of the fluid server. Rate, above 0. Default: the link's rate.
+    """
+
+    kind: ClassVar[str] = "wfq"
+    _units: ClassVar[dict[str, str]] = {
+        "limit": "p",
+    }
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        limit: str | int | None = None,
+        weighted: bool | None = None,
+        bandwidth: str | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "limit": limit,
+                "weighted": weighted,
+                "bandwidth": bandwidth,
+            }
+        )
