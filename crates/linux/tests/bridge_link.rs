@@ -13,25 +13,13 @@ use common::bridged::{
 };
 use common::send::send_at;
 use common::tags::{capture_with_tags, captured_with_tags, send_unsummed};
-use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, drain, ip, listen, tool};
+use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, drain, ip, listen, measured, tool};
 use fairlane_linux::{BridgeError, Framing, Link, LinkLayer, Router, StartError};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
 use nix::sys::socket::{SockType, setsockopt};
 
 const FAST: Rate = Rate::from_bits_per_second(1_000_000_000);
-
-/// The bits per second of the IP packets of `bytes` bytes that come from the first to the last of a busy link.
-fn measured(bytes: usize) -> f64 {
-    let (mut first, mut last, mut received) = (None, Instant::now(), 0_u32);
-    drain(&listen(), |_| {
-        last = Instant::now();
-        first.get_or_insert(last);
-        received += 1;
-    });
-    let seconds = (last - first.expect("something comes")).as_secs_f64();
-    f64::from(received - 1) * 8.0 * bytes as f64 / seconds
-}
 
 /// The rate holds within a percent; a packet is its IP packet and what the link adds to it. A router that the machine keeps from
 /// its work for more than 50 ms does not make up for it, as documented: then, and only then, it is measured again.

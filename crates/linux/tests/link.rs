@@ -12,24 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::send::send_at;
-use common::{OUT, PORT, RECEIVER, RECEIVER6, config, drain, lab, listen, nft, start, tool};
+use common::{OUT, PORT, RECEIVER, RECEIVER6, config, drain, lab, listen, measured, nft, start, tool};
 use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
-
-/// The bits per second of the IP packets of `bytes` bytes that come from the first to the last of a busy link.
-fn measured(bytes: usize) -> f64 {
-    let (mut first, mut last, mut received) = (None, Instant::now(), 0_u32);
-    drain(&listen(), |_| {
-        last = Instant::now();
-        first.get_or_insert(last);
-        received += 1;
-    });
-    let seconds = (last - first.expect("something comes")).as_secs_f64();
-    f64::from(received - 1) * 8.0 * bytes as f64 / seconds
-}
 
 /// The rate holds within a percent. With 18 bytes of overhead a packet of 1000 bytes takes 22 ATM cells of 53 bytes.
 #[test]

@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::common::Lab;
-use crate::load::{DECIDES, SENDS, cost, listen, median, quantile, send_number, stay_on};
+use crate::load::{DECIDES, SENDS, cost, in_turn, listen, median, quantile, send_number, stay_on};
 use crate::program::{PROGRAMS, Program};
 
 /// Sizes of IP packets.
@@ -22,12 +22,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
     println!("| bytes | program | CPU ns a packet | CPU, of bare's (quartiles) |");
     println!("|---|---|---|---|");
     for bytes in SIZES {
-        let mut samples = vec![Vec::new(); PROGRAMS.len()];
-        for _ in 0..rounds * TIMES {
-            for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
-                samples.push(measure(lab, *program, bytes));
-            }
-        }
+        let samples = in_turn(&PROGRAMS, rounds * TIMES, |program| measure(lab, program, bytes));
         for (program, of) in PROGRAMS.iter().zip(&samples) {
             let ratios = of.iter().zip(&samples[0]).map(|(one, bare)| one / bare);
             let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::common::Lab;
 use crate::common::bridged::interface;
 use crate::common::send::send_while;
-use crate::load::{DECIDES, SENDS, cost, listen, median, quantile, stay_on};
+use crate::load::{DECIDES, SENDS, cost, in_turn, listen, median, quantile, stay_on};
 use crate::program::{PROGRAMS, Program};
 
 /// Sizes of IP packets.
@@ -33,12 +33,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
     println!("| bytes | program | frames/s | best | of bare's (quartiles) | CPU ns a packet | lost in the kernel |");
     println!("|---|---|---|---|---|---|---|");
     for bytes in SIZES {
-        let mut samples = vec![Vec::new(); PROGRAMS.len()];
-        for _ in 0..rounds {
-            for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
-                samples.push(measure(lab, *program, bytes));
-            }
-        }
+        let samples = in_turn(&PROGRAMS, rounds, |program| measure(lab, program, bytes));
         for (program, of) in PROGRAMS.iter().zip(&samples) {
             let rates = of.iter().map(|sample| sample.frames_per_second);
             let ratios = rates.clone().zip(&samples[0]).map(|(rate, bare)| rate / bare.frames_per_second);

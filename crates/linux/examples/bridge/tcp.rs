@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{Lab, PORT, RECEIVER};
-use crate::load::{DECIDES, median, stay_on};
+use crate::load::{DECIDES, in_turn, median, stay_on};
 use crate::program::{PROGRAMS, Program};
 
 /// How long a transfer goes.
@@ -17,12 +17,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
     println!("\nOne TCP connection\n");
     println!("| program | Gbit/s | best |");
     println!("|---|---|---|");
-    let mut samples = vec![Vec::new(); PROGRAMS.len()];
-    for _ in 0..rounds {
-        for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
-            samples.push(measure(lab, *program));
-        }
-    }
+    let samples = in_turn(&PROGRAMS, rounds, |program| measure(lab, program));
     for (program, of) in PROGRAMS.iter().zip(&samples) {
         let best = of.iter().copied().fold(0.0, f64::max);
         println!("| {} | {:.2} | {best:.2} |", program.name(), median(of.iter().copied()));

@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::common::{Lab, install};
-use crate::load::{DECIDES, Flow, SENDS, cost, flood, listen, median, quantile, stay_on};
+use crate::load::{DECIDES, Flow, SENDS, cost, flood, in_turn, listen, median, quantile, stay_on};
 use crate::program::{PROGRAMS, Program};
 
 /// Sizes of IP packets.
@@ -24,12 +24,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
     println!("| bytes | program | packets/s | of bare's (quartiles) | CPU ns a packet | lost in the kernel |");
     println!("|---|---|---|---|---|---|");
     for bytes in SIZES {
-        let mut samples = vec![Vec::new(); PROGRAMS.len()];
-        for _ in 0..rounds {
-            for (program, samples) in PROGRAMS.iter().zip(&mut samples) {
-                samples.push(measure(lab, *program, bytes));
-            }
-        }
+        let samples = in_turn(&PROGRAMS, rounds, |program| measure(lab, program, bytes));
         for (program, of) in PROGRAMS.iter().zip(&samples) {
             let rates = of.iter().map(|sample| sample.flow.packets_per_second);
             let ratios = rates.clone().zip(&samples[0]).map(|(rate, bare)| rate / bare.flow.packets_per_second);

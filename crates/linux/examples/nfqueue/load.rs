@@ -39,6 +39,17 @@ pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, clock() - before)
 }
 
+/// What `measure` says of each program: all take turns, `times` times.
+pub(crate) fn in_turn<P: Copy, S>(programs: &[P], times: usize, mut measure: impl FnMut(P) -> S) -> Vec<Vec<S>> {
+    let mut samples: Vec<Vec<S>> = programs.iter().map(|_| Vec::new()).collect();
+    for _ in 0..times {
+        for (program, samples) in programs.iter().zip(&mut samples) {
+            samples.push(measure(*program));
+        }
+    }
+    samples
+}
+
 /// What came through while a flood was measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
-use std::sync::PoisonError;
 use std::thread;
 
 use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Remote, Report, Router, RouterConfig};
@@ -16,7 +15,7 @@ use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::{Lab, Node, RECEIVER, TURN, address, ip, tool};
+use super::{Lab, Node, RECEIVER, address, in_turn, ip, tool};
 
 /// The bridge's interfaces, towards the sender and towards the receiver.
 pub(crate) const INSIDE: &str = "b0";
@@ -29,20 +28,7 @@ pub(crate) const SENDER6: &str = "fd77:2::9";
 /// Runs `test` in a namespace with the interfaces of a bridge between a sender and a receiver, or says why it cannot be. No interface
 /// leaves anything of a packet to the next but checksums. Without IPv6 nobody sends anything by himself.
 pub(crate) fn bridged(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
-    if let Some(why) = impossible() {
-        eprintln!("skipped: {why}");
-        return;
-    }
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let outcome = thread::spawn(move || {
-        unshare(CloneFlags::CLONE_NEWNET).unwrap();
-        test(&build(ipv6));
-    });
-    let outcome = outcome.join();
-    drop(turn);
-    if let Err(panic) = outcome {
-        std::panic::resume_unwind(panic);
-    }
+    in_turn(impossible(), move || test(&build(ipv6)));
 }
 
 fn impossible() -> Option<String> {

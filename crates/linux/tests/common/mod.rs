@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::setsockopt;
@@ -80,14 +80,19 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs `test` in a namespace between those of a sender and a receiver, or says why it cannot be.
 pub(crate) fn lab(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
-    if let Some(why) = impossible() {
+    in_turn(impossible(), move || test(&build(ipv6)));
+}
+
+/// Runs `test` in a namespace of its own when no other test is in one, or says why that is `impossible`.
+fn in_turn(impossible: Option<String>, test: impl FnOnce() + Send + 'static) {
+    if let Some(why) = impossible {
         eprintln!("skipped: {why}");
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let outcome = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).unwrap();
-        test(&build(ipv6));
+        test();
     });
     let outcome = outcome.join();
     drop(turn);
@@ -266,6 +271,18 @@ pub(crate) fn listen() -> UdpSocket {
     let socket = UdpSocket::bind((RECEIVER, PORT)).unwrap();
     setsockopt(&socket, RcvBufForce, &(256 << 20)).unwrap();
     socket
+}
+
+/// The bits per second of the IP packets of `bytes` bytes that come from the first to the last of a busy link.
+pub(crate) fn measured(bytes: usize) -> f64 {
+    let (mut first, mut last, mut received) = (None, Instant::now(), 0_u32);
+    drain(&listen(), |_| {
+        last = Instant::now();
+        first.get_or_insert(last);
+        received += 1;
+    });
+    let seconds = (last - first.expect("something comes")).as_secs_f64();
+    f64::from(received - 1) * 8.0 * bytes as f64 / seconds
 }
 
 /// Tells `each` of every datagram's bytes, from the first, for which it waits longer, until none has come for a second.
