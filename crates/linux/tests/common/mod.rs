@@ -236,6 +236,7 @@ pub(crate) struct Working {
 /// Starts a router that was bound, and sends it what leaves by [`OUT`].
 pub(crate) fn start(router: Router, queues: impl Into<Queues>) -> Working {
     let (remote, queues) = (router.remote(), queues.into());
+    assert!(remote.report().kernel.is_some(), "whoever asks before the first packet is told how it is");
     let firewall = install(queues);
     Working { remote, firewall, queue: queues.first(), thread: thread::spawn(|| router.run().unwrap()) }
 }
