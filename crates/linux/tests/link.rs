@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::send::send_at;
-use common::{OUT, PORT, RECEIVER, RECEIVER6, config, drain, lab, listen, measured, nft, start, tool};
+use common::{OUT, PORT, RECEIVER, RECEIVER6, assert_rate, config, drain, lab, listen, nft, start, tool};
 use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, ReceiveTimeout};
@@ -28,19 +28,14 @@ fn the_link_has_its_rate() {
         for (layer, expected) in [(LinkLayer::default(), 20e6), (atm, 20e6 * 1000.0 / (22.0 * 53.0))] {
             // The link has something to send even if the sender gets no processor for a while.
             let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "500p").unwrap();
-            let router = Router::new(&common::RouterConfig { link: Link { rate, layer }, ..config(droptail, rate) });
-            let working = start(router.unwrap(), 0);
-            let received = lab.receiver.start(|| measured(1000));
-            thread::sleep(Duration::from_millis(200));
-            lab.sender.run(|| send_at(40e6, 1000, 2.5));
-            let received = received.recv().unwrap();
-            let report = working.stop();
-            eprintln!("{:.4} of the rate; late by {:?} at most", received / expected, report.lateness.most());
-            // What a machine keeps from us beyond 50 ms at a time is not made up for.
-            let lost = (report.lateness.most().as_secs() - 0.05).max(0.0) / 2.5;
-            let off = received / expected - 1.0;
-            assert!((-0.01 - lost..0.01).contains(&off), "{received:.0} bit/s instead of {expected:.0}: {report:?}");
-            assert_eq!((report.released, report.kernel.unwrap().dropped_unread), (0, 0), "{report:?}");
+            let router = common::RouterConfig { link: Link { rate, layer }, ..config(droptail, rate) };
+            assert_rate(lab, 1000, expected, move |lab| {
+                let working = start(Router::new(&router).unwrap(), 0);
+                lab.sender.run(|| send_at(40e6, 1000, 2.5));
+                let report = working.stop();
+                assert_eq!((report.released, report.kernel.unwrap().dropped_unread), (0, 0), "{report:?}");
+                report
+            });
         }
     });
 }

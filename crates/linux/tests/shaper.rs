@@ -5,18 +5,12 @@
 mod common;
 
 use std::fs;
-use std::io::IoSliceMut;
-use std::os::fd::AsRawFd;
 use std::thread;
 
 use common::send::send_at;
-use common::{config, install, lab, listen};
+use common::{arrivals, config, install, lab};
 use fairlane_linux::Router;
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
-use nix::cmsg_space;
-use nix::sys::socket::sockopt::{ReceiveTimeout, ReceiveTimestampns};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt};
-use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
 
 const RATE: f64 = 10e6;
 /// Bytes of an IP packet.
@@ -25,24 +19,6 @@ const BYTES: usize = 1500;
 const PACKET: f64 = 8.0 * BYTES as f64 / RATE;
 /// How far from its place a packet may be: its own time and a millisecond.
 const BOUND: f64 = PACKET + 1e-3;
-
-/// When packets arrived, in seconds, by the kernel's own stamps: until none comes for two seconds.
-fn arrivals() -> Vec<f64> {
-    let socket = listen();
-    setsockopt(&socket, ReceiveTimestampns, &true).unwrap();
-    setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(2)).unwrap();
-    let (mut arrivals, mut buffer, mut control) = (Vec::new(), [0; 2048], cmsg_space!(TimeSpec));
-    loop {
-        let mut parts = [IoSliceMut::new(&mut buffer)];
-        let received = recvmsg::<SockaddrIn>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty());
-        let Ok(received) = received else { return arrivals };
-        for message in received.cmsgs().unwrap() {
-            if let ControlMessageOwned::ScmTimestampns(at) = message {
-                arrivals.push(at.num_nanoseconds() as f64 / 1e9);
-            }
-        }
-    }
-}
 
 /// The value that all but a hundredth are below.
 fn p99(mut values: Vec<f64>) -> f64 {
