@@ -19,6 +19,9 @@ const WIDTH: usize = 80;
 pub(crate) enum Failure {
     /// The input or the machine will not do.
     Refused(Box<Refusal>),
+    /// As much, and it stands in the log already.
+    #[cfg(target_os = "linux")]
+    Logged,
     /// A claim or a comparison failed; what was printed says so.
     FellShort,
     /// Whoever read our output has gone away: there is no one left to tell, and nothing is wrong.
@@ -92,6 +95,7 @@ impl Failure {
     pub(crate) fn line(&self) -> String {
         match self {
             Self::Refused(refusal) => refusal.line().trim().trim_start_matches("error: ").to_owned(),
+            Self::Logged => "it stands in the log".to_owned(),
             Self::ReaderGone => "nobody reads what is written".to_owned(),
             Self::FellShort => "a claim fell short".to_owned(),
         }

@@ -322,6 +322,34 @@ fn a_queue_that_is_taken_is_left_alone() {
     });
 }
 
+/// Whoever reads the log as JSON reads all of it so, whatever goes wrong: before the start, at it, and in the file that says so.
+#[test]
+fn what_goes_wrong_is_a_line_of_the_log() {
+    in_namespace(|| {
+        let place = Place::new();
+        let file =
+            "queue-num = 0\nrate = \"1mbit\"\nlog = \"json\"\ninterface = \"nosuch0\"\nqueue = { kind = \"red\" }\n";
+        let file = place.write("router.toml", file);
+        let _first = Running::start(&with(&["droptail"]));
+        let common = ["--rate=1mbit", "--log=json", "choke"];
+        for (args, part) in [
+            (&["--queue-num=0"][..], "queue 0 is bound by another program"),
+            (&["--queue-num=1", "--metrics=9277"], "choose another --metrics"),
+            (&["--queue-num=1", "--interface=nosuch0"], "there is no interface \"nosuch0\""),
+            (&["--queue-num=1", "--overhead=10b", "--bridge=lo,lo"], "--queue-num is for an NFQUEUE"),
+            (&["--config", &file], "there is no interface \"nosuch0\""),
+        ] {
+            let rest = if args[0] == "--config" { &[][..] } else { &common };
+            let (code, stdout, stderr) = said(&fairlane(&[&["router"], args, rest].concat()));
+            assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+            let lines: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let last = lines.last().unwrap();
+            assert_eq!(last["level"], "ERROR", "{stderr}");
+            assert!(last["message"].as_str().unwrap().contains(part), "{args:?} does not say {part}: {stderr}");
+        }
+    });
+}
+
 /// When a hook of the firewall goes, the kernel drops what waits in every queue. Would catch a router that lets one come and go,
 /// such as to find out what works: what waits in another's queue meanwhile must leave as it came.
 #[test]

@@ -28,10 +28,32 @@ const LOOK_EVERY: u16 = 250;
 /// After how long without a packet it is looked whether the rules are still there.
 const QUIET: Duration = Duration::from_millis(5000);
 
-/// Starts a router and works until it is told to end.
+/// Starts a router and works until it is told to end. What goes wrong is a line of the log, too.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
+    let form = ready.settings.log;
+    log(form);
+    work(ready).map_err(|failure| logged(form, failure))
+}
+
+/// Says why there is no router in the form of its log.
+pub(super) fn refuse(form: Log, failure: Failure) -> Failure {
+    log(form);
+    logged(form, failure)
+}
+
+/// Whoever reads the log as JSON reads every line of standard error so.
+fn logged(form: Log, failure: Failure) -> Failure {
+    match form {
+        Log::Text => failure,
+        Log::Json => {
+            error!("{}", failure.line());
+            Failure::Logged
+        }
+    }
+}
+
+fn work(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
-    log(settings.log);
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
