@@ -10,6 +10,7 @@ mod running;
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -292,7 +293,7 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
             String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
         };
         let hear = |expected: &str| while !heard().starts_with(expected) {};
-        let mut router = Running::start_with(&["--config", &file], Some(&place.name("notify")));
+        let mut router = Running::start_with(&["--config", &file], &[("NOTIFY_SOCKET", &place.name("notify"))]);
         assert_eq!(heard(), "READY=1");
         // Fed again and again, while the router goes on.
         (0..2).for_each(|_| assert_eq!(heard(), "WATCHDOG=1"));
@@ -347,6 +348,29 @@ fn what_goes_wrong_is_a_line_of_the_log() {
             assert_eq!(last["level"], "ERROR", "{stderr}");
             assert!(last["message"].as_str().unwrap().contains(part), "{args:?} does not say {part}: {stderr}");
         }
+    });
+}
+
+/// As for root by su(1), whose PATH is that of the user before: would catch a `--clean` that finds nothing since it cannot look, and a
+/// router that needs tools for no rules.
+#[test]
+fn without_tools_it_says_so() {
+    in_namespace(|| {
+        let place = Place::new();
+        let nowhere = [("PATH", &*place.name(""))];
+        let told = |args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+            said(&command.args([&["router"], args].concat()).envs(nowhere).output().unwrap())
+        };
+        for args in [&["--clean"][..], &with(&["droptail"]), &[&with(&["droptail"])[..], &["--dry-run"]].concat()] {
+            let (code, stdout, stderr) = told(args);
+            assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+            assert!(stderr.contains("neither nft that can queue nor iptables-restore in PATH"), "{args:?}: {stderr}");
+        }
+        assert!(!has_rules(0), "{}", rules());
+        let mut router = Running::start_with(&["--queue-num=0", "--rate=1mbit", "droptail"], &nowhere);
+        router.signal(Signal::SIGTERM);
+        assert_eq!(router.end(), Some(0));
     });
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
-    remove_rules,
+    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, RuleError, Rules, StartError,
+    leftovers, remove_rules,
 };
 use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -151,7 +151,12 @@ struct Installed<'r> {
 impl<'r> Installed<'r> {
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
-        for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
+        let left = match leftovers() {
+            // Who needs no rules needs no tool.
+            Err(RuleError::NoTool) if rules.is_none() => Vec::new(),
+            left => left.map_err(|error| refused(&error))?,
+        };
+        for Leftover { firewall, queue } in left {
             firewall.remove(queue).map_err(|error| refused(&error))?;
             warn!(queue, %firewall, "removed the rules of a router that was killed");
         }
