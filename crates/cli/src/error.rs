@@ -190,5 +190,10 @@ impl Refusal {
 /// Whether to use colour there: on a terminal, unless the user has said no (<https://no-color.org>).
 pub(crate) fn colour(stream: &impl IsTerminal) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    stream.is_terminal() && !set("NO_COLOR") && !dumb()
+}
+
+/// Whether the terminal can do nothing but print.
+pub(crate) fn dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
