@@ -19,39 +19,30 @@ const MTU: f64 = 1500.0;
 /// What a full segment carries: 20 bytes of IP, 20 of TCP and 12 of timestamps go off (RFC 9293, RFC 7323).
 const DATA: f64 = MTU - 52.0;
 
-/// How long is measured, and how long the transfer goes before that.
-const MEASURED: Duration = Duration::from_secs(2);
-const SETTLING: Duration = Duration::from_millis(1500);
+/// How long the sender goes on.
+const SENT: Duration = Duration::from_millis(2500);
 
 /// What a transfer has brought.
 struct Transfer {
     /// Bytes that the receiver has read.
     bytes: u64,
-    /// Bits per second of them while it was measured.
+    /// Bits per second of them, from the first to the last.
     rate: f64,
     report: Report,
 }
 
-/// Reads all; how many bytes, and their rate from the start of the measurement to its end.
+/// Reads all; how many bytes, and their rate: what was lost and came again is there in the end, so that none of it is missing.
 fn read(listener: &TcpListener) -> (u64, f64) {
     let (mut stream, _) = listener.accept().unwrap();
-    let (mut buffer, mut bytes) = (vec![0; 1 << 18], 0_u64);
-    let (start, mut from, mut to) = (Instant::now(), None, None);
+    let mut buffer = vec![0; 1 << 18];
+    let (mut bytes, mut last) = (0, Instant::now());
+    let first = last;
     loop {
         let more = stream.read(&mut buffer).unwrap() as u64;
         if more == 0 {
-            let ((from, before), (to, after)) = (from.unwrap(), to.unwrap());
-            let seconds = Instant::duration_since(&to, from).as_secs_f64();
-            return (bytes, (after - before) as f64 * 8.0 / seconds);
+            return (bytes, bytes as f64 * 8.0 / (last - first).as_secs_f64());
         }
-        bytes += more;
-        let now = Instant::now();
-        if now - start >= SETTLING {
-            from.get_or_insert((now, bytes));
-        }
-        if now - start <= SETTLING + MEASURED {
-            to = Some((now, bytes));
-        }
+        (bytes, last) = (bytes + more, Instant::now());
     }
 }
 
@@ -69,7 +60,7 @@ fn transfer(lab: &Lab, gso: Option<u32>) -> Transfer {
         let (mut stream, start) = (TcpStream::connect((RECEIVER, PORT)).unwrap(), Instant::now());
         // Where it is the system's choice it may be another, and BBR keeps below the link's rate at times.
         setsockopt(&stream, sockopt::TcpCongestion, &"reno".into()).unwrap();
-        while start.elapsed() < SETTLING + MEASURED {
+        while start.elapsed() < SENT {
             stream.write_all(&[7; 1 << 16]).unwrap();
         }
     });
