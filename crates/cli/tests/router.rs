@@ -10,6 +10,7 @@ mod running;
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -292,7 +293,7 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
             String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
         };
         let hear = |expected: &str| while !heard().starts_with(expected) {};
-        let mut router = Running::start_with(&["--config", &file], Some(&place.name("notify")));
+        let mut router = Running::start_with(&["--config", &file], &[("NOTIFY_SOCKET", &place.name("notify"))]);
         assert_eq!(heard(), "READY=1");
         // Fed again and again, while the router goes on.
         (0..2).for_each(|_| assert_eq!(heard(), "WATCHDOG=1"));
@@ -319,6 +320,57 @@ fn a_queue_that_is_taken_is_left_alone() {
         );
         assert_eq!((rules(), tables()), during);
         assert_eq!(through(20), 20);
+    });
+}
+
+/// Whoever reads the log as JSON reads all of it so, whatever goes wrong: before the start, at it, and in the file that says so.
+#[test]
+fn what_goes_wrong_is_a_line_of_the_log() {
+    in_namespace(|| {
+        let place = Place::new();
+        let file =
+            "queue-num = 0\nrate = \"1mbit\"\nlog = \"json\"\ninterface = \"nosuch0\"\nqueue = { kind = \"red\" }\n";
+        let file = place.write("router.toml", file);
+        let _first = Running::start(&with(&["droptail"]));
+        let common = ["--rate=1mbit", "--log=json", "choke"];
+        for (args, part) in [
+            (&["--queue-num=0"][..], "queue 0 is bound by another program"),
+            (&["--queue-num=1", "--metrics=9277"], "choose another --metrics"),
+            (&["--queue-num=1", "--interface=nosuch0"], "there is no interface \"nosuch0\""),
+            (&["--queue-num=1", "--overhead=10b", "--bridge=lo,lo"], "--queue-num is for an NFQUEUE"),
+            (&["--config", &file], "there is no interface \"nosuch0\""),
+        ] {
+            let rest = if args[0] == "--config" { &[][..] } else { &common };
+            let (code, stdout, stderr) = said(&fairlane(&[&["router"], args, rest].concat()));
+            assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+            let lines: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let last = lines.last().unwrap();
+            assert_eq!(last["level"], "ERROR", "{stderr}");
+            assert!(last["message"].as_str().unwrap().contains(part), "{args:?} does not say {part}: {stderr}");
+        }
+    });
+}
+
+/// As for root by su(1), whose PATH is that of the user before: would catch a `--clean` that finds nothing since it cannot look, and a
+/// router that needs tools for no rules.
+#[test]
+fn without_tools_it_says_so() {
+    in_namespace(|| {
+        let place = Place::new();
+        let nowhere = [("PATH", &*place.name(""))];
+        let told = |args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+            said(&command.args([&["router"], args].concat()).envs(nowhere).output().unwrap())
+        };
+        for args in [&["--clean"][..], &with(&["droptail"]), &[&with(&["droptail"])[..], &["--dry-run"]].concat()] {
+            let (code, stdout, stderr) = told(args);
+            assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+            assert!(stderr.contains("neither nft that can queue nor iptables-restore in PATH"), "{args:?}: {stderr}");
+        }
+        assert!(!has_rules(0), "{}", rules());
+        let mut router = Running::start_with(&["--queue-num=0", "--rate=1mbit", "droptail"], &nowhere);
+        router.signal(Signal::SIGTERM);
+        assert_eq!(router.end(), Some(0));
     });
 }
 

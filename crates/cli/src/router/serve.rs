@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
-    remove_rules,
+    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, RuleError, Rules, StartError,
+    leftovers, remove_rules,
 };
 use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,10 +28,32 @@ const LOOK_EVERY: u16 = 250;
 /// After how long without a packet it is looked whether the rules are still there.
 const QUIET: Duration = Duration::from_millis(5000);
 
-/// Starts a router and works until it is told to end.
+/// Starts a router and works until it is told to end. What goes wrong is a line of the log, too.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
+    let form = ready.settings.log;
+    log(form);
+    work(ready).map_err(|failure| logged(form, failure))
+}
+
+/// Says why there is no router in the form of its log.
+pub(super) fn refuse(form: Log, failure: Failure) -> Failure {
+    log(form);
+    logged(form, failure)
+}
+
+/// Whoever reads the log as JSON reads every line of standard error so.
+fn logged(form: Log, failure: Failure) -> Failure {
+    match form {
+        Log::Text => failure,
+        Log::Json => {
+            error!("{}", failure.line());
+            Failure::Logged
+        }
+    }
+}
+
+fn work(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
-    log(settings.log);
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
@@ -129,7 +151,12 @@ struct Installed<'r> {
 impl<'r> Installed<'r> {
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
-        for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
+        let left = match leftovers() {
+            // Who needs no rules needs no tool.
+            Err(RuleError::NoTool) if rules.is_none() => Vec::new(),
+            left => left.map_err(|error| refused(&error))?,
+        };
+        for Leftover { firewall, queue } in left {
             firewall.remove(queue).map_err(|error| refused(&error))?;
             warn!(queue, %firewall, "removed the rules of a router that was killed");
         }
