@@ -18,18 +18,25 @@ Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"
 seconds, rates in bit/s.
 """
 
-from fairlane import disciplines, papers, theory
-from fairlane._core import Fate, Packet, __version__
-from fairlane._parquet import SweepFile
-from fairlane._sweep import Failure
-from fairlane.captures import replay
-from fairlane.config import Explanation, QueueConfig, Resolved
-from fairlane.discipline import Discipline, Host
-from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
-from fairlane.errors import DisciplineError, Interrupted, ScenarioError, SweepStopped
-from fairlane.outcome import Outcome, Outcomes, Series, Table
-from fairlane.queue import Count, Counters, Event, Queue
-from fairlane.scenario import Fingerprint, OwnDiscipline, Scenario, SomeDiscipline
+from fairlane import disciplines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fairlane import papers, theory
+    from fairlane._core import Fate, Packet, __version__
+    from fairlane._parquet import SweepFile
+    from fairlane._sweep import Failure
+    from fairlane.captures import replay
+    from fairlane.config import QueueConfig
+    from fairlane.discipline import Discipline, Host
+    from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
+    from fairlane.errors import DisciplineError, Interrupted, ScenarioError, SweepStopped
+    from fairlane.explanation import Explanation, Resolved
+    from fairlane.fingerprint import Fingerprint
+    from fairlane.outcome import Outcome, Outcomes
+    from fairlane.queue import Count, Counters, Event, Queue
+    from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
+    from fairlane.table import Series, Table
 
 __all__ = [
     "Count",
@@ -64,3 +71,43 @@ __all__ = [
     "theory",
 ]
 __all__ += [name for name in disciplines.__all__ if name != "ALL"]
+
+_FILES = {
+    "_core": ("Fate", "Packet", "__version__"),
+    "_parquet": ("SweepFile",),
+    "_sweep": ("Failure",),
+    "captures": ("replay",),
+    "config": ("QueueConfig",),
+    "discipline": ("Discipline", "Host"),
+    "errors": ("DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"),
+    "explanation": ("Explanation", "Resolved"),
+    "fingerprint": ("Fingerprint",),
+    "outcome": ("Outcome", "Outcomes"),
+    "papers": (),
+    "plot": (),
+    "queue": ("Count", "Counters", "Event", "Queue"),
+    "scenario": ("OwnDiscipline", "Scenario", "SomeDiscipline"),
+    "table": ("Series", "Table"),
+    "theory": (),
+}
+"""The modules of this package, and what of them is here."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Reads a module when something of it is asked for: a short program spends more on imports than on its work."""
+        if name in disciplines.__all__ and name != "ALL":
+            found = getattr(disciplines, name)
+        elif name in _FILES:
+            found = __import__(f"{__name__}.{name}", fromlist=["*"])
+        else:
+            file = next((file for file, names in _FILES.items() if name in names), None)
+            if file is None:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            found = getattr(__import__(f"{__name__}.{file}", fromlist=[name]), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(file for file in _FILES if file[0] != "_")})

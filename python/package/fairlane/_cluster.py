@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlane import _core
@@ -14,8 +15,8 @@ from fairlane.errors import Interrupted, SweepStopped
 from fairlane.outcome import Outcome, Outcomes
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
-    from pathlib import Path
 
     from fairlane._sweep import Sink
 
@@ -71,8 +72,9 @@ def gathered(sweep: Sweep) -> Outcomes:
     return outcomes()
 
 
-def filed(sweep: Sweep, path: Path) -> SweepFile:
+def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
     """All rows in a file, in the order of the points."""
+    path = Path(out)
     journal = Journal(path, identity(sweep.document, sweep.points, sweep.runs), sweep.points)
     if journal.finished is not None:
         return journal.finished

@@ -95,7 +95,7 @@ def _same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
 
 def _pyarrow() -> Any:  # noqa: ANN401 - a module
     try:
-        import pyarrow.parquet  # noqa: PLC0415 - it need not be installed
+        import pyarrow.parquet
     except ImportError as error:
         raise ImportError("a sweep into a Parquet file needs pyarrow: pip install 'fairlane[parquet]'") from error
     return pyarrow
@@ -259,7 +259,7 @@ def _text(value: str | float | None) -> str | None:
 
 def _lock(file: Any, part: Path) -> None:  # noqa: ANN401 - a file that is open
     try:
-        import fcntl  # noqa: PLC0415 - Windows has none, and there two processes must be kept apart by hand
+        import fcntl
     except ImportError:
         return
     try:

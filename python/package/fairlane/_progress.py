@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
 
 Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
 """Whether to show a bar; a function is told how many of how many runs have ended. ``None`` is where someone looks."""
@@ -16,43 +15,68 @@ Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
 _WIDTH = 40
 
 
-@contextlib.contextmanager
-def shown(progress: Progress, total: int) -> Iterator[Callable[[int, int], object] | None]:
-    """Gives what is to be told of the progress of ``total`` runs, if anything is."""
-    if callable(progress):
-        yield progress
-    elif progress is False or (progress is None and not _looked_at()):
-        yield None
-    else:
+class shown:  # noqa: N801 - it is used like a function
+    """Gives what is to be told of the progress of ``total`` runs, if anything is; at the end the bar goes away."""
+
+    __slots__ = ("_bar", "_progress", "_total")
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._bar: Any = None
+
+    def __enter__(self) -> Callable[[int, int], object] | None:
+        if callable(self._progress):
+            return self._progress
+        if self._progress is False or (self._progress is None and not _looked_at()):
+            return None
         try:
-            tqdm = _tqdm()
+            self._bar = _tqdm()(total=self._total, unit="run", leave=False)
         except ImportError:
-            yield _bar
-            sys.stderr.write("\r" + " " * (_WIDTH + 30) + "\r")
-            return
-        with tqdm(total=total, unit="run", leave=False) as bar:
+            self._bar = _Plain()
+        return self._tell
 
-            def tell(done: int, _total: int) -> None:
-                bar.update(done - bar.n)
+    def _tell(self, done: int, total: int) -> None:
+        if total != self._bar.total:
+            # How much there is to do was not known before.
+            self._bar.reset(total)
+        self._bar.update(done - self._bar.n)
 
-            yield tell
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Plain:
+    """A bar of characters, with what is needed here of tqdm's."""
+
+    total = 0
+    n = 0
+
+    def reset(self, total: int) -> None:
+        self.total = total
+
+    def update(self, more: int) -> None:
+        self.n += more
+        part = _WIDTH * self.n // max(self.total, 1)
+        sys.stderr.write(f"\r[{'#' * part}{'.' * (_WIDTH - part)}] {self.n}/{self.total} runs")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        sys.stderr.write("\r" + " " * (_WIDTH + 30) + "\r")
 
 
 def _tqdm() -> Any:  # noqa: ANN401 - a class
     """The bar of a notebook, where there are the widgets for it; else that of a terminal, which warns of nothing."""
+    import importlib.util
+
     if importlib.util.find_spec("ipywidgets"):
-        from tqdm.auto import tqdm as either  # noqa: PLC0415 - it need not be installed
+        from tqdm.auto import tqdm as either
 
         return either
-    from tqdm import tqdm  # noqa: PLC0415 - it need not be installed
+    from tqdm import tqdm
 
     return tqdm
-
-
-def _bar(done: int, total: int) -> None:
-    part = _WIDTH * done // max(total, 1)
-    sys.stderr.write(f"\r[{'#' * part}{'.' * (_WIDTH - part)}] {done}/{total} runs")
-    sys.stderr.flush()
 
 
 def _looked_at() -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairlane.outcome import Outcomes
 
 __all__ = ["DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"]

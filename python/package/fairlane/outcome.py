@@ -3,106 +3,24 @@
 from __future__ import annotations
 
 import functools
-import html
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from fairlane import _core
-from fairlane.plot import Plots
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
-
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
+    from typing import Any, overload
 
     from fairlane._sweep import Failure
+    from fairlane.plot import Plots
+    from fairlane.table import Series, Table
 
-__all__ = ["Outcome", "Outcomes", "Series", "Table"]
+__all__ = ["Outcome", "Outcomes"]
 
 _SHOWN = 20
 _WIDTH = 100
-
-
-class Table:
-    """A table of numbers, read by whatever reads Arrow: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
-
-    It is handed over without a copy, and needs none of these libraries itself: ``table["flow"]`` is a column as a list,
-    ``len(table)`` the number of rows. ``docs/outcome.md`` describes the columns.
-    """
-
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _core.Table) -> None:
-        self._core = core
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table by Arrow's C interface, for libraries."""
-        return self._core.__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> object:
-        """The names and types of the columns by Arrow's C interface, for libraries."""
-        return self._core.__arrow_c_schema__()
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return self._core.columns
-
-    def __len__(self) -> int:
-        return len(self._core)
-
-    def __getitem__(self, column: str) -> list[Any]:
-        """The values of a column; ``None`` where there is none."""
-        return self._core.column(column)
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """The columns by their names."""
-        return {name: self[name] for name in self.columns}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas 3, which needs pyarrow for it."""
-        import pandas as pd  # noqa: PLC0415 - it need not be installed
-
-        frame: pd.DataFrame = pd.DataFrame.from_arrow(self)  # type: ignore[attr-defined] # newer than its stubs
-        return frame
-
-    def to_polars(self) -> pl.DataFrame:
-        """The table for Polars."""
-        import polars as pl  # noqa: PLC0415 - it need not be installed
-
-        return pl.DataFrame(self)
-
-    def to_pyarrow(self) -> pa.Table:
-        """The table for pyarrow."""
-        import pyarrow as pa  # noqa: PLC0415 - it need not be installed
-
-        return pa.table(self)
-
-    def __repr__(self) -> str:
-        return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
-
-    def _repr_html_(self) -> str:
-        names = self.columns
-        rows = list(zip(*(self[name][:_SHOWN] for name in names), strict=True))
-        more = f"<p>and {len(self) - _SHOWN} rows more</p>" if len(self) > _SHOWN else ""
-        return _html_table(names, rows) + more
-
-
-class Series(NamedTuple):
-    """What happened in each interval of a run.
-
-    Attributes:
-        flows: A row for each flow after each interval.
-        queues: A row for each queue after each interval.
-    """
-
-    flows: Table
-    queues: Table
 
 
 class Outcome:
@@ -125,6 +43,8 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, bit by bit that of ``fairlane run --json``: ``docs/outcome.md`` describes every key."""
+        import json
+
         tree: dict[str, Any] = json.loads(self.to_json())
         return tree
 
@@ -188,30 +108,33 @@ class Outcome:
                 return dict(row)
         raise KeyError(f"there is no {name!r} among the {of}: {', '.join(str(row['name']) for row in rows[:_SHOWN])}")
 
+    def _table(self, name: str) -> Table:
+        return _table(name, [self])
+
     @property
     def flows(self) -> Table:
         """A row for each flow."""
-        return Table(_core.table("flows", [self._core]))
+        return self._table("flows")
 
     @property
     def queues(self) -> Table:
         """A row for each queue."""
-        return Table(_core.table("queues", [self._core]))
+        return self._table("queues")
 
     @property
     def groups(self) -> Table:
         """A row for each group of flows, with what the bottleneck did."""
-        return Table(_core.table("groups", [self._core]))
+        return self._table("groups")
 
     @property
     def queue_flows(self) -> Table:
         """A row for each flow at each queue."""
-        return Table(_core.table("queue_flows", [self._core]))
+        return self._table("queue_flows")
 
     @property
     def delay_histogram(self) -> Table:
         """A row for each time that packets spent in a queue, over all runs."""
-        return Table(_core.table("delay_histogram", [self._core]))
+        return self._table("delay_histogram")
 
     @property
     def series(self) -> Series:
@@ -220,6 +143,8 @@ class Outcome:
         Raises:
             ValueError: It was not asked for: ``run(series="100ms")``.
         """
+        from fairlane.table import Series, Table
+
         flows, queues = self._core.series(of_queues=False), self._core.series(of_queues=True)
         if flows is None or queues is None:
             raise ValueError('no series was asked for: run(series="100ms") keeps one')
@@ -232,6 +157,8 @@ class Outcome:
         Raises:
             ValueError: It was not asked for: ``run(trace=True)``.
         """
+        from fairlane.table import Table
+
         trace = self._core.trace
         if trace is None:
             raise ValueError("no trace was asked for: run(trace=True) keeps one")
@@ -240,6 +167,8 @@ class Outcome:
     @property
     def plot(self) -> Plots:
         """Its figures, by Matplotlib or Altair: ``outcome.plot.shares()``."""
+        from fairlane.plot import Plots
+
         return Plots([self])
 
     def html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -255,6 +184,8 @@ class Outcome:
         return f"<Outcome of {self.scenario!r}, seed {self.seed}, {self.runs} runs{point}{partial}>"
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<p>{html.escape(self.scenario)}</p>{_shares([self])}"
 
     def __eq__(self, other: object) -> bool:
@@ -289,10 +220,13 @@ class Outcomes(Sequence[Outcome]):
         self._of = of
         self._scenario = scenario
 
-    @overload
-    def __getitem__(self, index: int) -> Outcome: ...
-    @overload
-    def __getitem__(self, index: slice) -> Outcomes: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: int) -> Outcome: ...
+        @overload
+        def __getitem__(self, index: slice) -> Outcomes: ...
+
     def __getitem__(self, index: int | slice) -> Outcome | Outcomes:
         if isinstance(index, slice):
             return Outcomes(self._outcomes[index], of=self._of, scenario=self._scenario)
@@ -312,10 +246,12 @@ class Outcomes(Sequence[Outcome]):
 
     def to_json(self) -> str:
         """The JSON form as text."""
+        import json
+
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def _table(self, name: str) -> Table:
-        return Table(_core.table(name, [outcome._core for outcome in self]))  # noqa: SLF001 - of the same module
+        return _table(name, self)
 
     @property
     def flows(self) -> Table:
@@ -345,6 +281,8 @@ class Outcomes(Sequence[Outcome]):
     @property
     def plot(self) -> Plots:
         """Their figures, by Matplotlib or Altair: ``outcomes.plot.shares()``, ``outcomes.plot.sweep("share")``."""
+        from fairlane.plot import Plots
+
         return Plots(self._outcomes)
 
     def html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -362,15 +300,25 @@ class Outcomes(Sequence[Outcome]):
         return _shares(self._outcomes[:_SHOWN]) + more
 
 
+def _table(name: str, outcomes: Iterable[Outcome]) -> Table:
+    from fairlane.table import Table
+
+    return Table(_core.table(name, [outcome._core for outcome in outcomes]))  # noqa: SLF001 - of the same module
+
+
 def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLike[str] | None) -> str:
     text = _core.page(of, [outcome._core for outcome in outcomes], "from Python", scenario, None)  # noqa: SLF001
     if path is not None:
+        from pathlib import Path
+
         Path(path).write_text(text, encoding="utf-8")
     return text
 
 
 def _shares(outcomes: Sequence[Outcome]) -> str:
     """The groups of each outcome, in a small table."""
+    from fairlane.table import html_table
+
     rows = []
     for outcome in outcomes:
         tree = outcome._tree  # noqa: SLF001 - of the same module
@@ -379,11 +327,4 @@ def _shares(outcomes: Sequence[Outcome]) -> str:
         for group in tree["groups"]:
             numbers = [f"{group['throughput_bps'] / 1e6:.4g}", f"{100 * group['share']:.3g} %"]
             rows.append((point or kinds, group["name"], *numbers, f"{100 * group['drop_ratio']:.3g} %"))
-    return _html_table(["queue", "flows", "Mbit/s", "share", "dropped"], rows)
-
-
-def _html_table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    cells = ["".join(f"<td>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return html_table(["queue", "flows", "Mbit/s", "share", "dropped"], rows)

@@ -142,7 +142,7 @@ def _one(outcomes: Sequence[Outcome]) -> Outcome:
 
 def _pyplot() -> Any:  # noqa: ANN401 - a module
     try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - it need not be installed
+        import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("figures need Matplotlib: pip install 'fairlane[plot]'") from error
     return plt
@@ -222,7 +222,7 @@ def _dashes(at: int) -> Any:  # noqa: ANN401 - a name or a pattern
 
 def _altair() -> Any:  # noqa: ANN401 - a module
     try:
-        import altair as alt  # noqa: PLC0415 - it need not be installed
+        import altair as alt
     except ImportError as error:
         raise ImportError("charts need Altair: pip install 'fairlane[altair]'") from error
     return alt

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import html
 import os
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from collections.abc import Mapping, Sequence
 
-from fairlane import _core
-from fairlane._cluster import Sweep, filed, gathered
-from fairlane._progress import Progress, shown
+from fairlane import _core, _runs
+from fairlane._progress import shown
+from fairlane._values import plain, texts_of
 from fairlane.config import QueueConfig
-from fairlane.discipline import Host
-from fairlane.errors import Interrupted
-from fairlane.outcome import Outcome, Outcomes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeAlias, overload
 
     from fairlane._parquet import SweepFile
-    from fairlane._sweep import Point, SomeExecutor
+    from fairlane._progress import Progress
+    from fairlane._sweep import SomeExecutor
+    from fairlane.discipline import Host
+    from fairlane.fingerprint import Fingerprint
+    from fairlane.outcome import Outcome, Outcomes
 
-__all__ = ["Fingerprint", "OwnDiscipline", "Scenario", "SomeDiscipline"]
+__all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
 
-OwnDiscipline: TypeAlias = Callable[[Host], object]
+OwnDiscipline: TypeAlias = "Callable[[Host], object]"
 """What makes a discipline written in Python of the place where it is to work: mostly its class."""
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
-
-
-class Fingerprint(NamedTuple):
-    """What tells a run's trajectory from every other.
-
-    Attributes:
-        strict: Of every decision, to the nanosecond.
-        loose: Of what each flow had delivered and dropped in each second.
-    """
-
-    strict: str
-    loose: str
 
 
 class Scenario:
@@ -86,10 +74,9 @@ class Scenario:
             ScenarioError: It is not valid; line and column are those of its ``text``.
             TypeError: A value is of a type that no key takes.
         """
-        plain = _plain(table)
-        if not isinstance(plain, dict):
+        if not isinstance(table, Mapping):
             raise TypeError(f"a scenario is made of a mapping, and not of a {type(table).__name__}")
-        return cls(_core.Document.from_dict(name, plain))
+        return cls(_core.Document.from_dict(name, {key: plain(value) for key, value in table.items()}))
 
     @classmethod
     def figure_3(cls) -> Scenario:
@@ -208,7 +195,7 @@ class Scenario:
         return Scenario(self._changed(changes))
 
     def _changed(self, changes: Mapping[str, Any]) -> _core.Document:
-        return self._document.with_values([(key, _plain(value)) for key, value in changes.items()])
+        return self._document.with_values([(key, plain(value)) for key, value in changes.items()])
 
     def copy(self) -> Scenario:
         """Another scenario that says the same."""
@@ -258,16 +245,13 @@ class Scenario:
             if queue is not None and not isinstance(queue, (str, QueueConfig)):
                 raise ValueError("series and trace follow the library's disciplines, and this one is written in Python")
             if queue is not None:
-                document = _with_queue(document, queue)
+                document = _runs.with_queue(document, queue)
             with shown(progress, 1) as tell:
                 done = _core.watch(document, series, trace, tell)
-            return _only(document, done)
-        if queue is not None:
-            done = _compared(document, [queue], _Options(runs, jobs, progress))
-        else:
-            with shown(progress, runs) as tell:
-                done = _core.run(document, _options(runs, jobs, recorded=True, tell=tell))
-        return _only(document, done)
+            return _runs.only(document, done)
+        how = _runs.How(runs, jobs, progress)
+        done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
+        return _runs.only(document, done)
 
     def fingerprint(self) -> Fingerprint:
         """Runs it once and gives what tells its trajectory from every other: the same on every machine.
@@ -276,6 +260,8 @@ class Scenario:
             ScenarioError: It cannot be run.
             KeyboardInterrupt: Ctrl-C.
         """
+        from fairlane.fingerprint import Fingerprint
+
         strict, loose = _core.fingerprint(self._document)
         return Fingerprint(f"{strict:016x}", f"{loose:016x}")
 
@@ -308,35 +294,38 @@ class Scenario:
         if isinstance(queues, (str, QueueConfig)) or not isinstance(queues, Sequence):
             raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
         document = self._seeded(seed)
-        done, interrupted = _compared(document, list(queues), _Options(runs, jobs, progress))
-        return _all(document, done, "compare", interrupted=interrupted)
+        done, interrupted = _runs.compared(document, list(queues), _runs.How(runs, jobs, progress))
+        return _runs.all_of(document, done, "compare", interrupted=interrupted)
 
-    @overload
-    def sweep(
-        self,
-        varied: Mapping[str, str | Sequence[object]],
-        *,
-        runs: int = 1,
-        seed: int | None = None,
-        jobs: int | None = None,
-        progress: Progress = None,
-        executor: SomeExecutor | None = None,
-        chunk: int | None = None,
-        out: None = None,
-    ) -> Outcomes: ...
-    @overload
-    def sweep(
-        self,
-        varied: Mapping[str, str | Sequence[object]],
-        *,
-        runs: int = 1,
-        seed: int | None = None,
-        jobs: int | None = None,
-        progress: Progress = None,
-        executor: SomeExecutor | None = None,
-        chunk: int | None = None,
-        out: str | os.PathLike[str],
-    ) -> SweepFile: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def sweep(
+            self,
+            varied: Mapping[str, str | Sequence[object]],
+            *,
+            runs: int = 1,
+            seed: int | None = None,
+            jobs: int | None = None,
+            progress: Progress = None,
+            executor: SomeExecutor | None = None,
+            chunk: int | None = None,
+            out: None = None,
+        ) -> Outcomes: ...
+        @overload
+        def sweep(
+            self,
+            varied: Mapping[str, str | Sequence[object]],
+            *,
+            runs: int = 1,
+            seed: int | None = None,
+            jobs: int | None = None,
+            progress: Progress = None,
+            executor: SomeExecutor | None = None,
+            chunk: int | None = None,
+            out: str | os.PathLike[str],
+        ) -> SweepFile: ...
+
     def sweep(  # noqa: PLR0913 - all have defaults
         self,
         varied: Mapping[str, str | Sequence[object]],
@@ -375,19 +364,21 @@ class Scenario:
             SweepStopped: The executor takes no more work; what was done is with it, or in the file.
         """
         document = self._seeded(seed)
-        points = _points(document, varied)
+        points = document.points([(key, texts_of(values)) for key, values in varied.items()])
         if executor is None and out is None:
             if chunk is not None:
                 raise ValueError("chunk: it is for an executor, and none is given")
-            return _swept(document, points, _Options(runs, jobs, progress))
+            return _runs.swept(document, points, _runs.How(runs, jobs, progress))
         if runs < 1:
             raise ValueError("runs: there must be 1 at least")
         if jobs is not None and jobs < 1:
             raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
         if chunk is not None and chunk < 1:
             raise ValueError("chunk: a unit of work has 1 point at least")
+        from fairlane._cluster import Sweep, filed, gathered
+
         sweep = Sweep(document, points, runs, jobs, progress, executor, chunk)
-        return gathered(sweep) if out is None else filed(sweep, Path(out))
+        return gathered(sweep) if out is None else filed(sweep, out)
 
     def _seeded(self, seed: int | None) -> _core.Document:
         return self._document if seed is None else self._changed({"seed": seed})
@@ -405,6 +396,8 @@ class Scenario:
         return self.to_toml()
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<p>{html.escape(repr(self)[1:-1])}</p><pre>{html.escape(self.to_toml())}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -413,127 +406,3 @@ class Scenario:
 
 def _again(name: str, text: str) -> Scenario:
     return Scenario.from_string(text, name=name)
-
-
-class _Options:
-    """How a comparison is done."""
-
-    def __init__(self, runs: int, jobs: int | None, progress: Progress) -> None:
-        self.runs = runs
-        self.jobs = jobs
-        self.progress = progress
-
-
-def _options(runs: int, jobs: int | None, *, recorded: bool, tell: object) -> dict[str, object]:
-    """What the compiled part is told of a batch."""
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
-    return {"runs": runs, "threads": jobs, "recorded": recorded, "progress": tell}
-
-
-def _swept(document: _core.Document, points: list[Point], options: _Options) -> Outcomes:
-    """A sweep on the cores of this machine, all in memory."""
-    with shown(options.progress, options.runs * len(points)) as tell:
-        told = _options(options.runs, options.jobs, recorded=False, tell=tell)
-        done, interrupted = _core.sweep(document, points, told)
-    if interrupted:
-        # Beside the others a part would look like one of them.
-        done = [outcome for outcome in done if not outcome.partial]
-    return _all(document, done, "sweep", interrupted=interrupted)
-
-
-def _points(document: _core.Document, varied: Mapping[str, str | Sequence[object]]) -> list[list[tuple[str, str]]]:
-    """The points of a sweep, each checked: keys and values as a scenario file has them."""
-
-    def texts(values: str | Sequence[object]) -> str | list[str]:
-        return values if isinstance(values, str) else [_text(value) for value in values]
-
-    return document.points([(key, texts(values)) for key, values in varied.items()])
-
-
-def _text(value: object) -> str:
-    """A value of a sweep as the command line has it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    raise TypeError(f"a sweep's value is text, a number or a bool, and not a {type(value).__name__}")
-
-
-def _plain(value: object) -> object:
-    """A value without classes of ours."""
-    if isinstance(value, QueueConfig):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return value
-
-
-def _choice(queue: str | QueueConfig) -> str | tuple[str, dict[str, Any]]:
-    return queue._as_given() if isinstance(queue, QueueConfig) else queue  # noqa: SLF001 - it is made for this
-
-
-def _with_queue(document: _core.Document, queue: str | QueueConfig) -> _core.Document:
-    """The document with another discipline at the queues that a comparison changes."""
-    value = queue.to_dict() if isinstance(queue, QueueConfig) else queue
-    key = "" if isinstance(queue, QueueConfig) else ".kind"
-    return document.with_values([(place + key, value) for place in document.queues()])
-
-
-def _compared(
-    document: _core.Document, queues: list[SomeDiscipline], options: _Options
-) -> tuple[list[_core.Outcome], bool]:
-    """The outcomes with each discipline, in order: first the library's together, then those of Python in turn."""
-    ours = [queue for queue in queues if isinstance(queue, (str, QueueConfig))]
-    own = [queue for queue in queues if not isinstance(queue, (str, QueueConfig))]
-    for given in own:
-        if not callable(given):
-            what = type(given).__name__
-            raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, and not a {what}")
-    done: list[_core.Outcome] = []
-    interrupted = False
-    if ours or not own:
-        with shown(options.progress, options.runs * max(len(ours), 1)) as tell:
-            told = _options(options.runs, options.jobs, recorded=True, tell=tell)
-            done, interrupted = _core.compare(document, [_choice(queue) for queue in ours], told)
-    if interrupted or not own:
-        return done, interrupted
-    rest = iter(done)
-    ordered: list[_core.Outcome] = []
-    for queue in queues:
-        if isinstance(queue, (str, QueueConfig)):
-            ordered += [next(rest)]
-        elif not interrupted:
-            made, interrupted = _own(document, queue, options)
-            ordered += made
-    return ordered, interrupted
-
-
-def _own(document: _core.Document, queue: OwnDiscipline, options: _Options) -> tuple[list[_core.Outcome], bool]:
-    """The outcome with a discipline written in Python."""
-
-    def made(link: str, rate_bps: int, seed: int) -> object:
-        return queue(Host(link, rate_bps, seed))
-
-    if options.runs < 1:
-        raise ValueError("runs: there must be 1 at least")
-    with shown(options.progress, options.runs) as tell:
-        return _core.run_own(document, made, options.runs, recorded=True, progress=tell)
-
-
-def _only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Outcome:
-    outcomes, interrupted = done
-    return _all(document, outcomes, "run", interrupted=interrupted)[0]
-
-
-def _all(document: _core.Document, done: list[_core.Outcome], of: str, *, interrupted: bool) -> Outcomes:
-    text = document.to_toml()
-    outcomes = Outcomes([Outcome(outcome, text) for outcome in done], of=of, scenario=text)
-    if interrupted:
-        whole = sum(not outcome.partial for outcome in outcomes)
-        parts = len(outcomes) - whole
-        there = f"{whole} outcomes are complete" + (f", {parts} in part" if parts else "")
-        raise Interrupted(f"interrupted: {there}; they are in the outcomes of this exception", outcomes)
-    return outcomes

@@ -105,7 +105,8 @@ fn of_bridge(metrics: &mut Metrics<'_>, bridge: &BridgeCounts) -> fmt::Result {
     metrics.of_ways(bridge, "kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| {
         way.kernel_dropped
     })?;
-    metrics.of_ways(bridge, "unfit_frames", "frames dropped, too long for the other interface", |way| way.unfit)?;
+    metrics.of_ways(bridge, "joined_frames", "frames that came joined of several", |way| way.joined)?;
+    metrics.of_ways(bridge, "unfit_frames", "frames dropped that the other interface cannot send", |way| way.unfit)?;
     metrics.of_ways(bridge, "no_memory_frames", "frames dropped, since as many waited as may", |way| way.no_memory)?;
     metrics.of_ways(bridge, "refused_frames", "frames that the other interface had no room for", |way| way.refused)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fairlane_linux::{DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
+use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
 
 use super::serve;
 use super::settings::{Settings, Sources};
@@ -124,7 +124,13 @@ fn how_packets_pass(path: &DataPath) -> String {
             )
         }
         DataPath::Bridge(bridge) => {
-            format!("What comes in by {} passes to {} at once\n", bridge.outside, bridge.inside)
+            let joined = if bridge.gso {
+                "go through the discipline whole, and take on the link what their segments take"
+            } else {
+                "are cut before the discipline"
+            };
+            let BridgeConfig { inside, outside, .. } = bridge;
+            format!("What comes in by {outside} passes to {inside} at once\nPackets that are joined {joined}\n")
         }
     }
 }

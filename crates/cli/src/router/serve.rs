@@ -292,8 +292,8 @@ impl Watch<'_> {
         if unfit && !self.unfit {
             self.unfit = true;
             warn!(
-                "frames are dropped that are too long for the other interface; where a neighbour leaves the cutting to its card, as \
-                 virtual machines do: ethtool -K NAME tso off gso off there"
+                "frames are dropped that the other interface cannot send: they are longer than its MTU, or a tunnel's that offload has \
+                 joined; for these ethtool -K NAME tso off gso off at the neighbour, or gro off here"
             );
         }
     }

@@ -51,10 +51,11 @@ pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -
 }
 
 fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
-    let way = |linux::WayCounts { received, forwarded, kernel_dropped, unfit, no_memory, refused }| Way {
+    let way = |linux::WayCounts { received, forwarded, kernel_dropped, joined, unfit, no_memory, refused }| Way {
         received,
         forwarded,
         kernel_dropped,
+        joined,
         unfit,
         no_memory,
         refused,

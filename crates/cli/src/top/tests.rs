@@ -207,7 +207,7 @@ fn what_a_discipline_does_not_have_is_not_shown() {
 /// What a bridge loses stands where the kernel's drops are: both directions, whatever the cause.
 #[test]
 fn a_bridge_tells_what_it_loses() {
-    let out = Way { kernel_dropped: 1, unfit: 2, no_memory: 3, refused: 4, received: 100, forwarded: 90 };
+    let out = Way { kernel_dropped: 1, joined: 7, unfit: 2, no_memory: 3, refused: 4, received: 100, forwarded: 90 };
     let back = Way { kernel_dropped: 5, ..Way::default() };
     let bridge = Some(Bridge { inside: "lan".to_owned(), outside: "wan".to_owned(), out, back });
     let of_a_bridge = |bridge| State { kernel: None, path: "bridge lan,wan".to_owned(), bridge, ..later() };

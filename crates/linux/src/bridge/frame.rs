@@ -11,9 +11,10 @@ pub(super) const ETHERNET: usize = 14;
 pub(super) const TAG: usize = 4;
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum is still to be written.
-const NEEDS_CHECKSUM: u8 = 1;
+pub(super) const NEEDS_CHECKSUM: u8 = 1;
 
-/// A frame in a slot of the ring.
+/// A frame that has come.
+#[derive(Clone, Copy)]
 pub(crate) struct Incoming<'s> {
     /// Its bytes, without a tag that the kernel has taken out.
     pub(super) frame: &'s [u8],
@@ -24,10 +25,35 @@ pub(crate) struct Incoming<'s> {
     pub(super) virtio: [u8; VIRTIO],
 }
 
+/// Whether a virtio header is that of a joined frame: its `gso_type` is not `VIRTIO_NET_HDR_GSO_NONE`.
+pub(crate) fn is_joined(header: &[u8]) -> bool {
+    header.get(1).is_some_and(|kind| *kind != 0)
+}
+
 impl Incoming<'_> {
     /// Bytes of the frame as it was on the wire, without its check sequence.
     pub(super) fn bytes(&self) -> usize {
         self.frame.len() + self.tag.map_or(0, |tag| tag.len())
+    }
+
+    /// Whether it is made of several frames of the link.
+    pub(crate) fn is_joined(&self) -> bool {
+        is_joined(&self.virtio)
+    }
+
+    /// A joined frame of which the kernel had no memory for all.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.is_joined() && !self.whole
+    }
+
+    /// All of its bytes are here.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Bytes that [`write`](Self::write) writes.
+    pub(crate) fn length(&self) -> usize {
+        VIRTIO + self.bytes()
     }
 
     /// Whether an interface can send it whose frames have `longest` bytes at most.

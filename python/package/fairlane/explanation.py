@@ -1,0 +1,62 @@
+"""Disciplines explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Explanation", "Resolved"]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One parameter as it will be used.
+
+    Attributes:
+        key: Its name.
+        value: Its value, with its unit.
+        origin: ``given``, ``default`` or ``derived``.
+        why: The reason of a default, or the rule by which it was derived.
+        meaning: What it means.
+    """
+
+    key: str
+    value: str
+    origin: str
+    why: str | None
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Every parameter of a discipline as it will be used, what follows, and what looks wrong.
+
+    Attributes:
+        kind: The discipline's name.
+        rate: The link's rate.
+        parameters: All parameters, in the order of the documentation.
+        consequences: What follows and is worth knowing, such as how fast the average reacts.
+        warnings: What looks wrong, such as ``max`` below twice ``min``.
+    """
+
+    kind: str
+    rate: str
+    parameters: tuple[Resolved, ...]
+    consequences: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __getitem__(self, key: str) -> str:
+        """The value of the parameter ``key``, with its unit."""
+        for parameter in self.parameters:
+            if parameter.key == key:
+                return parameter.value
+        raise KeyError(key)
+
+    def __str__(self) -> str:
+        width = max((len(parameter.key) for parameter in self.parameters), default=0)
+        lines = [f"{self.kind} on a link of {self.rate}"]
+        for parameter in self.parameters:
+            why = f"{parameter.origin}: {parameter.why}" if parameter.why else parameter.origin
+            lines.append(f"  {parameter.key:<{width}}  {parameter.value} ({why})")
+        for title, words in (("What follows", self.consequences), ("What looks wrong", self.warnings)):
+            lines += [title, *(f"  - {word}" for word in words)] if words else []
+        return "\n".join(lines)

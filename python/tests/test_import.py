@@ -1,0 +1,106 @@
+"""What `import fairlane` reads, and that every name is there although most are read later."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import fairlane as fl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+HEAVY = {
+    "concurrent",
+    "contextlib",
+    "dataclasses",
+    "enum",
+    "hashlib",
+    "html",
+    "inspect",
+    "json",
+    "logging",
+    "pathlib",
+} | {
+    "pickle",
+    "random",
+    "re",
+    "typing",
+    "warnings",
+}
+"""What takes milliseconds to import. A sweep of a hundred runs takes half a second."""
+
+SWEEP = f"""
+import sys
+before = set(sys.modules)
+import fairlane as fl
+print(*sorted(set(sys.modules) - before))
+scenario = fl.Scenario.from_toml({str(ROOT / "scenarios/choke-fig3.toml")!r}).with_({{"duration": "21s"}})
+assert len(scenario.sweep({{"seed": "1..4/4"}}, runs=2)) == 4
+print(*sorted(set(sys.modules) - before))
+"""
+
+# mypy looks at each of these, too: would catch one that only the interpreter finds.
+NAMES = {
+    "Count": fl.Count,
+    "Counters": fl.Counters,
+    "Discipline": fl.Discipline,
+    "DisciplineError": fl.DisciplineError,
+    "Event": fl.Event,
+    "Explanation": fl.Explanation,
+    "Failure": fl.Failure,
+    "Fate": fl.Fate,
+    "Fingerprint": fl.Fingerprint,
+    "Host": fl.Host,
+    "Interrupted": fl.Interrupted,
+    "Outcome": fl.Outcome,
+    "Outcomes": fl.Outcomes,
+    "OwnDiscipline": fl.OwnDiscipline,
+    "Packet": fl.Packet,
+    "Queue": fl.Queue,
+    "QueueConfig": fl.QueueConfig,
+    "Resolved": fl.Resolved,
+    "Scenario": fl.Scenario,
+    "ScenarioError": fl.ScenarioError,
+    "Series": fl.Series,
+    "SomeDiscipline": fl.SomeDiscipline,
+    "SweepFile": fl.SweepFile,
+    "SweepStopped": fl.SweepStopped,
+    "Table": fl.Table,
+    "__version__": fl.__version__,
+    "disciplines": fl.disciplines,
+    "papers": fl.papers,
+    "replay": fl.replay,
+    "theory": fl.theory,
+}
+
+
+def test_a_plain_sweep_reads_no_more_than_it_needs() -> None:
+    """Would catch an import that makes every short program slower."""
+    # Without the packages of the tests, and without what an environment has Python read at its start.
+    said = subprocess.run([sys.executable, "-I", "-c", SWEEP], capture_output=True, text=True, check=True)
+    read = [line.split() for line in said.stdout.splitlines()]
+    assert [name for name in read[0] if name.startswith("fairlane")] == ["fairlane", "fairlane.disciplines"]
+    assert not {name.split(".")[0] for name in read[0]} & HEAVY
+    assert not {name.split(".")[0] for name in read[1]} & HEAVY
+    assert "fairlane.scenario" in read[1]
+
+
+def test_every_name_is_there() -> None:
+    assert set(fl.__all__) == set(NAMES) | set(fl.disciplines.__all__) - {"ALL"}
+    assert len(fl.__all__) == len(set(fl.__all__))
+    assert set(fl.__all__) <= set(dir(fl))
+    assert all(hasattr(fl, name) for name in dir(fl))
+    every: dict[str, object] = {}
+    exec("from fairlane import *", every)  # noqa: S102 - it is a statement of modules only
+    assert set(every) - {"__builtins__"} == set(fl.__all__)
+    assert every["Choke"] is fl.Choke is fl.disciplines.Choke
+    assert [kind.__name__ for kind in fl.disciplines.ALL] == list(fl.disciplines._FILES)
+
+
+def test_a_name_that_is_not_there_is_missed() -> None:
+    with pytest.raises(AttributeError, match="module 'fairlane' has no attribute 'Chok'"):
+        _ = fl.Chok  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"module 'fairlane\.disciplines' has no attribute 'Chok'"):
+        _ = fl.disciplines.Chok  # type: ignore[attr-defined]
+    with pytest.raises(ImportError, match="cannot import name 'Chok'"):
+        from fairlane import Chok  # type: ignore[attr-defined] # noqa: F401, PLC0415
