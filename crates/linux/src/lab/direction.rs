@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use fairlane_qdisc::{Duration, Host, Packet, ParameterError, Rate, Seed, Time};
+use fairlane_qdisc::{Count, Duration, Host, Packet, ParameterError, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
 
 use crate::delays::Delays;
@@ -15,6 +15,7 @@ use crate::packet::{Held, Marking};
 
 use super::host_link::{HostLink, Waiting};
 use super::meter::Meter;
+use super::moments::QueueMoment;
 
 /// One direction.
 pub(super) struct Direction {
@@ -29,8 +30,10 @@ pub(super) struct Direction {
     after: Waiting<Verdict>,
     /// The flow and the size of each packet that the queue has not yet given out, by its number.
     packets: HashMap<u32, (u32, u32)>,
-    /// Packets of each flow that its host's links had no room for.
+    /// Packets of each flow that its host's links had no room for since the start of the run.
     dropped_at_hosts: Vec<u64>,
+    /// The same when the measurement began.
+    dropped_at_hosts_before: Vec<u64>,
     lateness: Delays,
     verdicts: Vec<Verdict>,
 }
@@ -56,6 +59,7 @@ impl Direction {
             after: Waiting::new(),
             packets: HashMap::new(),
             dropped_at_hosts: vec![0; flows],
+            dropped_at_hosts_before: vec![0; flows],
             lateness: Delays::default(),
             verdicts: Vec::new(),
         })
@@ -140,7 +144,7 @@ impl Direction {
     /// The measurement begins.
     pub(super) fn begin(&mut self, now: Time) {
         self.engine.witness().begin(now);
-        self.dropped_at_hosts.fill(0);
+        self.dropped_at_hosts_before.clone_from(&self.dropped_at_hosts);
         self.lateness = Delays::default();
     }
 
@@ -149,9 +153,26 @@ impl Direction {
         self.engine.witness()
     }
 
-    /// By flow, what the links of its hosts had no room for.
-    pub(super) fn dropped_at_hosts(&self) -> &[u64] {
-        &self.dropped_at_hosts
+    /// By flow, what the links of its hosts had no room for since the measurement began.
+    pub(super) fn dropped_at_hosts(&self) -> Vec<u64> {
+        let both = self.dropped_at_hosts.iter().zip(&self.dropped_at_hosts_before);
+        both.map(|(dropped, before)| dropped - before).collect()
+    }
+
+    /// The queue as it is, and by flow what has been dropped anywhere since the start of the run.
+    pub(super) fn sample(&self) -> (QueueMoment, Vec<u64>) {
+        let (engine, counters) = (&self.engine, self.engine.counters());
+        let queue = QueueMoment {
+            arrived: counters.arrived,
+            departed: counters.departed,
+            dropped: counters.dropped_total(),
+            marked: counters.marked_total(),
+            backlog: Count { packets: engine.packets() as u64, bytes: engine.bytes() },
+            average: engine.average(),
+            probability: engine.probability(),
+        };
+        let dropped = engine.seen().dropped_since_start().zip(&self.dropped_at_hosts);
+        (queue, dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect())
     }
 
     /// How much later than on real links packets arrived.
