@@ -62,6 +62,7 @@ fn errors_of_the_file_have_their_place() {
     let place = Place::new();
     for (text, parts) in [
         ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
+        ("rate = \"1mbit\"\nrate = \"2mbit\"\n", &[":2:1: this is not TOML: duplicate key\n"]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
         ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
