@@ -177,7 +177,7 @@ fn a_killed_router_is_in_nobodys_way() {
             tool(name, "-t filter -A OUTPUT -p udp --dport 9 -j DROP");
         }
         let before = (rules(), tables());
-        for how in ["the next start", "--clean", "the next start with another queue"] {
+        for how in ["the next start", "--clean", "the next start with another queue", "the next start without rules"] {
             let mut router = Running::start(&with(&["droptail", "limit=100p"]));
             assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             router.signal(Signal::SIGKILL);
@@ -194,6 +194,11 @@ fn a_killed_router_is_in_nobodys_way() {
                 drop(other);
                 let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
                 assert!(code == Some(0) && stdout.starts_with("removed the rules for queue 1 ("), "{stdout}");
+            } else if how == "the next start without rules" {
+                let mut next = Running::start(&["--queue-num=0", "--rate=10mbit", "droptail"]);
+                assert_eq!((rules(), tables()), before.clone(), "{how}");
+                next.signal(Signal::SIGTERM);
+                assert_eq!(next.end(), Some(0), "{how}");
             } else {
                 let (number, queue) = if how == "the next start" { ("0", 0) } else { ("7", 7) };
                 let mut next =

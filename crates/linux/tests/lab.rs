@@ -156,6 +156,26 @@ fn what_stops_is_silent() {
     assert!(queue.departed - flow.delivered < 100, "{queue:?}");
 }
 
+/// Hosts that ask for ECN get their packets marked, and lose none for it; those that do not ask lose them.
+#[test]
+fn hosts_ask_for_ecn_or_do_not() {
+    let _turn = turn();
+    let red = "kind = \"red\", limit = \"300p\", min = \"5p\", max = \"200p\", weight = 0.02, ecn = true";
+    let text = UDP
+        .replace("12s", "3s")
+        .replace("\"2s\"", "\"1s\"")
+        .replace("kind = \"droptail\", limit = \"100p\"", red)
+        .replace("kind = \"udp\"\nrate = \"20mbit\"", "kind = \"tcp\"\ncount = 4");
+    for (ecn, line) in [(true, "tcp.ecn = true\n"), (false, "")] {
+        let Some(lab) = lab(&(text.clone() + line)) else { return };
+        let queue = &run(&lab).run.queues[0];
+        let marked: u64 = queue.flows.iter().map(|flow| flow.marked).sum();
+        let dropped: u64 = queue.flows.iter().flat_map(|flow| &flow.dropped).sum();
+        eprintln!("ECN {ecn}: {marked} marked, {dropped} dropped");
+        assert_eq!((marked > 0, dropped > 0), (ecn, !ecn), "{marked} marked, {dropped} dropped");
+    }
+}
+
 /// The network namespaces that threads of this process are in.
 fn namespaces() -> BTreeSet<PathBuf> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
@@ -228,6 +248,9 @@ rate = "1mbit"
             other => panic!("{key}: {other:?}"),
         }
     }
+    // TCP fills the link once, whatever the number of its groups: 75,000 packets a second, and not twice as many.
+    let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
+    assert!(!matches!(Lab::new(&scenario(&two)), Err(LabError::Scenario(_))));
     let tfrc = text.replace("\"udp\"", "\"tfrc\"");
     match Lab::new(&scenario(&tfrc)) {
         Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "flows.cbr.kind"),

@@ -260,6 +260,36 @@ mod tests {
         assert!((queue.delay_ns.mean() / 1e6 - 1.0).abs() < 2e-3, "{}", queue.delay_ns.mean());
     }
 
+    /// When the measurement begins its counts begin anew; samples go on from the start of the run. The first four packets are those of
+    /// the next test, and a host's link with room for one packet beside the one that it sends drops the third of three.
+    #[test]
+    fn samples_know_what_was_before_the_measurement() {
+        let (mut direction, _) = direction("1p");
+        let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "1p").unwrap();
+        let rate = Rate::from_bits_per_second(8_000_000);
+        let host = Access { rate, delay: Duration::from_millis(2), queue: droptail };
+        send(&mut direction, 4);
+        decided(&mut direction, ms(100));
+        direction.first[0] = Some(HostLink::new(&host, 1000));
+        let keys = FlowKeys::new(FlowsBy::FiveTuple);
+        let mut three = |at| {
+            for id in 11..14 {
+                let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000, joined: false };
+                direction.arrive(at, 0, Held::new(&queued, &keys, LinkLayer::default(), MARKING));
+            }
+            direction.advance(at + Duration::from_millis(50));
+            (direction.dropped_at_hosts(), direction.lateness().most() > Duration::ZERO, direction.sample())
+        };
+        let (dropped, late, (queue, of_flow)) = three(ms(200));
+        assert_eq!((dropped, late, queue.dropped.packets, of_flow), (vec![1], true, 1, vec![2]));
+        let (flows, begun) = (vec![0], ms(400));
+        direction.begin(begun);
+        assert_eq!((direction.dropped_at_hosts(), direction.lateness().count()), (flows, 0));
+        let (queue, of_flow) = direction.sample();
+        assert_eq!((queue.arrived.packets, queue.departed.packets, queue.dropped.packets, of_flow), (6, 5, 1, vec![2]));
+        assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
+    }
+
     /// With room for one packet in the queue: of those that come at 3, 4, 5 and 6 ms the first is being sent until 5, the second
     /// leaves then, the third takes its place, and the fourth finds it there.
     #[test]
