@@ -21,6 +21,9 @@ const CHAIN: &str = "FAIRLANE-Q";
 /// What the name of the chain ends in that marks.
 const MARKS: &str = "-CE";
 
+/// How long the tools wait for others who change rules, in seconds.
+const WAIT: &str = "3";
+
 /// There without IPv6 is not.
 const IPV6: &str = "/proc/thread-self/net/if_inet6";
 
@@ -85,8 +88,8 @@ pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
 
 impl Family {
     fn restore(self, script: &str) -> Result<(), RuleError> {
-        // It waits for others who change rules, five seconds at most.
-        run(self.restore, &["--noflush", "--wait", "5"], script)?.map(drop).ok_or(RuleError::NoTool)
+        // It waits for others who change rules, but not as long as a service manager's watchdog waits for us.
+        run(self.restore, &["--noflush", "--wait", WAIT], script)?.map(drop).ok_or(RuleError::NoTool)
     }
 
     /// All rules as they are; none without the tool.
@@ -157,7 +160,7 @@ fn removal(saved: &str, queue: u16) -> Option<String> {
 pub(super) fn shown(rules: &Rules) -> String {
     let names: Vec<&str> = families().iter().map(|family| family.restore).collect();
     let command = names.join(" and ");
-    format!("# {command} --noflush --wait 5\n{}", script(rules))
+    format!("# {command} --noflush --wait {WAIT}\n{}", script(rules))
 }
 
 /// What sends a packet to a queue. Among several the processor decides that has the packet: a choice by addresses alone makes the
