@@ -79,7 +79,7 @@ fn work(ready: &Ready) -> Result<(), Failure> {
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
     say_at_work(settings);
     notify(&[NotifyState::Ready]);
-    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
+    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Seen::default(), unfit: false };
     watch.until_told_to_end(&signals, &router, installed.as_ref());
     notify(&[NotifyState::Stopping]);
     let stopped = installed.as_ref().map_or(Ok(()), Installed::stop);
@@ -222,6 +222,19 @@ impl Quiet {
     }
 }
 
+/// When the router's last report was made that we know.
+#[derive(Default)]
+struct Seen(Time);
+
+impl Seen {
+    /// Whether the router has made a report since: it goes on.
+    fn is_before(&mut self, report: &Report) -> bool {
+        let new = report.at > self.0;
+        self.0 = report.at;
+        new
+    }
+}
+
 /// Looks after a router.
 struct Watch<'s> {
     remote: Remote,
@@ -229,8 +242,7 @@ struct Watch<'s> {
     settings: Settings,
     /// The same, for whoever asks.
     current: Current,
-    /// When the router's last report was made that we know.
-    seen: Time,
+    seen: Seen,
     /// It was said that there are frames that do not fit.
     unfit: bool,
 }
@@ -288,8 +300,7 @@ impl Watch<'_> {
 
     /// systemd hears from us only while the router itself goes on.
     fn feed_watchdog(&mut self, report: &Report) {
-        if report.at > self.seen {
-            self.seen = report.at;
+        if self.seen.is_before(report) {
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -319,10 +330,11 @@ impl Watch<'_> {
             error!("the file is refused, and nothing has changed: {} {error}", discipline.kind());
             return;
         }
-        info!(rate = %link.rate, discipline = %discipline.kind(), "reloaded; what waits leaves first");
         self.settings.router.discipline = new.router.discipline;
         (self.settings.router.link, self.settings.drain) = (link, new.drain);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
+        // Whoever reads this may ask how the router is at once.
+        info!(rate = %link.rate, discipline = %self.settings.router.discipline.kind(), "reloaded; what waits leaves first");
     }
 }
 
@@ -353,4 +365,35 @@ fn tell(report: &Report) {
         kernel_dropped = report.kernel_dropped(),
         "ended"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Count;
+
+    use super::*;
+
+    /// After so many seconds, so many packets had come.
+    fn report(seconds: u64, packets: u64) -> Report {
+        let mut report = Report { at: Time::ZERO + Duration::from_millis(1000 * seconds), ..Report::default() };
+        report.counters.arrived = Count { packets, bytes: 0 };
+        report
+    }
+
+    /// A router that hangs makes no reports: would catch a watchdog that is fed by whoever looks after it.
+    #[test]
+    fn a_router_that_hangs_is_seen() {
+        let mut seen = Seen::default();
+        let told = [1, 1, 1, 2, 2, 3].map(|seconds| seen.is_before(&report(seconds, 0)));
+        assert_eq!(told, [true, false, false, true, false, true]);
+    }
+
+    /// More than five seconds without a packet are long, and then again five more.
+    #[test]
+    fn nothing_for_a_while_is_noticed() {
+        let mut quiet = Quiet { arrived: 0, since: Time::ZERO };
+        let said = [(5, 0), (6, 0), (7, 0), (11, 0), (12, 0), (13, 9), (18, 9), (19, 9), (25, 10), (26, 10)]
+            .map(|(seconds, packets)| quiet.is_long(&report(seconds, packets)));
+        assert_eq!(said, [false, true, false, false, true, false, false, true, false, false]);
+    }
 }
