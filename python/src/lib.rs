@@ -12,6 +12,7 @@ mod outcome;
 mod own;
 mod queue;
 mod run;
+mod run_own;
 mod table;
 mod values;
 mod watched;
@@ -32,11 +33,13 @@ mod _core {
     #[pymodule_export]
     use super::outcome::{Outcome, page, report, table};
     #[pymodule_export]
-    use super::own::{Fate, Packet, run_own};
+    use super::own::{Fate, Packet};
     #[pymodule_export]
     use super::queue::{Queue, rate};
     #[pymodule_export]
     use super::run::{compare, fingerprint, run, sweep, watch};
+    #[pymodule_export]
+    use super::run_own::run_own;
     #[pymodule_export]
     use super::table::Table;
 

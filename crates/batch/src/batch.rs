@@ -60,8 +60,22 @@ impl Batch {
     /// # Errors
     /// More memory is needed than there is, a job cannot be run by the simulator, or threads cannot be started.
     pub fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Error> {
+        Self::stoppable(jobs, runs, threads, &Control::default())
+    }
+
+    /// As [`new`](Self::new), where checking so many jobs may take so long that someone wants it to stop: once `control` has
+    /// said so no more are checked, and [`execute`](Self::execute) with the same `control` begins nothing.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn stoppable(
+        jobs: Vec<Job>,
+        runs: NonZeroU32,
+        threads: Option<usize>,
+        control: &Control,
+    ) -> Result<Self, Error> {
         Needs::of(jobs.iter().map(|job| &job.scenario), runs.get(), threads).check()?;
-        for job in &jobs {
+        for job in jobs.iter().take_while(|_| !control.stopped()) {
             check(&job.scenario, &job.asked)?;
         }
         Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false })

@@ -248,6 +248,13 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    /// Also write the tables of all outcomes into this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 }
 
 /// Say every parameter of a discipline as it will be used, and what looks wrong

@@ -1,17 +1,22 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use fairlane_batch::compare::with_kind;
 use fairlane_batch::{Batch, Job, machine, so_far};
 use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
 use fairlane_outcome::Outcome;
+use fairlane_outcome::tables::write_dir;
+use fairlane_report::html::{compare_page, run_page};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 
 use crate::args::Lab as Args;
 use crate::error::Failure;
+use crate::page::Report;
+use crate::progress::Seconds;
 use crate::{output, plan, progress};
 
 /// Runs of the simulator, at least: they cost little, and an interval needs some.
@@ -21,10 +26,26 @@ const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
 #[derive(Debug)]
 pub(crate) struct Plan {
     labs: Vec<Lab>,
+    /// How long a run takes, in seconds.
+    seconds: f64,
     /// The same scenarios for the simulator, in the same order, if it is asked for.
     simulated: Option<Batch>,
     runs: NonZeroU32,
     json: bool,
+    out: Option<PathBuf>,
+    page: Option<Report>,
+}
+
+/// What has been measured, and what is not there.
+#[derive(Default)]
+struct Done {
+    /// Those of which there is something.
+    measured: Vec<Outcome>,
+    simulated: Vec<Outcome>,
+    /// It was interrupted.
+    interrupted: bool,
+    /// The first lab that gave no numbers, or not all.
+    failed: Option<LabError>,
 }
 
 impl Plan {
@@ -32,6 +53,7 @@ impl Plan {
     pub(crate) fn new(args: &Args) -> Result<Self, Failure> {
         let document = plan::document(Some(&args.file), &args.change)?;
         let scenario = document.scenario()?;
+        let seconds = scenario.duration.as_secs();
         let scenarios = if args.queue.is_empty() {
             vec![scenario]
         } else {
@@ -42,72 +64,118 @@ impl Plan {
         let labs = labs.collect::<Result<_, _>>()?;
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
-        Ok(Self { labs, simulated, runs: args.runs, json: args.form.json })
+        args.out.as_deref().map_or(Ok(()), output::folder)?;
+        let page = Report::new(&args.page, &document, &args.change)?;
+        let (json, out) = (args.form.json, args.out.clone());
+        Ok(Self { labs, seconds, simulated, runs: args.runs, json, out, page })
     }
 
-    /// Runs one lab after the other, then the simulator, and prints it all.
+    /// Runs one lab after the other, then the simulator, and writes and prints it all.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let asked = self.labs.len();
-        let mut measured = Vec::with_capacity(asked);
-        for lab in &self.labs {
-            measured.extend(self.measured(lab, &control)?);
+        let mut done = self.labs_done(&control);
+        if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
+            let simulated = progress::batch(batch, &control)?;
+            (done.simulated, done.interrupted) = (simulated.outcomes, simulated.interrupted);
         }
-        let simulated = match &self.simulated {
-            Some(batch) if !control.stopped() => progress::batch(batch, &control)?.outcomes,
-            _ => Vec::new(),
-        };
-        self.print(&measured, &simulated)?;
-        let complete = measured.len() == asked && simulated.len() >= self.simulated.as_ref().map_or(0, Batch::len);
-        let partial = measured.iter().chain(&simulated).any(|outcome| outcome.partial);
-        plan::complete(partial || !complete, &so_far(&measured, asked, "labs"))
+        let there = so_far(&done.measured, self.labs.len(), "labs");
+        self.tell(&done, &there)?;
+        match done.failed {
+            Some(error) if done.measured.is_empty() => Err(refused(&error)),
+            Some(error) => Err(Failure::new(format!("{error}; {there}"), HELP)),
+            None => plan::complete(done.interrupted, &there),
+        }
     }
 
-    /// What a lab gives; nothing if it is interrupted before that.
-    fn measured(&self, lab: &Lab, control: &Control) -> Result<Option<Outcome>, Failure> {
-        let mut runs = Vec::new();
-        for run in 0..self.runs.get() {
-            if control.stopped() {
+    /// What the labs give, up to the first that fails: it would be the machine, and the others would fail too.
+    fn labs_done(&self, control: &Control) -> Done {
+        let mut done = Done::default();
+        let clock = Seconds::new(self.seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
+        for lab in &self.labs {
+            let (outcome, failed) = self.measured(lab, control, &clock);
+            done.interrupted |= matches!(failed, Some(LabError::Interrupted));
+            done.interrupted |= outcome.as_ref().is_some_and(|outcome| outcome.partial) && failed.is_none();
+            done.measured.extend(outcome);
+            done.failed = failed.filter(|error| !matches!(error, LabError::Interrupted));
+            if done.interrupted || done.failed.is_some() {
                 break;
             }
-            match lab.run(run, &|| control.stopped()) {
+        }
+        done
+    }
+
+    /// What a lab gives, and why that is not all; nothing if it ended before its measurement.
+    fn measured(&self, lab: &Lab, control: &Control, clock: &Seconds) -> (Option<Outcome>, Option<LabError>) {
+        let (mut runs, mut failed) = (Vec::new(), None);
+        for run in 0..self.runs.get() {
+            let stopped = || {
+                clock.look();
+                control.stopped()
+            };
+            match if control.stopped() { Err(LabError::Interrupted) } else { lab.run(run, &stopped) } {
                 Ok(Measured { run, checks }) => {
+                    clock.run_ended();
                     if !self.json {
-                        output::tell(&said(run.queues.first().map_or("", |queue| queue.kind), &checks));
+                        let kind = run.queues.first().map_or("", |queue| queue.kind);
+                        clock.beside(|| output::tell(&said(kind, &checks)));
                     }
                     runs.push(run);
                 }
-                Err(LabError::Interrupted) => break,
-                Err(error) => return Err(Failure::plain(error)),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
             }
         }
-        let done = runs.len() == self.runs.get() as usize;
-        Ok(Outcome::from_runs(&runs).map(|mut outcome| {
-            outcome.partial |= !done;
+        let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
+            outcome.partial |= failed.is_some();
             outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
             outcome
-        }))
+        });
+        (outcome, failed)
     }
 
-    fn print(&self, measured: &[Outcome], simulated: &[Outcome]) -> Result<(), Failure> {
-        let pairs = || measured.iter().zip(simulated);
-        if self.json {
-            let both: Vec<Outcome> = match simulated {
-                [] => measured.to_vec(),
-                _ => pairs().flat_map(|(lab, sim)| [lab.clone(), sim.clone()]).collect(),
-            };
-            return output::print_outcomes(&both, both.iter().any(|outcome| outcome.partial));
+    /// Writes and prints what there is; `there` says it in words.
+    fn tell(&self, done: &Done, there: &str) -> Result<(), Failure> {
+        let all = done.all();
+        let missing = done.interrupted || done.failed.is_some();
+        if let Some(folder) = &self.out {
+            write_dir(folder, &all).map_err(Failure::plain)?;
         }
+        if let Some(page) = self.page.as_ref().filter(|_| !all.is_empty()) {
+            let missing =
+                missing.then(|| done.failed.as_ref().map_or_else(|| plan::interrupted(there), |_| there.to_owned()));
+            page.write(missing, |origin| match &all[..] {
+                [one] => run_page(one, None, origin),
+                several => compare_page(several, &[], None, origin),
+            })?;
+        }
+        if self.json { output::print_outcomes(&all, missing) } else { done.print() }
+    }
+}
+
+impl Done {
+    /// Each lab with its simulation behind it, if there is one.
+    fn pairs(&self) -> impl Iterator<Item = (&Outcome, Option<&Outcome>)> {
+        let kind = |outcome: &Outcome| outcome.queues.first().map(|queue| queue.kind.clone());
+        // An interruption leaves holes, and no two labs have the same discipline.
+        self.measured.iter().map(move |lab| (lab, self.simulated.iter().find(|sim| kind(sim) == kind(lab))))
+    }
+
+    fn all(&self) -> Vec<Outcome> {
+        self.pairs().flat_map(|(lab, sim)| [Some(lab), sim]).flatten().cloned().collect()
+    }
+
+    fn print(&self) -> Result<(), Failure> {
         let terminal = output::terminal();
-        match (measured, simulated) {
-            ([], _) => Ok(()),
-            ([one], []) => output::print(&run_report(one, &terminal)),
-            (several, []) => output::print(&compare_table(several, None, &terminal)),
-            _ => {
-                let tables: Vec<String> = pairs().map(|(lab, sim)| against_table(lab, sim, &terminal)).collect();
-                output::print(&tables.join("\n"))
-            }
-        }
+        let alone: Vec<Outcome> = self.pairs().filter(|(_, sim)| sim.is_none()).map(|(lab, _)| lab.clone()).collect();
+        let beside = self.pairs().filter_map(|(lab, sim)| Some(against_table(lab, sim?, &terminal)));
+        let rest = match &alone[..] {
+            [] => None,
+            [one] => Some(run_report(one, &terminal)),
+            several => Some(compare_table(several, None, &terminal)),
+        };
+        output::print(&beside.chain(rest).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -121,10 +189,55 @@ fn said(kind: &str, checks: &Checks) -> String {
     format!("{kind}: the queue is the bottleneck, since\n{}", lines.concat())
 }
 
+/// What to do where the queue was not measured.
+const HELP: &str = "leave the machine to the lab and run it again, or ask for a slower link or fewer packets";
+
+/// Why a lab gave nothing.
+fn refused(error: &LabError) -> Failure {
+    match error {
+        LabError::NotTheBottleneck(_) => Failure::new(error.to_string(), HELP),
+        other => Failure::plain(other),
+    }
+}
+
 /// What a lab refuses, with its place in the file if it is the scenario's.
 fn failure(document: &Document, error: &LabError) -> Failure {
     match error {
         LabError::Scenario(cannot) => document.refuse(&cannot.key, &cannot.message, &cannot.help).into(),
         other => Failure::plain(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Kind;
+
+    use super::*;
+
+    /// An outcome of `engine` under `kind`, of a short run.
+    fn outcome(engine: &str, kind: Kind) -> Outcome {
+        let mut document = Document::builtin();
+        for (key, value) in [("warmup", "0s"), ("duration", "1s")] {
+            document.set(key, value).unwrap();
+        }
+        let scenario = with_kind(&document.scenario().unwrap(), kind).unwrap();
+        let run = fairlane_sim::run(&scenario, 0, &Control::default(), &mut ()).unwrap();
+        Outcome { engine: engine.to_owned(), ..Outcome::from_runs(&[run]).unwrap() }
+    }
+
+    /// After an interruption the simulator has the last of three alone. Would catch a lab that is shown beside another's simulation,
+    /// and one that is lost since it has none.
+    #[test]
+    fn every_lab_is_kept_and_stands_beside_its_own_simulation() {
+        let kinds = [Kind::DropTail, Kind::Red, Kind::Choke];
+        let done = Done {
+            measured: kinds.map(|kind| outcome("linux", kind)).into(),
+            simulated: vec![outcome("sim", Kind::Choke)],
+            ..Done::default()
+        };
+        let all = done.all();
+        let told: Vec<(&str, &str)> =
+            all.iter().map(|outcome| (outcome.engine.as_str(), outcome.queues[0].kind.as_str())).collect();
+        assert_eq!(told, [("linux", "droptail"), ("linux", "red"), ("linux", "choke"), ("sim", "choke")]);
     }
 }

@@ -43,7 +43,7 @@ pub enum RuleError {
     NotOneBit(u32),
     /// Neither tool is there.
     #[error(
-        "there is neither nft that can queue nor iptables-restore: install iptables, or nftables with a kernel that has nft_queue"
+        "there is neither nft that can queue nor iptables-restore in PATH: install iptables, or nftables with a kernel that has nft_queue"
     )]
     NoTool,
     /// A tool could not be started.
@@ -154,7 +154,7 @@ impl Firewall {
     /// The tool refused to list what there is.
     pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
         match self {
-            Self::Nft => nft::installed().map(|queues| queues.contains(&rules.queues.first())),
+            Self::Nft => nft::has(rules.queues.first()),
             Self::Iptables => iptables::is_installed(rules),
         }
     }
@@ -204,11 +204,15 @@ pub struct Leftover {
 /// The rules of ours whose queue nobody has bound: their router was killed.
 ///
 /// # Errors
-/// A tool refused to list what there is, or the kernel to tell which queues are bound.
+/// There is no tool to look with, one refused to list what there is, or the kernel to tell which queues are bound.
 pub fn leftovers() -> Result<Vec<Leftover>, RuleError> {
-    let of = |firewall| move |queue| Leftover { firewall, queue };
-    let mut found: Vec<Leftover> = nft::installed()?.into_iter().map(of(Firewall::Nft)).collect();
-    found.extend(iptables::installed()?.into_iter().map(of(Firewall::Iptables)));
+    let of = |firewall, queues: Vec<u16>| queues.into_iter().map(move |queue| Leftover { firewall, queue });
+    let (by_nft, by_iptables) = (nft::installed()?, iptables::installed()?);
+    if by_nft.is_none() && by_iptables.is_none() {
+        return Err(RuleError::NoTool);
+    }
+    let mut found: Vec<Leftover> = of(Firewall::Nft, by_nft.unwrap_or_default()).collect();
+    found.extend(of(Firewall::Iptables, by_iptables.unwrap_or_default()));
     if !found.is_empty() {
         let bound = kernel_queues().map_err(RuleError::Unknown)?;
         found.retain(|leftover| bound.iter().all(|queue| queue.number != leftover.queue));

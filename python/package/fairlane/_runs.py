@@ -97,6 +97,7 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
 
 def _own(document: _core.Document, queue: OwnDiscipline, how: How) -> tuple[list[_core.Outcome], bool]:
     """The outcome with a discipline written in Python."""
+    from fairlane._signals import CtrlC
     from fairlane.discipline import Host
 
     def made(link: str, rate_bps: int, seed: int) -> object:
@@ -104,8 +105,8 @@ def _own(document: _core.Document, queue: OwnDiscipline, how: How) -> tuple[list
 
     if how.runs < 1:
         raise ValueError("runs: there must be 1 at least")
-    with shown(how.progress, how.runs) as tell:
-        return _core.run_own(document, made, how.runs, recorded=True, progress=tell)
+    with shown(how.progress, how.runs) as tell, CtrlC() as heard:
+        return _core.run_own(document, made, heard, how.runs, recorded=True, progress=tell)
 
 
 def only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Outcome:
@@ -126,6 +127,8 @@ def all_of(document: _core.Document, done: list[_core.Outcome], of: str, *, inte
     """
     text = document.to_toml()
     outcomes = Outcomes([Outcome(outcome, text) for outcome in done], of=of, scenario=text)
+    if interrupted and not outcomes:
+        raise Interrupted("interrupted before anything was measured", outcomes)
     if interrupted:
         whole = sum(not outcome.partial for outcome in outcomes)
         parts = len(outcomes) - whole

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
+from fairlane.errors import Interrupted
+from fairlane.outcome import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,14 +104,20 @@ def run(
 
     Raises:
         ValueError: There is no such claim.
-        KeyboardInterrupt: Ctrl-C. For a run of hours use ``fairlane paper run``, which goes on where it was stopped.
+        Interrupted: Ctrl-C; its ``claims`` are judged by what was done until then. For a run of hours use
+            ``fairlane paper run``, which goes on where it was stopped.
     """
     names = [ids] if isinstance(ids, str) else list(ids)
     with shown(progress, 1) as tell:
-        judged = json.loads(_core.judge(names, short, runs, jobs, tell))
+        text, done, asked = _core.judge(names, short, runs, jobs, tell)
+    judged = json.loads(text)
+    claims = [_claim(claim) for claim in judged["claims"]]
     if judged.get("partial"):
-        raise KeyboardInterrupt
-    return [_claim(claim) for claim in judged["claims"]]
+        there = f"{done} of {asked} runs are done"
+        raise Interrupted(
+            f"interrupted: {there}; the claims of this exception are judged by them", Outcomes([]), claims
+        )
+    return claims
 
 
 def _claim(tree: dict[str, Any]) -> Claim:

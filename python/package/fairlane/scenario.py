@@ -9,6 +9,8 @@ from fairlane import _core, _runs
 from fairlane._progress import shown
 from fairlane._values import plain, texts_of
 from fairlane.config import QueueConfig
+from fairlane.errors import Interrupted
+from fairlane.outcome import Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from fairlane._sweep import SomeExecutor
     from fairlane.discipline import Host
     from fairlane.fingerprint import Fingerprint
-    from fairlane.outcome import Outcome, Outcomes
+    from fairlane.outcome import Outcome
 
 __all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
 
@@ -365,6 +367,10 @@ class Scenario:
         """
         document = self._seeded(seed)
         points = document.points([(key, texts_of(values)) for key, values in varied.items()])
+        if points is None:
+            raise Interrupted(
+                "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
+            )
         if executor is None and out is None:
             if chunk is not None:
                 raise ValueError("chunk: it is for an executor, and none is given")

@@ -30,7 +30,7 @@ struct Told {
 
 impl Told {
     fn metrics(&self) -> String {
-        metrics::text(self.remote.clone(), &self.settings().router.path)
+        metrics::text(self.remote.report(), &self.settings().router.path)
     }
 
     fn state(&self) -> String {

@@ -88,7 +88,7 @@ impl Lab {
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
         let network = Network::new(plan)?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
-        let ended = Parts::start(&network, plan, seed)?.play(plan, stopped)?;
+        let ended = Parts::start(&network, plan, seed, stopped)?.play(plan, stopped)?;
         let interface_drops = network.interface_drops()?;
         let Ended { sent, routed, received, stage, cut } = ended;
         let results = Results { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
@@ -129,7 +129,7 @@ struct Ended {
 
 impl Parts {
     /// Starts them one after the other, each when the one before is ready.
-    fn start(network: &Network, plan: &Plan, seed: Seed) -> Result<Self, LabError> {
+    fn start(network: &Network, plan: &Plan, seed: Seed, stopped: &dyn Fn() -> bool) -> Result<Self, LabError> {
         let stage = Stage::new();
         let routed = {
             let (plan, stage) = (plan.clone(), stage.clone());
@@ -150,8 +150,8 @@ impl Parts {
         };
         // From here on whoever has started ends with us.
         let parts = Self { stage: stage.clone(), routed: routed.1, received: received.1, sent: channel().1 };
-        wait_for(&routed.0, &parts.routed)?;
-        wait_for(&received.0, &parts.received)?;
+        wait_for(&routed.0, &parts.routed, stopped)?;
+        wait_for(&received.0, &parts.received, stopped)?;
         let plan = plan.clone();
         let sent = begin(&network.sender, move |ready| {
             let sender = Sender::new(&plan, seed, &stage)?;
@@ -160,7 +160,7 @@ impl Parts {
         });
         let mut parts = parts;
         parts.sent = sent.1;
-        wait_for(&sent.0, &parts.sent)?;
+        wait_for(&sent.0, &parts.sent, stopped)?;
         Ok(parts)
     }
 
@@ -221,9 +221,18 @@ fn begin<T: Send + 'static>(
 }
 
 /// Waits until a part is ready, or why it is not.
-fn wait_for<T>(ready: &Channel<()>, result: &Channel<Result<T, LabError>>) -> Result<(), LabError> {
-    if ready.recv().is_ok() {
-        return Ok(());
+fn wait_for<T>(
+    ready: &Channel<()>,
+    result: &Channel<Result<T, LabError>>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), LabError> {
+    loop {
+        match ready.recv_timeout(LOOK) {
+            Ok(()) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if stopped() => return Err(LabError::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
     match result.recv() {
         Ok(Err(error)) => Err(error),
