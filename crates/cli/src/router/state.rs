@@ -129,7 +129,7 @@ mod tests {
         let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
         let settings = Settings {
             router: RouterConfig {
-                path: DataPath::Bridge(BridgeConfig { inside, outside }),
+                path: DataPath::Bridge(BridgeConfig { inside, outside, gso: false }),
                 link: linux::Link { rate, layer: LinkLayer::default() },
                 discipline: QdiscConfig::new(Kind::Red).with("limit", "30p").unwrap(),
                 flows: FlowsBy::AddressPair,
@@ -147,6 +147,7 @@ mod tests {
             unfit: first + 3,
             no_memory: first + 4,
             refused: first + 5,
+            joined: first + 6,
         };
         let mut counters = Counters::default();
         counters.arrived = fairlane_qdisc::Count { packets: 11, bytes: 1100 };
@@ -201,7 +202,7 @@ mod tests {
             assert_eq!(told.pointer(place), Some(&expected), "{place}: {told:#}");
         }
         for (way, first) in [("out", 31), ("in", 41)] {
-            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused"];
+            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused", "joined"];
             for (key, number) in keys.into_iter().zip(first..) {
                 assert_eq!(told["bridge"][way][key], number, "{way} {key}: {told:#}");
             }
