@@ -63,7 +63,7 @@ mod verdicts;
 
 pub use bridge::BridgeError;
 pub use delays::Delays;
-pub use flow::{FlowKeys, FlowName, FlowsBy, Keys, random_seed};
+pub use flow::{FlowKeys, FlowName, FlowsBy, random_seed};
 pub use kernel::{KernelQueue, kernel_queues};
 pub use link_layer::{Framing, LinkLayer};
 pub use packet::Marking;
