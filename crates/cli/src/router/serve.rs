@@ -106,7 +106,7 @@ fn say_at_work(settings: &Settings) {
 fn tell_of_it(metrics: Metrics, remote: &Remote, current: &Current) -> Result<(), Failure> {
     let Some(address) = metrics.address() else { return Ok(()) };
     match http::serve(address, remote.clone(), Arc::clone(current)) {
-        Ok(()) => info!(%address, "serving /metrics, and /state for fairlane top"),
+        Ok(address) => info!(%address, "serving /metrics, and /state for fairlane top"),
         Err(error) if metrics == Metrics::Usual => {
             warn!("no metrics, since {address} cannot be had: {error}; --metrics takes another port, or off");
         }
