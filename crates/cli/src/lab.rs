@@ -1,5 +1,7 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
+mod course;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -8,7 +10,8 @@ use fairlane_batch::{Batch, Job, machine, so_far};
 use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::write_dir;
-use fairlane_report::html::{compare_page, run_page};
+use fairlane_qdisc::Duration;
+use fairlane_report::html::{Course, compare_page, run_page};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
@@ -17,7 +20,9 @@ use crate::args::Lab as Args;
 use crate::error::Failure;
 use crate::page::Report;
 use crate::progress::Seconds;
+use crate::watch::Files;
 use crate::{output, plan, progress};
+use course::Followers;
 
 /// Runs of the simulator, at least: they cost little, and an interval needs some.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
@@ -25,27 +30,38 @@ const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
 /// Labs that are ready to run.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    labs: Vec<Lab>,
-    /// How long a run takes, in seconds.
-    seconds: f64,
+    /// Each with its scenario.
+    labs: Vec<(Lab, Scenario)>,
     /// The same scenarios for the simulator, in the same order, if it is asked for.
     simulated: Option<Batch>,
     runs: NonZeroU32,
     json: bool,
     out: Option<PathBuf>,
     page: Option<Report>,
+    /// With the interval.
+    series: Option<(PathBuf, Duration)>,
 }
+
+/// An outcome, and what its first run did over time, if that was followed.
+type Followed = (Outcome, Option<Course>);
 
 /// What has been measured, and what is not there.
 #[derive(Default)]
 struct Done {
     /// Those of which there is something.
-    measured: Vec<Outcome>,
-    simulated: Vec<Outcome>,
+    measured: Vec<Followed>,
+    simulated: Vec<Followed>,
     /// It was interrupted.
     interrupted: bool,
-    /// The first lab that gave no numbers, or not all.
-    failed: Option<LabError>,
+    /// Why a lab gave no numbers, or not all.
+    failed: Option<Failure>,
+}
+
+/// How a lab ended.
+enum Ended {
+    Whole,
+    Interrupted,
+    Failed(Failure),
 }
 
 impl Plan {
@@ -53,21 +69,29 @@ impl Plan {
     pub(crate) fn new(args: &Args) -> Result<Self, Failure> {
         let document = plan::document(Some(&args.file), &args.change)?;
         let scenario = document.scenario()?;
-        let seconds = scenario.duration.as_secs();
         let scenarios = if args.queue.is_empty() {
             vec![scenario]
         } else {
             let kinds = plan::kinds(&args.queue);
             kinds.iter().map(|kind| with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
         };
-        let labs = scenarios.iter().map(|scenario| Lab::new(scenario).map_err(|error| failure(&document, &error)));
-        let labs = labs.collect::<Result<_, _>>()?;
+        let series = args.series.clone().asked();
+        if series.is_some() && (args.runs.get() > 1 || scenarios.len() > 1) {
+            let message = "--series follows one run, and --runs or --queue asks for several";
+            return Err(Failure::new(message, "leave out --runs, and name one discipline"));
+        }
+        let lab = |scenario: &Scenario| Lab::new(scenario).map_err(|error| failure(&document, &error));
+        let labs = scenarios.iter().map(|scenario| Ok((lab(scenario)?, scenario.clone())));
+        let labs = labs.collect::<Result<_, Failure>>()?;
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
+        let files = Files { pcap: None, trace: None, series, page: args.page.html.clone() };
+        files.check()?;
         let page = Report::new(&args.page, &document, &args.change)?;
-        let (json, out) = (args.form.json, args.out.clone());
-        Ok(Self { labs, seconds, simulated, runs: args.runs, json, out, page })
+        let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
+        let (json, out, series) = (args.form.json, args.out.clone(), files.series);
+        Ok(Self { labs, simulated, runs: args.runs, json, out, page, series })
     }
 
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
@@ -76,13 +100,19 @@ impl Plan {
         let mut done = self.labs_done(&control);
         if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
             let simulated = progress::batch(batch, &control)?;
-            (done.simulated, done.interrupted) = (simulated.outcomes, simulated.interrupted);
+            done.interrupted = simulated.interrupted;
+            done.simulated = simulated.outcomes.into_iter().zip(simulated.courses).collect();
         }
-        let there = so_far(&done.measured, self.labs.len(), "labs");
+        let measured: Vec<Outcome> = done.measured.iter().map(|(outcome, _)| outcome.clone()).collect();
+        let there = so_far(&measured, self.labs.len(), "labs");
         self.tell(&done, &there)?;
         match done.failed {
-            Some(error) if done.measured.is_empty() => Err(refused(&error)),
-            Some(error) => Err(Failure::new(format!("{error}; {there}"), HELP)),
+            Some(failure) => {
+                if !measured.is_empty() {
+                    output::tell(&format!("{there}\n"));
+                }
+                Err(failure)
+            }
             None => plan::complete(done.interrupted, &there),
         }
     }
@@ -90,13 +120,16 @@ impl Plan {
     /// What the labs give, up to the first that fails: it would be the machine, and the others would fail too.
     fn labs_done(&self, control: &Control) -> Done {
         let mut done = Done::default();
-        let clock = Seconds::new(self.seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
-        for lab in &self.labs {
-            let (outcome, failed) = self.measured(lab, control, &clock);
-            done.interrupted |= matches!(failed, Some(LabError::Interrupted));
-            done.interrupted |= outcome.as_ref().is_some_and(|outcome| outcome.partial) && failed.is_none();
-            done.measured.extend(outcome);
-            done.failed = failed.filter(|error| !matches!(error, LabError::Interrupted));
+        let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
+        let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
+        for (lab, scenario) in &self.labs {
+            let (followed, ended) = self.measured(lab, scenario, control, &clock);
+            done.measured.extend(followed);
+            match ended {
+                Ended::Whole => {}
+                Ended::Interrupted => done.interrupted = true,
+                Ended::Failed(failure) => done.failed = Some(failure),
+            }
             if done.interrupted || done.failed.is_some() {
                 break;
             }
@@ -104,50 +137,74 @@ impl Plan {
         done
     }
 
-    /// What a lab gives, and why that is not all; nothing if it ended before its measurement.
-    fn measured(&self, lab: &Lab, control: &Control, clock: &Seconds) -> (Option<Outcome>, Option<LabError>) {
-        let (mut runs, mut failed) = (Vec::new(), None);
-        for run in 0..self.runs.get() {
-            let stopped = || {
-                clock.look();
-                control.stopped()
-            };
-            match if control.stopped() { Err(LabError::Interrupted) } else { lab.run(run, &stopped) } {
-                Ok(Measured { run, checks }) => {
+    /// What a lab gives, and how it ended; nothing if it ended before its measurement.
+    fn measured(
+        &self,
+        lab: &Lab,
+        scenario: &Scenario,
+        control: &Control,
+        clock: &Seconds,
+    ) -> (Option<Followed>, Ended) {
+        let mut followers = match Followers::new(scenario, self.series.as_ref(), self.page.is_some()) {
+            Ok(followers) => Some(followers),
+            Err(error) => return (None, Ended::Failed(error.into())),
+        };
+        let every = followers.as_ref().and_then(Followers::interval);
+        let first = every.map_or_else(|| lab.clone(), |every| lab.clone().sampled(every));
+        let (mut runs, mut course, mut ended) = (Vec::new(), None, Ended::Whole);
+        let stopped = || {
+            clock.look();
+            control.stopped()
+        };
+        for number in 0..self.runs.get() {
+            if stopped() {
+                ended = Ended::Interrupted;
+                break;
+            }
+            match if number == 0 { &first } else { lab }.run(number, &stopped) {
+                Ok(Measured { run, checks, moments }) => {
                     clock.run_ended();
                     if !self.json {
                         let kind = run.queues.first().map_or("", |queue| queue.kind);
                         clock.beside(|| output::tell(&said(kind, &checks)));
                     }
+                    if run.partial {
+                        ended = Ended::Interrupted;
+                    }
                     runs.push(run);
+                    match followers.take().map(|followers| followers.hear(scenario, &moments)) {
+                        Some(Ok(heard)) => course = heard,
+                        Some(Err(error)) => ended = Ended::Failed(error.into()),
+                        None => {}
+                    }
                 }
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
+                Err(LabError::Interrupted) => ended = Ended::Interrupted,
+                Err(error) => ended = Ended::Failed(refused(&error)),
+            }
+            if !matches!(ended, Ended::Whole) {
+                break;
             }
         }
         let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
-            outcome.partial |= failed.is_some();
+            outcome.partial |= runs.len() < self.runs.get() as usize;
             outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
-            outcome
+            (outcome, course)
         });
-        (outcome, failed)
+        (outcome, ended)
     }
 
     /// Writes and prints what there is; `there` says it in words.
     fn tell(&self, done: &Done, there: &str) -> Result<(), Failure> {
-        let all = done.all();
+        let (all, courses): (Vec<Outcome>, Vec<Option<Course>>) = done.all().into_iter().unzip();
         let missing = done.interrupted || done.failed.is_some();
         if let Some(folder) = &self.out {
             write_dir(folder, &all).map_err(Failure::plain)?;
         }
         if let Some(page) = self.page.as_ref().filter(|_| !all.is_empty()) {
-            let missing =
-                missing.then(|| done.failed.as_ref().map_or_else(|| plan::interrupted(there), |_| there.to_owned()));
+            let missing = missing.then(|| if done.interrupted { plan::interrupted(there) } else { there.to_owned() });
             page.write(missing, |origin| match &all[..] {
-                [one] => run_page(one, None, origin),
-                several => compare_page(several, &[], None, origin),
+                [one] => run_page(one, courses.first().and_then(Option::as_ref), origin),
+                several => compare_page(several, &courses, None, origin),
             })?;
         }
         if self.json { output::print_outcomes(&all, missing) } else { done.print() }
@@ -156,20 +213,21 @@ impl Plan {
 
 impl Done {
     /// Each lab with its simulation behind it, if there is one.
-    fn pairs(&self) -> impl Iterator<Item = (&Outcome, Option<&Outcome>)> {
-        let kind = |outcome: &Outcome| outcome.queues.first().map(|queue| queue.kind.clone());
+    fn pairs(&self) -> impl Iterator<Item = (&Followed, Option<&Followed>)> {
+        let kind = |(outcome, _): &Followed| outcome.queues.first().map(|queue| queue.kind.clone());
         // An interruption leaves holes, and no two labs have the same discipline.
         self.measured.iter().map(move |lab| (lab, self.simulated.iter().find(|sim| kind(sim) == kind(lab))))
     }
 
-    fn all(&self) -> Vec<Outcome> {
+    fn all(&self) -> Vec<Followed> {
         self.pairs().flat_map(|(lab, sim)| [Some(lab), sim]).flatten().cloned().collect()
     }
 
     fn print(&self) -> Result<(), Failure> {
         let terminal = output::terminal();
-        let alone: Vec<Outcome> = self.pairs().filter(|(_, sim)| sim.is_none()).map(|(lab, _)| lab.clone()).collect();
-        let beside = self.pairs().filter_map(|(lab, sim)| Some(against_table(lab, sim?, &terminal)));
+        let alone = self.pairs().filter(|(_, sim)| sim.is_none());
+        let alone: Vec<Outcome> = alone.map(|((lab, _), _)| lab.clone()).collect();
+        let beside = self.pairs().filter_map(|((lab, _), sim)| Some(against_table(lab, &sim?.0, &terminal)));
         let rest = match &alone[..] {
             [] => None,
             [one] => Some(run_report(one, &terminal)),
@@ -215,14 +273,14 @@ mod tests {
     use super::*;
 
     /// An outcome of `engine` under `kind`, of a short run.
-    fn outcome(engine: &str, kind: Kind) -> Outcome {
+    fn outcome(engine: &str, kind: Kind) -> Followed {
         let mut document = Document::builtin();
         for (key, value) in [("warmup", "0s"), ("duration", "1s")] {
             document.set(key, value).unwrap();
         }
         let scenario = with_kind(&document.scenario().unwrap(), kind).unwrap();
         let run = fairlane_sim::run(&scenario, 0, &Control::default(), &mut ()).unwrap();
-        Outcome { engine: engine.to_owned(), ..Outcome::from_runs(&[run]).unwrap() }
+        (Outcome { engine: engine.to_owned(), ..Outcome::from_runs(&[run]).unwrap() }, None)
     }
 
     /// After an interruption the simulator has the last of three alone. Would catch a lab that is shown beside another's simulation,
@@ -237,7 +295,7 @@ mod tests {
         };
         let all = done.all();
         let told: Vec<(&str, &str)> =
-            all.iter().map(|outcome| (outcome.engine.as_str(), outcome.queues[0].kind.as_str())).collect();
+            all.iter().map(|(outcome, _)| (outcome.engine.as_str(), outcome.queues[0].kind.as_str())).collect();
         assert_eq!(told, [("linux", "droptail"), ("linux", "red"), ("linux", "choke"), ("sim", "choke")]);
     }
 }

@@ -90,22 +90,37 @@ fn real_tcp_is_protected_as_the_papers_say() {
 }
 
 /// With eight flows CHOKe finds less to compare with: UDP has about half. The page and the folder have both engines, as for a
-/// comparison.
+/// comparison; the time series is the run's, and after the warm-up it adds up to the outcome.
 #[test]
 fn few_flows_are_protected_less() {
     let _turn = turn();
     let (file, place) = (figure_3(), Place::new());
     let (page, folder) = (place.name("lab.html"), place.name("tables"));
     let few = ["--set", "flows.ftp.count=8", "--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
-    let files = ["--html", &page, "--out", &folder];
+    let series = place.name("lab.csv");
+    let files = ["--html", &page, "--out", &folder, "--series", &series];
     let Some(outcomes) = outcomes(&[&[&*file][..], &few, &files].concat()) else { return };
     let page = fs::read_to_string(page).unwrap();
-    for part in ["choke (linux)", "choke (sim)", "<dt>Engine</dt><dd>linux, sim</dd>", "flows.ftp.count = 8"] {
+    for part in
+        ["choke (linux)", "choke (sim)", "<dt>Engine</dt><dd>linux, sim</dd>", "Over time", "flows.ftp.count = 8"]
+    {
         assert!(page.contains(part), "the page has no {part}");
     }
     let groups = fs::read_to_string(place.path("tables/groups.csv")).unwrap();
     let engines: Vec<&str> = groups.lines().skip(1).filter_map(|row| row.split(',').nth(2)).collect();
     assert_eq!(engines, ["linux", "linux", "sim", "sim"], "{groups}");
+    let rows: Vec<Vec<String>> =
+        csv::Reader::from_path(place.path("lab.queues.csv")).unwrap().deserialize().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 60, "{rows:?}");
+    let number = |row: &[String], column: usize| row[column].parse::<f64>().unwrap();
+    for (column, name) in [(2, "arrived"), (3, "departed")] {
+        let sum: f64 = rows.iter().filter(|row| number(row, 0) > 3.05).map(|row| number(row, column)).sum();
+        assert_eq!(sum, outcomes[0]["queues"][0][name].as_f64().unwrap(), "{name}");
+    }
+    // A row for each of eight flows of TCP and one of UDP.
+    assert_eq!(csv::Reader::from_path(place.path("lab.flows.csv")).unwrap().records().count(), 9 * 60);
+    let several = ["lab", &file, "--queue", "red,choke", "--series", &series];
+    assert!(String::from_utf8_lossy(&fairlane(&several).stderr).contains("name one discipline"));
     let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
     eprintln!("{linux:.1}, {sim:.1}");
     assert!((40.0..=60.0).contains(&linux) && (linux - sim).abs() < 8.0, "{linux} {sim}");

@@ -62,6 +62,7 @@ fn errors_of_the_file_have_their_place() {
     let place = Place::new();
     for (text, parts) in [
         ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
+        ("rate = \"1mbit\"\nrate = \"2mbit\"\n", &[":2:1: this is not TOML: duplicate key\n"]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
         ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
@@ -176,7 +177,7 @@ fn a_killed_router_is_in_nobodys_way() {
             tool(name, "-t filter -A OUTPUT -p udp --dport 9 -j DROP");
         }
         let before = (rules(), tables());
-        for how in ["the next start", "--clean", "the next start with another queue"] {
+        for how in ["the next start", "--clean", "the next start with another queue", "the next start without rules"] {
             let mut router = Running::start(&with(&["droptail", "limit=100p"]));
             assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             router.signal(Signal::SIGKILL);
@@ -193,6 +194,11 @@ fn a_killed_router_is_in_nobodys_way() {
                 drop(other);
                 let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
                 assert!(code == Some(0) && stdout.starts_with("removed the rules for queue 1 ("), "{stdout}");
+            } else if how == "the next start without rules" {
+                let mut next = Running::start(&["--queue-num=0", "--rate=10mbit", "droptail"]);
+                assert_eq!((rules(), tables()), before.clone(), "{how}");
+                next.signal(Signal::SIGTERM);
+                assert_eq!(next.end(), Some(0), "{how}");
             } else {
                 let (number, queue) = if how == "the next start" { ("0", 0) } else { ("7", 7) };
                 let mut next =

@@ -220,6 +220,16 @@ fn a_terminal_gets_a_view_that_lives() {
     });
 }
 
+/// The port 0 is any that is free: would catch a router whose place nobody can know.
+#[test]
+fn a_free_port_is_named() {
+    in_namespace(|| {
+        let router = Running::start(&with(&["red", "--metrics=0"]));
+        let place = router.said.split("address=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+        assert!(printed(&["top", place, "--interval=250ms"]).starts_with("red, queue 0 on lo"), "{}", router.said);
+    });
+}
+
 /// A terminal that can do nothing but print, as within an editor, gets the text. Would catch codes that it shows as they are.
 #[test]
 fn a_dumb_terminal_gets_text() {

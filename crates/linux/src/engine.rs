@@ -129,6 +129,11 @@ impl<W: Witness> Engine<W> {
         self.disciplines.last().and_then(Qdisc::average)
     }
 
+    /// The probability with which the discipline signals.
+    pub(crate) fn probability(&self) -> Option<f64> {
+        self.disciplines.last().and_then(Qdisc::probability)
+    }
+
     /// What was counted since the start, by all disciplines.
     pub(crate) const fn counters(&self) -> &Counters {
         &self.books.counters

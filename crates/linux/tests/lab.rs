@@ -6,7 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fairlane_linux::lab::{Lab, LabError, Measured};
+use fairlane_linux::lab::{Lab, LabError, Measured, Moment};
+use fairlane_outcome::Run;
 use fairlane_scenario::{Document, Scenario};
 
 /// Labs share the processors, so one has them at a time.
@@ -100,7 +101,8 @@ packet = "1500b"
 window = 20
 "#;
     let Some(lab) = lab(text) else { return };
-    let Measured { run, checks } = run(&lab);
+    let Measured { run, checks, moments } = run(&lab.sampled(fairlane_qdisc::Duration::from_millis(250)));
+    add_up(&run, &moments);
     let largest = checks.all().iter().find(|check| check.what == "largest packet").unwrap();
     assert_eq!(largest.found, "1500 bytes");
     // Transmission and waking take a part, and the kernel rounds a window down to its scale.
@@ -110,6 +112,27 @@ window = 20
         eprintln!("{}: {rate:.0} bit/s of {expected:.0}", flow.name);
         assert!((0.85..=1.0).contains(&(rate / expected)), "{}: {rate} instead of {expected}", flow.name);
         assert_eq!((flow.dropped, flow.retransmitted, flow.timeouts), (0, 0, 0), "{flow:?}");
+    }
+}
+
+/// 4 s in steps of 250 ms, of which the first four are the warm-up. The queue's samples are exact; senders and receivers take theirs
+/// when they are woken, while packets come and go.
+fn add_up(run: &Run, moments: &[Moment]) {
+    let millis: Vec<u64> = moments.iter().map(|moment| moment.at.as_nanos() / 1_000_000).collect();
+    assert_eq!(millis, (1..=16).map(|number| 250 * number).collect::<Vec<_>>());
+    let (from, to) = (&moments[3], &moments[15]);
+    let departed: u64 = run.queues[0].flows.iter().map(|flow| flow.departed).sum();
+    assert_eq!(to.queue.departed.packets - from.queue.departed.packets, departed);
+    assert_eq!(to.queue.arrived.packets - to.queue.departed.packets, to.queue.backlog.packets);
+    for (id, flow) in run.flows.iter().enumerate() {
+        let (from, to) = (&from.flows[id], &to.flows[id]);
+        assert!((to.delivered - from.delivered).abs_diff(flow.delivered) < 10, "{from:?} {to:?} {flow:?}");
+        assert!((to.sent - from.sent).abs_diff(flow.sent) < 10, "{from:?} {to:?} {flow:?}");
+        let bytes = (to.unique_bytes - from.unique_bytes).abs_diff(flow.unique_bytes);
+        assert!(bytes < 10 * 1500, "{from:?} {to:?} {flow:?}");
+        // The links' delays are 60 ms, and ten packets are what TCP begins with.
+        let srtt = to.srtt.unwrap().as_secs();
+        assert!((0.060..0.120).contains(&srtt) && to.cwnd >= Some(10.0), "{to:?}");
     }
 }
 
@@ -131,6 +154,26 @@ fn what_stops_is_silent() {
     // The rest are resets, one for each acknowledgement that finds the connection gone.
     assert_eq!(flow.sent, flow.delivered, "{flow:?}");
     assert!(queue.departed - flow.delivered < 100, "{queue:?}");
+}
+
+/// Hosts that ask for ECN get their packets marked, and lose none for it; those that do not ask lose them.
+#[test]
+fn hosts_ask_for_ecn_or_do_not() {
+    let _turn = turn();
+    let red = "kind = \"red\", limit = \"300p\", min = \"5p\", max = \"200p\", weight = 0.02, ecn = true";
+    let text = UDP
+        .replace("12s", "3s")
+        .replace("\"2s\"", "\"1s\"")
+        .replace("kind = \"droptail\", limit = \"100p\"", red)
+        .replace("kind = \"udp\"\nrate = \"20mbit\"", "kind = \"tcp\"\ncount = 4");
+    for (ecn, line) in [(true, "tcp.ecn = true\n"), (false, "")] {
+        let Some(lab) = lab(&(text.clone() + line)) else { return };
+        let queue = &run(&lab).run.queues[0];
+        let marked: u64 = queue.flows.iter().map(|flow| flow.marked).sum();
+        let dropped: u64 = queue.flows.iter().flat_map(|flow| &flow.dropped).sum();
+        eprintln!("ECN {ecn}: {marked} marked, {dropped} dropped");
+        assert_eq!((marked > 0, dropped > 0), (ecn, !ecn), "{marked} marked, {dropped} dropped");
+    }
 }
 
 /// The network namespaces that threads of this process are in.
@@ -205,6 +248,9 @@ rate = "1mbit"
             other => panic!("{key}: {other:?}"),
         }
     }
+    // TCP fills the link once, whatever the number of its groups: 75,000 packets a second, and not twice as many.
+    let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
+    assert!(!matches!(Lab::new(&scenario(&two)), Err(LabError::Scenario(_))));
     let tfrc = text.replace("\"udp\"", "\"tfrc\"");
     match Lab::new(&scenario(&tfrc)) {
         Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "flows.cbr.kind"),

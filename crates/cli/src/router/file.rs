@@ -61,8 +61,10 @@ pub(super) fn read(path: &Path) -> Result<Written, Failure> {
 fn parse(name: &str, text: &str) -> Result<Written, Failure> {
     let source = Source { name, text };
     let table = DeTable::parse(text).map_err(|error| {
-        let message = format!("this is not TOML: {}; a value with a unit is text, as in \"10mbit\"", error.message());
-        source.error(error.span().unwrap_or(0..0), message)
+        let span = error.span().unwrap_or(0..0);
+        let digit = text.get(span.start..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let hint = if digit { "; a value with a unit is text, as in \"10mbit\"" } else { "" };
+        source.error(span, format!("this is not TOML: {}{hint}", error.message()))
     })?;
     let mut written = Written::default();
     let mut in_order: Vec<_> = table.get_ref().iter().collect();

@@ -44,10 +44,10 @@ impl Told {
     }
 }
 
-/// Serves at `address` from a thread of its own, until the program ends; where that is, if the system has chosen the port (0).
+/// Serves at `address` from a thread of its own, until the program ends; where that is, since the port 0 is any that is free.
 pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
-    let bound = listener.local_addr()?;
+    let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let for_metrics = Arc::new(Told { remote, settings, since: Watch::start() });
@@ -60,5 +60,5 @@ pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> i
         axum::serve(listener, app).await
     };
     thread::Builder::new().name("metrics".to_owned()).spawn(move || runtime.block_on(work))?;
-    Ok(bound)
+    Ok(address)
 }

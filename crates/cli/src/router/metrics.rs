@@ -252,20 +252,28 @@ mod tests {
             received: first,
             forwarded: first + 1,
             kernel_dropped: first + 2,
-            joined: first + 3,
-            unfit: first + 4,
-            no_memory: first + 5,
-            refused: first + 6,
+            unfit: first + 3,
+            no_memory: first + 4,
+            refused: first + 5,
+            joined: first + 6,
         };
         let bridge = Some(BridgeCounts { forth: way(31), back: way(41) });
         let report = Report { bridge, reloads: 23, ..Report::default() };
         let path = DataPath::Bridge(BridgeConfig { inside: "lan0".to_owned(), outside: "wan0".to_owned(), gso: false });
-        let names = ["received", "forwarded", "kernel_dropped", "joined", "unfit", "no_memory", "refused"];
+        let names = [
+            ("received", 31),
+            ("forwarded", 32),
+            ("kernel_dropped", 33),
+            ("joined", 37),
+            ("unfit", 34),
+            ("no_memory", 35),
+            ("refused", 36),
+        ];
         let both = |(name, number): (&str, u64)| {
             [("out", number), ("in", number + 10)]
                 .map(|(direction, count)| format!("{name}_frames_total{{direction=\"{direction}\"}} {count}"))
         };
-        let mut expected: Vec<String> = names.into_iter().zip(31..).flat_map(both).collect();
+        let mut expected: Vec<String> = names.into_iter().flat_map(both).collect();
         expected.push("reloads_total 23".to_owned());
         assert_eq!(samples(report, &path, "bridge=\"lan0,wan0\""), expected);
     }

@@ -295,8 +295,9 @@ impl Watch<'_> {
         if unfit && !self.unfit {
             self.unfit = true;
             warn!(
-                "frames are dropped that the other interface cannot send: they are longer than its MTU, or a tunnel's that offload has \
-                 joined; for these ethtool -K NAME tso off gso off at the neighbour, or gro off here"
+                "frames are dropped that the other interface cannot send: they are longer than its MTU was at the start, and a new start reads \
+                 that again; or they are a tunnel's that offload has joined, for which ethtool -K NAME tso off gso off at the neighbour helps, or gro \
+                 off here"
             );
         }
     }

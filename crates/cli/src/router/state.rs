@@ -144,10 +144,10 @@ mod tests {
             received: first,
             forwarded: first + 1,
             kernel_dropped: first + 2,
-            joined: first + 3,
-            unfit: first + 4,
-            no_memory: first + 5,
-            refused: first + 6,
+            unfit: first + 3,
+            no_memory: first + 4,
+            refused: first + 5,
+            joined: first + 6,
         };
         let mut counters = Counters::default();
         counters.arrived = fairlane_qdisc::Count { packets: 11, bytes: 1100 };
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(told.pointer(place), Some(&expected), "{place}: {told:#}");
         }
         for (way, first) in [("out", 31), ("in", 41)] {
-            let keys = ["received", "forwarded", "kernel_dropped", "joined", "unfit", "no_memory", "refused"];
+            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused", "joined"];
             for (key, number) in keys.into_iter().zip(first..) {
                 assert_eq!(told["bridge"][way][key], number, "{way} {key}: {told:#}");
             }
