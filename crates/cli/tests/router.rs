@@ -471,3 +471,12 @@ fn an_interface_that_is_taken_is_left_alone() {
         assert_eq!(next.end(), Some(0));
     });
 }
+
+/// Would catch a router that takes all memory for a file without an end.
+#[test]
+fn a_file_without_an_end_is_refused() {
+    refused(
+        &["router", "--config", "/dev/zero", "--dry-run"],
+        &["cannot read /dev/zero: it is longer than 1 MB", "name a file that can be read"],
+    );
+}
