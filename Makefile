@@ -34,8 +34,9 @@ check:
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources
 
-wheel: setup
-	target/tools/python/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
+wheel:
+	@scripts/setup wheel
+	target/tools/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
 
 # Exit code 1 says that a claim fell short; the documents say which, and why.
 papers:

@@ -1,11 +1,16 @@
 //! A scenario file.
 
-use fairlane_scenario::{Document as Inner, ScenarioError, Vary};
+use fairlane_scenario::{Document as Inner, Point, ScenarioError, Vary};
+use fairlane_sim::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::errors;
 use crate::values::{from_table, from_toml, to_toml};
+use crate::watched::watched;
+
+/// The keys of a point of a sweep with their values.
+pub(crate) type Settings = Vec<(String, String)>;
 
 /// A scenario file, checked: every method that changes it refuses what would not be valid.
 #[pyclass(module = "fairlane._core", frozen)]
@@ -78,17 +83,22 @@ impl Document {
         Self::new(py, &self.name, Ok(inner))
     }
 
-    /// The points of a sweep: each a list of keys and values.
-    fn points(&self, py: Python<'_>, varies: Vec<(String, Values)>) -> PyResult<Vec<Vec<(String, String)>>> {
+    /// The points of a sweep: each a list of keys and values. `None` after Ctrl-C.
+    fn points(&self, py: Python<'_>, varies: Vec<(String, Values)>) -> PyResult<Option<Vec<Settings>>> {
         let varies = varies.into_iter().map(|(key, values)| match values {
             Values::Range(text) => Vary::parse(&format!("{key}={text}")),
             Values::List(values) => Vary::of(&key, values),
         });
         let varies = varies.collect::<Result<Vec<_>, _>>().map_err(|error| errors::scenario(py, &error))?;
+        let points = Point::all(&varies).map_err(|error| errors::scenario(py, &error))?;
         // Each is checked, which takes its time where there are many.
-        let points = py.detach(|| self.inner.points(&varies));
-        let points = points.map_err(|error| errors::scenario(py, &error))?;
-        Ok(points.iter().map(|point| point.settings().to_vec()).collect())
+        let control = Control::default();
+        let check = |point: &Point| self.inner.at(point).map(drop);
+        let checked =
+            watched(py, &control, None, 0, || points.iter().take_while(|_| !control.stopped()).try_for_each(check))?;
+        checked.map_err(|error| errors::scenario(py, &error))?;
+        let settings = points.iter().map(|point| point.settings().to_vec());
+        Ok((!control.stopped()).then(|| settings.collect()))
     }
 
     /// The keys of the queues that a comparison changes.

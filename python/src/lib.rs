@@ -12,10 +12,12 @@ mod outcome;
 mod own;
 mod queue;
 mod run;
+mod run_own;
 mod table;
 mod values;
 mod watched;
 
+use fairlane_batch::MOST_THREADS;
 use pyo3::prelude::*;
 
 /// Private: import `fairlane` instead.
@@ -32,16 +34,19 @@ mod _core {
     #[pymodule_export]
     use super::outcome::{Outcome, page, report, table};
     #[pymodule_export]
-    use super::own::{Fate, Packet, run_own};
+    use super::own::{Fate, Packet};
     #[pymodule_export]
     use super::queue::{Queue, rate};
     #[pymodule_export]
     use super::run::{compare, fingerprint, run, sweep, watch};
     #[pymodule_export]
+    use super::run_own::run_own;
+    #[pymodule_export]
     use super::table::Table;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MOST_THREADS", MOST_THREADS)
     }
 }

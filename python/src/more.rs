@@ -73,7 +73,7 @@ pub(crate) fn claims(ids: Vec<String>) -> PyResult<String> {
     Ok(serde_json::Value::from(all).to_string())
 }
 
-/// Runs and judges the claims that `ids` name; as JSON.
+/// Runs and judges the claims that `ids` name; as JSON. Also how many runs of how many were done.
 #[pyfunction]
 pub(crate) fn judge(
     py: Python<'_>,
@@ -82,17 +82,17 @@ pub(crate) fn judge(
     runs: Option<u32>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<(String, u64, u64)> {
     let library = library()?;
     let claims = library.select(&ids).map_err(|error| refused(&error))?;
     let plan = Plan::new(&library, claims, Options { short, runs }).map_err(|error| refused(&error))?;
     let pool = pool(threads).map_err(|error| errors::batch(py, &error))?;
     let control = Control::with_clock(thread_cpu_s);
-    let results =
-        watched(py, &control, progress.as_ref(), plan.runs(), || pool.install(|| plan.execute(None, &control)))?;
+    let (progress, all) = (progress.as_ref(), plan.runs());
+    let results = watched(py, &control, progress, all, || pool.install(|| plan.execute(None, &control)))?;
     let results = results.map_err(|error| refused(&error))?;
-    let verdicts = plan.judge(&results).map_err(|error| refused(&error))?;
-    Ok(json::verdicts(&verdicts, results.partial).to_string())
+    let verdicts = py.detach(|| plan.judge(&results)).map_err(|error| refused(&error))?;
+    Ok((json::verdicts(&verdicts, results.partial).to_string(), control.finished(), all))
 }
 
 fn library() -> PyResult<Library> {

@@ -1,22 +1,15 @@
 //! Disciplines that are written in Python, between the simulator and their objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
-use fairlane_batch::memory::Needs;
-use fairlane_batch::{Recorder, check, compare};
-use fairlane_outcome::Outcome as Measured;
-use fairlane_qdisc::{Count, Counters, Fate as Hears, Host, Packet as Handled, Qdisc, Reason, Time};
-use fairlane_sim::{Control, run_with};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use fairlane_qdisc::{Count, Counters, Fate as Hears, Packet as Handled, Qdisc, Reason, Time};
+use fairlane_sim::Control;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::document::Document;
 use crate::errors;
-use crate::outcome::Outcome;
-use crate::run::scenario;
 
 /// Where a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,12 +132,12 @@ fn read_reason(name: &str) -> PyResult<Reason> {
 /// What a run shares with its disciplines: the first thing that went wrong, and how to stop.
 #[derive(Default)]
 pub(crate) struct Shared {
-    control: Control,
+    pub(crate) control: Control,
     failed: Mutex<Option<PyErr>>,
 }
 
 impl Shared {
-    fn fail(&self, error: PyErr) {
+    pub(crate) fn fail(&self, error: PyErr) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         // What came first is the cause.
         failed.get_or_insert(error);
@@ -176,16 +169,17 @@ impl<P: Handled> Own<P> {
     /// Around `object`, which must have the methods of a discipline.
     pub(crate) fn new(py: Python<'_>, object: Bound<'_, PyAny>, shared: Arc<Shared>) -> PyResult<Self> {
         static QUEUES: AtomicU64 = AtomicU64::new(0);
+        let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
         for method in ["enqueue", "dequeue"] {
-            if !object.getattr_opt(method)?.is_some_and(|method| method.is_callable()) {
+            if !has(method)? {
                 let message = format!("{} has no method {method}: see fairlane.Discipline", object.get_type().name()?);
                 return Err(PyTypeError::new_err(message));
             }
         }
         let queue = QUEUES.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
-            averages: object.getattr_opt("average")?.is_some(),
-            delays: object.getattr_opt("ready_at")?.is_some(),
+            averages: has("average")?,
+            delays: has("ready_at")?,
             object: object.unbind(),
             fate: Py::new(py, Fate { queue, said: Vec::new() })?,
             queue,
@@ -322,7 +316,12 @@ impl<P: Handled> Qdisc<P> for Own<P> {
             return None;
         }
         Python::attach(|py| {
-            let average = self.object.bind(py).call_method0("average").and_then(|average| average.extract());
+            let average = self.object.bind(py).call_method0("average").and_then(|average| {
+                average.extract().or_else(|_| {
+                    let what = average.get_type().name()?;
+                    Err(PyTypeError::new_err(format!("average gives a number or None, and not a {what}")))
+                })
+            });
             average.unwrap_or_else(|error| {
                 self.shared.fail(error);
                 None
@@ -365,77 +364,4 @@ pub(crate) fn time(seconds: f64, name: &str) -> PyResult<Time> {
 /// Plain counts for Python: packets and bytes.
 pub(crate) const fn pair(count: Count) -> (u64, u64) {
     (count.packets, count.bytes)
-}
-
-/// The name of a discipline in outcomes. There are few of them, and each is kept for good.
-fn name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let given = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
-    let name = given.map_or_else(|| object.get_type().name().map(|name| name.to_string()), Ok)?;
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name.as_str()) {
-        return Ok(known);
-    }
-    let name: &'static str = Box::leak(name.into_boxed_str());
-    names.insert(name);
-    Ok(name)
-}
-
-/// Runs a scenario with the discipline that `factory` makes of a link's name, its rate in bit/s and a seed, at every queue that
-/// a comparison changes.
-#[pyfunction]
-pub(crate) fn run_own(
-    py: Python<'_>,
-    document: &Bound<'_, Document>,
-    factory: &Bound<'_, PyAny>,
-    runs: u32,
-    recorded: bool,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(Vec<Outcome>, bool)> {
-    let scenario = scenario(py, document)?;
-    let needs = Needs::of([&scenario], runs, Some(1));
-    needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
-    let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
-    let (watch, before) = (Watch::start(), thread_cpu_s());
-    let mut recorder = recorded.then(|| Recorder::new(&scenario));
-    let mut done = Vec::new();
-    let mut interrupted = false;
-    for number in 0..runs {
-        let shared = Arc::new(Shared::default());
-        let own = |link: &str, host: &Host| {
-            let wanted = links.iter().any(|name| name == link);
-            let made = wanted.then(|| make(py, factory, link, host, &shared))?;
-            made.map_err(|error| shared.fail(error)).ok()
-        };
-        let run = match &mut recorder {
-            Some(recorder) if number == 0 => run_with(&scenario, number, &shared.control, recorder, own),
-            _ => run_with(&scenario, number, &shared.control, &mut (), own),
-        };
-        match shared.failure() {
-            Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,
-            Some(error) => return Err(error),
-            None => done.push(run.map_err(|error| errors::refused(py, error))?),
-        }
-        if interrupted {
-            break;
-        }
-        progress.as_ref().map(|progress| progress.call1(py, (number + 1, runs))).transpose()?;
-    }
-    let Some(mut inner) = Measured::from_runs(&done) else { return Ok((Vec::new(), interrupted)) };
-    inner.partial |= interrupted;
-    inner.cost.cpu_s = thread_cpu_s() - before;
-    inner.cost.wall_s = watch.elapsed_s();
-    inner.cost.peak_rss_bytes = peak_rss_bytes();
-    Ok((vec![Outcome::new(inner, recorder.map(Recorder::finish))], interrupted))
-}
-
-fn make<P: Handled>(
-    py: Python<'_>,
-    factory: &Bound<'_, PyAny>,
-    link: &str,
-    host: &Host,
-    shared: &Arc<Shared>,
-) -> PyResult<(&'static str, Own<P>)> {
-    let object = factory.call1((link, host.rate.bits_per_second(), host.seed.stream("python").bits()))?;
-    Ok((name(&object)?, Own::new(py, object, Arc::clone(shared))?))
 }

@@ -8,13 +8,13 @@ use fairlane_batch::sweep::typed;
 use fairlane_batch::{Batch, Done, Job, Series, Trace, check, compare as choose};
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::Kind;
-use fairlane_scenario::{Duration, Point, Scenario};
+use fairlane_scenario::{Duration, Point, Scenario, ScenarioError};
 use fairlane_sim::{Control, Fingerprint, run as simulate};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::disciplines::{Given, config};
-use crate::document::Document;
+use crate::document::{Document, Settings};
 use crate::errors;
 use crate::outcome::Outcome;
 use crate::watched::watched;
@@ -37,7 +37,8 @@ pub(crate) struct Options {
 /// A scenario as often as asked.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, document: &Bound<'_, Document>, options: Options) -> PyResult<Outcomes> {
-    batch(py, vec![Job::of(scenario(py, document)?)], &options)
+    let job = Job::of(scenario(py, document)?);
+    batch(py, &options, 1, |_| Ok(vec![job]))
 }
 
 /// A scenario with each of `queues`: a kind, a kind with its parameters, or the usual ones for none.
@@ -64,7 +65,8 @@ pub(crate) fn compare(
         };
         Ok(Job { scenario: scenario.map_err(|error| errors::batch(py, &error))?, point: None, asked })
     };
-    batch(py, queues.iter().map(job).collect::<PyResult<_>>()?, &options)
+    let jobs = queues.iter().map(job).collect::<PyResult<Vec<_>>>()?;
+    batch(py, &options, jobs.len(), |_| Ok(jobs))
 }
 
 /// A scenario at each of `points`.
@@ -72,16 +74,18 @@ pub(crate) fn compare(
 pub(crate) fn sweep(
     py: Python<'_>,
     document: &Bound<'_, Document>,
-    points: Vec<Vec<(String, String)>>,
+    points: Vec<Settings>,
     options: Options,
 ) -> PyResult<Outcomes> {
-    let job = |point: &Vec<(String, String)>| {
+    let document = document.get();
+    let job = |point: Settings| {
         let asked: Vec<String> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let scenario =
-            document.get().inner.at(&Point::of(point.clone())).map_err(|error| errors::scenario(py, &error))?;
-        Ok(Job { scenario, point: Some(typed(point)), asked: asked.join(" ") })
+        let (point, settings) = (typed(&point), Point::of(point));
+        Ok(Job { scenario: document.inner.at(&settings)?, point: Some(point), asked: asked.join(" ") })
     };
-    batch(py, points.iter().map(job).collect::<PyResult<_>>()?, &options)
+    batch(py, &options, points.len(), |control| {
+        points.into_iter().take_while(|_| !control.stopped()).map(job).collect()
+    })
 }
 
 /// A scenario once, with its series at an interval and its trace, as far as they are asked for.
@@ -160,14 +164,24 @@ fn interval(py: Python<'_>, every: &str) -> PyResult<Duration> {
     Ok(every)
 }
 
-fn batch(py: Python<'_>, jobs: Vec<Job>, options: &Options) -> PyResult<Outcomes> {
+/// Makes `count` jobs and does them. Ctrl-C is heard from the beginning, since to make and to check many takes its time, too.
+fn batch(
+    py: Python<'_>,
+    options: &Options,
+    count: usize,
+    jobs: impl FnOnce(&Control) -> Result<Vec<Job>, ScenarioError> + Send,
+) -> PyResult<Outcomes> {
     let runs = NonZeroU32::new(options.runs).ok_or_else(|| PyValueError::new_err("runs: there must be 1 at least"))?;
-    let threads = options.threads;
-    let batch = py.detach(|| Batch::new(jobs, runs, threads)).map_err(|error| errors::batch(py, &error))?;
-    let batch = if options.recorded { batch.recorded() } else { batch };
+    let (threads, recorded) = (options.threads, options.recorded);
     let control = Control::with_clock(thread_cpu_s);
-    let done = watched(py, &control, options.progress.as_ref(), batch.runs(), || batch.execute(&control))?;
+    let total = count as u64 * u64::from(options.runs);
+    let done = watched(py, &control, options.progress.as_ref(), total, || {
+        let batch = Batch::stoppable(jobs(&control)?, runs, threads, &control)?;
+        let batch = if recorded { batch.recorded() } else { batch };
+        batch.execute(&control)
+    })?;
     let Done { outcomes, courses, interrupted } = done.map_err(|error| errors::batch(py, &error))?;
+    let interrupted = interrupted || outcomes.len() < count;
     let outcomes = outcomes.into_iter().zip(courses).map(|(inner, course)| Outcome::new(inner, course));
     Ok((outcomes.collect(), interrupted))
 }

@@ -2,9 +2,7 @@
 
 import json
 import pickle
-import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -184,17 +182,6 @@ def test_nothing_is_shown_on_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err == ""
 
 
-def test_ctrl_c_keeps_what_was_done() -> None:
-    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
-    before = time.monotonic()
-    with pytest.raises(fl.Interrupted, match="outcomes are complete") as stopped:
-        short(duration="40s").sweep({"seed": "1..3000/3000"})
-    assert time.monotonic() - before < 10
-    outcomes = stopped.value.outcomes
-    assert 0 < len(outcomes) < 3000
-    assert outcomes[0] == short(duration="40s").sweep({"seed": [outcomes[0].point["seed"]]})[0]
-
-
 def test_other_threads_go_on() -> None:
     """Would catch a run that holds the interpreter's lock."""
     ticks = []
@@ -210,27 +197,3 @@ def test_other_threads_go_on() -> None:
     stop.set()
     thread.join()
     assert len(ticks) > 3
-
-
-def test_a_script_that_is_interrupted_ends_with_a_traceback(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import fairlane as fl\n"
-        "print('begun', flush=True)\n"
-        "fl.Scenario.figure_3().with_({'duration': '1000000s'}).run()\n"
-    )
-    child = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "begun\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=20)
-    assert "Interrupted: interrupted: 0 outcomes are complete, 1 in part" in said
-
-
-def test_an_interruption_survives_a_pickle() -> None:
-    """Would catch one that a process of a pool cannot hand over."""
-    outcomes = short().compare(["red"])
-    again = pickle.loads(pickle.dumps(fl.Interrupted("stopped", outcomes)))
-    assert str(again) == "stopped"
-    assert again.outcomes == outcomes

@@ -60,8 +60,22 @@ impl Batch {
     /// # Errors
     /// More memory is needed than there is, a job cannot be run by the simulator, or threads cannot be started.
     pub fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Error> {
+        Self::stoppable(jobs, runs, threads, &Control::default())
+    }
+
+    /// As [`new`](Self::new), where checking so many jobs may take so long that someone wants it to stop: once `control` has
+    /// said so no more are checked, and [`execute`](Self::execute) with the same `control` begins nothing.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn stoppable(
+        jobs: Vec<Job>,
+        runs: NonZeroU32,
+        threads: Option<usize>,
+        control: &Control,
+    ) -> Result<Self, Error> {
         Needs::of(jobs.iter().map(|job| &job.scenario), runs.get(), threads).check()?;
-        for job in &jobs {
+        for job in jobs.iter().take_while(|_| !control.stopped()) {
             check(&job.scenario, &job.asked)?;
         }
         Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false })
@@ -117,11 +131,18 @@ impl Batch {
     }
 }
 
+/// The most threads that are started: a mistyped number is not to bring the machine to a stop.
+pub const MOST_THREADS: usize = 1024;
+
 /// So many threads, or one for each core.
 ///
 /// # Errors
-/// The system does not give them.
+/// There are more than [`MOST_THREADS`], or the system does not give them.
 pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
+    if let Some(threads) = threads.filter(|threads| *threads > MOST_THREADS) {
+        let message = format!("{threads} threads are too many: at most {MOST_THREADS} are started");
+        return Err(Error::new(message, "leave --jobs out for one thread a core"));
+    }
     let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
     pool.map_err(|error| Error::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
 }

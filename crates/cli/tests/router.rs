@@ -395,7 +395,8 @@ fn what_waits_in_anothers_queue_stays() {
         assert!(several.iter().any(|rule| stdout.contains(rule)) && stdout.contains("Queue 1:2"), "{stdout}");
         // The end of a router with a table of nftables takes a hook away; the page says so.
         if tables().is_empty() {
-            let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
+            tool("ip", "link add other0 type veth peer name other1");
+            let mut other = Running::start(&["--queue-num=1", "--interface=other0", "--rate=1mbit", "red"]);
             other.signal(Signal::SIGTERM);
             assert_eq!(other.end(), Some(0));
         }
@@ -429,4 +430,53 @@ fn rules_that_others_took_away_come_back() {
         assert!(line.contains("arrived=50 ") && router.end() == Some(0), "{line}");
         assert!(!has_rules(0), "{}", rules());
     });
+}
+
+/// An interface is one router's: a second one is refused, whatever its queue, and changes nothing; beside it, and after the first was killed, it may
+/// be. Would catch a router that nothing comes to, since the first has it all.
+#[test]
+fn an_interface_that_is_taken_is_left_alone() {
+    in_namespace(|| {
+        tool("ip", "link add other0 type veth peer name other1");
+        // Twice is once.
+        let mut first = Running::start(&with(&["droptail", "--interface", "lo"]));
+        let during = (rules(), tables());
+        let second = |interface: &str| {
+            let interface = format!("--interface={interface}");
+            fairlane(&[
+                "router",
+                "--queue-num=1",
+                "--interface=other0",
+                &interface,
+                "--rate=1mbit",
+                "--metrics=off",
+                "choke",
+            ])
+        };
+        let (code, _, stderr) = said(&second("lo"));
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains("another fairlane router has what leaves by \"lo\""), "{stderr}");
+        assert_eq!((rules(), tables(), through(20)), (during.0, during.1, 20));
+        let mut beside =
+            Running::start(&["--queue-num=1", "--interface=other0", "--rate=1mbit", "--metrics=0", "choke"]);
+        // Where the system has chosen the port, the log tells it.
+        let line = beside.said.lines().find(|line| line.contains("serving /metrics")).unwrap().to_owned();
+        assert!(line.contains("address=127.0.0.1:") && !line.contains("127.0.0.1:0"), "{line}");
+        beside.signal(Signal::SIGTERM);
+        assert_eq!(beside.end(), Some(0));
+        first.signal(Signal::SIGKILL);
+        assert_eq!(first.end(), None);
+        let mut next = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "--metrics=off", "choke"]);
+        next.signal(Signal::SIGTERM);
+        assert_eq!(next.end(), Some(0));
+    });
+}
+
+/// Would catch a router that takes all memory for a file without an end.
+#[test]
+fn a_file_without_an_end_is_refused() {
+    refused(
+        &["router", "--config", "/dev/zero", "--dry-run"],
+        &["cannot read /dev/zero: it is longer than 1 MB", "name a file that can be read"],
+    );
 }

@@ -10,7 +10,7 @@ use crate::model::Scenario;
 use crate::read;
 use crate::suggest;
 use crate::tree::{self, Data, Node, Table};
-use crate::vary::{Point, Vary, expand};
+use crate::vary::{Point, Vary};
 
 /// The largest file, in bytes: scenarios are written by hand.
 const LARGEST: usize = 1 << 20;
@@ -140,7 +140,7 @@ impl Document {
     /// # Errors
     /// A key is varied twice, there are more than 100,000 points, or a point is no valid scenario.
     pub fn points(&self, varies: &[Vary]) -> Result<Vec<Point>, ScenarioError> {
-        let points = expand(varies)?;
+        let points = Point::all(varies)?;
         for point in &points {
             self.at(point)?;
         }

@@ -29,6 +29,32 @@ impl Point {
         Self { settings }
     }
 
+    /// All combinations of the values, the last key varying fastest; one point without settings when nothing is varied. Whether a
+    /// scenario takes their values, [`Document::at`](crate::Document::at) tells.
+    ///
+    /// # Errors
+    /// A key is varied twice, or there are more than 100,000 points.
+    pub fn all(varies: &[Vary]) -> Result<Vec<Self>, ScenarioError> {
+        for (at, vary) in varies.iter().enumerate() {
+            if varies[..at].iter().any(|before| before.key == vary.key) {
+                let error = refuse(&format!("{}=…", vary.key), format!("`{}` is varied twice", vary.key));
+                return Err(error.with_help("give all its values in one --vary"));
+            }
+        }
+        let total = varies.iter().try_fold(1_usize, |total, vary| total.checked_mul(vary.values.len()));
+        if total.is_none_or(|total| total > MOST_POINTS) {
+            let sizes = varies.iter().map(|vary| vary.values.len().to_string()).collect::<Vec<_>>().join(" × ");
+            let message = format!("the sweep has {sizes} points, and at most {MOST_POINTS} are allowed");
+            return Err(refuse("…", message).with_help("use fewer values, or several sweeps"));
+        }
+        let mut points = vec![Self { settings: Vec::new() }];
+        for vary in varies {
+            points =
+                points.iter().flat_map(|point| vary.values.iter().map(|value| with(point, &vary.key, value))).collect();
+        }
+        Ok(points)
+    }
+
     /// The keys and their values, in the order in which the keys were varied.
     #[must_use]
     pub fn settings(&self) -> &[(String, String)] {
@@ -93,31 +119,6 @@ impl Vary {
     pub fn values(&self) -> &[String] {
         &self.values
     }
-}
-
-/// All combinations of the values, the last key varying fastest; one point without settings when nothing is varied.
-///
-/// # Errors
-/// A key is varied twice, or there are more than 100,000 points.
-pub(crate) fn expand(varies: &[Vary]) -> Result<Vec<Point>, ScenarioError> {
-    for (at, vary) in varies.iter().enumerate() {
-        if varies[..at].iter().any(|before| before.key == vary.key) {
-            let error = refuse(&format!("{}=…", vary.key), format!("`{}` is varied twice", vary.key));
-            return Err(error.with_help("give all its values in one --vary"));
-        }
-    }
-    let total = varies.iter().try_fold(1_usize, |total, vary| total.checked_mul(vary.values.len()));
-    if total.is_none_or(|total| total > MOST_POINTS) {
-        let sizes = varies.iter().map(|vary| vary.values.len().to_string()).collect::<Vec<_>>().join(" × ");
-        let message = format!("the sweep has {sizes} points, and at most {MOST_POINTS} are allowed");
-        return Err(refuse("…", message).with_help("use fewer values, or several sweeps"));
-    }
-    let mut points = vec![Point { settings: Vec::new() }];
-    for vary in varies {
-        points =
-            points.iter().flat_map(|point| vary.values.iter().map(|value| with(point, &vary.key, value))).collect();
-    }
-    Ok(points)
 }
 
 fn with(point: &Point, key: &str, value: &str) -> Point {
@@ -328,10 +329,10 @@ mod tests {
     #[test]
     fn the_last_key_varies_fastest() {
         let varies = [Vary::parse("a=1,2").unwrap(), Vary::parse("b=x,y,z").unwrap()];
-        let points = expand(&varies).unwrap();
+        let points = Point::all(&varies).unwrap();
         let shown = points.iter().map(|p| format!("{}{}", p.settings[0].1, p.settings[1].1)).collect::<Vec<_>>();
         assert_eq!(shown, ["1x", "1y", "1z", "2x", "2y", "2z"]);
-        assert_eq!(expand(&[]).unwrap().len(), 1);
+        assert_eq!(Point::all(&[]).unwrap().len(), 1);
     }
 
     #[test]
@@ -339,10 +340,10 @@ mod tests {
         let thousand = Vary::parse("a=1..1000/1000").unwrap();
         let hundred = Vary { key: "b".to_owned(), ..Vary::parse("b=1..100/100").unwrap() };
         let two = Vary::parse("c=1,2").unwrap();
-        assert_eq!(expand(&[thousand.clone(), hundred.clone()]).unwrap().len(), 100_000);
-        let error = expand(&[thousand.clone(), hundred, two]).unwrap_err().to_string();
+        assert_eq!(Point::all(&[thousand.clone(), hundred.clone()]).unwrap().len(), 100_000);
+        let error = Point::all(&[thousand.clone(), hundred, two]).unwrap_err().to_string();
         assert!(error.contains("1000 × 100 × 2 points"), "{error}");
-        let error = expand(&[thousand.clone(), thousand]).unwrap_err().to_string();
+        let error = Point::all(&[thousand.clone(), thousand]).unwrap_err().to_string();
         assert!(error.contains("`a` is varied twice"), "{error}");
     }
 }

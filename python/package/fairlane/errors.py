@@ -4,9 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from fairlane.outcome import Outcomes
+    from fairlane.papers import Claim
 
 __all__ = ["DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"]
 
@@ -58,14 +60,17 @@ class Interrupted(KeyboardInterrupt):
     Attributes:
         outcomes: What was done until then. An outcome whose ``partial`` is true has fewer or shorter runs than were
             asked for.
+        claims: Of :func:`fairlane.papers.run`, the claims, judged by the runs that were done. ``value`` and ``met`` are
+            ``None`` where none was.
     """
 
-    def __init__(self, message: str, outcomes: Outcomes) -> None:
+    def __init__(self, message: str, outcomes: Outcomes, claims: Sequence[Claim] = ()) -> None:
         super().__init__(message)
         self.outcomes = outcomes
+        self.claims = tuple(claims)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.outcomes)
+        return type(self), (str(self), self.outcomes, self.claims)
 
 
 class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Interrupted

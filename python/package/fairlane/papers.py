@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
+from fairlane._values import cores, count
+from fairlane.errors import Interrupted
+from fairlane.outcome import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,14 +105,22 @@ def run(
 
     Raises:
         ValueError: There is no such claim.
-        KeyboardInterrupt: Ctrl-C. For a run of hours use ``fairlane paper run``, which goes on where it was stopped.
+        Interrupted: Ctrl-C; its ``claims`` are judged by what was done until then. For a run of hours use
+            ``fairlane paper run``, which goes on where it was stopped.
     """
     names = [ids] if isinstance(ids, str) else list(ids)
+    often = None if runs is None else count("runs", runs)
+    threads = cores(jobs)
     with shown(progress, 1) as tell:
-        judged = json.loads(_core.judge(names, short, runs, jobs, tell))
+        said, done, asked = _core.judge(names, short, often, threads, tell)
+    judged = json.loads(said)
+    claims = [_claim(claim) for claim in judged["claims"]]
     if judged.get("partial"):
-        raise KeyboardInterrupt
-    return [_claim(claim) for claim in judged["claims"]]
+        there = f"{done} of {asked} runs are done"
+        raise Interrupted(
+            f"interrupted: {there}; the claims of this exception are judged by them", Outcomes([]), claims
+        )
+    return claims
 
 
 def _claim(tree: dict[str, Any]) -> Claim:

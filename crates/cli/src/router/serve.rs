@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, RuleError, Rules, StartError,
+    BindError, BridgeError, Claim, DataPath, Firewall, Leftover, Remote, Report, Router, RuleError, Rules, StartError,
     leftovers, remove_rules,
 };
 use fairlane_qdisc::{Duration, Time};
@@ -146,11 +146,14 @@ fn cannot_start(error: &StartError) -> Failure {
 struct Installed<'r> {
     queue: u16,
     by: Option<(Firewall, &'r Rules)>,
+    /// What leaves by our interfaces no other router queues.
+    _claim: Option<Claim>,
 }
 
 impl<'r> Installed<'r> {
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
+        let claim = rules.map(Rules::claim).transpose().map_err(|error| refused(&error))?;
         let left = match leftovers() {
             // Who needs no rules needs no tool.
             Err(RuleError::NoTool) if rules.is_none() => Vec::new(),
@@ -161,11 +164,11 @@ impl<'r> Installed<'r> {
             warn!(queue, %firewall, "removed the rules of a router that was killed");
         }
         remove_rules(queue).map_err(|error| refused(&error))?;
-        let Some(rules) = rules else { return Ok(Self { queue, by: None }) };
+        let Some(rules) = rules else { return Ok(Self { queue, by: None, _claim: None }) };
         let firewall = Firewall::find().map_err(|error| refused(&error))?;
         firewall.install(rules).map_err(|error| refused(&error))?;
         info!(queue, %firewall, "rules installed");
-        Ok(Self { queue, by: Some((firewall, rules)) })
+        Ok(Self { queue, by: Some((firewall, rules)), _claim: claim })
     }
 
     /// Puts back what somebody has taken away, as whoever empties all tables does.
@@ -292,8 +295,9 @@ impl Watch<'_> {
         if unfit && !self.unfit {
             self.unfit = true;
             warn!(
-                "frames are dropped that the other interface cannot send: they are longer than its MTU, or a tunnel's that offload has \
-                 joined; for these ethtool -K NAME tso off gso off at the neighbour, or gro off here"
+                "frames are dropped that the other interface cannot send: they are longer than its MTU was at the start, and a new start reads \
+                 that again; or they are a tunnel's that offload has joined, for which ethtool -K NAME tso off gso off at the neighbour helps, or gro \
+                 off here"
             );
         }
     }

@@ -5,7 +5,7 @@
 
 use fairlane_capture::{FlowId, Headers, LinkType};
 
-use super::frame::{Incoming, NEEDS_CHECKSUM, VIRTIO};
+use super::frame::{COPIED, Incoming, NEEDS_CHECKSUM, VIRTIO};
 use crate::link_layer::LinkLayer;
 use crate::segments::{self, Lengths};
 
@@ -99,6 +99,8 @@ impl<'f> Joined<'f> {
         let (headers, rest) = to[..end].split_at_mut(self.data_at);
         headers.copy_from_slice(&self.start[..self.data_at]);
         rest.copy_from_slice(data);
+        let copied = COPIED.min((end - VIRTIO) as u16);
+        headers[2..4].copy_from_slice(&copied.to_ne_bytes());
         let (before, transport) = headers.split_at_mut(self.transport_at);
         self.network(&mut before[self.ip_at..], number as u16, end);
         if self.tcp {
@@ -236,8 +238,8 @@ mod tests {
             for (n, segment) in segments.iter().enumerate() {
                 let (virtio, frame) = segment.split_at(VIRTIO);
                 let sum_at = if tcp { 16 } else { 6 };
-                let expected =
-                    [[1, 0], [0, 0], [0, 0], (14 + network as u16).to_ne_bytes(), (sum_at as u16).to_ne_bytes()];
+                let numbers = [frame.len(), 0, 14 + network, sum_at].map(|number| (number as u16).to_ne_bytes());
+                let expected = [[1, 0], numbers[0], numbers[1], numbers[2], numbers[3]];
                 assert_eq!(virtio, expected.concat());
                 assert_eq!(frame[..14], joined(four, tcp, &[]).0[..14]);
                 let (ip, transport) = frame[14..].split_at(network);
@@ -279,6 +281,7 @@ mod tests {
         for (plain, tagged) in plain.iter().zip(&tagged) {
             let mut expected = plain.clone();
             expected.splice(VIRTIO + 12..VIRTIO + 12, tag);
+            expected[2..4].copy_from_slice(&(tagged.len() as u16 - 10).to_ne_bytes());
             expected[6..8].copy_from_slice(&38_u16.to_ne_bytes());
             assert_eq!(*tagged, expected);
         }

@@ -2,8 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::errno::Errno;
 use nix::libc;
@@ -14,6 +12,7 @@ use super::error::BridgeError;
 use super::frame::{ETHERNET, Incoming, VIRTIO};
 use super::interface::{Interface, is_there};
 use super::ring::{Came, Rings, tag};
+use crate::lock::Lock;
 use crate::option::{bind_packet, get, receive_packet, set};
 
 /// What the kernel may hold of ours at once, with what it counts beside the frames: more than the ring has slots for.
@@ -45,7 +44,7 @@ pub(crate) struct Port {
     pending: bool,
     dropped: u64,
     /// As long as it lives no other bridge takes the interface.
-    _lock: UnixDatagram,
+    _lock: Lock,
 }
 
 impl Port {
@@ -179,11 +178,9 @@ fn with_room(socket: BorrowedFd<'_>) -> nix::Result<()> {
     setsockopt(&socket, SndBufForce, &SEND_BUFFER).or_else(|_| setsockopt(&socket, SndBuf, &SEND_BUFFER))
 }
 
-/// A name that one process in the network namespace can have.
-fn lock(interface: &Interface) -> Result<UnixDatagram, BridgeError> {
-    let name = format!("fairlane/bridge/{}", interface.index);
-    let lock = SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address));
-    lock.map_err(|error| match error.kind() {
+/// Takes the interface for us.
+fn lock(interface: &Interface) -> Result<Lock, BridgeError> {
+    Lock::new(&format!("bridge/{}", interface.index)).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => BridgeError::Taken(interface.name.clone()),
         _ => BridgeError::Failed(interface.name.clone(), error),
     })

@@ -1,0 +1,45 @@
+"""Ctrl-C during a run that is itself done in Python."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CtrlC"]
+
+
+class CtrlC:
+    """Notes Ctrl-C, so that a run ends between two packets and what was measured holds; a second one strikes at once.
+
+    Elsewhere than in the main thread, or where a program has a handler of its own, signals are left alone.
+    """
+
+    def __init__(self) -> None:
+        self._heard = False
+        self._waits = False
+
+    def __enter__(self) -> Callable[[], bool]:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._hear)
+            self._waits = True
+        return self._has_been
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def _has_been(self) -> bool:
+        return self._heard
+
+    def _hear(self, *_: object) -> None:
+        self._heard = True
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._waits:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._waits = False

@@ -1,0 +1,132 @@
+//! Runs with disciplines that are written in Python.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
+use fairlane_batch::memory::Needs;
+use fairlane_batch::{Recorder, check, compare};
+use fairlane_outcome::Outcome as Measured;
+use fairlane_qdisc::{Host, Packet as Handled, Time};
+use fairlane_sim::{Observer, PacketEvent, run_with};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+use crate::document::Document;
+use crate::errors;
+use crate::outcome::Outcome;
+use crate::own::{Own, Shared};
+use crate::run::scenario;
+
+/// How many events of packets pass between two looks at whether to go on.
+const LOOK_EVERY: u32 = 1 << 12;
+
+/// Runs a scenario with the discipline that `factory` makes of a link's name, its rate in bit/s and a seed, at every queue that
+/// a comparison changes. Once `heard` says yes the run that is under way ends as a partial one, and no other begins.
+#[pyfunction]
+pub(crate) fn run_own(
+    py: Python<'_>,
+    document: &Bound<'_, Document>,
+    factory: &Bound<'_, PyAny>,
+    heard: &Bound<'_, PyAny>,
+    runs: u32,
+    recorded: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Outcome>, bool)> {
+    let scenario = scenario(py, document)?;
+    let needs = Needs::of([&scenario], runs, Some(1));
+    needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
+    let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
+    let (watch, before) = (Watch::start(), thread_cpu_s());
+    let mut recorder = recorded.then(|| Recorder::new(&scenario));
+    let mut done = Vec::new();
+    let mut interrupted = false;
+    for number in 0..runs {
+        let shared = Arc::new(Shared::default());
+        let own = |link: &str, host: &Host| {
+            let wanted = links.iter().any(|name| name == link);
+            let made = wanted.then(|| make(py, factory, link, host, &shared))?;
+            made.map_err(|error| shared.fail(error)).ok()
+        };
+        let mut observers = (recorder.as_mut().filter(|_| number == 0), Ear { heard, shared: &shared, events: 0 });
+        let run = run_with(&scenario, number, &shared.control, &mut observers, own);
+        match shared.failure() {
+            // It struck within the discipline, whose books may be in disorder.
+            Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupted = true,
+            Some(error) => return Err(error),
+            None => {
+                let run = run.map_err(|error| errors::refused(py, error))?;
+                let last = number + 1 == runs && !run.partial;
+                interrupted = heard.call0()?.is_truthy()? && !last;
+                done.extend((!run.partial || run.to_s > run.from_s).then_some(run));
+            }
+        }
+        if interrupted {
+            break;
+        }
+        progress.as_ref().map(|progress| progress.call1(py, (number + 1, runs))).transpose()?;
+    }
+    let Some(mut inner) = Measured::from_runs(&done) else { return Ok((Vec::new(), interrupted)) };
+    inner.partial |= interrupted;
+    inner.cost.cpu_s = thread_cpu_s() - before;
+    inner.cost.wall_s = watch.elapsed_s();
+    inner.cost.peak_rss_bytes = peak_rss_bytes();
+    Ok((vec![Outcome::new(inner, recorder.map(Recorder::finish))], interrupted))
+}
+
+/// Listens for signals, and lets other threads of Python go on, also while no packet comes to a discipline in Python.
+struct Ear<'a, 'py> {
+    heard: &'a Bound<'py, PyAny>,
+    shared: &'a Shared,
+    events: u32,
+}
+
+impl Ear<'_, '_> {
+    fn listen(&self) -> PyResult<()> {
+        let py = self.heard.py();
+        py.detach(|| ());
+        py.check_signals()?;
+        if self.heard.call0()?.is_truthy()? {
+            self.shared.control.stop();
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Ear<'_, '_> {
+    fn packet(&mut self, _event: &PacketEvent) {
+        self.events += 1;
+        if self.events.is_multiple_of(LOOK_EVERY)
+            && let Err(error) = self.listen()
+        {
+            self.shared.fail(error);
+        }
+    }
+
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+fn make<P: Handled>(
+    py: Python<'_>,
+    factory: &Bound<'_, PyAny>,
+    link: &str,
+    host: &Host,
+    shared: &Arc<Shared>,
+) -> PyResult<(&'static str, Own<P>)> {
+    let object = factory.call1((link, host.rate.bits_per_second(), host.seed.stream("python").bits()))?;
+    Ok((name(&object)?, Own::new(py, object, Arc::clone(shared))?))
+}
+
+/// The name of a discipline in outcomes. There are few of them, and each is kept for good.
+fn name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let given = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
+    let name = given.map_or_else(|| object.get_type().name().map(|name| name.to_string()), Ok)?;
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return Ok(known);
+    }
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(name);
+    Ok(name)
+}

@@ -1,0 +1,203 @@
+"""Ctrl-C: it is heard at once, whatever is being done, and what was done is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import fairlane as fl
+import pytest
+from choke import Choke
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def scenario(**changes: object) -> fl.Scenario:
+    return fl.Scenario.figure_3().with_({"duration": "40s", "warmup": "2s", **changes})
+
+
+@contextlib.contextmanager
+def interrupted(after: float, words: str) -> Iterator[pytest.ExceptionInfo[fl.Interrupted]]:
+    """Sends the signal of Ctrl-C after so many seconds; what is done in here must end within a second more."""
+    timer = threading.Timer(after, signal.raise_signal, [signal.SIGINT])
+    before = time.monotonic()
+    timer.start()
+    with pytest.raises(fl.Interrupted, match=words) as stopped:
+        yield stopped
+    assert time.monotonic() - before < after + 1
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_sweep_keeps_the_points_that_were_done() -> None:
+    with interrupted(0.5, "outcomes are complete") as stopped:
+        scenario().sweep({"seed": "1..3000/3000"})
+    outcomes = stopped.value.outcomes
+    assert 0 < len(outcomes) < 3000
+    assert outcomes[0] == scenario().sweep({"seed": [outcomes[0].point["seed"]]})[0]
+
+
+def test_a_run_keeps_what_was_measured() -> None:
+    with interrupted(0.3, "0 outcomes are complete, 1 in part") as stopped:
+        scenario(duration="1000000s").run()
+    (outcome,) = stopped.value.outcomes
+    assert outcome.partial
+    assert 2 < outcome.to_dict()["to_s"] < 1_000_000
+    with interrupted(0.3, "0 outcomes are complete, 1 in part") as stopped:
+        scenario(duration="1000000s").run(series="100s")
+    with interrupted(0.2, "before anything was measured") as stopped:
+        scenario(duration="1000000s", warmup="999999s").run()
+    assert len(stopped.value.outcomes) == 0
+
+
+def test_it_is_heard_while_points_are_checked() -> None:
+    """The check of 100,000 points takes seconds."""
+    with interrupted(0.3, "while the points were checked: none of them was run") as stopped:
+        scenario().sweep({"seed": range(100_000)})
+    assert len(stopped.value.outcomes) == 0
+
+
+def test_it_is_heard_while_jobs_are_made(tmp_path: Path) -> None:
+    """The simulator's own check of 30,000 points, which comes next, takes seconds too."""
+    told: list[int] = []
+
+    def at_once(done: int, _total: int) -> None:
+        told.append(done)
+        signal.raise_signal(signal.SIGINT)
+
+    began = time.monotonic()
+    with pytest.raises(fl.Interrupted, match="before anything was measured"):
+        scenario().sweep({"seed": range(30_000)}, progress=at_once)
+    assert told == [0]
+    # The first look is after a tenth of a second; before it, 30,000 points are checked.
+    assert time.monotonic() - began < 3
+    out = tmp_path / "sweep.parquet"
+    with interrupted(0.3, "while the points were checked"):
+        scenario().sweep({"seed": range(100_000)}, out=out)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_papers_keep_what_was_measured() -> None:
+    began: list[int] = []
+
+    def told(done: int, total: int) -> None:
+        assert total > done
+        if done and not began:
+            began.append(done)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(fl.Interrupted, match=r"interrupted: \d+ of \d+ runs are done; the claims") as stopped:
+        fl.papers.run("all", progress=told)
+    claims = stopped.value.claims
+    assert [claim.id for claim in claims] == [claim.id for claim in fl.papers.list_claims()]
+    met = [check.met for claim in claims for check in claim.checks]
+    assert None in met
+    assert True in met
+    again = pickle.loads(pickle.dumps(stopped.value))
+    assert (again.claims, len(again.outcomes)) == (claims, 0)
+
+
+def capture(path: Path, packets: int) -> Path:
+    """A capture of UDP packets over IPv4 that come each millisecond, in the form of pcap with raw IP."""
+    address = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28, 0, 0, 64, 17, 0, *address) + struct.pack(">HHHH", 1, 2, 8, 0)
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    records = (struct.pack("<IIII", n // 1000, n % 1000 * 1000, len(ip), 1000) + ip for n in range(packets))
+    path.write_bytes(header + b"".join(records))
+    return path
+
+
+def test_a_replay_ends(tmp_path: Path) -> None:
+    path = capture(tmp_path / "long.pcap", 300_000)
+    with interrupted(0.2, "queues were begun") as stopped:
+        fl.replay(path, [fl.Choke() for _ in range(200)], rate="1mbit")
+    assert 0 < len(stopped.value.outcomes) < 200
+    assert all(outcome.queue()["arrived"] > 0 for outcome in stopped.value.outcomes)
+
+
+def test_a_run_in_python_ends_between_two_packets() -> None:
+    """Would catch one that ends in the midst of a discipline, so that nothing of it can be kept."""
+    with interrupted(0.5, "0 outcomes are complete, 1 in part") as stopped:
+        scenario(duration="100000s").run(queue=Choke)
+    (outcome,) = stopped.value.outcomes
+    queue = outcome.queue()
+    assert outcome.partial
+    assert queue["kind"] == "choke-reference"
+    assert 0 < queue["departed"] < queue["arrived"]
+    with interrupted(0.3, "0 outcomes are complete, 1 in part") as stopped:
+        scenario().run(queue=Choke, runs=10_000)
+    assert stopped.value.outcomes[0].runs < 10_000
+
+
+def test_a_discipline_that_hangs_is_ended_by_the_second_ctrl_c() -> None:
+    class Hangs(Choke):
+        def enqueue(self, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+            del now, packet, fate
+            while True:
+                time.sleep(0.01)
+
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with interrupted(0.6, "before anything was measured"):
+        scenario().run(queue=Hangs)
+
+
+def test_a_run_in_python_listens_while_none_of_its_packets_come() -> None:
+    """All traffic is at another link, so that no line of Python is run."""
+    elsewhere = fl.Scenario.from_dict(
+        {
+            "name": "Elsewhere",
+            "duration": "100000s",
+            "links": [
+                {"name": "busy", "from": "a", "to": "b", "rate": "10mbit", "delay": "1ms"},
+                {"name": "idle", "from": "b", "to": "c", "rate": "10mbit", "delay": "1ms", "queue": fl.Choke()},
+            ],
+            "flows": [{"name": "cbr", "kind": "udp", "rate": "20mbit", "packet": "1000b", "from": "a", "to": "b"}],
+        }
+    )
+    ticks: list[float] = []
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.01):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    with interrupted(0.5, "0 outcomes are complete, 1 in part"):
+        elsewhere.run(queue=Choke)
+    over.set()
+    thread.join()
+    assert len(ticks) > 5, "other threads of Python were held up"
+
+
+def test_a_script_ends_with_a_traceback(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import fairlane as fl\n"
+        "print('begun', flush=True)\n"
+        "fl.Scenario.figure_3().with_({'duration': '1000000s'}).run()\n"
+    )
+    child = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=20)
+    assert "Interrupted: interrupted: 0 outcomes are complete, 1 in part" in said
+
+
+def test_an_interruption_survives_a_pickle() -> None:
+    """Would catch one that a process of a pool cannot hand over."""
+    outcomes = scenario(duration="4s").compare(["red"])
+    again = pickle.loads(pickle.dumps(fl.Interrupted("stopped", outcomes)))
+    assert str(again) == "stopped"
+    assert again.outcomes == outcomes
