@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{fairlane, printed};
-use namespace::in_namespace;
+use namespace::{in_namespace, tool};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -70,21 +70,23 @@ fn the_flow_that_matches_itself_is_named() {
 #[test]
 fn the_usual_port_stops_nobody() {
     in_namespace(|| {
-        let others = |number| ["--queue-num", number, "--interface=lo", "--rate=10mbit", "droptail"];
-        let _first = Running::start(&others("0"));
+        // No two routers have the same interface.
+        tool("ip", "link add near type veth peer name far");
+        let on = |number, interface| ["--queue-num", number, "--interface", interface, "--rate=10mbit", "droptail"];
+        let _first = Running::start(&on("0", "lo"));
         // It tells from its first moment on: rates are by the difference of these times.
         let first = state();
         assert_eq!(first["path"], "queue 0");
         assert!(first["at_s"].as_f64().unwrap() > 0.0, "{first:#}");
-        let mut second = Running::start(&others("1"));
+        let mut second = Running::start(&on("1", "near"));
         assert!(second.said.contains("no metrics, since 127.0.0.1:9277 cannot be had"), "{}", second.said);
         second.signal(Signal::SIGTERM);
         assert_eq!(second.end(), Some(0));
-        let asked = [&["router", "--metrics", "9277"], &others("1")[..]].concat();
+        let asked = [&["router", "--metrics", "9277"], &on("1", "near")[..]].concat();
         let before = (rules(), tables());
         refused(&asked, &["cannot serve metrics at 127.0.0.1:9277", "choose another --metrics"]);
         assert_eq!((rules(), tables()), before);
-        let mut silent = Running::start(&[&["--metrics", "off"], &others("1")[..]].concat());
+        let mut silent = Running::start(&[&["--metrics", "off"], &on("1", "near")[..]].concat());
         assert!(!silent.said.contains("metrics"), "{}", silent.said);
         silent.signal(Signal::SIGTERM);
         assert_eq!(silent.end(), Some(0));
