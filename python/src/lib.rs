@@ -17,6 +17,7 @@ mod table;
 mod values;
 mod watched;
 
+use fairlane_batch::MOST_THREADS;
 use pyo3::prelude::*;
 
 /// Private: import `fairlane` instead.
@@ -45,6 +46,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MOST_THREADS", MOST_THREADS)
     }
 }

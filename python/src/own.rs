@@ -169,16 +169,17 @@ impl<P: Handled> Own<P> {
     /// Around `object`, which must have the methods of a discipline.
     pub(crate) fn new(py: Python<'_>, object: Bound<'_, PyAny>, shared: Arc<Shared>) -> PyResult<Self> {
         static QUEUES: AtomicU64 = AtomicU64::new(0);
+        let has = |method| Ok::<_, PyErr>(object.getattr_opt(method)?.is_some_and(|method| method.is_callable()));
         for method in ["enqueue", "dequeue"] {
-            if !object.getattr_opt(method)?.is_some_and(|method| method.is_callable()) {
+            if !has(method)? {
                 let message = format!("{} has no method {method}: see fairlane.Discipline", object.get_type().name()?);
                 return Err(PyTypeError::new_err(message));
             }
         }
         let queue = QUEUES.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
-            averages: object.getattr_opt("average")?.is_some(),
-            delays: object.getattr_opt("ready_at")?.is_some(),
+            averages: has("average")?,
+            delays: has("ready_at")?,
             object: object.unbind(),
             fate: Py::new(py, Fate { queue, said: Vec::new() })?,
             queue,
@@ -315,7 +316,12 @@ impl<P: Handled> Qdisc<P> for Own<P> {
             return None;
         }
         Python::attach(|py| {
-            let average = self.object.bind(py).call_method0("average").and_then(|average| average.extract());
+            let average = self.object.bind(py).call_method0("average").and_then(|average| {
+                average.extract().or_else(|_| {
+                    let what = average.get_type().name()?;
+                    Err(PyTypeError::new_err(format!("average gives a number or None, and not a {what}")))
+                })
+            });
             average.unwrap_or_else(|error| {
                 self.shared.fail(error);
                 None

@@ -4,6 +4,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::errors;
+
 /// No scenario nests deeper; a list that holds itself would.
 const DEEPEST: usize = 16;
 
@@ -21,17 +23,24 @@ fn within(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<toml::V
         Ok(switch.is_true().into())
     } else if value.is_instance_of::<PyInt>() {
         let number = value.extract::<i64>();
-        number.map(Into::into).map_err(|_| PyValueError::new_err(format!("{key}: the number {value} is too large")))
+        number.map(Into::into).map_err(|_| {
+            let most = i64::MAX;
+            errors::refused(value.py(), format!("{key}: {value} is too large or too small: numbers go up to {most}"))
+        })
     } else if let Ok(number) = value.cast::<PyFloat>() {
         Ok(number.value().into())
     } else if let Ok(text) = value.cast::<PyString>() {
-        Ok(text.to_cow()?.into_owned().into())
+        let read = text.to_cow().map_err(|error| {
+            errors::refused(value.py(), format!("{key}: this text cannot be written as UTF-8: {error}"))
+        })?;
+        Ok(read.into_owned().into())
     } else if let Ok(table) = value.cast::<PyDict>() {
         let mut made = toml::Table::new();
         for (name, value) in table {
-            let name: String = name
-                .extract()
-                .map_err(|_| PyTypeError::new_err(format!("{key}: the keys of a table are text, and {name} is not")))?;
+            let name: String = name.extract().map_err(|_| {
+                let place = if key.is_empty() { String::new() } else { format!("{key}: ") };
+                PyTypeError::new_err(format!("{place}the keys of a table are text, and {name} is not"))
+            })?;
             let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
             made.insert(name, within(&value, &inner, depth + 1)?);
         }

@@ -174,6 +174,7 @@ def test_an_exception_ends_the_run_with_its_traceback() -> None:
         (object(), "a discipline is a name"),
         (lambda _host: 3, "int has no method enqueue"),
         (mistaken(dequeue=lambda *_: 3), "dequeue gives a packet or None, and not a int"),
+        (mistaken(average=lambda _: "long"), "average gives a number or None, and not a str"),
     ],
 )
 def test_other_objects_are_type_errors(queue: fl.SomeDiscipline, expected: str) -> None:

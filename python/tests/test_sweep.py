@@ -181,9 +181,9 @@ def test_ctrl_c_keeps_what_was_done(undisturbed: fl.Outcomes) -> None:
     ("given", "error", "words"),
     [
         ({"chunk": 4}, ValueError, "for an executor"),
-        ({"chunk": 0, "out": "x.parquet"}, ValueError, "1 point at least"),
-        ({"runs": 0, "out": "x.parquet"}, ValueError, "1 at least"),
-        ({"jobs": 0, "out": "x.parquet"}, ValueError, "leave it out for all"),
+        ({"chunk": 0, "out": "x.parquet"}, ValueError, "chunk: 0 is out of range"),
+        ({"runs": 0, "out": "x.parquet"}, ValueError, "runs: 0 is out of range"),
+        ({"jobs": 0, "out": "x.parquet"}, ValueError, "jobs: 0 is out of range"),
         ({"executor": object}, TypeError, "and not object"),
         ({"executor": 4}, TypeError, "and not int"),
         ({"out": "x.csv"}, fl.ScenarioError, "end in .parquet"),
@@ -339,6 +339,33 @@ def test_a_process_that_is_ended_has_lost_nothing(sent: signal.Signals, tmp_path
         scenario.sweep({"seed": list(range(points))}, executor=through, out=out)
     assert points - done <= sum(map(len, through.units)) <= points - done + 1
     assert rows(out) == scenario.sweep({"seed": list(range(points))}).groups.to_pyarrow()
+
+
+FULL = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+from sweeping import dumbbell
+try:
+    dumbbell().sweep({"seed": list(range(100))}, out=sys.argv[1])
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit is Unix's")
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    """A file that may not grow any more is for a writer what a full disk is."""
+    out = tmp_path / "sweep.parquet"
+    command = [sys.executable, "-c", FULL, str(out)]
+    said = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout
+    done = (tmp_path / "sweep.parquet.part").read_bytes().count(b"\n") - 1
+    assert 0 < done < 100
+    assert f"{done} of 100 points are in {out}.part, and the same call goes on from there" in said
+    through = Through(threads())
+    with through:
+        dumbbell().sweep({"seed": list(range(100))}, executor=through, chunk=1, out=out)
+    assert len(through.units) == 100 - done
+    assert rows(out) == dumbbell().sweep({"seed": list(range(100))}).groups.to_pyarrow()
 
 
 def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:

@@ -131,11 +131,18 @@ impl Batch {
     }
 }
 
+/// The most threads that are started: a mistyped number is not to bring the machine to a stop.
+pub const MOST_THREADS: usize = 1024;
+
 /// So many threads, or one for each core.
 ///
 /// # Errors
-/// The system does not give them.
+/// There are more than [`MOST_THREADS`], or the system does not give them.
 pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
+    if let Some(threads) = threads.filter(|threads| *threads > MOST_THREADS) {
+        let message = format!("{threads} threads are too many: at most {MOST_THREADS} are started");
+        return Err(Error::new(message, "leave --jobs out for one thread a core"));
+    }
     let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
     pool.map_err(|error| Error::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
 }

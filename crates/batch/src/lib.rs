@@ -33,7 +33,7 @@ mod series;
 pub mod sweep;
 mod trace;
 
-pub use batch::{Batch, Done, Job, check, pool, so_far};
+pub use batch::{Batch, Done, Job, MOST_THREADS, check, pool, so_far};
 pub use error::Error;
 pub use record::Recorder;
 pub use series::Series;

@@ -10,7 +10,7 @@ use fairlane_batch::{Batch, Job, machine, so_far};
 use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
 use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::write_dir;
-use fairlane_qdisc::Duration;
+use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::html::{Course, compare_page, run_page};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_scenario::{Document, Scenario};
@@ -53,7 +53,9 @@ struct Done {
     simulated: Vec<Followed>,
     /// It was interrupted.
     interrupted: bool,
-    /// Why a lab gave no numbers, or not all.
+    /// Labs in which the queue was not what was measured, with the reason.
+    unmeasured: Vec<(Kind, LabError)>,
+    /// Why there are no more.
     failed: Option<Failure>,
 }
 
@@ -61,6 +63,7 @@ struct Done {
 enum Ended {
     Whole,
     Interrupted,
+    Unmeasured(LabError),
     Failed(Failure),
 }
 
@@ -106,18 +109,13 @@ impl Plan {
         let measured: Vec<Outcome> = done.measured.iter().map(|(outcome, _)| outcome.clone()).collect();
         let there = so_far(&measured, self.labs.len(), "labs");
         self.tell(&done, &there)?;
-        match done.failed {
-            Some(failure) => {
-                if !measured.is_empty() {
-                    output::tell(&format!("{there}\n"));
-                }
-                Err(failure)
-            }
-            None => plan::complete(done.interrupted, &there),
+        match done.failed.or_else(|| unmeasured(&done.unmeasured, self.labs.len(), &there)) {
+            Some(failure) if !done.interrupted => Err(failure),
+            _ => plan::complete(done.interrupted, &there),
         }
     }
 
-    /// What the labs give, up to the first that fails: it would be the machine, and the others would fail too.
+    /// What the labs give. Where one gives no measurement, others may; where one cannot be made, the others cannot either.
     fn labs_done(&self, control: &Control) -> Done {
         let mut done = Done::default();
         let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
@@ -128,6 +126,13 @@ impl Plan {
             match ended {
                 Ended::Whole => {}
                 Ended::Interrupted => done.interrupted = true,
+                Ended::Unmeasured(error) => {
+                    let kind = scenario.links.first().map_or(Kind::DropTail, |link| link.forward.queue.kind());
+                    if self.labs.len() > 1 {
+                        clock.beside(|| output::tell(&format!("{kind}: {error}\n")));
+                    }
+                    done.unmeasured.push((kind, error));
+                }
                 Ended::Failed(failure) => done.failed = Some(failure),
             }
             if done.interrupted || done.failed.is_some() {
@@ -179,7 +184,11 @@ impl Plan {
                     }
                 }
                 Err(LabError::Interrupted) => ended = Ended::Interrupted,
-                Err(error) => ended = Ended::Failed(refused(&error)),
+                Err(error @ LabError::NotTheBottleneck(_)) => {
+                    clock.run_ended();
+                    ended = Ended::Unmeasured(error);
+                }
+                Err(error) => ended = Ended::Failed(Failure::plain(error)),
             }
             if !matches!(ended, Ended::Whole) {
                 break;
@@ -196,7 +205,7 @@ impl Plan {
     /// Writes and prints what there is; `there` says it in words.
     fn tell(&self, done: &Done, there: &str) -> Result<(), Failure> {
         let (all, courses): (Vec<Outcome>, Vec<Option<Course>>) = done.all().into_iter().unzip();
-        let missing = done.interrupted || done.failed.is_some();
+        let missing = done.interrupted || done.failed.is_some() || !done.unmeasured.is_empty();
         if let Some(folder) = &self.out {
             write_dir(folder, &all).map_err(Failure::plain)?;
         }
@@ -250,12 +259,18 @@ fn said(kind: &str, checks: &Checks) -> String {
 /// What to do where the queue was not measured.
 const HELP: &str = "leave the machine to the lab and run it again, or ask for a slower link or fewer packets";
 
-/// Why a lab gave nothing.
-fn refused(error: &LabError) -> Failure {
-    match error {
-        LabError::NotTheBottleneck(_) => Failure::new(error.to_string(), HELP),
-        other => Failure::plain(other),
-    }
+/// What is said at the end of labs that gave no measurement, among so many; `there` says what there is.
+fn unmeasured(of: &[(Kind, LabError)], labs: usize, there: &str) -> Option<Failure> {
+    let message = match of {
+        [] => return None,
+        [(_, error)] if labs == 1 => error.to_string(),
+        // The reasons have been told.
+        _ => {
+            let kinds: Vec<&str> = of.iter().map(|(kind, _)| kind.name()).collect();
+            format!("no measurement of {}: {there}", kinds.join(", "))
+        }
+    };
+    Some(Failure::new(message, HELP))
 }
 
 /// What a lab refuses, with its place in the file if it is the scenario's.
@@ -268,8 +283,6 @@ fn failure(document: &Document, error: &LabError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::Kind;
-
     use super::*;
 
     /// An outcome of `engine` under `kind`, of a short run.
@@ -297,5 +310,21 @@ mod tests {
         let told: Vec<(&str, &str)> =
             all.iter().map(|(outcome, _)| (outcome.engine.as_str(), outcome.queues[0].kind.as_str())).collect();
         assert_eq!(told, [("linux", "droptail"), ("linux", "red"), ("linux", "choke"), ("sim", "choke")]);
+    }
+
+    /// With one lab the reason is the message; with several those that are missing are named.
+    #[test]
+    fn what_gave_no_measurement_is_named() {
+        let error = || LabError::NotTheBottleneck(Checks::default());
+        let said =
+            |of: &[(Kind, LabError)], labs| unmeasured(of, labs, "1 of 3 labs are done").map(|failure| failure.line());
+        assert_eq!(said(&[], 3), None);
+        let one = said(&[(Kind::Red, error())], 1).unwrap();
+        assert!(one.starts_with("this is not a measurement of the queue") && one.ends_with(HELP), "{one}");
+        let two = said(&[(Kind::Red, error()), (Kind::Choke, error())], 3).unwrap();
+        assert!(
+            two.starts_with("no measurement of red, choke: 1 of 3 labs are done; ") && two.ends_with(HELP),
+            "{two}"
+        );
     }
 }

@@ -225,6 +225,7 @@ rate = "1mbit"
         ("bottleneck.jitter", "1ms", "bottleneck.jitter"),
         ("bottleneck.reverse.loss", "0.1", "bottleneck.reverse.loss"),
         ("bottleneck.rate", "10gbit", "bottleneck.rate"),
+        ("flows.cbr.rate", "10gbit", "flows.cbr.rate"),
         ("access.queue.kind", "red", "access.queue"),
         ("flows.ftp.cc", "tahoe", "flows.ftp.cc"),
         ("flows.ftp.packet", "100b", "flows.ftp.packet"),

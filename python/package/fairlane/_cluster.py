@@ -91,6 +91,8 @@ def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
         raise Interrupted(f"interrupted: {there()}", Outcomes([], of="sweep")) from None
     except SweepStopped as error:
         raise SweepStopped(f"{error}; {there()}") from error
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror or error}; {there()}", f"{path}.part") from error
     finally:
         journal.close()
     _warn(written.failures, len(sweep.points))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
 __all__ = [
+    "MOST_THREADS",
     "Document",
     "Fate",
     "Outcome",
@@ -30,6 +31,7 @@ __all__ = [
     "watch",
 ]
 __version__: str
+MOST_THREADS: int
 
 _Given: TypeAlias = tuple[str, dict[str, Any]]
 _Done: TypeAlias = tuple[list[Outcome], bool]

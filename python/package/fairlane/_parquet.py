@@ -146,8 +146,9 @@ class Journal:
     def done(self, number: int, result: dict[str, list[Any]]) -> None:
         """Takes the rows of a point."""
         self._note(number, result)
-        self.at[number] = self._file.tell()
+        place = self._file.tell()
         self._line({"point": number, "rows": result})
+        self.at[number] = place
 
     def failed(self, failure: Failure) -> None:
         """Hears of a point that cannot be done."""
@@ -155,7 +156,9 @@ class Journal:
 
     def close(self) -> None:
         """Leaves it for later."""
-        self._file.close()
+        # What cannot be written any more was told when it was to be written first.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def finish(self) -> SweepFile:
         """Writes the file, in the order of the points, and removes the part."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlane import _core
 from fairlane._progress import shown
+from fairlane._values import cores, count, instance
 from fairlane.config import QueueConfig
 from fairlane.errors import Interrupted
 from fairlane.outcome import Outcome, Outcomes
@@ -28,12 +29,11 @@ class How:
         """Takes the parameters of :meth:`fairlane.Scenario.run`.
 
         Raises:
-            ValueError: There are no cores to run it on.
+            TypeError: One is no number.
+            ValueError: One is out of range.
         """
-        if jobs is not None and jobs < 1:
-            raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
-        self.runs = runs
-        self.jobs = jobs
+        self.runs = count("runs", runs)
+        self.jobs = cores(jobs)
         self.progress = progress
 
     def options(self, *, recorded: bool, tell: object) -> dict[str, object]:
@@ -73,7 +73,7 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
     ours = [queue for queue in queues if isinstance(queue, (str, QueueConfig))]
     own = [queue for queue in queues if not isinstance(queue, (str, QueueConfig))]
     for given in own:
-        if not callable(given):
+        if not callable(instance(given)):
             what = type(given).__name__
             raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, and not a {what}")
     done: list[_core.Outcome] = []
@@ -103,8 +103,6 @@ def _own(document: _core.Document, queue: OwnDiscipline, how: How) -> tuple[list
     def made(link: str, rate_bps: int, seed: int) -> object:
         return queue(Host(link, rate_bps, seed))
 
-    if how.runs < 1:
-        raise ValueError("runs: there must be 1 at least")
     with shown(how.progress, how.runs) as tell, CtrlC() as heard:
         return _core.run_own(document, made, heard, how.runs, recorded=True, progress=tell)
 

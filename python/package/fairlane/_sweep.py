@@ -189,8 +189,10 @@ class _Crew:
     """The executor, or one after the other."""
 
     def __init__(self, executor: SomeExecutor) -> None:
-        self._make = executor if callable(executor) and not hasattr(executor, "submit") else None
-        self._executor: Any = executor if self._make is None else self._make()
+        given: Any = executor
+        makes = callable(given) and (isinstance(given, type) or not hasattr(given, "submit"))
+        self._make = given if makes else None
+        self._executor: Any = given() if makes else given
         if not hasattr(self._executor, "submit"):
             name = type(self._executor).__name__
             raise TypeError(f"executor: a concurrent.futures.Executor, or what makes one, is meant, and not {name}")
@@ -285,6 +287,9 @@ class _Distribution:
     def _submit(self, numbers: list[int]) -> None:
         self._units += 1
         future = self._crew.submit(self._function, [self._points[number] for number in numbers], self._units)
+        if not hasattr(future, "add_done_callback"):
+            name = type(future).__name__
+            raise TypeError(f"executor: its submit gives a concurrent.futures.Future, and not a {name}")
         self.pending[future] = numbers
         future.add_done_callback(self._ended.put)
 

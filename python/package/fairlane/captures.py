@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
+from fairlane._values import cores, count, instance, text
 from fairlane.config import QueueConfig
 from fairlane.errors import Interrupted
 from fairlane.outcome import Outcome, Outcomes
@@ -47,13 +48,16 @@ def replay(  # noqa: PLR0913 - all have defaults but two
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
         Interrupted: Ctrl-C; what was measured until then is with it.
     """
+    threads = cores(jobs)
+    text("rate", rate, "10mbit")
+    count("seed", seed, least=0, most=2**64 - 1)
     several = [queues] if isinstance(queues, QueueConfig) else list(queues)
     for queue in several:
-        if not isinstance(queue, QueueConfig):
+        if not isinstance(instance(queue), QueueConfig):
             raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), and not a {type(queue).__name__}")
     given = [queue._as_given() for queue in several]  # noqa: SLF001 - it is made for this
     with shown(progress, len(several)) as tell:
-        done, interrupted, late = _core.replay(os.fspath(capture), rate, given, seed, jobs, tell)
+        done, interrupted, late = _core.replay(os.fsdecode(capture), rate, given, seed, threads, tell)
     outcomes = Outcomes(Outcome(outcome) for outcome in done)
     if interrupted:
         raise Interrupted(f"interrupted: {len(outcomes)} of {len(several)} queues were begun", outcomes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlane import _core
+from fairlane._values import native, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ class QueueConfig:
 
     @classmethod
     def _read(cls, key: str, value: object) -> object:
+        value = native(value)
         if isinstance(value, int) and not isinstance(value, bool) and key in cls._units:
             return f"{value}{cls._units[key]}"
         if isinstance(value, (list, tuple)):
-            return ",".join(str(part) for part in value)
+            return ",".join(str(native(part)) for part in value)
         return value
 
     def _as_given(self) -> tuple[str, dict[str, Any]]:
@@ -65,7 +67,7 @@ class QueueConfig:
         """
         from fairlane.explanation import Explanation, Resolved
 
-        rows, consequences, warnings = _core.explain(self._as_given(), rate)
+        rows, consequences, warnings = _core.explain(self._as_given(), text("rate", rate, "10mbit"))
         parameters = tuple(Resolved(*row) for row in rows)
         return Explanation(self.kind, rate, parameters, tuple(consequences), tuple(warnings))
 

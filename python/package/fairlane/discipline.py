@@ -56,7 +56,7 @@ class Discipline:
             packet: The packet: its ``flow``, its ``bytes``, whether it is ``ecn_capable``.
             fate: Is to be told of every packet that is ``dropped`` or ``marked``, with the reason.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method enqueue of its own")
 
     def dequeue(self, now: float, fate: Fate) -> Packet | None:
         """The next packet for the link, or ``None`` when the queue is empty.
@@ -65,4 +65,4 @@ class Discipline:
             now: The time in seconds.
             fate: As in :meth:`enqueue`.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method dequeue of its own")

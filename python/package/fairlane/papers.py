@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
+from fairlane._values import cores, count
 from fairlane.errors import Interrupted
 from fairlane.outcome import Outcomes
 
@@ -108,9 +109,11 @@ def run(
             ``fairlane paper run``, which goes on where it was stopped.
     """
     names = [ids] if isinstance(ids, str) else list(ids)
+    often = None if runs is None else count("runs", runs)
+    threads = cores(jobs)
     with shown(progress, 1) as tell:
-        text, done, asked = _core.judge(names, short, runs, jobs, tell)
-    judged = json.loads(text)
+        said, done, asked = _core.judge(names, short, often, threads, tell)
+    judged = json.loads(said)
     claims = [_claim(claim) for claim in judged["claims"]]
     if judged.get("partial"):
         there = f"{done} of {asked} runs are done"

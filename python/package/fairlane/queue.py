@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane import _core
+from fairlane._values import count, instance, text
 from fairlane.config import QueueConfig
 from fairlane.discipline import Host
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from fairlane._core import Packet
 
 __all__ = ["Count", "Counters", "Event", "Queue"]
+
+
+_LARGEST = 2**64 - 1
 
 
 class Event(NamedTuple):
@@ -73,10 +77,16 @@ class Queue:
     def __init__(
         self, discipline: QueueConfig | Callable[[Host], object], *, rate: str = "10mbit", seed: int = 1
     ) -> None:
+        text("rate", rate, "10mbit")
+        count("seed", seed, least=0, most=_LARGEST)
+        instance(discipline)
         if isinstance(discipline, QueueConfig):
             self._core = _core.Queue.of(discipline._as_given(), rate, seed)  # noqa: SLF001 - it is made for this
+            self._name = repr(discipline)
         elif callable(discipline):
-            self._core = _core.Queue.own(discipline(Host("queue", _core.rate(rate), seed)))
+            made = discipline(Host("queue", _core.rate(rate), seed))
+            self._core = _core.Queue.own(made)
+            self._name = type(made).__name__
         else:
             message = f"a queue is of a discipline such as fairlane.Choke(), and not of a {type(discipline).__name__}"
             raise TypeError(message)
@@ -104,7 +114,13 @@ class Queue:
         Returns:
             The packets that were dropped and marked, in order. When there are none, it was queued.
         """
-        self._core.enqueue(now, flow, bytes, ecn, traffic_class, responsive)
+        try:
+            self._core.enqueue(now, flow, bytes, ecn, traffic_class, responsive)
+        except OverflowError:
+            count("flow", flow, least=0, most=_LARGEST)
+            count("bytes", bytes)
+            count("traffic_class", traffic_class, least=0, most=255)
+            raise
         return self.events
 
     def dequeue(self, now: float) -> Packet | None:
@@ -148,9 +164,9 @@ class Queue:
     def counters(self) -> Counters:
         """What has happened so far."""
         counts: dict[str, dict[str, Count]] = {}
-        for what, reason, count in self._core.counters():
-            if reason == "" or count[0] > 0:
-                counts.setdefault(what, {})[reason] = Count(*count)
+        for what, reason, counted in self._core.counters():
+            if reason == "" or counted[0] > 0:
+                counts.setdefault(what, {})[reason] = Count(*counted)
         arrived, departed = counts["arrived"][""], counts["departed"][""]
         return Counters(arrived, departed, counts.get("dropped", {}), counts.get("marked", {}))
 
@@ -159,3 +175,6 @@ class Queue:
 
     def __bool__(self) -> bool:
         return True
+
+    def __repr__(self) -> str:
+        return f"<Queue of {self._name}: {self.packets} packets, {self.bytes} bytes>"

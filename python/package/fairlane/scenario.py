@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from fairlane import _core, _runs
 from fairlane._progress import shown
-from fairlane._values import plain, texts_of
+from fairlane._values import changes_of, count, instance, plain, text, varied_of
 from fairlane.config import QueueConfig
 from fairlane.errors import Interrupted
 from fairlane.outcome import Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any, TypeAlias, overload
 
     from fairlane._parquet import SweepFile
@@ -57,7 +57,7 @@ class Scenario:
         Raises:
             ScenarioError: It cannot be read, or is not valid: the text says where, and what would be right.
         """
-        return cls(_core.Document.load(os.fspath(path)))
+        return cls(_core.Document.load(os.fsdecode(path)))
 
     @classmethod
     def from_string(cls, text: str, *, name: str = "scenario.toml") -> Scenario:
@@ -197,7 +197,7 @@ class Scenario:
         return Scenario(self._changed(changes))
 
     def _changed(self, changes: Mapping[str, Any]) -> _core.Document:
-        return self._document.with_values([(key, plain(value)) for key, value in changes.items()])
+        return self._document.with_values(changes_of(changes))
 
     def copy(self) -> Scenario:
         """Another scenario that says the same."""
@@ -244,12 +244,13 @@ class Scenario:
         if series is not None or trace:
             if runs != 1:
                 raise ValueError("series and trace follow one run, and runs asks for several: leave it out")
+            instance(queue)
             if queue is not None and not isinstance(queue, (str, QueueConfig)):
                 raise ValueError("series and trace follow the library's disciplines, and this one is written in Python")
             if queue is not None:
                 document = _runs.with_queue(document, queue)
             with shown(progress, 1) as tell:
-                done = _core.watch(document, series, trace, tell)
+                done = _core.watch(document, series and text("series", series, "100ms"), trace, tell)
             return _runs.only(document, done)
         how = _runs.How(runs, jobs, progress)
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
@@ -269,7 +270,7 @@ class Scenario:
 
     def compare(
         self,
-        queues: Sequence[SomeDiscipline] = (),
+        queues: Iterable[SomeDiscipline] = (),
         *,
         runs: int = 1,
         seed: int | None = None,
@@ -293,7 +294,7 @@ class Scenario:
             ScenarioError: A discipline cannot be run, or the scenario describes no queue.
             Interrupted: Ctrl-C; what was done until then is with it.
         """
-        if isinstance(queues, (str, QueueConfig)) or not isinstance(queues, Sequence):
+        if isinstance(queues, (str, bytes, QueueConfig, Mapping)) or not isinstance(queues, Iterable):
             raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
         document = self._seeded(seed)
         done, interrupted = _runs.compared(document, list(queues), _runs.How(runs, jobs, progress))
@@ -304,7 +305,7 @@ class Scenario:
         @overload
         def sweep(
             self,
-            varied: Mapping[str, str | Sequence[object]],
+            varied: Mapping[str, str | Iterable[object]],
             *,
             runs: int = 1,
             seed: int | None = None,
@@ -317,7 +318,7 @@ class Scenario:
         @overload
         def sweep(
             self,
-            varied: Mapping[str, str | Sequence[object]],
+            varied: Mapping[str, str | Iterable[object]],
             *,
             runs: int = 1,
             seed: int | None = None,
@@ -330,7 +331,7 @@ class Scenario:
 
     def sweep(  # noqa: PLR0913 - all have defaults
         self,
-        varied: Mapping[str, str | Sequence[object]],
+        varied: Mapping[str, str | Iterable[object]],
         *,
         runs: int = 1,
         seed: int | None = None,
@@ -365,25 +366,21 @@ class Scenario:
             Interrupted: Ctrl-C; the points that were done are with it, or in the file.
             SweepStopped: The executor takes no more work; what was done is with it, or in the file.
         """
+        how = _runs.How(runs, jobs, progress)
+        if chunk is not None and executor is None and out is None:
+            raise ValueError("chunk: it is for an executor, and none is given")
+        size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
-        points = document.points([(key, texts_of(values)) for key, values in varied.items()])
+        points = document.points(varied_of(varied))
         if points is None:
             raise Interrupted(
                 "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
             )
         if executor is None and out is None:
-            if chunk is not None:
-                raise ValueError("chunk: it is for an executor, and none is given")
-            return _runs.swept(document, points, _runs.How(runs, jobs, progress))
-        if runs < 1:
-            raise ValueError("runs: there must be 1 at least")
-        if jobs is not None and jobs < 1:
-            raise ValueError(f"jobs: {jobs} cores are none; leave it out for all of them")
-        if chunk is not None and chunk < 1:
-            raise ValueError("chunk: a unit of work has 1 point at least")
+            return _runs.swept(document, points, how)
         from fairlane._cluster import Sweep, filed, gathered
 
-        sweep = Sweep(document, points, runs, jobs, progress, executor, chunk)
+        sweep = Sweep(document, points, how.runs, how.jobs, progress, executor, size)
         return gathered(sweep) if out is None else filed(sweep, out)
 
     def _seeded(self, seed: int | None) -> _core.Document:

@@ -8,13 +8,13 @@ link's rate, its *share* what it gets of the link; shares and losses are 0 to 1.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fairlane import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from fairlane._values import native
 
 __all__ = [
     "BackChoke",
@@ -55,14 +55,14 @@ class FrontChoke:
     flows: tuple[FrontFlow, ...]
 
 
-def front(*, mu: float, rates: Sequence[float]) -> FrontChoke:
+def front(*, mu: float, rates: Iterable[float]) -> FrontChoke:
     """Front CHOKe (Pan, Prabhakar, Psounis 2000, equations 1 to 3).
 
     Args:
         mu: The rate of service.
         rates: The rate of each flow's arrivals, in the same unit.
     """
-    answer = _ask("front", mu=mu, rates=list(rates))
+    answer = _ask("front", mu=mu, rates=rates)
     return FrontChoke(answer["mu"], answer["empty"], tuple(FrontFlow(**flow) for flow in answer["flows"]))
 
 
@@ -85,14 +85,14 @@ class BackChoke:
     flows: tuple[BackFlow, ...]
 
 
-def back(*, rates: Sequence[float], memory: int = 1) -> BackChoke:
+def back(*, rates: Iterable[float], memory: int = 1) -> BackChoke:
     """Back CHOKe that remembers the flows of the last packets admitted (equations 4 and 5).
 
     Args:
         rates: The rate of each flow's arrivals.
         memory: How many flows it remembers, less than there are.
     """
-    answer = _ask("back", rates=list(rates), memory=memory)
+    answer = _ask("back", rates=rates, memory=memory)
     return BackChoke(answer["memory"], answer["admitted"], tuple(BackFlow(**flow) for flow in answer["flows"]))
 
 
@@ -254,6 +254,18 @@ def gchoke(*, maxcomp: int | Literal["infinite"], load: float) -> GChoke:
 
 
 def _ask(model: str, **question: object) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(_core.theory(json.dumps({"model": model, **question})))
+    asked = {name: _number(name, native(value)) for name, value in question.items()}
+    answer: dict[str, Any] = json.loads(_core.theory(json.dumps({"model": model, **asked})))
     del answer["model"]
     return answer
+
+
+def _number(name: str, value: object) -> object:
+    """A number, or several, or a word; what JSON cannot say is refused here."""
+    if isinstance(value, (int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, float):
+        raise ValueError(f"{name}: {value} will not do; give a finite number")  # noqa: TRY004 - it is of the type
+    if isinstance(value, Iterable):
+        return [_number(name, native(part)) for part in value]
+    raise TypeError(f"{name}: a number is meant, and not a {type(value).__name__}")
