@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{fairlane, printed};
-use namespace::in_namespace;
+use namespace::{in_namespace, tool};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -70,8 +70,9 @@ fn the_flow_that_matches_itself_is_named() {
 #[test]
 fn the_usual_port_stops_nobody() {
     in_namespace(|| {
-        let others = |number| ["--queue-num", number, "--interface=lo", "--rate=10mbit", "droptail"];
-        let _first = Running::start(&others("0"));
+        tool("ip", "link add other0 type veth peer name other1");
+        let others = |number| ["--queue-num", number, "--interface=other0", "--rate=10mbit", "droptail"];
+        let _first = Running::start(&with(&["droptail"]));
         // It tells from its first moment on: rates are by the difference of these times.
         let first = state();
         assert_eq!(first["path"], "queue 0");
