@@ -135,14 +135,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Write what each flow and each queue did in each interval, warm-up included: FILE.csv (or .parquet) becomes
-    /// FILE.flows.csv and FILE.queues.csv
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) series: Option<PathBuf>,
-
-    /// The interval of --series
-    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series", value_parser = interval)]
-    pub(crate) interval: Duration,
+    #[command(flatten)]
+    pub(crate) series: SeriesFile,
 }
 
 /// Run a scenario at every combination of the values given
@@ -248,6 +242,16 @@ pub(crate) struct Lab {
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    /// Also write the tables of all outcomes into this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) series: SeriesFile,
 }
 
 /// Say every parameter of a discipline as it will be used, and what looks wrong
@@ -327,6 +331,26 @@ pub(crate) struct PageFile {
     /// Also write a page with all numbers and figures: one HTML file that needs nothing else
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
+}
+
+/// Where a time series goes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SeriesFile {
+    /// Write what each flow and each queue did in each interval, warm-up included: FILE.csv (or .parquet) becomes
+    /// FILE.flows.csv and FILE.queues.csv
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    series: Option<PathBuf>,
+
+    /// The interval of --series
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series", value_parser = interval)]
+    interval: Duration,
+}
+
+impl SeriesFile {
+    /// The file and the interval, if there is to be one.
+    pub(crate) fn asked(self) -> Option<(PathBuf, Duration)> {
+        self.series.map(|path| (path, self.interval))
+    }
 }
 
 /// A `KEY=VALUE` of the command line.

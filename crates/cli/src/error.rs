@@ -19,6 +19,9 @@ const WIDTH: usize = 80;
 pub(crate) enum Failure {
     /// The input or the machine will not do.
     Refused(Box<Refusal>),
+    /// As much, and it stands in the log already.
+    #[cfg(target_os = "linux")]
+    Logged,
     /// A claim or a comparison failed; what was printed says so.
     FellShort,
     /// Whoever read our output has gone away: there is no one left to tell, and nothing is wrong.
@@ -92,6 +95,7 @@ impl Failure {
     pub(crate) fn line(&self) -> String {
         match self {
             Self::Refused(refusal) => refusal.line().trim().trim_start_matches("error: ").to_owned(),
+            Self::Logged => "it stands in the log".to_owned(),
             Self::ReaderGone => "nobody reads what is written".to_owned(),
             Self::FellShort => "a claim fell short".to_owned(),
         }
@@ -186,5 +190,10 @@ impl Refusal {
 /// Whether to use colour there: on a terminal, unless the user has said no (<https://no-color.org>).
 pub(crate) fn colour(stream: &impl IsTerminal) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    stream.is_terminal() && !set("NO_COLOR") && !dumb()
+}
+
+/// Whether the terminal can do nothing but print.
+pub(crate) fn dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

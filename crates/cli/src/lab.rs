@@ -1,18 +1,28 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
+mod course;
+
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use fairlane_batch::compare::with_kind;
 use fairlane_batch::{Batch, Job, machine, so_far};
 use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
 use fairlane_outcome::Outcome;
+use fairlane_outcome::tables::write_dir;
+use fairlane_qdisc::{Duration, Kind};
+use fairlane_report::html::{Course, compare_page, run_page};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 
 use crate::args::Lab as Args;
 use crate::error::Failure;
+use crate::page::Report;
+use crate::progress::Seconds;
+use crate::watch::Files;
 use crate::{output, plan, progress};
+use course::Followers;
 
 /// Runs of the simulator, at least: they cost little, and an interval needs some.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
@@ -20,11 +30,41 @@ const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
 /// Labs that are ready to run.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    labs: Vec<Lab>,
+    /// Each with its scenario.
+    labs: Vec<(Lab, Scenario)>,
     /// The same scenarios for the simulator, in the same order, if it is asked for.
     simulated: Option<Batch>,
     runs: NonZeroU32,
     json: bool,
+    out: Option<PathBuf>,
+    page: Option<Report>,
+    /// With the interval.
+    series: Option<(PathBuf, Duration)>,
+}
+
+/// An outcome, and what its first run did over time, if that was followed.
+type Followed = (Outcome, Option<Course>);
+
+/// What has been measured, and what is not there.
+#[derive(Default)]
+struct Done {
+    /// Those of which there is something.
+    measured: Vec<Followed>,
+    simulated: Vec<Followed>,
+    /// It was interrupted.
+    interrupted: bool,
+    /// Labs in which the queue was not what was measured, with the reason.
+    unmeasured: Vec<(Kind, LabError)>,
+    /// Why there are no more.
+    failed: Option<Failure>,
+}
+
+/// How a lab ended.
+enum Ended {
+    Whole,
+    Interrupted,
+    Unmeasured(LabError),
+    Failed(Failure),
 }
 
 impl Plan {
@@ -38,76 +78,171 @@ impl Plan {
             let kinds = plan::kinds(&args.queue);
             kinds.iter().map(|kind| with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
         };
-        let labs = scenarios.iter().map(|scenario| Lab::new(scenario).map_err(|error| failure(&document, &error)));
-        let labs = labs.collect::<Result<_, _>>()?;
+        let series = args.series.clone().asked();
+        if series.is_some() && (args.runs.get() > 1 || scenarios.len() > 1) {
+            let message = "--series follows one run, and --runs or --queue asks for several";
+            return Err(Failure::new(message, "leave out --runs, and name one discipline"));
+        }
+        let lab = |scenario: &Scenario| Lab::new(scenario).map_err(|error| failure(&document, &error));
+        let labs = scenarios.iter().map(|scenario| Ok((lab(scenario)?, scenario.clone())));
+        let labs = labs.collect::<Result<_, Failure>>()?;
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
-        Ok(Self { labs, simulated, runs: args.runs, json: args.form.json })
+        args.out.as_deref().map_or(Ok(()), output::folder)?;
+        let files = Files { pcap: None, trace: None, series, page: args.page.html.clone() };
+        files.check()?;
+        let page = Report::new(&args.page, &document, &args.change)?;
+        let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
+        let (json, out, series) = (args.form.json, args.out.clone(), files.series);
+        Ok(Self { labs, simulated, runs: args.runs, json, out, page, series })
     }
 
-    /// Runs one lab after the other, then the simulator, and prints it all.
+    /// Runs one lab after the other, then the simulator, and writes and prints it all.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let asked = self.labs.len();
-        let mut measured = Vec::with_capacity(asked);
-        for lab in &self.labs {
-            measured.extend(self.measured(lab, &control)?);
+        let mut done = self.labs_done(&control);
+        if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
+            let simulated = progress::batch(batch, &control)?;
+            done.interrupted = simulated.interrupted;
+            done.simulated = simulated.outcomes.into_iter().zip(simulated.courses).collect();
         }
-        let simulated = match &self.simulated {
-            Some(batch) if !control.stopped() => progress::batch(batch, &control)?.outcomes,
-            _ => Vec::new(),
-        };
-        self.print(&measured, &simulated)?;
-        let complete = measured.len() == asked && simulated.len() >= self.simulated.as_ref().map_or(0, Batch::len);
-        let partial = measured.iter().chain(&simulated).any(|outcome| outcome.partial);
-        plan::complete(partial || !complete, &so_far(&measured, asked, "labs"))
+        let measured: Vec<Outcome> = done.measured.iter().map(|(outcome, _)| outcome.clone()).collect();
+        let there = so_far(&measured, self.labs.len(), "labs");
+        self.tell(&done, &there)?;
+        match done.failed.or_else(|| unmeasured(&done.unmeasured, self.labs.len(), &there)) {
+            Some(failure) if !done.interrupted => Err(failure),
+            _ => plan::complete(done.interrupted, &there),
+        }
     }
 
-    /// What a lab gives; nothing if it is interrupted before that.
-    fn measured(&self, lab: &Lab, control: &Control) -> Result<Option<Outcome>, Failure> {
-        let mut runs = Vec::new();
-        for run in 0..self.runs.get() {
-            if control.stopped() {
+    /// What the labs give. Where one gives no measurement, others may; where one cannot be made, the others cannot either.
+    fn labs_done(&self, control: &Control) -> Done {
+        let mut done = Done::default();
+        let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
+        let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
+        for (lab, scenario) in &self.labs {
+            let (followed, ended) = self.measured(lab, scenario, control, &clock);
+            done.measured.extend(followed);
+            match ended {
+                Ended::Whole => {}
+                Ended::Interrupted => done.interrupted = true,
+                Ended::Unmeasured(error) => {
+                    let kind = scenario.links.first().map_or(Kind::DropTail, |link| link.forward.queue.kind());
+                    if self.labs.len() > 1 {
+                        clock.beside(|| output::tell(&format!("{kind}: {error}\n")));
+                    }
+                    done.unmeasured.push((kind, error));
+                }
+                Ended::Failed(failure) => done.failed = Some(failure),
+            }
+            if done.interrupted || done.failed.is_some() {
                 break;
             }
-            match lab.run(run, &|| control.stopped()) {
-                Ok(Measured { run, checks }) => {
-                    if !self.json {
-                        output::tell(&said(run.queues.first().map_or("", |queue| queue.kind), &checks));
-                    }
-                    runs.push(run);
-                }
-                Err(LabError::Interrupted) => break,
-                Err(error) => return Err(Failure::plain(error)),
-            }
         }
-        let done = runs.len() == self.runs.get() as usize;
-        Ok(Outcome::from_runs(&runs).map(|mut outcome| {
-            outcome.partial |= !done;
-            outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
-            outcome
-        }))
+        done
     }
 
-    fn print(&self, measured: &[Outcome], simulated: &[Outcome]) -> Result<(), Failure> {
-        let pairs = || measured.iter().zip(simulated);
-        if self.json {
-            let both: Vec<Outcome> = match simulated {
-                [] => measured.to_vec(),
-                _ => pairs().flat_map(|(lab, sim)| [lab.clone(), sim.clone()]).collect(),
-            };
-            return output::print_outcomes(&both, both.iter().any(|outcome| outcome.partial));
-        }
-        let terminal = output::terminal();
-        match (measured, simulated) {
-            ([], _) => Ok(()),
-            ([one], []) => output::print(&run_report(one, &terminal)),
-            (several, []) => output::print(&compare_table(several, None, &terminal)),
-            _ => {
-                let tables: Vec<String> = pairs().map(|(lab, sim)| against_table(lab, sim, &terminal)).collect();
-                output::print(&tables.join("\n"))
+    /// What a lab gives, and how it ended; nothing if it ended before its measurement.
+    fn measured(
+        &self,
+        lab: &Lab,
+        scenario: &Scenario,
+        control: &Control,
+        clock: &Seconds,
+    ) -> (Option<Followed>, Ended) {
+        let mut followers = match Followers::new(scenario, self.series.as_ref(), self.page.is_some()) {
+            Ok(followers) => Some(followers),
+            Err(error) => return (None, Ended::Failed(error.into())),
+        };
+        let every = followers.as_ref().and_then(Followers::interval);
+        let first = every.map_or_else(|| lab.clone(), |every| lab.clone().sampled(every));
+        let (mut runs, mut course, mut ended) = (Vec::new(), None, Ended::Whole);
+        let stopped = || {
+            clock.look();
+            control.stopped()
+        };
+        for number in 0..self.runs.get() {
+            if stopped() {
+                ended = Ended::Interrupted;
+                break;
+            }
+            match if number == 0 { &first } else { lab }.run(number, &stopped) {
+                Ok(Measured { run, checks, moments }) => {
+                    clock.run_ended();
+                    if !self.json {
+                        let kind = run.queues.first().map_or("", |queue| queue.kind);
+                        clock.beside(|| output::tell(&said(kind, &checks)));
+                    }
+                    if run.partial {
+                        ended = Ended::Interrupted;
+                    }
+                    runs.push(run);
+                    match followers.take().map(|followers| followers.hear(scenario, &moments)) {
+                        Some(Ok(heard)) => course = heard,
+                        Some(Err(error)) => ended = Ended::Failed(error.into()),
+                        None => {}
+                    }
+                }
+                Err(LabError::Interrupted) => ended = Ended::Interrupted,
+                Err(error @ LabError::NotTheBottleneck(_)) => {
+                    clock.run_ended();
+                    ended = Ended::Unmeasured(error);
+                }
+                Err(error) => ended = Ended::Failed(Failure::plain(error)),
+            }
+            if !matches!(ended, Ended::Whole) {
+                break;
             }
         }
+        let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
+            outcome.partial |= runs.len() < self.runs.get() as usize;
+            outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
+            (outcome, course)
+        });
+        (outcome, ended)
+    }
+
+    /// Writes and prints what there is; `there` says it in words.
+    fn tell(&self, done: &Done, there: &str) -> Result<(), Failure> {
+        let (all, courses): (Vec<Outcome>, Vec<Option<Course>>) = done.all().into_iter().unzip();
+        let missing = done.interrupted || done.failed.is_some() || !done.unmeasured.is_empty();
+        if let Some(folder) = &self.out {
+            write_dir(folder, &all).map_err(Failure::plain)?;
+        }
+        if let Some(page) = self.page.as_ref().filter(|_| !all.is_empty()) {
+            let missing = missing.then(|| if done.interrupted { plan::interrupted(there) } else { there.to_owned() });
+            page.write(missing, |origin| match &all[..] {
+                [one] => run_page(one, courses.first().and_then(Option::as_ref), origin),
+                several => compare_page(several, &courses, None, origin),
+            })?;
+        }
+        if self.json { output::print_outcomes(&all, missing) } else { done.print() }
+    }
+}
+
+impl Done {
+    /// Each lab with its simulation behind it, if there is one.
+    fn pairs(&self) -> impl Iterator<Item = (&Followed, Option<&Followed>)> {
+        let kind = |(outcome, _): &Followed| outcome.queues.first().map(|queue| queue.kind.clone());
+        // An interruption leaves holes, and no two labs have the same discipline.
+        self.measured.iter().map(move |lab| (lab, self.simulated.iter().find(|sim| kind(sim) == kind(lab))))
+    }
+
+    fn all(&self) -> Vec<Followed> {
+        self.pairs().flat_map(|(lab, sim)| [Some(lab), sim]).flatten().cloned().collect()
+    }
+
+    fn print(&self) -> Result<(), Failure> {
+        let terminal = output::terminal();
+        let alone = self.pairs().filter(|(_, sim)| sim.is_none());
+        let alone: Vec<Outcome> = alone.map(|((lab, _), _)| lab.clone()).collect();
+        let beside = self.pairs().filter_map(|((lab, _), sim)| Some(against_table(lab, &sim?.0, &terminal)));
+        let rest = match &alone[..] {
+            [] => None,
+            [one] => Some(run_report(one, &terminal)),
+            several => Some(compare_table(several, None, &terminal)),
+        };
+        output::print(&beside.chain(rest).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -121,10 +256,75 @@ fn said(kind: &str, checks: &Checks) -> String {
     format!("{kind}: the queue is the bottleneck, since\n{}", lines.concat())
 }
 
+/// What to do where the queue was not measured.
+const HELP: &str = "leave the machine to the lab and run it again, or ask for a slower link or fewer packets";
+
+/// What is said at the end of labs that gave no measurement, among so many; `there` says what there is.
+fn unmeasured(of: &[(Kind, LabError)], labs: usize, there: &str) -> Option<Failure> {
+    let message = match of {
+        [] => return None,
+        [(_, error)] if labs == 1 => error.to_string(),
+        // The reasons have been told.
+        _ => {
+            let kinds: Vec<&str> = of.iter().map(|(kind, _)| kind.name()).collect();
+            format!("no measurement of {}: {there}", kinds.join(", "))
+        }
+    };
+    Some(Failure::new(message, HELP))
+}
+
 /// What a lab refuses, with its place in the file if it is the scenario's.
 fn failure(document: &Document, error: &LabError) -> Failure {
     match error {
         LabError::Scenario(cannot) => document.refuse(&cannot.key, &cannot.message, &cannot.help).into(),
         other => Failure::plain(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An outcome of `engine` under `kind`, of a short run.
+    fn outcome(engine: &str, kind: Kind) -> Followed {
+        let mut document = Document::builtin();
+        for (key, value) in [("warmup", "0s"), ("duration", "1s")] {
+            document.set(key, value).unwrap();
+        }
+        let scenario = with_kind(&document.scenario().unwrap(), kind).unwrap();
+        let run = fairlane_sim::run(&scenario, 0, &Control::default(), &mut ()).unwrap();
+        (Outcome { engine: engine.to_owned(), ..Outcome::from_runs(&[run]).unwrap() }, None)
+    }
+
+    /// After an interruption the simulator has the last of three alone. Would catch a lab that is shown beside another's simulation,
+    /// and one that is lost since it has none.
+    #[test]
+    fn every_lab_is_kept_and_stands_beside_its_own_simulation() {
+        let kinds = [Kind::DropTail, Kind::Red, Kind::Choke];
+        let done = Done {
+            measured: kinds.map(|kind| outcome("linux", kind)).into(),
+            simulated: vec![outcome("sim", Kind::Choke)],
+            ..Done::default()
+        };
+        let all = done.all();
+        let told: Vec<(&str, &str)> =
+            all.iter().map(|(outcome, _)| (outcome.engine.as_str(), outcome.queues[0].kind.as_str())).collect();
+        assert_eq!(told, [("linux", "droptail"), ("linux", "red"), ("linux", "choke"), ("sim", "choke")]);
+    }
+
+    /// With one lab the reason is the message; with several those that are missing are named.
+    #[test]
+    fn what_gave_no_measurement_is_named() {
+        let error = || LabError::NotTheBottleneck(Checks::default());
+        let said =
+            |of: &[(Kind, LabError)], labs| unmeasured(of, labs, "1 of 3 labs are done").map(|failure| failure.line());
+        assert_eq!(said(&[], 3), None);
+        let one = said(&[(Kind::Red, error())], 1).unwrap();
+        assert!(one.starts_with("this is not a measurement of the queue") && one.ends_with(HELP), "{one}");
+        let two = said(&[(Kind::Red, error()), (Kind::Choke, error())], 3).unwrap();
+        assert!(
+            two.starts_with("no measurement of red, choke: 1 of 3 labs are done; ") && two.ends_with(HELP),
+            "{two}"
+        );
     }
 }

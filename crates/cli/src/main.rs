@@ -41,6 +41,8 @@ fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
+        #[cfg(target_os = "linux")]
+        Err(Failure::Logged) => ExitCode::from(REFUSED),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());
             ExitCode::from(REFUSED)

@@ -1,5 +1,7 @@
 //! Watching over long work: a bar on a terminal, and Ctrl-C.
 
+#[cfg(target_os = "linux")]
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::process;
 use std::sync::Arc;
@@ -7,6 +9,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use fairlane_batch::machine::Watch;
 use fairlane_batch::machine::thread_cpu_s;
 use fairlane_batch::{Batch, Done};
 use fairlane_sim::Control;
@@ -61,4 +65,51 @@ fn watch(control: &Control, total: u64, done: &mpsc::Receiver<()>) {
         bar.tick();
     }
     bar.finish_and_clear();
+}
+
+/// On a terminal, how far runs are that take as long as they are told to.
+#[cfg(target_os = "linux")]
+pub(crate) struct Seconds {
+    bar: ProgressBar,
+    a_run: f64,
+    /// When the run under way began.
+    since: Cell<Watch>,
+    ended: Cell<u32>,
+}
+
+#[cfg(target_os = "linux")]
+impl Seconds {
+    /// Of `runs` runs of `a_run` seconds each; the first begins now.
+    pub(crate) fn new(a_run: f64, runs: u64) -> Self {
+        let bar = if io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        bar.set_length((a_run * runs as f64).ceil() as u64);
+        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos} of {len} s");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar, a_run, since: Cell::new(Watch::start()), ended: Cell::new(0) }
+    }
+
+    /// Shows how far they are now.
+    pub(crate) fn look(&self) {
+        let now = self.since.get().elapsed_s().min(self.a_run);
+        self.bar.set_position((f64::from(self.ended.get()) * self.a_run + now) as u64);
+        self.bar.tick();
+    }
+
+    /// A run has come to its end.
+    pub(crate) fn run_ended(&self) {
+        self.ended.set(self.ended.get() + 1);
+        self.since.set(Watch::start());
+    }
+
+    /// Writes to the terminal while the bar is out of the way.
+    pub(crate) fn beside(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Seconds {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
 }

@@ -39,7 +39,7 @@ impl Plan {
         let document = plan::document(Some(&args.file), &args.change)?;
         let scenario = document.scenario()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
-        let series = args.series.map(|path| (path, args.interval));
+        let series = args.series.asked();
         let page = Report::new(&args.page, &document, &args.change)?;
         let files = Files { pcap: args.pcap, trace: args.trace, series, page: args.page.html };
         let work = if files.is_none() {

@@ -101,6 +101,7 @@ pub(crate) struct Way {
     pub(crate) received: u64,
     pub(crate) forwarded: u64,
     pub(crate) kernel_dropped: u64,
+    pub(crate) joined: u64,
     pub(crate) unfit: u64,
     pub(crate) no_memory: u64,
     pub(crate) refused: u64,

@@ -20,7 +20,7 @@ use self::change::Change;
 use self::client::Client;
 use self::history::History;
 use self::view::{Sort, View};
-use crate::error::Failure;
+use crate::error::{Failure, dumb};
 use crate::state::State;
 use crate::{args, output};
 
@@ -35,7 +35,7 @@ pub(crate) fn show(args: &args::Top) -> Result<(), Failure> {
     let client = Client::new(&args.address);
     let first = client.ask_first()?;
     let interval = Duration::from_nanos(args.interval.as_nanos());
-    if args.once || !io::stdout().is_terminal() {
+    if args.once || !io::stdout().is_terminal() || dumb() {
         let (state, change) = look(client, &first, interval)?;
         output::print(&text(&state, change.as_ref(), output::terminal().width))
     } else {

@@ -34,7 +34,7 @@ impl Files {
     }
 
     /// Makes sure that each can be written, and that no two are the same.
-    fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         let series = self.series.as_ref().map_or_else(Vec::new, |(path, _)| SeriesWriter::files(path).to_vec());
         let named = [("--html", &self.page), ("--pcap", &self.pcap), ("--trace", &self.trace)];
         let named = named.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));

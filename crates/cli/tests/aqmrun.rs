@@ -37,6 +37,44 @@ fn what_the_paper_does_not_have_is_refused() {
     }
 }
 
+/// The paper's section 4: which option is which parameter, and the defaults of `-w`, `-b` and `-c`; 15 is the max_th of its
+/// measurement. Would catch an option that goes to another parameter, and one that is not used.
+#[test]
+fn it_says_what_it_works_with() {
+    in_namespace(|| {
+        let usual = ["choke on queue 0 at 11mbit", "limit 2000p", "min 5p", "max 15p", "weight 0.002"];
+        let asked = ["gchoke on queue 3 at 5mbit", "limit 500p", "min 20p", "max 80p", "weight 0.01", "maxcomp 4"];
+        let all = ["-m", "20", "-M", "80", "-Q", "3", "-w", "0.01", "-b", "500", "-c", "4", "--rate", "5mbit", "g"];
+        for (args, expected) in [
+            (&[][..], &usual[..]),
+            (&["r"], &usual),
+            (&["f"], &["front-choke on queue 0 at 11mbit", "limit 2000p"]),
+            // A letter alone is the variant, and before a number the buffer.
+            (&["b"], &["back-choke on queue 0 at 11mbit", "limit 2000p"]),
+            (&["b", "-b", "100"], &["back-choke on queue 0 at 11mbit", "limit 100p"]),
+            (&["-b", "100"], &["choke on queue 0 at 11mbit", "limit 100p"]),
+            (&["g"], &["gchoke on queue 0 at 11mbit", "maxcomp 1"]),
+            (&["x"], &["xchoke on queue 0 at 11mbit", "max 15p"]),
+            (&all, &asked),
+            (&["-m", "14"], &["min 14p", "warning: max 15p is below twice min 14p"]),
+        ] {
+            let mut child = aqmrun().args(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut said = BufReader::new(child.stderr.take().unwrap());
+            // It is told to end as soon as it listens, which is before it says anything.
+            let mut text = String::new();
+            said.read_line(&mut text).unwrap();
+            kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+            said.read_to_string(&mut text).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}: {text}");
+            let lines: Vec<String> =
+                text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+            for part in expected {
+                assert!(lines.iter().any(|line| line.starts_with(part)), "{args:?} does not say {part}: {text}");
+            }
+        }
+    });
+}
+
 /// What it says to `args`. One that is not refused would work without end.
 fn refused(args: &[&str]) -> Output {
     let mut child = aqmrun().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -37,9 +37,7 @@ fn what_cannot_be_is_refused() {
     refused(&["--bridge", "nosuch0,nosuch1"], &["there is no interface \"nosuch0\"", "ip link"]);
     refused(&["--bridge", "nosuch0,nosuch0", "--dry-run"], &["a bridge has two interfaces", "both \"nosuch0\""]);
     refused(&["--bridge", "lo,nosuch1", "--dry-run"], &["\"lo\" is not an Ethernet interface"]);
-    for (word, value) in
-        [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", ""), ("--gso", "")]
-    {
+    for (word, value) in [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", "")] {
         let given = if value.is_empty() { word.to_owned() } else { format!("{word}={value}") };
         refused(
             &["--bridge", "a,b", &given],
@@ -110,11 +108,16 @@ fn through(hosts: &[Host; 2], packets: u32) -> u32 {
 #[test]
 fn it_is_the_wire_while_it_runs() {
     between_hosts(|hosts| {
+        let (_, whole, _) = said(&router(&["--bridge", "lan0,wan0", "--gso", "--dry-run"]));
+        assert!(
+            whole.contains("joined go through the discipline whole, and take on the link what their segments"),
+            "{whole}"
+        );
         let (code, stdout, stderr) = said(&router(&["--bridge", "lan0,wan0", "--dry-run", "--metrics=off"]));
         assert_eq!((code, &*stderr), (Some(0), ""));
         for part in [
             "Bridge from lan0 to wan0, flows by five-tuple\nLink of 10mbit, overhead 0b",
-            "What comes in by wan0 passes to lan0 at once\n",
+            "What comes in by wan0 passes to lan0 at once\nPackets that are joined are cut before the discipline\n",
             "choke on a link of 10mbit",
             "No rules: nothing passes between the two interfaces but by this program\n",
         ] {
@@ -171,8 +174,8 @@ fn a_reload_and_the_metrics() {
         for direction in ["out", "in"] {
             assert_eq!(value("received", direction), value("forwarded", direction), "{metrics}");
             assert_eq!(
-                ["kernel_dropped", "unfit", "no_memory", "refused"].map(|name| value(name, direction)),
-                [0.0; 4]
+                ["kernel_dropped", "joined", "unfit", "no_memory", "refused"].map(|name| value(name, direction)),
+                [0.0; 5]
             );
         }
         let state = state();

@@ -5,6 +5,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use common::{Place, SMALL, fairlane};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Labs share the processors, so one has them at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -88,13 +89,38 @@ fn real_tcp_is_protected_as_the_papers_say() {
     assert!((0.8 * fair..=1.2 * fair).contains(&fq_codel), "{shares:?}");
 }
 
-/// With eight flows CHOKe finds less to compare with: UDP has about half.
+/// With eight flows CHOKe finds less to compare with: UDP has about half. The page and the folder have both engines, as for a
+/// comparison; the time series is the run's, and after the warm-up it adds up to the outcome.
 #[test]
 fn few_flows_are_protected_less() {
     let _turn = turn();
-    let file = figure_3();
+    let (file, place) = (figure_3(), Place::new());
+    let (page, folder) = (place.name("lab.html"), place.name("tables"));
     let few = ["--set", "flows.ftp.count=8", "--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
-    let Some(outcomes) = outcomes(&[&[&*file][..], &few].concat()) else { return };
+    let series = place.name("lab.csv");
+    let files = ["--html", &page, "--out", &folder, "--series", &series];
+    let Some(outcomes) = outcomes(&[&[&*file][..], &few, &files].concat()) else { return };
+    let page = fs::read_to_string(page).unwrap();
+    for part in
+        ["choke (linux)", "choke (sim)", "<dt>Engine</dt><dd>linux, sim</dd>", "Over time", "flows.ftp.count = 8"]
+    {
+        assert!(page.contains(part), "the page has no {part}");
+    }
+    let groups = fs::read_to_string(place.path("tables/groups.csv")).unwrap();
+    let engines: Vec<&str> = groups.lines().skip(1).filter_map(|row| row.split(',').nth(2)).collect();
+    assert_eq!(engines, ["linux", "linux", "sim", "sim"], "{groups}");
+    let rows: Vec<Vec<String>> =
+        csv::Reader::from_path(place.path("lab.queues.csv")).unwrap().deserialize().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 60, "{rows:?}");
+    let number = |row: &[String], column: usize| row[column].parse::<f64>().unwrap();
+    for (column, name) in [(2, "arrived"), (3, "departed")] {
+        let sum: f64 = rows.iter().filter(|row| number(row, 0) > 3.05).map(|row| number(row, column)).sum();
+        assert_eq!(sum, outcomes[0]["queues"][0][name].as_f64().unwrap(), "{name}");
+    }
+    // A row for each of eight flows of TCP and one of UDP.
+    assert_eq!(csv::Reader::from_path(place.path("lab.flows.csv")).unwrap().records().count(), 9 * 60);
+    let several = ["lab", &file, "--queue", "red,choke", "--series", &series];
+    assert!(String::from_utf8_lossy(&fairlane(&several).stderr).contains("name one discipline"));
     let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
     eprintln!("{linux:.1}, {sim:.1}");
     assert!((40.0..=60.0).contains(&linux) && (linux - sim).abs() < 8.0, "{linux} {sim}");
@@ -130,7 +156,8 @@ fn started() -> Option<(Child, BTreeSet<PathBuf>, Place)> {
     let place = Place::new();
     let file = place.write("long.toml", &SMALL.replace("\"4s\"", "\"600s\"\nwarmup = \"300s\""));
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
-    let mut child = command.args(["lab", &file]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        command.args(["lab", &file, "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     for _ in 0..1000 {
         if child.try_wait().unwrap().is_some() {
             eprintln!("skipped: there is no lab here");
@@ -188,9 +215,16 @@ fn nothing_is_left_of_a_lab() {
         assert!(own.is_subset(&all_namespaces()), "{signal}");
         assert_eq!(ours(), machine, "{signal}: while it runs");
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        let mut printed = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
         let status = child.wait().unwrap();
-        let expected = if signal == Signal::SIGKILL { None } else { Some(2) };
-        assert_eq!(status.code(), expected, "{signal}");
+        if signal == Signal::SIGKILL {
+            assert_eq!(status.code(), None, "{signal}");
+        } else {
+            // Before the measurement there is nothing, and that is said.
+            let printed: Value = serde_json::from_str(&printed).unwrap();
+            assert_eq!((status.code(), printed), (Some(2), json!({"outcomes": [], "partial": true})), "{signal}");
+        }
         assert!(gone(&own), "{signal}: {own:?}");
         assert_eq!(ours(), machine, "{signal}");
     }

@@ -8,15 +8,17 @@ mod namespace;
 #[path = "common/running.rs"]
 mod running;
 
+use std::fs::Permissions;
 use std::net::UdpSocket;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixDatagram;
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{Place, fairlane, printed};
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
-use running::{Running, has_rules, metric, refused, rules, said, scrape, state, tables, through, with};
+use running::{Running, has_rules, refused, rules, said, tables, through, with};
 use serde_json::Value;
 
 #[test]
@@ -60,6 +62,7 @@ fn errors_of_the_file_have_their_place() {
     let place = Place::new();
     for (text, parts) in [
         ("queue-num = 0\nrate = 10mbit\n", &[":2:8: this is not TOML", "\"10mbit\""][..]),
+        ("rate = \"1mbit\"\nrate = \"2mbit\"\n", &[":2:1: this is not TOML: duplicate key\n"]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
         ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
@@ -121,6 +124,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     ] {
         assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
     }
+    let stdout_of_the_file = stdout;
     let given =
         ["--queue-num=4", "--rate=1mbit", "--framing=atm", "--overhead=8b", "--fail-open=false", "choke", "limit=9p"];
     let (code, stdout, _) = said(&fairlane(&[&["router", "--config", &file, "--dry-run"], &given[..]].concat()));
@@ -132,6 +136,25 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         "choke on a link of 1mbit",
     ] {
         assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
+    }
+    // Each word by itself: the file's stands where the command line has none.
+    for (word, expected) in [
+        ("--queue-num=9", "Queue 9, "),
+        ("--rate=9mbit", "Link of 9mbit, "),
+        ("--overhead=9b", ", overhead 9b, "),
+        ("--mpu=9b", ", mpu 9b, "),
+        ("--framing=noatm", ", noatm\n"),
+        ("--flows=five-tuple", "flows by five-tuple\n"),
+        ("--fail-open=false", "hand over is dropped\n"),
+        ("--drain=9s", "has 9s to leave\n"),
+        ("--metrics=9999", "http://127.0.0.1:9999/metrics\n"),
+    ] {
+        assert!(!stdout_of_the_file.contains(expected), "{expected}");
+        let said = printed(&["router", "--config", &file, "--dry-run", word]);
+        assert!(said.contains(expected), "{word}: no \"{expected}\" in {said}");
+        let others = |text: &str| text.lines().take(7).map(str::to_owned).collect::<Vec<_>>();
+        let differ = others(&said).iter().zip(&others(&stdout_of_the_file)).filter(|(one, other)| one != other).count();
+        assert_eq!(differ, 1, "{word} changes something else: {said}");
     }
     // On loopback if the file says nothing, and nowhere if it says so.
     for (metrics, expected) in
@@ -154,7 +177,7 @@ fn a_killed_router_is_in_nobodys_way() {
             tool(name, "-t filter -A OUTPUT -p udp --dport 9 -j DROP");
         }
         let before = (rules(), tables());
-        for how in ["the next start", "--clean", "the next start with another queue"] {
+        for how in ["the next start", "--clean", "the next start with another queue", "the next start without rules"] {
             let mut router = Running::start(&with(&["droptail", "limit=100p"]));
             assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             router.signal(Signal::SIGKILL);
@@ -171,6 +194,11 @@ fn a_killed_router_is_in_nobodys_way() {
                 drop(other);
                 let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
                 assert!(code == Some(0) && stdout.starts_with("removed the rules for queue 1 ("), "{stdout}");
+            } else if how == "the next start without rules" {
+                let mut next = Running::start(&["--queue-num=0", "--rate=10mbit", "droptail"]);
+                assert_eq!((rules(), tables()), before.clone(), "{how}");
+                next.signal(Signal::SIGTERM);
+                assert_eq!(next.end(), Some(0), "{how}");
             } else {
                 let (number, queue) = if how == "the next start" { ("0", 0) } else { ("7", 7) };
                 let mut next =
@@ -223,57 +251,30 @@ fn the_end_drains_the_queue_within_its_bound() {
     });
 }
 
-/// SIGHUP: the file is read again and what waits leaves first; a file that is wrong changes nothing. The metrics say both.
+/// Rules for IPv4 and IPv6 are two transactions. Would catch the first being left where the second is refused.
 #[test]
-fn a_reload_and_the_metrics() {
+fn rules_that_are_refused_leave_nothing() {
     in_namespace(|| {
         let place = Place::new();
-        let write = |rate: &str, kind: &str| {
-            place.write(
-                "router.toml",
-                &format!("queue-num = 0\ninterface = \"lo\"\nrate = \"{rate}\"\nmetrics = 9277\nqueue = {{ kind = \"{kind}\" }}\n"),
-            )
-        };
-        let file = write("100kbit", "droptail");
-        let mut router = Running::start(&["--config", &file]);
-        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
-        receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-        // At 100 kbit/s a packet takes 80 ms: 20 are 1.6 s.
-        for _ in 0..20 {
-            sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
+        let found = std::env::var_os("PATH").unwrap();
+        for name in ["iptables-restore", "iptables-save", "ip6tables-save"] {
+            let program = std::env::split_paths(&found).map(|folder| folder.join(name)).find(|path| path.exists());
+            symlink(program.unwrap(), place.path(name)).unwrap();
         }
-        write("10mbit", "chok");
-        router.signal(Signal::SIGHUP);
-        router.wait_for("nothing has changed: ");
-        write("10mbit", "choke");
-        router.signal(Signal::SIGHUP);
-        router.wait_for("reloaded");
-        let start = Instant::now();
-        assert_eq!((0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 20);
-        assert!(start.elapsed() < Duration::from_millis(1000), "{:?}", start.elapsed());
-        // The metrics' own packets go over loopback too.
-        thread::sleep(Duration::from_millis(600));
-        let metrics = scrape();
-        for line in [
-            "fairlane_reloads_total{queue=\"0\"} 1\n",
-            "fairlane_dropped_packets_total{queue=\"0\",reason=\"match_victim\"} 0\n",
-        ] {
-            assert!(metrics.contains(line), "no {line} in {metrics}");
+        let refusing = "#!/bin/sh\n[ \"$1\" = --version ] || { echo 'no room today' >&2; exit 4; }\n";
+        place.write("ip6tables-restore", refusing);
+        std::fs::set_permissions(place.path("ip6tables-restore"), Permissions::from_mode(0o755)).unwrap();
+        for name in ["iptables", "ip6tables"] {
+            tool(name, "-t mangle -N MINE");
+            tool(name, "-t mangle -A FORWARD -p udp -j MINE");
         }
-        let value = |name: &str| metric(&metrics, name, "queue=\"0\"").unwrap();
-        assert!(value("fairlane_departed_packets_total") >= 20.0, "{metrics}");
-        assert_eq!(
-            value("fairlane_arrived_packets_total"),
-            value("fairlane_departed_packets_total") + value("fairlane_backlog_packets")
-        );
-        assert_eq!(value("fairlane_sojourn_seconds_count"), value("fairlane_departed_packets_total"));
-        assert!(metrics.ends_with("# EOF\n"), "{metrics}");
-        let state = state();
-        assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &10_000_000.into()));
-        assert_eq!((&state["reloads"], &state["interfaces"]), (&1.into(), &serde_json::json!(["lo"])));
-        router.signal(Signal::SIGINT);
-        assert_eq!(router.end(), Some(0));
+        let before = rules();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.args([&["router"], &with(&["red"])[..]].concat()).env("PATH", place.path(""));
+        let (code, _, stderr) = said(&command.output().unwrap());
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("ip6tables-restore refused: no room today"), "{stderr}");
+        assert_eq!(rules(), before);
     });
 }
 
@@ -292,7 +293,7 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
             String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
         };
         let hear = |expected: &str| while !heard().starts_with(expected) {};
-        let mut router = Running::start_with(&["--config", &file], Some(&place.name("notify")));
+        let mut router = Running::start_with(&["--config", &file], &[("NOTIFY_SOCKET", &place.name("notify"))]);
         assert_eq!(heard(), "READY=1");
         // Fed again and again, while the router goes on.
         (0..2).for_each(|_| assert_eq!(heard(), "WATCHDOG=1"));
@@ -322,6 +323,57 @@ fn a_queue_that_is_taken_is_left_alone() {
     });
 }
 
+/// Whoever reads the log as JSON reads all of it so, whatever goes wrong: before the start, at it, and in the file that says so.
+#[test]
+fn what_goes_wrong_is_a_line_of_the_log() {
+    in_namespace(|| {
+        let place = Place::new();
+        let file =
+            "queue-num = 0\nrate = \"1mbit\"\nlog = \"json\"\ninterface = \"nosuch0\"\nqueue = { kind = \"red\" }\n";
+        let file = place.write("router.toml", file);
+        let _first = Running::start(&with(&["droptail"]));
+        let common = ["--rate=1mbit", "--log=json", "choke"];
+        for (args, part) in [
+            (&["--queue-num=0"][..], "queue 0 is bound by another program"),
+            (&["--queue-num=1", "--metrics=9277"], "choose another --metrics"),
+            (&["--queue-num=1", "--interface=nosuch0"], "there is no interface \"nosuch0\""),
+            (&["--queue-num=1", "--overhead=10b", "--bridge=lo,lo"], "--queue-num is for an NFQUEUE"),
+            (&["--config", &file], "there is no interface \"nosuch0\""),
+        ] {
+            let rest = if args[0] == "--config" { &[][..] } else { &common };
+            let (code, stdout, stderr) = said(&fairlane(&[&["router"], args, rest].concat()));
+            assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+            let lines: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let last = lines.last().unwrap();
+            assert_eq!(last["level"], "ERROR", "{stderr}");
+            assert!(last["message"].as_str().unwrap().contains(part), "{args:?} does not say {part}: {stderr}");
+        }
+    });
+}
+
+/// As for root by su(1), whose PATH is that of the user before: would catch a `--clean` that finds nothing since it cannot look, and a
+/// router that needs tools for no rules.
+#[test]
+fn without_tools_it_says_so() {
+    in_namespace(|| {
+        let place = Place::new();
+        let nowhere = [("PATH", &*place.name(""))];
+        let told = |args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+            said(&command.args([&["router"], args].concat()).envs(nowhere).output().unwrap())
+        };
+        for args in [&["--clean"][..], &with(&["droptail"]), &[&with(&["droptail"])[..], &["--dry-run"]].concat()] {
+            let (code, stdout, stderr) = told(args);
+            assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+            assert!(stderr.contains("neither nft that can queue nor iptables-restore in PATH"), "{args:?}: {stderr}");
+        }
+        assert!(!has_rules(0), "{}", rules());
+        let mut router = Running::start_with(&["--queue-num=0", "--rate=1mbit", "droptail"], &nowhere);
+        router.signal(Signal::SIGTERM);
+        assert_eq!(router.end(), Some(0));
+    });
+}
+
 /// When a hook of the firewall goes, the kernel drops what waits in every queue. Would catch a router that lets one come and go,
 /// such as to find out what works: what waits in another's queue meanwhile must leave as it came.
 #[test]
@@ -343,7 +395,8 @@ fn what_waits_in_anothers_queue_stays() {
         assert!(several.iter().any(|rule| stdout.contains(rule)) && stdout.contains("Queue 1:2"), "{stdout}");
         // The end of a router with a table of nftables takes a hook away; the page says so.
         if tables().is_empty() {
-            let mut other = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "red"]);
+            tool("ip", "link add other0 type veth peer name other1");
+            let mut other = Running::start(&["--queue-num=1", "--interface=other0", "--rate=1mbit", "red"]);
             other.signal(Signal::SIGTERM);
             assert_eq!(other.end(), Some(0));
         }
@@ -377,4 +430,53 @@ fn rules_that_others_took_away_come_back() {
         assert!(line.contains("arrived=50 ") && router.end() == Some(0), "{line}");
         assert!(!has_rules(0), "{}", rules());
     });
+}
+
+/// An interface is one router's: a second one is refused, whatever its queue, and changes nothing; beside it, and after the first was killed, it may
+/// be. Would catch a router that nothing comes to, since the first has it all.
+#[test]
+fn an_interface_that_is_taken_is_left_alone() {
+    in_namespace(|| {
+        tool("ip", "link add other0 type veth peer name other1");
+        // Twice is once.
+        let mut first = Running::start(&with(&["droptail", "--interface", "lo"]));
+        let during = (rules(), tables());
+        let second = |interface: &str| {
+            let interface = format!("--interface={interface}");
+            fairlane(&[
+                "router",
+                "--queue-num=1",
+                "--interface=other0",
+                &interface,
+                "--rate=1mbit",
+                "--metrics=off",
+                "choke",
+            ])
+        };
+        let (code, _, stderr) = said(&second("lo"));
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains("another fairlane router has what leaves by \"lo\""), "{stderr}");
+        assert_eq!((rules(), tables(), through(20)), (during.0, during.1, 20));
+        let mut beside =
+            Running::start(&["--queue-num=1", "--interface=other0", "--rate=1mbit", "--metrics=0", "choke"]);
+        // Where the system has chosen the port, the log tells it.
+        let line = beside.said.lines().find(|line| line.contains("serving /metrics")).unwrap().to_owned();
+        assert!(line.contains("address=127.0.0.1:") && !line.contains("127.0.0.1:0"), "{line}");
+        beside.signal(Signal::SIGTERM);
+        assert_eq!(beside.end(), Some(0));
+        first.signal(Signal::SIGKILL);
+        assert_eq!(first.end(), None);
+        let mut next = Running::start(&["--queue-num=1", "--interface=lo", "--rate=1mbit", "--metrics=off", "choke"]);
+        next.signal(Signal::SIGTERM);
+        assert_eq!(next.end(), Some(0));
+    });
+}
+
+/// Would catch a router that takes all memory for a file without an end.
+#[test]
+fn a_file_without_an_end_is_refused() {
+    refused(
+        &["router", "--config", "/dev/zero", "--dry-run"],
+        &["cannot read /dev/zero: it is longer than 1 MB", "name a file that can be read"],
+    );
 }

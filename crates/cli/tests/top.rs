@@ -137,11 +137,16 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start() -> Self {
+        Self::start_as("xterm")
+    }
+
+    /// On a terminal of the kind `term`.
+    fn start_as(term: &str) -> Self {
         let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
         let end = || pty.slave.try_clone().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
-        command.args(["top", "--interval=250ms"]).env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
+        command.args(["top", "--interval=250ms"]).env("TERM", term).stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().unwrap();
         let keys = File::from(pty.master);
         let mut screen = keys.try_clone().unwrap();
@@ -212,6 +217,31 @@ fn a_terminal_gets_a_view_that_lives() {
         top.wait_for("red");
         top.keys.write_all(b"q").unwrap();
         assert_eq!(top.end(), Some(0));
+    });
+}
+
+/// The port 0 is any that is free: would catch a router whose place nobody can know.
+#[test]
+fn a_free_port_is_named() {
+    in_namespace(|| {
+        let router = Running::start(&with(&["red", "--metrics=0"]));
+        let place = router.said.split("address=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+        assert!(printed(&["top", place, "--interval=250ms"]).starts_with("red, queue 0 on lo"), "{}", router.said);
+    });
+}
+
+/// A terminal that can do nothing but print, as within an editor, gets the text. Would catch codes that it shows as they are.
+#[test]
+fn a_dumb_terminal_gets_text() {
+    in_namespace(|| {
+        let _router = Running::start(&with(&["choke", "limit=60p", "min=20p", "max=40p"]));
+        let mut top = OnTerminal::start_as("dumb");
+        assert_eq!(top.child.wait().unwrap().code(), Some(0));
+        let mut text = String::new();
+        while let Ok(piece) = top.written.recv_timeout(Duration::from_secs(5)) {
+            text += &piece;
+        }
+        assert!(text.starts_with("choke, queue 0 on lo") && !text.contains('\x1b'), "{text:?}");
     });
 }
 

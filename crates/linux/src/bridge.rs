@@ -3,12 +3,14 @@
 mod error;
 mod frame;
 mod interface;
+mod joined;
 mod port;
 mod ring;
 mod slab;
 
 pub use error::BridgeError;
-pub(crate) use frame::VIRTIO;
+pub(crate) use frame::{Incoming, VIRTIO, is_joined};
 pub(crate) use interface::{Interface, mtu};
-pub(crate) use port::Port;
+pub(crate) use joined::Joined;
+pub(crate) use port::{LONGEST, Port};
 pub(crate) use slab::Slab;

@@ -92,13 +92,11 @@ impl<W: Witness> Engine<W> {
         (self.packets() > 0 && due < Time::MAX).then_some(due)
     }
 
-    /// Another discipline takes what comes from `now` on, before a link of `rate`. What waits already leaves first, as it would
-    /// have.
-    pub(crate) fn replace(&mut self, now: Time, discipline: AnyQdisc<Waiting>, rate: Rate) {
+    /// Another discipline takes what comes from now on, before a link of `rate`. What waits already leaves first, as it would have.
+    pub(crate) fn replace(&mut self, discipline: AnyQdisc<Waiting>, rate: Rate) {
         self.disciplines.retain(|discipline| discipline.packets() > 0);
         self.disciplines.push(discipline);
         self.link.set_rate(rate);
-        self.held_until = self.held_until.min(now);
     }
 
     /// Who sees what becomes of each packet.
@@ -129,6 +127,11 @@ impl<W: Witness> Engine<W> {
     /// The average that the discipline steers by.
     pub(crate) fn average(&self) -> Option<f64> {
         self.disciplines.last().and_then(Qdisc::average)
+    }
+
+    /// The probability with which the discipline signals.
+    pub(crate) fn probability(&self) -> Option<f64> {
+        self.disciplines.last().and_then(Qdisc::probability)
     }
 
     /// What was counted since the start, by all disciplines.

@@ -78,32 +78,30 @@ pub(crate) fn id_of_flow(headers: &Headers) -> FlowId {
 #[derive(Clone, Debug)]
 pub struct FlowKeys {
     by: FlowsBy,
-    hash: RandomState,
+    hosts: HostNumbers,
 }
 
-/// What addresses of packets are hashed to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys {
-    /// The flow.
-    pub flow: FlowKey,
-    /// The sender and the receiver.
-    pub hosts: (u64, u64),
-}
+/// Numbers for hosts alone, by the same key.
+#[derive(Clone, Debug)]
+pub(crate) struct HostNumbers(RandomState);
 
 impl FlowKeys {
     /// Flows by `by`, with a key of their own.
     #[must_use]
     pub fn new(by: FlowsBy) -> Self {
-        Self { by, hash: RandomState::new() }
+        Self { by, hosts: HostNumbers(RandomState::new()) }
     }
 
-    /// The keys of a packet with `headers`.
+    /// The flow of a packet with `headers`.
     #[must_use]
-    pub fn of(&self, headers: &Headers) -> Keys {
-        let id = id_of_flow(headers);
+    pub fn of(&self, headers: &Headers) -> FlowKey {
+        self.of_id(id_of_flow(headers))
+    }
+
+    /// The flow by what its packets' headers have in common.
+    pub(crate) fn of_id(&self, id: FlowId) -> FlowKey {
         let FlowId::Ip { protocol, source, destination, ports } = id else {
-            let flow = self.hash.hash_one(id);
-            return Keys { flow: FlowKey::new(flow), hosts: (flow, flow) };
+            return FlowKey::new(self.hosts.0.hash_one(id));
         };
         let mut fields = Fields::default();
         fields.put_address(source);
@@ -115,8 +113,30 @@ impl FlowKeys {
                 fields.put(&to.to_be_bytes());
             }
         }
-        let flow = FlowKey::new(self.hash(fields));
-        Keys { flow, hosts: (self.host(source), self.host(destination)) }
+        FlowKey::new(self.hosts.hash(fields))
+    }
+
+    /// For the hosts of the packets.
+    pub(crate) fn hosts(&self) -> HostNumbers {
+        self.hosts.clone()
+    }
+}
+
+impl HostNumbers {
+    /// The sender of a packet of the flow `id`; the flow where there is no IP.
+    pub(crate) fn sender(&self, id: FlowId) -> u64 {
+        match id {
+            FlowId::Ip { source, .. } => self.host(source),
+            FlowId::Frame { .. } => self.0.hash_one(id),
+        }
+    }
+
+    /// The receiver of a packet of the flow `id`; the flow where there is no IP.
+    pub(crate) fn receiver(&self, id: FlowId) -> u64 {
+        match id {
+            FlowId::Ip { destination, .. } => self.host(destination),
+            FlowId::Frame { .. } => self.0.hash_one(id),
+        }
     }
 
     fn host(&self, address: IpAddr) -> u64 {
@@ -126,7 +146,7 @@ impl FlowKeys {
     }
 
     fn hash(&self, fields: Fields) -> u64 {
-        let mut hasher = self.hash.build_hasher();
+        let mut hasher = self.0.build_hasher();
         hasher.write(&fields.bytes[..fields.length]);
         hasher.finish()
     }
@@ -185,8 +205,8 @@ mod tests {
         packet
     }
 
-    fn keys(by: &FlowKeys, packet: &[u8]) -> Keys {
-        by.of(&Headers::read(LinkType::Raw, packet, packet.len() as u32))
+    fn headers(packet: &[u8]) -> Headers {
+        Headers::read(LinkType::Raw, packet, packet.len() as u32)
     }
 
     const WHOLE: [u8; 2] = [0x40, 0];
@@ -197,7 +217,7 @@ mod tests {
     #[test]
     fn a_flow_is_what_its_packets_have_in_common() {
         let by = FlowKeys::new(FlowsBy::FiveTuple);
-        let flow = |hosts, ports, fragment| keys(&by, &ipv4(hosts, ports, fragment)).flow;
+        let flow = |hosts, ports, fragment| by.of(&headers(&ipv4(hosts, ports, fragment)));
         let whole = flow([1, 2], [5, 6], WHOLE);
         assert_eq!(whole, flow([1, 2], [5, 6], WHOLE));
         for (hosts, ports) in [([2, 1], [6, 5]), ([1, 3], [5, 6]), ([3, 2], [5, 6]), ([1, 2], [5, 7]), ([1, 2], [7, 6])]
@@ -210,16 +230,13 @@ mod tests {
         assert_ne!(flow([1, 3], [5, 6], LATER), fragments);
         let mut tcp = ipv4([1, 2], [5, 6], WHOLE);
         tcp[9] = 6;
-        assert_ne!(keys(&by, &tcp).flow, whole);
+        assert_ne!(by.of(&headers(&tcp)), whole);
     }
 
     /// Would catch ports of a fragment, which are those of one datagram, and a protocol where only the addresses count.
     #[test]
     fn a_name_says_what_the_packets_have_in_common() {
-        let name = |by, packet: &[u8]| {
-            let headers = Headers::read(LinkType::Raw, packet, packet.len() as u32);
-            FlowName::new(by, id_of_flow(&headers)).to_string()
-        };
+        let name = |by, packet: &[u8]| FlowName::new(by, id_of_flow(&headers(packet))).to_string();
         let (whole, first) = (ipv4([1, 2], [5, 6], WHOLE), ipv4([1, 2], [5, 6], FIRST));
         assert_eq!(name(FlowsBy::FiveTuple, &whole), "udp/10.0.0.1:5>10.0.0.2:6");
         assert_eq!(name(FlowsBy::FiveTuple, &first), "udp/10.0.0.1>10.0.0.2");
@@ -230,13 +247,19 @@ mod tests {
     #[test]
     fn address_pairs_have_no_ports_and_hosts_are_told() {
         let by = FlowKeys::new(FlowsBy::AddressPair);
-        let of = |hosts, ports, fragment| keys(&by, &ipv4(hosts, ports, fragment));
+        let of = |hosts, ports, fragment| {
+            let id = id_of_flow(&headers(&ipv4(hosts, ports, fragment)));
+            (by.of_id(id), by.hosts().sender(id), by.hosts().receiver(id))
+        };
         let pair = of([1, 2], [5, 6], WHOLE);
         assert_eq!([of([1, 2], [7, 8], WHOLE), of([1, 2], [5, 6], LATER)], [pair; 2]);
         let back = of([2, 1], [6, 5], WHOLE);
-        assert_ne!(back.flow, pair.flow);
-        assert_eq!(back.hosts, (pair.hosts.1, pair.hosts.0));
-        assert_ne!(pair.hosts.0, pair.hosts.1);
+        assert_ne!(back.0, pair.0);
+        assert_eq!((back.1, back.2), (pair.2, pair.1));
+        assert_ne!(pair.1, pair.2);
+        // What is not IP is its own host at both ends.
+        let frame = id_of_flow(&headers(&[]));
+        assert_eq!([by.hosts().sender(frame), by.hosts().receiver(frame)], [by.of_id(frame).get(); 2]);
     }
 
     /// A tunnel of IP in IP (protocol 4): what is inside makes no difference.
@@ -248,7 +271,7 @@ mod tests {
             packet[3] = 20 + inner.len() as u8;
             packet[9] = 4;
             packet.extend(inner);
-            keys(&by, &packet).flow
+            by.of(&headers(&packet))
         };
         assert_eq!(tunnel(&ipv4([7, 8], [1, 2], WHOLE)), tunnel(&ipv4([8, 9], [3, 4], WHOLE)));
     }
@@ -258,7 +281,7 @@ mod tests {
     #[test]
     fn keys_differ_from_run_to_run_and_any_bytes_have_one() {
         let packet = ipv4([1, 2], [5, 6], WHOLE);
-        let keys = |packet: &[u8]| keys(&FlowKeys::new(FlowsBy::FiveTuple), packet).flow;
+        let keys = |packet: &[u8]| FlowKeys::new(FlowsBy::FiveTuple).of(&headers(packet));
         assert_ne!(keys(&packet), keys(&packet));
         for length in 0..packet.len() {
             keys(&packet[..length]);

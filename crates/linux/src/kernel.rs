@@ -83,4 +83,12 @@ mod tests {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }
+
+    /// Two queues of one router. Would catch a count that is one queue's alone.
+    #[test]
+    fn counts_of_two_queues_add_up() {
+        let of = |line: &str| parse(line).unwrap();
+        let both = of("7 23948 912 2 128 31 5 40321 1").with(of("8 23949 1000 2 128 200 30 4000 1"));
+        assert_eq!(both, of("7 23948 1912 2 128 231 35 44321 1"));
+    }
 }

@@ -15,6 +15,7 @@ mod direction;
 mod error;
 mod host_link;
 mod meter;
+mod moments;
 mod network;
 mod node;
 mod offload;
@@ -29,4 +30,5 @@ mod tcp_info;
 
 pub use checks::{Check, Checks};
 pub use error::{LabError, Unsupported};
+pub use moments::{FlowMoment, Moment, QueueMoment};
 pub use run::{Lab, Measured};

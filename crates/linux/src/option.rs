@@ -53,3 +53,43 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, ether_type: u16) -
     let result = unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) };
     Errno::result(result).map(drop)
 }
+
+/// `struct tpacket_auxdata`.
+pub(crate) const AUXDATA: usize = size_of::<libc::tpacket_auxdata>();
+
+/// What a packet socket with `PACKET_AUXDATA` has received.
+pub(crate) struct PacketReceived {
+    /// Bytes of it that were written.
+    pub(crate) bytes: usize,
+    /// There were no more.
+    pub(crate) whole: bool,
+    /// What is told beside: `None` if nothing is.
+    pub(crate) beside: Option<libc::tpacket_auxdata>,
+}
+
+/// Receives from a packet socket without waiting.
+pub(crate) fn receive_packet(socket: BorrowedFd<'_>, to: &mut [u8]) -> nix::Result<PacketReceived> {
+    // In words, since the kernel writes headers that are aligned.
+    let mut control = [0_usize; 16];
+    let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    // SAFETY: a msghdr is plain old data, for which zeros are a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+    (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
+    // SAFETY: the message names a buffer and room for what is told beside, which live throughout the call.
+    let result = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let bytes = Errno::result(result)? as usize;
+    // SAFETY: the kernel has written whole headers there, as far as it says.
+    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
+    // SAFETY: the number is that of a length in the same units.
+    let length = unsafe { libc::CMSG_LEN(AUXDATA as u32) };
+    let told = header.filter(|header| {
+        (header.cmsg_level, header.cmsg_type) == (libc::SOL_PACKET, libc::PACKET_AUXDATA)
+            && header.cmsg_len >= length as _
+    });
+    let beside = told.map(|header| {
+        // SAFETY: so many bytes stand behind the header, and any bytes are a value.
+        unsafe { libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>().read_unaligned() }
+    });
+    Ok(PacketReceived { bytes, whole: message.msg_flags & libc::MSG_TRUNC == 0, beside })
+}

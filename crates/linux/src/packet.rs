@@ -4,7 +4,7 @@ use fairlane_capture::{FlowId, Headers, LinkType, mark_ce};
 use fairlane_qdisc::{FlowKey, Packet};
 
 use crate::driver::Reading;
-use crate::flow::{FlowKeys, Keys, id_of_flow};
+use crate::flow::{FlowKeys, HostNumbers, id_of_flow};
 use crate::link_layer::LinkLayer;
 use crate::nfqueue::{Copied, Decision, Queued};
 
@@ -40,9 +40,11 @@ impl Marking {
 pub(crate) struct Held {
     pub(crate) id: u32,
     bytes: u32,
-    keys: Keys,
+    key: FlowKey,
     /// For people: by the time that it is dropped, its headers are not here any more.
     flow: FlowId,
+    /// Few disciplines ask who the hosts are, and two hashes take as long as a decision.
+    hosts: HostNumbers,
     firewall_mark: u32,
     tos: u8,
     came_marked: bool,
@@ -56,6 +58,7 @@ impl Held {
     /// The packet that the kernel has handed over.
     pub(crate) fn new(queued: &Queued<'_>, keys: &FlowKeys, link: LinkLayer, marking: Marking) -> Self {
         let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes);
+        let flow = id_of_flow(&headers);
         let capable = headers.ecn() != 0;
         let came_marked = headers.ecn() == ECN;
         let all_here = queued.payload.len() as u64 == u64::from(queued.bytes);
@@ -64,8 +67,9 @@ impl Held {
         Self {
             id: queued.id,
             bytes: link.wire_bytes(queued.bytes),
-            keys: keys.of(&headers),
-            flow: id_of_flow(&headers),
+            key: keys.of_id(flow),
+            flow,
+            hosts: keys.hosts(),
             firewall_mark: queued.mark,
             tos: headers.tos,
             came_marked,
@@ -85,13 +89,15 @@ impl Held {
     pub(crate) fn of_frame(number: u32, frame: &[u8], reading: &Reading) -> Self {
         let length = frame.len() as u32;
         let headers = Headers::read(LinkType::Ethernet, frame, length);
+        let flow = id_of_flow(&headers);
         // On the link a packet takes what follows the header of Ethernet and its tags, as on an NFQUEUE.
         let before = headers.ip_at.unwrap_or(ETHERNET) as u32;
         Self {
             id: number,
             bytes: reading.layer.wire_bytes(length.saturating_sub(before)),
-            keys: reading.keys.of(&headers),
-            flow: id_of_flow(&headers),
+            key: reading.keys.of_id(flow),
+            flow,
+            hosts: reading.keys.hosts(),
             firewall_mark: 0,
             tos: headers.tos,
             came_marked: headers.ecn() == ECN,
@@ -125,7 +131,7 @@ impl Held {
 
 impl Packet for Held {
     fn flow(&self) -> FlowKey {
-        self.keys.flow
+        self.key
     }
     fn bytes(&self) -> u32 {
         self.bytes
@@ -137,10 +143,10 @@ impl Packet for Held {
         self.tos |= ECN;
     }
     fn source_host(&self) -> u64 {
-        self.keys.hosts.0
+        self.hosts.sender(self.flow)
     }
     fn destination_host(&self) -> u64 {
-        self.keys.hosts.1
+        self.hosts.receiver(self.flow)
     }
     fn class(&self) -> u8 {
         self.tos & !ECN

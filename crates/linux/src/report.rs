@@ -68,7 +68,7 @@ pub struct BridgeCounts {
 /// Frames of one way over a bridge.
 ///
 /// `received` is what the discipline's `arrived` counts, and `unfit` and `no_memory`. What `departed` or was released is
-/// `forwarded` or `refused`.
+/// `forwarded` or `refused`. A frame that segmentation offload has joined counts as its segments where they part, and else as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WayCounts {
     /// Frames that came in and that we have read.
@@ -77,10 +77,11 @@ pub struct WayCounts {
     pub forwarded: u64,
     /// Frames that the kernel dropped before we read them: the ring was full.
     pub kernel_dropped: u64,
-    /// Frames that the other interface cannot send: longer than its MTU, or than a packet of any link, as where segmentation
-    /// offload has joined packets.
+    /// Joined frames that came.
+    pub joined: u64,
+    /// Frames that the other interface cannot send: longer than its MTU, or joined in a way that cannot be undone.
     pub unfit: u64,
-    /// Frames that found 256 MB of others waiting.
+    /// Frames that found 256 MB of others waiting, and joined ones for which the kernel had no room.
     pub no_memory: u64,
     /// Frames that the other interface had no room for, or no link.
     pub refused: u64,

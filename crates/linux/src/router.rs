@@ -67,6 +67,9 @@ pub struct BridgeConfig {
     pub inside: String,
     /// The interface that is the managed link.
     pub outside: String,
+    /// Frames that segmentation offload has joined go through the discipline as they are, one packet each, and take on the link what
+    /// their segments take; the kernel or the card cuts them behind it. Else they are cut before, and each packet is one of the link.
+    pub gso: bool,
 }
 
 impl BridgeConfig {

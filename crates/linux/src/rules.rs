@@ -12,6 +12,7 @@ use nix::net::if_::if_nametoindex;
 
 use crate::bridge;
 use crate::kernel::kernel_queues;
+use crate::lock::Lock;
 use crate::queues::Queues;
 
 mod iptables;
@@ -38,12 +39,21 @@ pub enum RuleError {
     /// An interface's name that means more than itself in a rule.
     #[error("the interface \"{0}\" cannot stand in a rule: its name has more than letters, digits and . _ - @ :")]
     BadName(String),
+    /// Another router queues what leaves by it.
+    #[error(
+        "another fairlane router has what leaves by \"{0}\", and two queues on one link are one too many: end that one first, or choose \
+         another interface"
+    )]
+    Claimed(String),
+    /// Whether another router has it cannot be found out.
+    #[error("\"{0}\" cannot be taken for this router: {1}")]
+    NoClaim(String, #[source] io::Error),
     /// The bit is none, or several.
     #[error("a mark for Congestion Experienced is one bit, such as 0x40000000, and {0:#x} is not")]
     NotOneBit(u32),
     /// Neither tool is there.
     #[error(
-        "there is neither nft that can queue nor iptables-restore: install iptables, or nftables with a kernel that has nft_queue"
+        "there is neither nft that can queue nor iptables-restore in PATH: install iptables, or nftables with a kernel that has nft_queue"
     )]
     NoTool,
     /// A tool could not be started.
@@ -74,9 +84,33 @@ impl Rules {
         if !ce_bit.is_power_of_two() {
             return Err(RuleError::NotOneBit(ce_bit));
         }
-        Ok(Self { queues: queues.into(), interfaces: interfaces.to_vec(), ce_bit })
+        let mut once: Vec<String> = Vec::new();
+        for name in interfaces {
+            if !once.contains(name) {
+                once.push(name.clone());
+            }
+        }
+        Ok(Self { queues: queues.into(), interfaces: once, ce_bit })
+    }
+
+    /// Takes the interfaces for one router: no other gets a claim on them while this one lives.
+    ///
+    /// # Errors
+    /// Another router has one of them.
+    pub fn claim(&self) -> Result<Claim, RuleError> {
+        let lock = |name: &String| {
+            Lock::new(&format!("queue/{name}")).map_err(|error| match error.kind() {
+                io::ErrorKind::AddrInUse => RuleError::Claimed(name.clone()),
+                _ => RuleError::NoClaim(name.clone(), error),
+            })
+        };
+        self.interfaces.iter().map(lock).collect::<Result<_, _>>().map(Claim)
     }
 }
+
+/// What leaves by the interfaces of some [`Rules`] is one router's, as long as this lives; see [`Rules::claim`].
+#[derive(Debug)]
+pub struct Claim(#[expect(dead_code, reason = "what it has ends with it")] Vec<Lock>);
 
 /// The MTU of an interface, in bytes.
 ///
@@ -154,7 +188,7 @@ impl Firewall {
     /// The tool refused to list what there is.
     pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
         match self {
-            Self::Nft => nft::installed().map(|queues| queues.contains(&rules.queues.first())),
+            Self::Nft => nft::has(rules.queues.first()),
             Self::Iptables => iptables::is_installed(rules),
         }
     }
@@ -204,11 +238,15 @@ pub struct Leftover {
 /// The rules of ours whose queue nobody has bound: their router was killed.
 ///
 /// # Errors
-/// A tool refused to list what there is, or the kernel to tell which queues are bound.
+/// There is no tool to look with, one refused to list what there is, or the kernel to tell which queues are bound.
 pub fn leftovers() -> Result<Vec<Leftover>, RuleError> {
-    let of = |firewall| move |queue| Leftover { firewall, queue };
-    let mut found: Vec<Leftover> = nft::installed()?.into_iter().map(of(Firewall::Nft)).collect();
-    found.extend(iptables::installed()?.into_iter().map(of(Firewall::Iptables)));
+    let of = |firewall, queues: Vec<u16>| queues.into_iter().map(move |queue| Leftover { firewall, queue });
+    let (by_nft, by_iptables) = (nft::installed()?, iptables::installed()?);
+    if by_nft.is_none() && by_iptables.is_none() {
+        return Err(RuleError::NoTool);
+    }
+    let mut found: Vec<Leftover> = of(Firewall::Nft, by_nft.unwrap_or_default()).collect();
+    found.extend(of(Firewall::Iptables, by_iptables.unwrap_or_default()));
     if !found.is_empty() {
         let bound = kernel_queues().map_err(RuleError::Unknown)?;
         found.retain(|leftover| bound.iter().all(|queue| queue.number != leftover.queue));

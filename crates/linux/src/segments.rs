@@ -14,22 +14,42 @@ const UDP_HEADER: usize = 8;
 /// link; if they are shorter, as on a path with a smaller MTU behind the link, there are more of them than are counted here. The
 /// headers are the outermost ones: what is joined in a tunnel has more.
 pub(crate) fn wire_bytes(layer: LinkLayer, start: &[u8], bytes: u32, mtu: u32) -> u32 {
-    let headers = headers(start);
-    let (data, most) = (bytes.saturating_sub(headers), mtu.saturating_sub(headers));
+    let headers = lengths(start).map_or(0, |lengths| (lengths.network + lengths.transport) as u32);
+    in_segments(layer, headers, bytes.saturating_sub(headers), mtu.saturating_sub(headers))
+}
+
+/// What segments take that carry `data` bytes in all and `most` at most, each behind as many bytes of `headers`.
+pub(crate) fn in_segments(layer: LinkLayer, headers: u32, data: u32, most: u32) -> u32 {
     if data <= most || most == 0 {
-        return layer.wire_bytes(bytes);
+        return layer.wire_bytes(headers.saturating_add(data));
     }
     let before = (data - 1) / most;
     let last = layer.wire_bytes(headers + data - before * most);
-    layer.wire_bytes(mtu).saturating_mul(before).saturating_add(last)
+    layer.wire_bytes(headers.saturating_add(most)).saturating_mul(before).saturating_add(last)
 }
 
-/// How many bytes of headers there are, those of TCP and UDP included.
-fn headers(start: &[u8]) -> u32 {
-    let Ok((ip, _)) = LaxIpSlice::from_slice(start) else { return 0 };
-    let network = match &ip {
-        LaxIpSlice::Ipv4(ip) => ip.header().slice().len(),
-        LaxIpSlice::Ipv6(ip) => ip.header().slice().len() + ip.extensions().slice().len(),
+/// How long the parts of an IP packet are, in bytes.
+pub(crate) struct Lengths {
+    /// IP's header with its options, or its extensions.
+    pub(crate) network: usize,
+    /// That of TCP or UDP; 0 for others.
+    pub(crate) transport: usize,
+    /// The whole, by its header.
+    pub(crate) packet: usize,
+}
+
+/// Reads them off the packet that begins with `start`; `None` if it is not one of IP.
+pub(crate) fn lengths(start: &[u8]) -> Option<Lengths> {
+    let (ip, _) = LaxIpSlice::from_slice(start).ok()?;
+    let (network, packet) = match &ip {
+        LaxIpSlice::Ipv4(ip) => (ip.header().slice().len(), ip.header().total_len().into()),
+        LaxIpSlice::Ipv6(ip) => {
+            let header = ip.header();
+            (
+                header.slice().len() + ip.extensions().slice().len(),
+                header.slice().len() + usize::from(header.payload_length()),
+            )
+        }
     };
     let payload = ip.payload();
     let transport = match payload.ip_number {
@@ -37,7 +57,7 @@ fn headers(start: &[u8]) -> u32 {
         ip_number::UDP => UDP_HEADER,
         _ => 0,
     };
-    (network + transport) as u32
+    Some(Lengths { network, transport, packet })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use common::bridged::{
     INSIDE, OUTSIDE, bridged, capture, captured, config, droptail, hardware, interface, introduce, start,
 };
-use common::{Lab, PORT, RECEIVER, drain, ip, listen, tool, udp_count};
+use common::{Lab, PORT, RECEIVER, drain, ip, listen, udp_count};
 use fairlane_linux::{Report, Router};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate, Reason, Seed, Stream};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
@@ -257,34 +257,6 @@ fn odd(random: &mut Stream) -> Vec<u8> {
 fn untagged(frame: &[u8]) -> Vec<u8> {
     let tagged = [[0x81, 0], [0x88, 0xa8]].iter().any(|kind| frame[12..14] == *kind);
     if tagged { [&frame[..12], &frame[16..]].concat() } else { frame.to_vec() }
-}
-
-/// A sender that leaves cutting to its card: 64 kB at a time are no packet of the link, so they are dropped and counted as such, and
-/// what fits passes.
-#[test]
-fn joined_packets_are_no_frames() {
-    bridged(false, |lab| {
-        lab.sender.run(|| drop(tool("ethtool", "-K s0 tso on gso on")));
-        let bridge = start(Router::new(&config(droptail("1000p"), FAST)).unwrap());
-        let listener = lab.receiver.run(|| TcpListener::bind((RECEIVER, PORT)).unwrap());
-        lab.sender.run(|| {
-            let mut stream = TcpStream::connect((RECEIVER, PORT)).unwrap();
-            stream.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
-            // How much of it gets through is TCP's affair.
-            let _ = stream.write_all(&[7; 1 << 20]);
-        });
-        drop(listener);
-        thread::sleep(Duration::from_millis(300));
-        // TCP would go on trying.
-        lab.sender.run(|| ip("link set s0 down"));
-        lab.receiver.run(|| ip("link set d0 down"));
-        thread::sleep(Duration::from_millis(100));
-        let report = bridge.stop(2.0);
-        books(lab, &report);
-        let forth = report.bridge.unwrap().forth;
-        assert!(forth.unfit > 0 && forth.forwarded > 2, "{report:?}");
-        assert!(report.counters.arrived.bytes <= 1500 * report.counters.arrived.packets, "{report:?}");
-    });
 }
 
 /// TCP's count `name` of this thread's namespace.

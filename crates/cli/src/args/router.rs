@@ -87,8 +87,8 @@ pub(crate) struct Words {
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
     pub(crate) fail_open: Option<bool>,
 
-    /// Take packets that segmentation offload has joined as they are, one packet of up to 64 kB each, instead of having the kernel cut
-    /// them first; needs --interface
+    /// Take packets that segmentation offload has joined as they are, one packet of up to 64 kB each, instead of having them cut
+    /// first; with --queue-num it needs --interface
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
     pub(crate) gso: Option<bool>,
 

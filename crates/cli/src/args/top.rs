@@ -10,8 +10,8 @@ use super::time;
 ///
 /// Example: fairlane top 192.168.1.1:9277
 ///
-/// Reads what the router serves at its --metrics address. s sorts the flows by another column; q, Esc and Ctrl-C end. On a pipe it
-/// prints once.
+/// Reads what the router serves at its --metrics address. s sorts the flows by another column; q, Esc and Ctrl-C end. On a pipe,
+/// and where TERM is dumb, it prints once.
 #[derive(Debug, Args)]
 pub(crate) struct Top {
     /// Where the router serves its metrics: a port of this machine, or a host and a port

@@ -26,7 +26,7 @@ mod linux {
 
     use clap::Parser;
     use fairlane_linux::{DataPath, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Report, Router, RouterConfig};
-    use fairlane_qdisc::{Duration, Kind, ParameterError, QdiscConfig, Reason};
+    use fairlane_qdisc::{Duration, Explanation, Kind, ParameterError, QdiscConfig, Reason};
 
     use crate::options::{Options, Variant};
 
@@ -39,8 +39,8 @@ mod linux {
     /// Nothing is marked, so no rule has to know this bit.
     const UNUSED: Marking = Marking::ByRule(1 << 30);
 
-    /// The discipline that is asked for.
-    fn config(options: &Options) -> Result<QdiscConfig, ParameterError> {
+    /// The discipline that is asked for, and every parameter of it.
+    fn config(options: &Options) -> Result<(QdiscConfig, Explanation), ParameterError> {
         let kind = match options.variant {
             Variant::R => Kind::Choke,
             Variant::F => Kind::FrontChoke,
@@ -57,7 +57,8 @@ mod linux {
             config.set("maxcomp", i64::from(options.maxcomp.unwrap_or(1)).into())?;
         }
         // What contradicts itself is found before the queue is bound.
-        config.explain(options.rate).map(|_| config)
+        let explanation = config.explain(options.rate)?;
+        Ok((config, explanation))
     }
 
     pub(super) fn main() -> ExitCode {
@@ -81,6 +82,7 @@ mod linux {
 
     /// Works until Ctrl-C or SIGTERM.
     fn run(options: &Options) -> Result<Report, String> {
+        let (discipline, explanation) = config(options).map_err(|error| error.to_string())?;
         let config = RouterConfig {
             path: DataPath::Queue(QueueConfig {
                 queues: options.queue.into(),
@@ -89,15 +91,25 @@ mod linux {
                 gso: None,
             }),
             link: Link { rate: options.rate, layer: LinkLayer::default() },
-            discipline: config(options).map_err(|error| error.to_string())?,
+            discipline,
             flows: FlowsBy::FiveTuple,
         };
         let router = Router::new(&config).map_err(|error| error.to_string())?;
         let remote = router.remote();
         ctrlc::set_handler(move || remote.stop(DRAIN)).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-        let _nobody_there =
-            writeln!(io::stderr(), "{} on queue {} at {}", config.discipline.kind(), options.queue, options.rate);
+        let _nobody_there = io::stderr().write_all(resolved(options, &explanation).as_bytes());
         router.run().map_err(|error| format!("the queue's socket failed: {error}"))
+    }
+
+    /// What it works with, a line each: what was asked for, and what was not.
+    fn resolved(options: &Options, explanation: &Explanation) -> String {
+        let Explanation { kind, parameters, warnings, .. } = explanation;
+        let mut text = format!("{kind} on queue {} at {}\n", options.queue, options.rate);
+        let width = parameters.iter().map(|parameter| parameter.key.len()).max().unwrap_or(0);
+        for parameter in parameters {
+            text += &format!("  {:width$}  {}\n", parameter.key, parameter.value);
+        }
+        warnings.iter().fold(text, |text, warning| text + &format!("warning: {warning}\n"))
     }
 
     /// What has happened, a line each.

@@ -1,6 +1,7 @@
 //! A router's file: the words of the command line in TOML.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
@@ -31,6 +32,9 @@ const WORDS: [&str; 15] = [
     "queue",
 ];
 
+/// Far more than a file of these words has.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// What a file says.
 #[derive(Debug, Default)]
 pub(super) struct Written {
@@ -53,16 +57,28 @@ impl Source<'_> {
 /// Reads the file at `path`.
 pub(super) fn read(path: &Path) -> Result<Written, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let text = text(path)
         .map_err(|error| Failure::new(format!("cannot read {name}: {error}"), "name a file that can be read"))?;
     parse(&name, &text)
+}
+
+/// The bytes of a file that ends. A router at work that is told to read one without an end must not take all memory for it.
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other("it is longer than 1 MB, which no such file is"));
+    }
+    Ok(text)
 }
 
 fn parse(name: &str, text: &str) -> Result<Written, Failure> {
     let source = Source { name, text };
     let table = DeTable::parse(text).map_err(|error| {
-        let message = format!("this is not TOML: {}; a value with a unit is text, as in \"10mbit\"", error.message());
-        source.error(error.span().unwrap_or(0..0), message)
+        let span = error.span().unwrap_or(0..0);
+        let digit = text.get(span.start..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let hint = if digit { "; a value with a unit is text, as in \"10mbit\"" } else { "" };
+        source.error(span, format!("this is not TOML: {}{hint}", error.message()))
     })?;
     let mut written = Written::default();
     let mut in_order: Vec<_> = table.get_ref().iter().collect();

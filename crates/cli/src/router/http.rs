@@ -30,7 +30,7 @@ struct Told {
 
 impl Told {
     fn metrics(&self) -> String {
-        metrics::text(self.remote.clone(), &self.settings().router.path)
+        metrics::text(self.remote.report(), &self.settings().router.path)
     }
 
     fn state(&self) -> String {
@@ -44,9 +44,10 @@ impl Told {
     }
 }
 
-/// Serves at `address` from a thread of its own, until the program ends.
-pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> io::Result<()> {
+/// Serves at `address` from a thread of its own, until the program ends; where that is, since the port 0 is any that is free.
+pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
+    let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let for_metrics = Arc::new(Told { remote, settings, since: Watch::start() });
@@ -58,5 +59,6 @@ pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> i
         let listener = tokio::net::TcpListener::from_std(listener)?;
         axum::serve(listener, app).await
     };
-    thread::Builder::new().name("metrics".to_owned()).spawn(move || runtime.block_on(work)).map(drop)
+    thread::Builder::new().name("metrics".to_owned()).spawn(move || runtime.block_on(work))?;
+    Ok(address)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairlane_linux::{BridgeCounts, DataPath, Delays, Remote, Report, TopFlow, WayCounts};
+use fairlane_linux::{BridgeCounts, DataPath, Delays, Report, TopFlow, WayCounts};
 use fairlane_qdisc::{Count, Reason};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -13,32 +13,27 @@ use prometheus_client::registry::Registry;
 /// How many flows are told. Each is a few series of its own, so that there are only the heaviest.
 const FLOWS: usize = 16;
 
-/// All metrics of the router at `remote`, whose packets come by `path`.
-pub(super) fn text(remote: Remote, path: &DataPath) -> String {
+/// All metrics of a router by its `report`, whose packets come by `path`.
+pub(super) fn text(report: Report, path: &DataPath) -> String {
     let labels = match path {
         DataPath::Queue(queue) => [("queue".into(), queue.queues.to_string().into())],
         DataPath::Bridge(bridge) => [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())],
     };
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
-    registry.register_collector(Box::new(Queue(remote)));
+    registry.register_collector(Box::new(Told(report)));
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
     text
 }
 
-/// Reads the router whenever it is asked.
-struct Queue(Remote);
+/// What a router tells.
+#[derive(Debug)]
+struct Told(Report);
 
-impl fmt::Debug for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Queue")
-    }
-}
-
-impl Collector for Queue {
+impl Collector for Told {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        write(&self.0.report(), encoder)
+        write(&self.0, encoder)
     }
 }
 
@@ -110,7 +105,8 @@ fn of_bridge(metrics: &mut Metrics<'_>, bridge: &BridgeCounts) -> fmt::Result {
     metrics.of_ways(bridge, "kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| {
         way.kernel_dropped
     })?;
-    metrics.of_ways(bridge, "unfit_frames", "frames dropped, too long for the other interface", |way| way.unfit)?;
+    metrics.of_ways(bridge, "joined_frames", "frames that came joined of several", |way| way.joined)?;
+    metrics.of_ways(bridge, "unfit_frames", "frames dropped that the other interface cannot send", |way| way.unfit)?;
     metrics.of_ways(bridge, "no_memory_frames", "frames dropped, since as many waited as may", |way| way.no_memory)?;
     metrics.of_ways(bridge, "refused_frames", "frames that the other interface had no room for", |way| way.refused)
 }
@@ -174,5 +170,111 @@ impl Metrics<'_> {
     fn histogram(&mut self, name: &str, help: &str, delays: &Delays) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
         metric.encode_histogram::<NoLabelSet>(delays.sum_s(), delays.count(), &delays.coarse_classes(), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_linux::{BridgeConfig, KernelQueue, Marking, QueueConfig, Queues};
+    use fairlane_qdisc::Counters;
+
+    use super::*;
+
+    /// A report in which no two numbers are the same.
+    fn report() -> Report {
+        let mut counters = Counters::default();
+        counters.arrived = Count { packets: 11, bytes: 1100 };
+        counters.departed = Count { packets: 12, bytes: 1200 };
+        counters.count_drop(Reason::MatchVictim, 130);
+        counters.count_mark(Reason::Early, 140);
+        counters.count_mark(Reason::Early, 140);
+        let kernel = KernelQueue { dropped_full: 15, dropped_unread: 16, ..KernelQueue::default() };
+        Report {
+            counters,
+            packets: 17,
+            bytes: 1700,
+            average: Some(18.5),
+            overruns: 19,
+            unknown: 20,
+            malformed: 21,
+            unsent: 22,
+            reloads: 23,
+            kernel: Some(kernel),
+            ..Report::default()
+        }
+    }
+
+    /// The samples that are not 0, without the prefix and the label of all.
+    fn samples(report: Report, path: &DataPath, label: &str) -> Vec<String> {
+        let text = text(report, path);
+        let samples = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && ![" 0", " 0.0"].iter().any(|none| line.ends_with(none)));
+        let short = |line: &str| {
+            let line = line.strip_prefix("fairlane_").unwrap_or(line);
+            line.replace(&format!("{label},"), "").replace(&format!("{{{label}}}"), "")
+        };
+        samples.map(short).filter(|line| !line.contains("seconds")).collect()
+    }
+
+    /// Would catch a number that stands under another's name.
+    #[test]
+    fn each_number_has_its_name() {
+        let queue =
+            QueueConfig { queues: Queues::new(4, 7).unwrap(), marking: Marking::ByUs, fail_open: false, gso: None };
+        let expected = [
+            "arrived_packets_total 11",
+            "arrived_bytes_total 1100",
+            "departed_packets_total 12",
+            "departed_bytes_total 1200",
+            "dropped_packets_total{reason=\"match_victim\"} 1",
+            "dropped_bytes_total{reason=\"match_victim\"} 130",
+            "marked_packets_total{reason=\"early\"} 2",
+            "marked_bytes_total{reason=\"early\"} 280",
+            "kernel_dropped_full_packets_total 15",
+            "kernel_dropped_unread_packets_total 16",
+            "overruns_total 19",
+            "unknown_verdicts_total 20",
+            "malformed_messages_total 21",
+            "unsent_verdicts_total 22",
+            "reloads_total 23",
+            "backlog_packets 17.0",
+            "backlog_bytes 1700.0",
+            "average 18.5",
+        ];
+        assert_eq!(samples(report(), &DataPath::Queue(queue), "queue=\"4:7\""), expected);
+    }
+
+    /// The same of a bridge's frames, which has no kernel's queue.
+    #[test]
+    fn each_number_of_a_bridge_has_its_name() {
+        let way = |first| WayCounts {
+            received: first,
+            forwarded: first + 1,
+            kernel_dropped: first + 2,
+            unfit: first + 3,
+            no_memory: first + 4,
+            refused: first + 5,
+            joined: first + 6,
+        };
+        let bridge = Some(BridgeCounts { forth: way(31), back: way(41) });
+        let report = Report { bridge, reloads: 23, ..Report::default() };
+        let path = DataPath::Bridge(BridgeConfig { inside: "lan0".to_owned(), outside: "wan0".to_owned(), gso: false });
+        let names = [
+            ("received", 31),
+            ("forwarded", 32),
+            ("kernel_dropped", 33),
+            ("joined", 37),
+            ("unfit", 34),
+            ("no_memory", 35),
+            ("refused", 36),
+        ];
+        let both = |(name, number): (&str, u64)| {
+            [("out", number), ("in", number + 10)]
+                .map(|(direction, count)| format!("{name}_frames_total{{direction=\"{direction}\"}} {count}"))
+        };
+        let mut expected: Vec<String> = names.into_iter().flat_map(both).collect();
+        expected.push("reloads_total 23".to_owned());
+        assert_eq!(samples(report, &path, "bridge=\"lan0,wan0\""), expected);
     }
 }

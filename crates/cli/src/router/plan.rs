@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use fairlane_linux::{DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
+use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
 
 use super::serve;
 use super::settings::{Settings, Sources};
-use crate::args::{self, Metrics};
+use crate::args::{self, Log, Metrics};
 use crate::error::Failure;
 use crate::{explain, output};
 
@@ -36,19 +36,12 @@ impl Plan {
         if args.clean {
             return Ok(Self::Clean);
         }
-        let dry_run = args.dry_run;
-        let sources = Sources::new(args)?;
-        let settings = sources.read()?;
-        let rules = match (&settings.router.path, &*settings.interfaces) {
-            (DataPath::Queue(_), []) => None,
-            (DataPath::Queue(queue), interfaces) => {
-                Some(Rules::new(queue.queues, interfaces, settings.ce_mark).map_err(Failure::plain)?)
-            }
-            (DataPath::Bridge(bridge), _) => {
-                bridge.check().map_err(Failure::plain)?;
-                None
-            }
-        };
+        let (dry_run, form) = (args.dry_run, args.words.log.unwrap_or(Log::Text));
+        // A dry run is for people.
+        let refuse = |form, failure| if dry_run { failure } else { serve::refuse(form, failure) };
+        let sources = Sources::new(args).map_err(|failure| refuse(form, failure))?;
+        let settings = sources.read().map_err(|failure| refuse(form, failure))?;
+        let rules = rules(&settings).map_err(|failure| refuse(settings.log, failure))?;
         let ready = Box::new(Ready { sources, settings, rules });
         Ok(if dry_run { Self::DryRun(ready) } else { Self::Run(ready) })
     }
@@ -60,6 +53,17 @@ impl Plan {
             Self::DryRun(ready) => output::print(&ready.shown()?),
             Self::Clean => clean(),
         }
+    }
+}
+
+/// The rules that are to be; what they or the bridge need is there.
+fn rules(settings: &Settings) -> Result<Option<Rules>, Failure> {
+    match (&settings.router.path, &*settings.interfaces) {
+        (DataPath::Queue(_), []) => Ok(None),
+        (DataPath::Queue(queue), interfaces) => {
+            Rules::new(queue.queues, interfaces, settings.ce_mark).map(Some).map_err(Failure::plain)
+        }
+        (DataPath::Bridge(bridge), _) => bridge.check().map(|()| None).map_err(Failure::plain),
     }
 }
 
@@ -120,7 +124,13 @@ fn how_packets_pass(path: &DataPath) -> String {
             )
         }
         DataPath::Bridge(bridge) => {
-            format!("What comes in by {} passes to {} at once\n", bridge.outside, bridge.inside)
+            let joined = if bridge.gso {
+                "go through the discipline whole, and take on the link what their segments take"
+            } else {
+                "are cut before the discipline"
+            };
+            let BridgeConfig { inside, outside, .. } = bridge;
+            format!("What comes in by {outside} passes to {inside} at once\nPackets that are joined {joined}\n")
         }
     }
 }

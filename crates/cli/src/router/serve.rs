@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_linux::{
-    BindError, BridgeError, DataPath, Firewall, Leftover, Remote, Report, Router, Rules, StartError, leftovers,
-    remove_rules,
+    BindError, BridgeError, Claim, DataPath, Firewall, Leftover, Remote, Report, Router, RuleError, Rules, StartError,
+    leftovers, remove_rules,
 };
 use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,10 +28,32 @@ const LOOK_EVERY: u16 = 250;
 /// After how long without a packet it is looked whether the rules are still there.
 const QUIET: Duration = Duration::from_millis(5000);
 
-/// Starts a router and works until it is told to end.
+/// Starts a router and works until it is told to end. What goes wrong is a line of the log, too.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
+    let form = ready.settings.log;
+    log(form);
+    work(ready).map_err(|failure| logged(form, failure))
+}
+
+/// Says why there is no router in the form of its log.
+pub(super) fn refuse(form: Log, failure: Failure) -> Failure {
+    log(form);
+    logged(form, failure)
+}
+
+/// Whoever reads the log as JSON reads every line of standard error so.
+fn logged(form: Log, failure: Failure) -> Failure {
+    match form {
+        Log::Text => failure,
+        Log::Json => {
+            error!("{}", failure.line());
+            Failure::Logged
+        }
+    }
+}
+
+fn work(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
-    log(settings.log);
     let discipline = &settings.router.discipline;
     for warning in discipline.explain(settings.router.link.rate).map(|explained| explained.warnings).unwrap_or_default()
     {
@@ -57,7 +79,7 @@ pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
     say_at_work(settings);
     notify(&[NotifyState::Ready]);
-    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Time::ZERO, unfit: false };
+    let mut watch = Watch { remote, sources, settings: settings.clone(), current, seen: Seen::default(), unfit: false };
     watch.until_told_to_end(&signals, &router, installed.as_ref());
     notify(&[NotifyState::Stopping]);
     let stopped = installed.as_ref().map_or(Ok(()), Installed::stop);
@@ -84,7 +106,7 @@ fn say_at_work(settings: &Settings) {
 fn tell_of_it(metrics: Metrics, remote: &Remote, current: &Current) -> Result<(), Failure> {
     let Some(address) = metrics.address() else { return Ok(()) };
     match http::serve(address, remote.clone(), Arc::clone(current)) {
-        Ok(()) => info!(%address, "serving /metrics, and /state for fairlane top"),
+        Ok(address) => info!(%address, "serving /metrics, and /state for fairlane top"),
         Err(error) if metrics == Metrics::Usual => {
             warn!("no metrics, since {address} cannot be had: {error}; --metrics takes another port, or off");
         }
@@ -124,21 +146,29 @@ fn cannot_start(error: &StartError) -> Failure {
 struct Installed<'r> {
     queue: u16,
     by: Option<(Firewall, &'r Rules)>,
+    /// What leaves by our interfaces no other router queues.
+    _claim: Option<Claim>,
 }
 
 impl<'r> Installed<'r> {
     /// Takes away what was left behind and installs `rules` for `queue`, which is ours.
     fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
-        for Leftover { firewall, queue } in leftovers().map_err(|error| refused(&error))? {
+        let claim = rules.map(Rules::claim).transpose().map_err(|error| refused(&error))?;
+        let left = match leftovers() {
+            // Who needs no rules needs no tool.
+            Err(RuleError::NoTool) if rules.is_none() => Vec::new(),
+            left => left.map_err(|error| refused(&error))?,
+        };
+        for Leftover { firewall, queue } in left {
             firewall.remove(queue).map_err(|error| refused(&error))?;
             warn!(queue, %firewall, "removed the rules of a router that was killed");
         }
         remove_rules(queue).map_err(|error| refused(&error))?;
-        let Some(rules) = rules else { return Ok(Self { queue, by: None }) };
+        let Some(rules) = rules else { return Ok(Self { queue, by: None, _claim: None }) };
         let firewall = Firewall::find().map_err(|error| refused(&error))?;
         firewall.install(rules).map_err(|error| refused(&error))?;
         info!(queue, %firewall, "rules installed");
-        Ok(Self { queue, by: Some((firewall, rules)) })
+        Ok(Self { queue, by: Some((firewall, rules)), _claim: claim })
     }
 
     /// Puts back what somebody has taken away, as whoever empties all tables does.
@@ -195,6 +225,19 @@ impl Quiet {
     }
 }
 
+/// When the router's last report was made that we know.
+#[derive(Default)]
+struct Seen(Time);
+
+impl Seen {
+    /// Whether the router has made a report since: it goes on.
+    fn is_before(&mut self, report: &Report) -> bool {
+        let new = report.at > self.0;
+        self.0 = report.at;
+        new
+    }
+}
+
 /// Looks after a router.
 struct Watch<'s> {
     remote: Remote,
@@ -202,8 +245,7 @@ struct Watch<'s> {
     settings: Settings,
     /// The same, for whoever asks.
     current: Current,
-    /// When the router's last report was made that we know.
-    seen: Time,
+    seen: Seen,
     /// It was said that there are frames that do not fit.
     unfit: bool,
 }
@@ -253,16 +295,16 @@ impl Watch<'_> {
         if unfit && !self.unfit {
             self.unfit = true;
             warn!(
-                "frames are dropped that are too long for the other interface; where a neighbour leaves the cutting to its card, as \
-                 virtual machines do: ethtool -K NAME tso off gso off there"
+                "frames are dropped that the other interface cannot send: they are longer than its MTU was at the start, and a new start reads \
+                 that again; or they are a tunnel's that offload has joined, for which ethtool -K NAME tso off gso off at the neighbour helps, or gro \
+                 off here"
             );
         }
     }
 
     /// systemd hears from us only while the router itself goes on.
     fn feed_watchdog(&mut self, report: &Report) {
-        if report.at > self.seen {
-            self.seen = report.at;
+        if self.seen.is_before(report) {
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -292,10 +334,11 @@ impl Watch<'_> {
             error!("the file is refused, and nothing has changed: {} {error}", discipline.kind());
             return;
         }
-        info!(rate = %link.rate, discipline = %discipline.kind(), "reloaded; what waits leaves first");
         self.settings.router.discipline = new.router.discipline;
         (self.settings.router.link, self.settings.drain) = (link, new.drain);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
+        // Whoever reads this may ask how the router is at once.
+        info!(rate = %link.rate, discipline = %self.settings.router.discipline.kind(), "reloaded; what waits leaves first");
     }
 }
 
@@ -326,4 +369,35 @@ fn tell(report: &Report) {
         kernel_dropped = report.kernel_dropped(),
         "ended"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Count;
+
+    use super::*;
+
+    /// After so many seconds, so many packets had come.
+    fn report(seconds: u64, packets: u64) -> Report {
+        let mut report = Report { at: Time::ZERO + Duration::from_millis(1000 * seconds), ..Report::default() };
+        report.counters.arrived = Count { packets, bytes: 0 };
+        report
+    }
+
+    /// A router that hangs makes no reports: would catch a watchdog that is fed by whoever looks after it.
+    #[test]
+    fn a_router_that_hangs_is_seen() {
+        let mut seen = Seen::default();
+        let told = [1, 1, 1, 2, 2, 3].map(|seconds| seen.is_before(&report(seconds, 0)));
+        assert_eq!(told, [true, false, false, true, false, true]);
+    }
+
+    /// More than five seconds without a packet are long, and then again five more.
+    #[test]
+    fn nothing_for_a_while_is_noticed() {
+        let mut quiet = Quiet { arrived: 0, since: Time::ZERO };
+        let said = [(5, 0), (6, 0), (7, 0), (11, 0), (12, 0), (13, 9), (18, 9), (19, 9), (25, 10), (26, 10)]
+            .map(|(seconds, packets)| quiet.is_long(&report(seconds, packets)));
+        assert_eq!(said, [false, true, false, false, true, false, false, true, false, false]);
+    }
 }

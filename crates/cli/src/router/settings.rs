@@ -99,14 +99,13 @@ fn path(words: &Words, file: &Words, interfaces: &[String]) -> Result<DataPath, 
         ("--interface", ruled),
         ("--ce-mark", words.ce_mark.or(file.ce_mark).is_some()),
         ("--fail-open", fail_open.is_some()),
-        ("--gso", gso.is_some()),
     ];
     match of_a_queue.into_iter().find(|(_, given)| *given) {
         Some((word, _)) => {
             let message = format!("{word} is for an NFQUEUE, and --bridge does without one");
             Err(Failure::new(message, format!("leave {word} or --bridge out")))
         }
-        None => Ok(DataPath::Bridge(BridgeConfig { inside, outside })),
+        None => Ok(DataPath::Bridge(BridgeConfig { inside, outside, gso: gso.unwrap_or(false) })),
     }
 }
 
@@ -120,12 +119,12 @@ impl Settings {
         let (old, new_path) = (&self.router.path, &new.router.path);
         let differ = [
             ("queue-num", queue(old).map(|queue| queue.queues) != queue(new_path).map(|queue| queue.queues)),
-            ("bridge", bridge(old) != bridge(new_path)),
+            ("bridge", bridge(old).map(ends) != bridge(new_path).map(ends)),
             ("interface", self.interfaces != new.interfaces),
             ("flows", self.router.flows != new.router.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
             ("fail-open", queue(old).map(|queue| queue.fail_open) != queue(new_path).map(|queue| queue.fail_open)),
-            ("gso", queue(old).map(|queue| queue.gso) != queue(new_path).map(|queue| queue.gso)),
+            ("gso", whole(old) != whole(new_path)),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];
@@ -145,6 +144,15 @@ const fn bridge(path: &DataPath) -> Option<&BridgeConfig> {
         DataPath::Bridge(bridge) => Some(bridge),
         DataPath::Queue(_) => None,
     }
+}
+
+fn ends(bridge: &BridgeConfig) -> [&str; 2] {
+    [&bridge.inside, &bridge.outside]
+}
+
+/// Whether joined packets come whole.
+fn whole(path: &DataPath) -> bool {
+    queue(path).is_some_and(|queue| queue.gso.is_some()) || bridge(path).is_some_and(|bridge| bridge.gso)
 }
 
 fn needs(what: &str, example: &str) -> Failure {

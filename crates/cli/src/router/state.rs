@@ -51,10 +51,11 @@ pub(super) fn state(settings: &Settings, since: Watch, report: &linux::Report) -
 }
 
 fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
-    let way = |linux::WayCounts { received, forwarded, kernel_dropped, unfit, no_memory, refused }| Way {
+    let way = |linux::WayCounts { received, forwarded, kernel_dropped, joined, unfit, no_memory, refused }| Way {
         received,
         forwarded,
         kernel_dropped,
+        joined,
         unfit,
         no_memory,
         refused,
@@ -108,5 +109,103 @@ fn top_flow(flow: &linux::TopFlow) -> TopFlow {
         departed: count(flow.counters.departed),
         dropped: occurred(reasons(&flow.counters, Counters::dropped)),
         marked: occurred(reasons(&flow.counters, Counters::marked)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_linux::{
+        BridgeConfig, BridgeCounts, DataPath, FlowsBy, KernelQueue, LinkLayer, Report, RouterConfig, WayCounts,
+    };
+    use fairlane_qdisc::{Kind, QdiscConfig, Rate, Time};
+
+    use super::*;
+    use crate::args::{Log, Metrics};
+
+    /// No two numbers are the same. Would catch one that stands under another's name.
+    #[test]
+    fn each_number_has_its_key() {
+        let rate = Rate::from_bits_per_second(3_000_000);
+        let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
+        let settings = Settings {
+            router: RouterConfig {
+                path: DataPath::Bridge(BridgeConfig { inside, outside, gso: false }),
+                link: linux::Link { rate, layer: LinkLayer::default() },
+                discipline: QdiscConfig::new(Kind::Red).with("limit", "30p").unwrap(),
+                flows: FlowsBy::AddressPair,
+            },
+            interfaces: vec!["eth7".to_owned()],
+            ce_mark: 1,
+            drain: fairlane_qdisc::Duration::ZERO,
+            metrics: Metrics::Off,
+            log: Log::Text,
+        };
+        let way = |first| WayCounts {
+            received: first,
+            forwarded: first + 1,
+            kernel_dropped: first + 2,
+            unfit: first + 3,
+            no_memory: first + 4,
+            refused: first + 5,
+            joined: first + 6,
+        };
+        let mut counters = Counters::default();
+        counters.arrived = fairlane_qdisc::Count { packets: 11, bytes: 1100 };
+        counters.departed = fairlane_qdisc::Count { packets: 12, bytes: 1200 };
+        counters.count_drop(Reason::Limit, 130);
+        counters.count_mark(Reason::Early, 140);
+        let kernel = KernelQueue { waiting: 14, dropped_full: 15, dropped_unread: 16, ..KernelQueue::default() };
+        let report = Report {
+            at: Time::from_nanos(9_500_000_000),
+            counters,
+            packets: 17,
+            bytes: 1700,
+            average: Some(18.5),
+            overruns: 19,
+            unknown: 20,
+            malformed: 21,
+            unsent: 22,
+            reloads: 23,
+            kernel: Some(kernel),
+            bridge: Some(BridgeCounts { forth: way(31), back: way(41) }),
+            ..Report::default()
+        };
+        let told = serde_json::to_value(state(&settings, Watch::start(), &report)).unwrap();
+        for (place, expected) in [
+            ("/path", "bridge lan0,wan0".into()),
+            ("/interfaces/0", "eth7".into()),
+            ("/flows_by", "address-pair".into()),
+            ("/at_s", 9.5.into()),
+            ("/link/rate_bps", 3_000_000.into()),
+            ("/discipline/kind", "red".into()),
+            ("/discipline/parameters/limit", "30p".into()),
+            ("/arrived/packets", 11.into()),
+            ("/arrived/bytes", 1100.into()),
+            ("/departed/packets", 12.into()),
+            ("/departed/bytes", 1200.into()),
+            ("/dropped/limit/bytes", 130.into()),
+            ("/marked/early/bytes", 140.into()),
+            ("/kernel/waiting_packets", 14.into()),
+            ("/kernel/dropped_full_packets", 15.into()),
+            ("/kernel/dropped_unread_packets", 16.into()),
+            ("/backlog/packets", 17.into()),
+            ("/backlog/bytes", 1700.into()),
+            ("/average", 18.5.into()),
+            ("/overruns", 19.into()),
+            ("/unknown_verdicts", 20.into()),
+            ("/malformed_messages", 21.into()),
+            ("/unsent_verdicts", 22.into()),
+            ("/reloads", 23.into()),
+            ("/bridge/inside", "lan0".into()),
+            ("/bridge/outside", "wan0".into()),
+        ] {
+            assert_eq!(told.pointer(place), Some(&expected), "{place}: {told:#}");
+        }
+        for (way, first) in [("out", 31), ("in", 41)] {
+            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused", "joined"];
+            for (key, number) in keys.into_iter().zip(first..) {
+                assert_eq!(told["bridge"][way][key], number, "{way} {key}: {told:#}");
+            }
+        }
     }
 }

@@ -154,5 +154,8 @@ mod tests {
         assert_eq!(Change::between(&later(), &later()), None);
         let restarted = State { at_s: later().at_s + 1.0, ..state() };
         assert_eq!(Change::between(&later(), &restarted), None);
+        // On a busy link it may have seen more already.
+        let busy = State { at_s: later().at_s + 1.0, uptime_s: 60.0, arrived: later().arrived, ..later() };
+        assert_eq!(Change::between(&later(), &busy), None);
     }
 }

@@ -32,7 +32,10 @@ impl Client {
 
     /// How the router is, or why that is not known.
     pub(super) fn ask(&self) -> Result<State, String> {
-        let no_answer = |error| format!("no router answers at {}: {error}", self.address);
+        let no_answer = |error| match error {
+            ureq::Error::Io(error) => format!("no router answers at {}: {error}", self.address),
+            error => format!("no router answers at {}: {error}", self.address),
+        };
         let mut response = self.agent.get(format!("http://{}/state", self.address)).call().map_err(no_answer)?;
         let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(no_answer)?;
         serde_json::from_str(&text)

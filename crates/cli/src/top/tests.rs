@@ -76,6 +76,24 @@ fn a_low_terminal_gets_the_flows() {
     }
 }
 
+/// On ten lines of 40 columns there is what the kernel drops, if it does, else the flow that lost most. What is cut says so: `limit 30`
+/// would be another limit.
+#[test]
+fn a_small_terminal_gets_the_first_flow() {
+    let mut picture = picture();
+    let lost = drawn(&picture, 40, 10);
+    assert!(line(&lost, "kernel").contains("3.5 dropped/s"), "{}", lines(&lost));
+    assert_eq!(line(&lost, "backlog"), "backlog   125 packets, 125 kB, limit 30…");
+    let kernel = Some(Kernel { waiting_packets: 0, dropped_full_packets: 0, dropped_unread_packets: 0 });
+    picture.hear(Ok(State { at_s: 5004.0, uptime_s: 3604.0, kernel, ..later() }));
+    let none = drawn(&picture, 40, 10);
+    assert_eq!((line(&none, "kernel"), line(&none, "average")), (String::new(), String::new()));
+    assert!(line(&none, "udp/").starts_with("udp/10.1.0"), "{}", lines(&none));
+    let many = ["eth0", "eth1", "wlan0", "br-lan"].map(str::to_owned);
+    picture.hear(Ok(State { at_s: 5006.0, uptime_s: 3606.0, interfaces: many.into(), ..later() }));
+    assert_eq!(line(&drawn(&picture, 40, 10), "choke"), "choke, queue 0 on eth0, e…  up 1 h 0 min");
+}
+
 /// Any size, with any numbers. Would catch a subtraction of columns that are not there.
 #[test]
 fn no_size_is_too_small_and_no_number_too_large() {
@@ -173,14 +191,15 @@ fn colour_is_only_there_where_it_is_wanted() {
 /// CoDel has a target and no thresholds; DropTail neither, and loses nothing here.
 #[test]
 fn what_a_discipline_does_not_have_is_not_shown() {
-    let parameters = [("limit", "1000p"), ("target", "5ms")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let parameters = [("limit", "1000p"), ("target", "5ms"), ("interval", "100ms")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
     let mut codel =
         State { discipline: Discipline { kind: "codel".to_owned(), parameters: parameters.into() }, ..state() };
     (codel.average, codel.kernel) = (None, None);
     codel.top_flows.clear();
     let text = text(&codel, None, 80);
     assert!(!text.contains("average") && !text.contains("marked"), "{text}");
-    for part in ["target 5ms", "No flow has lost a packet yet.", "kernel    does not tell"] {
+    for part in ["target    5ms, interval 100ms\n", "No flow has lost a packet yet.", "kernel    does not tell"] {
         assert!(text.contains(part), "no \"{part}\" in {text}");
     }
 }
@@ -188,7 +207,7 @@ fn what_a_discipline_does_not_have_is_not_shown() {
 /// What a bridge loses stands where the kernel's drops are: both directions, whatever the cause.
 #[test]
 fn a_bridge_tells_what_it_loses() {
-    let out = Way { kernel_dropped: 1, unfit: 2, no_memory: 3, refused: 4, received: 100, forwarded: 90 };
+    let out = Way { kernel_dropped: 1, joined: 7, unfit: 2, no_memory: 3, refused: 4, received: 100, forwarded: 90 };
     let back = Way { kernel_dropped: 5, ..Way::default() };
     let bridge = Some(Bridge { inside: "lan".to_owned(), outside: "wan".to_owned(), out, back });
     let of_a_bridge = |bridge| State { kernel: None, path: "bridge lan,wan".to_owned(), bridge, ..later() };

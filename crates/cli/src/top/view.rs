@@ -22,6 +22,10 @@ const WIDE: u16 = 72;
 const REASONS: usize = 4;
 /// Where not so many flows have room, reasons and empty lines give way.
 const FEW: usize = 3;
+/// Lines that flows have at least: their heading and the first of them. Rows that [`GIVE_WAY`] make room for them.
+const FLOWS: usize = 2;
+/// Rows that are left out first where there are few lines.
+const GIVE_WAY: [&str; 5] = ["marked", "target", "average", "link", "kernel"];
 
 /// How the flows are sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,12 +102,13 @@ impl Widget for &View<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let mut rest = area;
         self.heading(area.width).render(take_line(&mut rest), buffer);
-        self.second_line().render(take_line(&mut rest), buffer);
+        fit(self.second_line(), area.width).render(take_line(&mut rest), buffer);
         let tall = area.height >= self.height(FEW);
         if tall {
             take_line(&mut rest);
         }
-        for part in self.parts(if tall { REASONS } else { 0 }) {
+        let parts = if tall { self.parts(REASONS) } else { self.few_parts(usize::from(rest.height)) };
+        for part in parts {
             self.part(part, take_line(&mut rest), buffer);
         }
         if tall {
@@ -138,7 +143,9 @@ impl View<'_> {
         let interfaces = if interfaces.is_empty() { String::new() } else { format!(" on {}", interfaces.join(", ")) };
         let left = format!("{}, {path}{interfaces}", discipline.kind);
         let right = format!("up {}", span(*uptime_s));
-        let gap = usize::from(width).saturating_sub(left.chars().count() + right.chars().count()).max(2);
+        let width = usize::from(width);
+        let left = cut(&left, width.saturating_sub(right.chars().count() + 2));
+        let gap = width.saturating_sub(left.chars().count() + right.chars().count()).max(2);
         let bold = Style::new().add_modifier(Modifier::BOLD);
         Line::from(vec![Span::styled(left, bold), Span::raw(" ".repeat(gap)), Span::raw(right)])
     }
@@ -170,7 +177,20 @@ impl View<'_> {
         parts.push(self.backlog());
         parts.extend(self.average());
         parts.push(self.sojourn());
+        parts.extend(self.target());
         parts.push(self.kernel());
+        parts
+    }
+
+    /// The rows without reasons, and without those that give way to flows on so many lines.
+    fn few_parts(&self, lines: usize) -> Vec<Part<'_>> {
+        let mut parts = self.parts(0);
+        let lost = self.state.lost_elsewhere() != Some(0);
+        for name in GIVE_WAY {
+            if parts.len() + FLOWS > lines && !(lost && name == "kernel") {
+                parts.retain(|part| part.name != name);
+            }
+        }
         parts
     }
 
@@ -245,11 +265,18 @@ impl View<'_> {
 
     fn sojourn(&self) -> Part<'_> {
         let [p50, p95, p99] = self.change.map_or([None; 3], |change| change.sojourn).map(time);
-        let mut words = format!("p50 {p50}, p95 {p95}, p99 {p99}");
-        if let Some(target) = self.state.discipline.parameters.get("target") {
-            words += &format!(", target {target}");
-        }
+        let words = format!("p50 {p50}, p95 {p95}, p99 {p99}");
         Part { name: "sojourn", words: words.into(), beside: Beside::Past(Series::Sojourn, Color::Magenta) }
+    }
+
+    /// What a discipline that controls delay holds the sojourn time at.
+    fn target(&self) -> Option<Part<'_>> {
+        let parameter = |key: &str| self.state.discipline.parameters.get(key);
+        let mut words = parameter("target")?.clone();
+        if let Some(interval) = parameter("interval") {
+            words += &format!(", interval {interval}");
+        }
+        Some(Part { name: "target", words: words.into(), beside: Beside::Nothing })
     }
 
     /// What was lost before it came to the discipline.
@@ -275,7 +302,7 @@ impl View<'_> {
         let after_name = Rect { x: area.x + name.width, width: area.width - name.width, ..area };
         let drawn = wide && !matches!(part.beside, Beside::Nothing);
         let words = Rect { width: if drawn { WORDS } else { after_name.width }, ..after_name };
-        part.words.render(words, buffer);
+        fit(part.words, words.width).render(words, buffer);
         if drawn {
             let x = after_name.x + WORDS + 1;
             self.beside(part.beside, Rect { x, width: area.right().saturating_sub(x), ..area }, buffer);
@@ -314,7 +341,7 @@ impl View<'_> {
         let heading = Row::new([Line::styled("flow that lost", bold)].into_iter().chain(heading));
         let rows = flows.into_iter().take(usize::from(area.height)).map(|flow| {
             let numbers = numbers.iter().map(|column| Line::from((column.shown)(flow)).right_aligned());
-            Row::new([Line::from(cut(&flow.flow, name))].into_iter().chain(numbers))
+            Row::new([Line::from(cut(&flow.flow, name.into()))].into_iter().chain(numbers))
         });
         let widths = [name].into_iter().chain(numbers.iter().map(|column| column.width)).map(Constraint::Length);
         Widget::render(Table::new(rows, widths).header(heading).column_spacing(1), area, buffer);
@@ -341,12 +368,19 @@ const IN_ALL: Column = Column { name: "in all", width: 9, sort: None, shown: |fl
 const SHARE: Column = Column { name: "link", width: 6, sort: Some(Sort::Share), shown: |flow| percent(flow.share) };
 
 /// `name` in `width` columns. What is cut says so, lest an address be taken for another.
-fn cut(name: &str, width: u16) -> String {
-    let width = usize::from(width);
+fn cut(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return name.to_owned();
     }
     name.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `line` in `width` columns. A number that is cut would be another, and lose its unit.
+fn fit(line: Line<'_>, width: u16) -> Line<'_> {
+    if line.width() <= usize::from(width) {
+        return line;
+    }
+    Line::styled(cut(&line.to_string(), width.into()), line.style)
 }
 
 fn dash() -> String {

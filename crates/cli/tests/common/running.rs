@@ -56,14 +56,14 @@ pub(crate) struct Running {
 impl Running {
     /// Starts one, and waits until it works.
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::start_with(args, None)
+        Self::start_with(args, &[])
     }
 
-    /// The same for a service manager that listens at `notify`.
-    pub(crate) fn start_with(args: &[&str], notify: Option<&str>) -> Self {
+    /// The same in another environment.
+    pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
         command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
-        command.env_remove("NOTIFY_SOCKET").envs(notify.map(|path| ("NOTIFY_SOCKET", path)));
+        command.env_remove("NOTIFY_SOCKET").envs(environment.iter().copied());
         let mut child = command.spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let mut running = Self { child, log, said: String::new() };

@@ -40,7 +40,7 @@ fn measure(lab: &Lab, program: Program, bytes: usize) -> f64 {
 
 /// The nanoseconds in which so many frames are passed on, with the end.
 fn passed_on(lab: &Lab, program: Program, bytes: usize, frames: u64) -> f64 {
-    let router = program.open();
+    let router = program.open(false);
     lab.sender.run(move || {
         stay_on(SENDS);
         send_number(bytes, frames);

@@ -51,7 +51,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 }
 
 fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
-    let router = program.open();
+    let router = program.open(false);
     let remote = router.remote();
     let working = thread::spawn(|| {
         stay_on(DECIDES);

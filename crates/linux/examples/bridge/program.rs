@@ -1,9 +1,9 @@
 //! What frames pass through on their way from the sender to the receiver.
 
-use fairlane_linux::{Report, Router, RouterConfig, WayCounts};
+use fairlane_linux::{BridgeConfig, DataPath, Report, Router, RouterConfig, WayCounts};
 use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 
-use crate::common::bridged::{INSIDE, OUTSIDE, config, path};
+use crate::common::bridged::{INSIDE, OUTSIDE, config};
 
 /// Above any flood, so that no frame waits for the link for long.
 const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
@@ -29,13 +29,14 @@ impl Program {
         }
     }
 
-    /// Opens the interfaces: from now on frames wait.
-    pub(crate) fn open(self) -> Router {
-        let config = match self {
-            Self::Bare => RouterConfig { path: path(OUTSIDE, INSIDE), ..config(discipline(Kind::DropTail), RATE) },
-            Self::Bridge(kind) => config(discipline(kind), RATE),
+    /// Opens the interfaces: from now on frames wait. With `gso` joined ones are not cut.
+    pub(crate) fn open(self, gso: bool) -> Router {
+        let (inside, outside, kind) = match self {
+            Self::Bare => (OUTSIDE, INSIDE, Kind::DropTail),
+            Self::Bridge(kind) => (INSIDE, OUTSIDE, kind),
         };
-        Router::new(&config).unwrap()
+        let path = DataPath::Bridge(BridgeConfig { inside: inside.to_owned(), outside: outside.to_owned(), gso });
+        Router::new(&RouterConfig { path, ..config(discipline(kind), RATE) }).unwrap()
     }
 
     /// What it counted of the frames from the sender.

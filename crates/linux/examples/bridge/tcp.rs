@@ -1,36 +1,62 @@
-//! One TCP connection without segmentation offload: how fast it is.
+//! One TCP connection, whose sender cuts by itself or leaves it to its card: how fast it is, and what it costs.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Lab, PORT, RECEIVER};
-use crate::load::{DECIDES, in_turn, median, stay_on};
+use crate::common::{Lab, PORT, RECEIVER, tool};
+use crate::load::{DECIDES, cost, in_turn, median, stay_on};
 use crate::program::{PROGRAMS, Program};
 
 /// How long a transfer goes.
 const TIME: Duration = Duration::from_millis(1500);
 
+/// Who cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cuts {
+    Sender,
+    /// We do, before the discipline.
+    Bridge,
+    /// The kernel does, behind it: the discipline sees what is joined.
+    Nobody,
+}
+
+const CUTS: [Cuts; 3] = [Cuts::Sender, Cuts::Bridge, Cuts::Nobody];
+
+/// One transfer.
+struct Sample {
+    gigabits: f64,
+    /// Processor time of the bridge's thread for a kilobyte, in nanoseconds.
+    cost: f64,
+}
+
 /// Measures all programs `rounds` times in turn, and prints medians.
 pub(crate) fn compare(lab: &Lab, rounds: usize) {
     println!("\nOne TCP connection\n");
-    println!("| program | Gbit/s | best |");
-    println!("|---|---|---|");
-    let samples = in_turn(&PROGRAMS, rounds, |program| measure(lab, program));
-    for (program, of) in PROGRAMS.iter().zip(&samples) {
-        let best = of.iter().copied().fold(0.0, f64::max);
-        println!("| {} | {:.2} | {best:.2} |", program.name(), median(of.iter().copied()));
+    println!("| who cuts | program | Gbit/s | best | CPU ns a kB |");
+    println!("|---|---|---|---|---|");
+    for cuts in CUTS {
+        let offload = if cuts == Cuts::Sender { "off" } else { "on" };
+        lab.sender.run(move || tool("ethtool", &format!("-K s0 tso {offload} gso {offload}")));
+        // What passes at once is never cut here.
+        let programs = &PROGRAMS[usize::from(cuts == Cuts::Bridge)..];
+        let samples = in_turn(programs, rounds, |program| measure(lab, program, cuts));
+        let name = ["sender", "bridge", "kernel (gso)"][cuts as usize];
+        for (program, of) in programs.iter().zip(&samples) {
+            let best = of.iter().map(|sample| sample.gigabits).fold(0.0, f64::max);
+            let (speed, cost) = (median(of.iter().map(|one| one.gigabits)), median(of.iter().map(|one| one.cost)));
+            println!("| {name} | {} | {speed:.2} | {best:.2} | {cost:.0} |", program.name());
+        }
     }
 }
 
-/// Gbit/s of data.
-fn measure(lab: &Lab, program: Program) -> f64 {
-    let router = program.open();
+fn measure(lab: &Lab, program: Program, cuts: Cuts) -> Sample {
+    let router = program.open(cuts == Cuts::Nobody);
     let remote = router.remote();
     let working = thread::spawn(|| {
         stay_on(DECIDES);
-        router.run().unwrap()
+        cost(|| router.run().unwrap())
     });
     let listener = lab.receiver.run(|| TcpListener::bind((RECEIVER, PORT)).unwrap());
     let received = lab.receiver.start(move || {
@@ -38,7 +64,7 @@ fn measure(lab: &Lab, program: Program) -> f64 {
         let (mut buffer, mut received, start) = (vec![0; 1 << 18], 0, Instant::now());
         loop {
             match stream.read(&mut buffer).unwrap() {
-                0 => return received as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e9,
+                0 => return (received, start.elapsed().as_secs_f64()),
                 bytes => received += bytes,
             }
         }
@@ -49,8 +75,8 @@ fn measure(lab: &Lab, program: Program) -> f64 {
             stream.write_all(&[7; 1 << 16]).unwrap();
         }
     });
-    let speed = received.recv().unwrap();
+    let (bytes, seconds) = received.recv().unwrap();
     remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
-    let _ = working.join().unwrap();
-    speed
+    let (_, cost) = working.join().unwrap();
+    Sample { gigabits: bytes as f64 * 8e-9 / seconds, cost: cost * 1000.0 / bytes as f64 }
 }

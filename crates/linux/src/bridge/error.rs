@@ -40,9 +40,9 @@ pub enum BridgeError {
         /// One of its addresses.
         address: IpAddr,
     },
-    /// It joins the packets that it receives.
-    #[error("\"{0}\" joins packets before we see them ({1}): ethtool -K {0} {1} off")]
-    Joins(String, &'static str),
+    /// Its card joins packets in a way that cannot be undone (LRO). What the kernel joins (GRO) can be.
+    #[error("the card of \"{0}\" joins packets so that they cannot be parted again (LRO): ethtool -K {0} lro off")]
+    Joins(String),
     /// Another bridge of ours has it.
     #[error("\"{0}\" is bridged by another fairlane router: end that one first")]
     Taken(String),

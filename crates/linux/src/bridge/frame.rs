@@ -10,10 +10,15 @@ pub(super) const ETHERNET: usize = 14;
 /// A VLAN tag (IEEE 802.1Q).
 pub(super) const TAG: usize = 4;
 
-/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum is still to be written.
-const NEEDS_CHECKSUM: u8 = 1;
+/// So much of a frame the kernel copies as if it were headers (`hdr_len`), which is the whole of most. The rest it takes page by page out of our
+/// memory; and where somebody keeps the frame, as the other end of a veth does, it copies the pages all the same.
+pub(super) const COPIED: u16 = 2048;
 
-/// A frame in a slot of the ring.
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum is still to be written.
+pub(super) const NEEDS_CHECKSUM: u8 = 1;
+
+/// A frame that has come.
+#[derive(Clone, Copy)]
 pub(crate) struct Incoming<'s> {
     /// Its bytes, without a tag that the kernel has taken out.
     pub(super) frame: &'s [u8],
@@ -24,10 +29,35 @@ pub(crate) struct Incoming<'s> {
     pub(super) virtio: [u8; VIRTIO],
 }
 
+/// Whether a virtio header is that of a joined frame: its `gso_type` is not `VIRTIO_NET_HDR_GSO_NONE`.
+pub(crate) fn is_joined(header: &[u8]) -> bool {
+    header.get(1).is_some_and(|kind| *kind != 0)
+}
+
 impl Incoming<'_> {
     /// Bytes of the frame as it was on the wire, without its check sequence.
     pub(super) fn bytes(&self) -> usize {
         self.frame.len() + self.tag.map_or(0, |tag| tag.len())
+    }
+
+    /// Whether it is made of several frames of the link.
+    pub(crate) fn is_joined(&self) -> bool {
+        is_joined(&self.virtio)
+    }
+
+    /// A joined frame of which the kernel had no memory for all.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.is_joined() && !self.whole
+    }
+
+    /// All of its bytes are here.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Bytes that [`write`](Self::write) writes.
+    pub(crate) fn length(&self) -> usize {
+        VIRTIO + self.bytes()
     }
 
     /// Whether an interface can send it whose frames have `longest` bytes at most.
@@ -50,14 +80,13 @@ impl Incoming<'_> {
     fn header(&self) -> [u8; VIRTIO] {
         let mut header = self.virtio;
         header[0] &= NEEDS_CHECKSUM;
-        if let Some(tag) = self.tag {
-            // The places `hdr_len` and `csum_start` count from the frame's start.
-            let counted = [(2, header[1] != 0), (6, header[0] != 0)];
-            for (at, _) in counted.into_iter().filter(|(_, used)| *used) {
-                let moved = u16::from_ne_bytes([header[at], header[at + 1]]).saturating_add(tag.len() as u16);
-                header[at..at + 2].copy_from_slice(&moved.to_ne_bytes());
-            }
-        }
+        let number = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        let tag = self.tag.map_or(0, |tag| tag.len() as u16);
+        // The places `hdr_len` and `csum_start` count from the frame's start.
+        let headers = if self.is_joined() { number(2).saturating_add(tag) } else { COPIED.min(self.bytes() as u16) };
+        let checked_from = if header[0] == 0 { number(6) } else { number(6).saturating_add(tag) };
+        header[2..4].copy_from_slice(&headers.to_ne_bytes());
+        header[6..8].copy_from_slice(&checked_from.to_ne_bytes());
         header
     }
 }
@@ -82,11 +111,15 @@ mod tests {
         virtio[0] = 1;
         virtio[6..10].copy_from_slice(&[34_u16.to_ne_bytes(), 16_u16.to_ne_bytes()].concat());
         let tagged = Incoming { frame: &frame, whole: true, tag: Some([0x81, 0, 0x60, 5]), virtio };
-        let mut expected = virtio;
-        expected[6..8].copy_from_slice(&38_u16.to_ne_bytes());
-        assert_eq!(written(&tagged), [&expected[..], &frame[..12], &[0x81, 0, 0x60, 5], &frame[12..]].concat());
+        let expected = |bytes: u16, checked_from: u16| {
+            let mut expected = virtio;
+            expected[2..4].copy_from_slice(&bytes.to_ne_bytes());
+            expected[6..8].copy_from_slice(&checked_from.to_ne_bytes());
+            expected
+        };
+        assert_eq!(written(&tagged), [&expected(64, 38)[..], &frame[..12], &[0x81, 0, 0x60, 5], &frame[12..]].concat());
         let plain = Incoming { frame: &frame, whole: true, tag: None, virtio };
-        assert_eq!(written(&plain), [&virtio[..], &frame].concat());
+        assert_eq!(written(&plain), [&expected(60, 34)[..], &frame].concat());
         assert_eq!((tagged.bytes(), plain.bytes()), (64, 60));
     }
 
@@ -95,7 +128,7 @@ mod tests {
     fn what_was_checked_before_is_not_said_again() {
         let virtio = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let incoming = Incoming { frame: &[1; 14], whole: true, tag: Some([0x88, 0xa8, 0, 1]), virtio };
-        assert_eq!(written(&incoming)[..VIRTIO], [0; VIRTIO]);
+        assert_eq!(written(&incoming)[..VIRTIO], [[0, 0], 18_u16.to_ne_bytes(), [0; 2], [0; 2], [0; 2]].concat());
     }
 
     #[test]

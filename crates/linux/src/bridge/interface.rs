@@ -21,8 +21,9 @@ const HEADERS: usize = 16 + 16;
 /// More than an interface has attributes for.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// `ETHTOOL_GGRO`, `ETHTOOL_GFLAGS` and its `ETH_FLAG_LRO` of `linux/ethtool.h`.
-const JOINS: [(&str, u32, u32); 2] = [("gro", 0x2b, u32::MAX), ("lro", 0x25, 1 << 15)];
+/// `ETHTOOL_GFLAGS` and its `ETH_FLAG_LRO` of `linux/ethtool.h`.
+const FLAGS: u32 = 0x25;
+const LRO: u32 = 1 << 15;
 
 /// An Ethernet interface that can be an end of a bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,14 +66,11 @@ impl Interface {
         if answer.flags & libc::IFF_UP as u32 == 0 {
             return Err(BridgeError::Down(name));
         }
-        // A driver that has no such switch does not join.
-        let joins = |(_, command, bits): &(&str, u32, u32)| {
-            ethtool::value(&name, *command, 0).is_ok_and(|value| value & bits != 0)
-        };
-        match JOINS.into_iter().find(joins) {
-            Some((what, _, _)) => Err(BridgeError::Joins(name, what)),
-            None => Ok(Self { name, index: answer.index, mtu: answer.mtu as usize }),
+        // A driver that has no such switch does not join so.
+        if ethtool::value(&name, FLAGS, 0).is_ok_and(|flags| flags & LRO != 0) {
+            return Err(BridgeError::Joins(name));
         }
+        Ok(Self { name, index: answer.index, mtu: answer.mtu as usize })
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::frame::{Incoming, VIRTIO};
+use super::frame::{Incoming, TAG, VIRTIO};
 use crate::option::set;
 
 /// Bytes of the slots that the kernel writes to, together: what comes while we are at work elsewhere waits there.
@@ -32,6 +32,8 @@ type Status = AtomicU32;
 const FREE: u32 = 0;
 /// A frame has come.
 const TP_STATUS_USER: u32 = 1;
+/// The frame has no room in the slot, and all of it waits at the socket.
+const TP_STATUS_COPY: u32 = 1 << 1;
 /// `tp_vlan_tci` is a tag, and `tp_vlan_tpid` says of which kind.
 const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
@@ -46,6 +48,14 @@ pub(super) struct Rings {
     memory: Memory,
     receive: Ring,
     transmit: Ring,
+}
+
+/// A frame that has come.
+pub(super) enum Came<'s> {
+    /// In the slot.
+    Here(Incoming<'s>),
+    /// It is received from the socket, with the next that is.
+    Beside,
 }
 
 /// The mapping.
@@ -73,6 +83,8 @@ impl Rings {
         option(libc::PACKET_VNET_HDR, 1)?;
         // A frame that the kernel finds wrong is passed over, instead of standing in the way of the others.
         option(libc::PACKET_LOSS, 1)?;
+        // A frame that is longer than a slot comes whole beside the ring.
+        option(libc::PACKET_COPY_THRESH, 1)?;
         // Slots of a power of two fill blocks and pages without gaps.
         let slot = (BEFORE + longest).next_power_of_two();
         let mut end = 0;
@@ -91,8 +103,9 @@ impl Rings {
         Ok(Self { memory: Memory::map(socket, end)?, receive, transmit })
     }
 
-    /// Tells `take` of the frame that came next, and gives its slot back; `None` if none has come.
-    pub(super) fn receive<T>(&mut self, take: impl FnOnce(&Incoming<'_>) -> T) -> Option<T> {
+    /// Tells `take` of the frame that came next, and gives its slot back; `None` if none has come. A frame that is longer than a slot is
+    /// [`Beside`](Came::Beside) the ring.
+    pub(super) fn receive<T>(&mut self, take: impl FnOnce(Came<'_>) -> T) -> Option<T> {
         let at = self.receive.at();
         let status = self.memory.status(at).load(Ordering::Acquire);
         if status & TP_STATUS_USER == 0 {
@@ -101,7 +114,8 @@ impl Rings {
         // SAFETY: the slot is within the mapping. Its status says that it is ours: the kernel leaves it alone until we store
         // another, which we do when nobody has the slice any more.
         let slot = unsafe { std::slice::from_raw_parts(self.memory.pointer(at), self.receive.slot) };
-        let taken = take(&incoming(slot, status));
+        let came = if status & TP_STATUS_COPY == 0 { Came::Here(incoming(slot, status)) } else { Came::Beside };
+        let taken = take(came);
         self.memory.status(at).store(FREE, Ordering::Release);
         self.receive.advance();
         Some(taken)
@@ -169,12 +183,17 @@ fn incoming(slot: &[u8], status: u32) -> Incoming<'_> {
     let long = |at: usize| slot[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)) as usize;
     let short = |at: usize| slot[at..].first_chunk().map_or(0, |bytes| u16::from_ne_bytes(*bytes));
     let (original, captured, start) = (long(4), long(8), usize::from(short(12)));
-    let tag = (status & TP_STATUS_VLAN_VALID != 0).then(|| {
-        let kind = if status & TP_STATUS_VLAN_TPID_VALID == 0 { CUSTOMER_TAG } else { short(26) };
-        let ([a, b], [c, d]) = (kind.to_be_bytes(), short(24).to_be_bytes());
-        [a, b, c, d]
-    });
+    let tag = tag(status, short(26), short(24));
     let frame = slot.get(start..start + captured).unwrap_or_default();
     let virtio = slot.get(start.saturating_sub(VIRTIO)..).and_then(|bytes| bytes.first_chunk()).copied();
     Incoming { frame, whole: captured == original, tag, virtio: virtio.unwrap_or_default() }
+}
+
+/// The tag that the kernel has taken out of a frame, if it has: of which kind, and what it says.
+pub(super) fn tag(status: u32, kind: u16, control: u16) -> Option<[u8; TAG]> {
+    (status & TP_STATUS_VLAN_VALID != 0).then(|| {
+        let kind = if status & TP_STATUS_VLAN_TPID_VALID == 0 { CUSTOMER_TAG } else { kind };
+        let ([a, b], [c, d]) = (kind.to_be_bytes(), control.to_be_bytes());
+        [a, b, c, d]
+    })
 }

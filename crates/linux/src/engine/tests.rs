@@ -124,7 +124,7 @@ fn time_in_which_a_discipline_held_back_is_lost() {
     }
     (1..=150).for_each(|at| engine.advance(millis(at)));
     assert_eq!(gone(&mut engine), [0, 1]);
-    engine.replace(millis(150), build(&droptail("9p"), MEGABIT), MEGABIT);
+    engine.replace(build(&droptail("9p"), MEGABIT), MEGABIT);
     engine.advance(millis(150));
     for id in 10..13 {
         engine.arrive(millis(151), packet(&keys, id, 1, 1000));
@@ -219,7 +219,7 @@ fn another_discipline_keeps_what_waits() {
     }
     let faster = Rate::from_bits_per_second(2_000_000);
     for discipline in [droptail("50p"), droptail("1p")] {
-        engine.replace(Time::ZERO, build(&discipline, faster), faster);
+        engine.replace(build(&discipline, faster), faster);
     }
     for id in 21..24 {
         engine.arrive(Time::ZERO, packet(&keys, id, 1, 1000));

@@ -226,6 +226,7 @@ rate = "4mbit"
         Measurement {
             plan: Plan::new(&scenario).unwrap(),
             sent: AllSent {
+                moments: Vec::new(),
                 flows: vec![sent, sent],
                 payloads: vec![948, 972],
                 udp_due: 500,
@@ -233,6 +234,7 @@ rate = "4mbit"
                 round_trip: Some(Duration::from_millis(9)),
             },
             routed: Routed {
+                moments: Vec::new(),
                 queue,
                 dropped_at_hosts: vec![0, 0],
                 lateness: Delays::default(),
@@ -241,7 +243,7 @@ rate = "4mbit"
                 strangers: 0,
                 packets: 1500,
             },
-            received: AllReceived { flows: vec![came, came], udp_overflow: 0 },
+            received: AllReceived { moments: Vec::new(), flows: vec![came, came], udp_overflow: 0 },
             interface_drops: 0,
         }
     }

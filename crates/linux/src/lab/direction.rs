@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use fairlane_qdisc::{Duration, Host, Packet, ParameterError, Rate, Seed, Time};
+use fairlane_qdisc::{Count, Duration, Host, Packet, ParameterError, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
 
 use crate::delays::Delays;
@@ -15,6 +15,7 @@ use crate::packet::{Held, Marking};
 
 use super::host_link::{HostLink, Waiting};
 use super::meter::Meter;
+use super::moments::QueueMoment;
 
 /// One direction.
 pub(super) struct Direction {
@@ -29,8 +30,10 @@ pub(super) struct Direction {
     after: Waiting<Verdict>,
     /// The flow and the size of each packet that the queue has not yet given out, by its number.
     packets: HashMap<u32, (u32, u32)>,
-    /// Packets of each flow that its host's links had no room for.
+    /// Packets of each flow that its host's links had no room for since the start of the run.
     dropped_at_hosts: Vec<u64>,
+    /// The same when the measurement began.
+    dropped_at_hosts_before: Vec<u64>,
     lateness: Delays,
     verdicts: Vec<Verdict>,
 }
@@ -56,6 +59,7 @@ impl Direction {
             after: Waiting::new(),
             packets: HashMap::new(),
             dropped_at_hosts: vec![0; flows],
+            dropped_at_hosts_before: vec![0; flows],
             lateness: Delays::default(),
             verdicts: Vec::new(),
         })
@@ -140,7 +144,7 @@ impl Direction {
     /// The measurement begins.
     pub(super) fn begin(&mut self, now: Time) {
         self.engine.witness().begin(now);
-        self.dropped_at_hosts.fill(0);
+        self.dropped_at_hosts_before.clone_from(&self.dropped_at_hosts);
         self.lateness = Delays::default();
     }
 
@@ -149,9 +153,26 @@ impl Direction {
         self.engine.witness()
     }
 
-    /// By flow, what the links of its hosts had no room for.
-    pub(super) fn dropped_at_hosts(&self) -> &[u64] {
-        &self.dropped_at_hosts
+    /// By flow, what the links of its hosts had no room for since the measurement began.
+    pub(super) fn dropped_at_hosts(&self) -> Vec<u64> {
+        let both = self.dropped_at_hosts.iter().zip(&self.dropped_at_hosts_before);
+        both.map(|(dropped, before)| dropped - before).collect()
+    }
+
+    /// The queue as it is, and by flow what has been dropped anywhere since the start of the run.
+    pub(super) fn sample(&self) -> (QueueMoment, Vec<u64>) {
+        let (engine, counters) = (&self.engine, self.engine.counters());
+        let queue = QueueMoment {
+            arrived: counters.arrived,
+            departed: counters.departed,
+            dropped: counters.dropped_total(),
+            marked: counters.marked_total(),
+            backlog: Count { packets: engine.packets() as u64, bytes: engine.bytes() },
+            average: engine.average(),
+            probability: engine.probability(),
+        };
+        let dropped = engine.seen().dropped_since_start().zip(&self.dropped_at_hosts);
+        (queue, dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect())
     }
 
     /// How much later than on real links packets arrived.
@@ -237,6 +258,36 @@ mod tests {
         assert_eq!((queue.flows[0].arrived, queue.flows[0].departed, queue.flows[0].departed_bytes), (3, 3, 3000));
         assert!((queue.mean_packets - 0.03).abs() < 1e-12, "{}", queue.mean_packets);
         assert!((queue.delay_ns.mean() / 1e6 - 1.0).abs() < 2e-3, "{}", queue.delay_ns.mean());
+    }
+
+    /// When the measurement begins its counts begin anew; samples go on from the start of the run. The first four packets are those of
+    /// the next test, and a host's link with room for one packet beside the one that it sends drops the third of three.
+    #[test]
+    fn samples_know_what_was_before_the_measurement() {
+        let (mut direction, _) = direction("1p");
+        let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "1p").unwrap();
+        let rate = Rate::from_bits_per_second(8_000_000);
+        let host = Access { rate, delay: Duration::from_millis(2), queue: droptail };
+        send(&mut direction, 4);
+        decided(&mut direction, ms(100));
+        direction.first[0] = Some(HostLink::new(&host, 1000));
+        let keys = FlowKeys::new(FlowsBy::FiveTuple);
+        let mut three = |at| {
+            for id in 11..14 {
+                let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000, joined: false };
+                direction.arrive(at, 0, Held::new(&queued, &keys, LinkLayer::default(), MARKING));
+            }
+            direction.advance(at + Duration::from_millis(50));
+            (direction.dropped_at_hosts(), direction.lateness().most() > Duration::ZERO, direction.sample())
+        };
+        let (dropped, late, (queue, of_flow)) = three(ms(200));
+        assert_eq!((dropped, late, queue.dropped.packets, of_flow), (vec![1], true, 1, vec![2]));
+        let (flows, begun) = (vec![0], ms(400));
+        direction.begin(begun);
+        assert_eq!((direction.dropped_at_hosts(), direction.lateness().count()), (flows, 0));
+        let (queue, of_flow) = direction.sample();
+        assert_eq!((queue.arrived.packets, queue.departed.packets, queue.dropped.packets, of_flow), (6, 5, 1, vec![2]));
+        assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
     }
 
     /// With room for one packet in the queue: of those that come at 3, 4, 5 and 6 ms the first is being sent until 5, the second

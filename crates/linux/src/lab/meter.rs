@@ -27,6 +27,8 @@ pub(super) struct Meter {
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
     counts: QueueFlowRun,
+    /// Drops before the measurement began.
+    dropped_before: u64,
     backlog: u32,
     /// The area under the backlog in packet-nanoseconds, up to `until`.
     area: u128,
@@ -43,6 +45,11 @@ impl FlowMeter {
     fn leave(&mut self, now: Time) {
         self.reach(now);
         self.backlog -= 1;
+    }
+
+    /// Drops since the start of the run.
+    fn dropped(&self) -> u64 {
+        self.dropped_before + self.counts.dropped.iter().sum::<u64>()
     }
 }
 
@@ -74,7 +81,8 @@ impl Meter {
     /// Forgets everything but what is queued: the measurement begins.
     pub(super) fn begin(&mut self, now: Time) {
         for flow in &mut self.flows {
-            *flow = FlowMeter { backlog: flow.backlog, until: now, ..FlowMeter::default() };
+            let (backlog, dropped_before) = (flow.backlog, flow.dropped());
+            *flow = FlowMeter { backlog, dropped_before, until: now, ..FlowMeter::default() };
         }
         self.average = (0.0, 0);
         self.delay_ns.reset();
@@ -98,6 +106,11 @@ impl Meter {
             delay_ns: self.delay_ns.clone(),
             flows,
         }
+    }
+
+    /// Drops of each flow since the start of the run.
+    pub(super) fn dropped_since_start(&self) -> impl Iterator<Item = u64> {
+        self.flows.iter().map(FlowMeter::dropped)
     }
 
     fn flow(&mut self, packet: &Held) -> Option<&mut FlowMeter> {

@@ -52,22 +52,9 @@ impl Plan {
             return Err(cannot("links", "the lab has one link between two nodes", "simulate networks: fairlane run"));
         };
         check_link(link)?;
-        let mut packets_a_second = 0.0;
-        for group in &scenario.flows {
-            check_group(group)?;
-            if let Traffic::Udp(udp) = &group.traffic {
-                packets_a_second += f64::from(group.count) * a_second(udp.rate.bits_per_second(), group);
-            }
-        }
+        scenario.flows.iter().try_for_each(check_group)?;
+        check_load(scenario, link)?;
         let tcp = || scenario.flows.iter().filter_map(|group| Some((group, tcp_of(group)?)));
-        // Beside UDP, TCP fills the link at the most.
-        let rate = link.forward.rate.bits_per_second();
-        packets_a_second += tcp().map(|(group, _)| a_second(rate, group)).fold(0.0, f64::max);
-        if packets_a_second > MOST_PACKETS {
-            let message =
-                format!("this is about {packets_a_second:.0} packets a second, and the lab takes {MOST_PACKETS}");
-            return Err(cannot(&of_link(link, "rate"), message, "a slower link asks the same question"));
-        }
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();
         if flows.len() as u64 > u64::from(MOST_FLOWS) {
             let message = format!("these are {} flows, and the lab runs {MOST_FLOWS}", flows.len());
@@ -170,6 +157,29 @@ fn numbered((place, group): (usize, &FlowGroup)) -> impl Iterator<Item = (usize,
 
 fn a_second(bits: u64, group: &FlowGroup) -> f64 {
     bits as f64 / (8.0 * group.packet.get().max(1) as f64)
+}
+
+/// Whether user space can take in so many packets. It is the link's rate that is refused, or that of the UDP which has the most.
+fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
+    let load = |group: &FlowGroup| match &group.traffic {
+        Traffic::Udp(udp) => f64::from(group.count) * a_second(udp.rate.bits_per_second(), group),
+        Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
+    };
+    let udp: f64 = scenario.flows.iter().map(load).sum();
+    // Beside UDP, TCP fills the link at the most.
+    let rate = link.forward.rate.bits_per_second();
+    let tcp = scenario.flows.iter().filter(|group| tcp_of(group).is_some()).map(|group| a_second(rate, group));
+    let tcp = tcp.fold(0.0, f64::max);
+    if udp + tcp <= MOST_PACKETS {
+        return Ok(());
+    }
+    let most = scenario.flows.iter().max_by(|one, other| load(one).total_cmp(&load(other)));
+    let key = match most {
+        Some(group) if udp > tcp => of_group(group, "rate"),
+        _ => of_link(link, "rate"),
+    };
+    let message = format!("this is about {:.0} packets a second, and the lab takes {MOST_PACKETS}", udp + tcp);
+    Err(cannot(&key, message, "a slower link and less to send ask the same question"))
 }
 
 fn check_link(link: &Link) -> Result<(), Unsupported> {

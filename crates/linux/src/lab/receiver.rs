@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::mem;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -63,6 +64,8 @@ impl Received {
 /// What came in the window.
 #[derive(Debug)]
 pub(super) struct AllReceived {
+    /// What of each flow had come at each moment.
+    pub(super) moments: Vec<Vec<Received>>,
     pub(super) flows: Vec<Received>,
     /// Datagrams that the receivers had no buffer for.
     pub(super) udp_overflow: u64,
@@ -129,24 +132,29 @@ impl Receiver {
     pub(super) fn run(mut self, stage: &Stage) -> Result<AllReceived, LabError> {
         let overflow_before = udp_overflow()?;
         let (mut before, mut received) = (None, None);
+        let (mut ticks, mut samples) = (stage.ticks(), Vec::new());
         while !stage.is_over() {
             let now = now();
+            while ticks.come(now, stage).is_some() {
+                samples.push(self.counted());
+            }
             if before.is_none() && now >= stage.from() {
                 before = Some(self.counted());
             }
             if let Some(before) = before.as_ref().filter(|_| received.is_none() && now >= stage.to()) {
                 let flows = self.counted().iter().zip(before).map(|(after, before)| after.since(before)).collect();
-                received = Some(AllReceived { flows, udp_overflow: udp_overflow()? - overflow_before });
+                let udp_overflow = udp_overflow()? - overflow_before;
+                received = Some(AllReceived { moments: mem::take(&mut samples), flows, udp_overflow });
                 stage.tell_measured();
             }
-            self.work(now, stage).map_err(|error| LabError::Failed("the receivers", error))?;
+            self.work(now, stage, ticks.next(stage)).map_err(|error| LabError::Failed("the receivers", error))?;
         }
         received.ok_or(LabError::Interrupted)
     }
 
-    /// Waits for what comes, but not beyond an edge of the window, and takes it.
-    fn work(&mut self, now: Time, stage: &Stage) -> io::Result<()> {
-        let edge = [stage.from(), stage.to()].into_iter().filter(|edge| *edge > now).min().unwrap_or(Time::MAX);
+    /// Waits for what comes, but not beyond an edge of the window or the next sample, and takes it.
+    fn work(&mut self, now: Time, stage: &Stage, sample: Time) -> io::Result<()> {
+        let edge = [stage.from(), stage.to(), sample].into_iter().filter(|edge| *edge > now).min().unwrap_or(Time::MAX);
         let millis = edge.since(now).as_nanos().div_ceil(1_000_000).min(20);
         let mut events = [EpollEvent::empty(); 64];
         let ready = match self.epoll.wait(&mut events, EpollTimeout::from(millis as u8)) {

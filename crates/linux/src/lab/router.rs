@@ -1,6 +1,7 @@
 //! The router between the hosts: an NFQUEUE for each direction, in one thread.
 
 use std::io;
+use std::mem;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
@@ -25,6 +26,7 @@ use crate::socket::{Batch, QueueSocket};
 use super::direction::Direction;
 use super::error::LabError;
 use super::host_link::HostLink;
+use super::moments::{QueueMoment, Ticks};
 use super::network::{CE_BIT, FLOWS, QUEUES, flow_of};
 use super::plan::Plan;
 use super::stage::Stage;
@@ -37,8 +39,18 @@ const LOOK: Duration = Duration::from_millis(20);
 
 const MARKING: Marking = Marking::ByRule(CE_BIT);
 
+/// What was at a moment.
+pub(super) struct Sample {
+    pub(super) at: Time,
+    pub(super) queue: QueueMoment,
+    /// By flow, what had been dropped.
+    pub(super) dropped: Vec<u64>,
+}
+
 /// What the router measured.
 pub(super) struct Routed {
+    /// What was, at each moment.
+    pub(super) moments: Vec<Sample>,
     /// The queue towards the receivers.
     pub(super) queue: QueueRun,
     /// By flow, packets of data that the links of its hosts had no room for.
@@ -121,22 +133,25 @@ impl Router {
         // Without it the kernel may let us sleep for 50 us longer than asked for.
         let _ = set_timerslack(1);
         let (mut begun, mut measured) = (false, None);
+        let (mut ticks, mut samples) = (stage.ticks(), Vec::new());
         while !stage.is_over() {
             let mut more = false;
             for way in &mut self.ways {
                 more |= way.receive(&self.keys, &mut self.books).map_err(failed)?;
             }
             let now = now();
-            // What is due before the window's edge happens before it.
+            // What is due before the window's edge, or before a sample, happens before it.
             if !begun && now >= stage.from() {
+                self.sample(stage.from(), stage, &mut ticks, &mut samples);
                 self.advance(stage.from());
                 self.ways[0].direction.begin(stage.from());
                 begun = true;
             }
+            self.sample(now, stage, &mut ticks, &mut samples);
             if begun && measured.is_none() && now >= stage.to() {
                 let to = stage.to();
                 self.advance(to);
-                measured = Some(self.measured(to));
+                measured = Some(self.measured(to, mem::take(&mut samples)));
                 stage.tell_measured();
             }
             self.advance(now);
@@ -144,7 +159,7 @@ impl Router {
                 way.flush().map_err(failed)?;
             }
             if !more {
-                self.wait(now).map_err(failed)?;
+                self.wait(now, ticks.next(stage)).map_err(failed)?;
             }
         }
         measured.ok_or(LabError::Interrupted)
@@ -156,20 +171,29 @@ impl Router {
         }
     }
 
-    fn measured(&mut self, to: Time) -> Routed {
+    /// Takes the samples that are due by `now`, each at its own time.
+    fn sample(&mut self, now: Time, stage: &Stage, ticks: &mut Ticks, samples: &mut Vec<Sample>) {
+        while let Some(at) = ticks.come(now, stage) {
+            self.advance(at);
+            let (queue, dropped) = self.ways[0].direction.sample();
+            samples.push(Sample { at, queue, dropped });
+        }
+    }
+
+    fn measured(&mut self, to: Time, moments: Vec<Sample>) -> Routed {
         let direction = &mut self.ways[0].direction;
         let queue = direction.meter().measured(to, &self.name, &self.side);
-        let (dropped_at_hosts, lateness) = (direction.dropped_at_hosts().to_vec(), *direction.lateness());
+        let (dropped_at_hosts, lateness) = (direction.dropped_at_hosts(), *direction.lateness());
         let kernel = self.ways.iter().filter_map(|way| kernel_queue(way.number));
         let lost_in_kernel = kernel.map(|queue| queue.dropped_full + queue.dropped_unread).sum();
         let Books { largest, strangers, packets } = self.books;
-        Routed { queue, dropped_at_hosts, lateness, largest, lost_in_kernel, strangers, packets }
+        Routed { moments, queue, dropped_at_hosts, lateness, largest, lost_in_kernel, strangers, packets }
     }
 
-    /// Waits for a packet, or the moment when something happens.
-    fn wait(&self, now: Time) -> io::Result<()> {
-        let due = self.ways.iter().filter_map(|way| way.direction.due()).min();
-        let until = due.map_or(LOOK, |due| due.since(now).min(LOOK));
+    /// Waits for a packet, or the moment when something happens or a sample is taken.
+    fn wait(&self, now: Time, sample: Time) -> io::Result<()> {
+        let due = self.ways.iter().filter_map(|way| way.direction.due()).fold(sample, Time::min);
+        let until = due.since(now).min(LOOK);
         let timeout = TimeSpec::new(0, until.as_nanos() as i64);
         let mut ready = self.ways.each_ref().map(|way| PollFd::new(way.socket.as_fd(), PollFlags::POLLIN));
         match ppoll(&mut ready, Some(timeout), None) {

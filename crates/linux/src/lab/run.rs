@@ -17,12 +17,13 @@ use crate::socket::QueueSocket;
 
 use super::checks::{Checks, Results};
 use super::error::{LabError, setup};
+use super::moments::{FlowMoment, Moment};
 use super::network::{Network, lead_to_queues};
 use super::node::Node;
 use super::plan::Plan;
 use super::receiver::{AllReceived, Receiver};
 use super::router::{Routed, Router};
-use super::sender::{AllSent, Sender};
+use super::sender::{AllSent, Sender, SentBy};
 use super::stage::Stage;
 
 /// Senders, router, receivers.
@@ -46,6 +47,8 @@ const DESCRIPTORS: u64 = 128;
 #[derive(Clone, Debug)]
 pub struct Lab {
     plan: Plan,
+    /// After how long, again and again, samples are taken.
+    every: Option<Duration>,
 }
 
 /// What a run of the lab gave.
@@ -55,6 +58,8 @@ pub struct Measured {
     pub run: Run,
     /// What made sure that it is the queue that was measured. All of it holds.
     pub checks: Checks,
+    /// What it did over time, if that was [asked for](Lab::sampled).
+    pub moments: Vec<Moment>,
 }
 
 impl Lab {
@@ -74,7 +79,13 @@ impl Lab {
             Firewall::find()?;
             Ok(())
         })?;
-        Ok(Self { plan })
+        Ok(Self { plan, every: None })
+    }
+
+    /// Also tells what a run has done, again and again after `every`, and at its end.
+    #[must_use]
+    pub fn sampled(self, every: Duration) -> Self {
+        Self { every: Some(every), ..self }
     }
 
     /// Runs the scenario once, in real time; `run` is the number of the run, from 0. When `stopped` becomes true, the run ends
@@ -88,7 +99,7 @@ impl Lab {
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
         let network = Network::new(plan)?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
-        let ended = Parts::start(&network, plan, seed)?.play(plan, stopped)?;
+        let ended = Parts::start(&network, plan, seed, Stage::new(self.every), stopped)?.play(plan, stopped)?;
         let interface_drops = network.interface_drops()?;
         let Ended { sent, routed, received, stage, cut } = ended;
         let results = Results { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
@@ -100,7 +111,8 @@ impl Lab {
         measured.to_s = stage.to().since(stage.start()).as_secs();
         measured.partial = cut;
         measured.cost.wall_s = now().since(began).as_secs();
-        Ok(Measured { run: measured, checks })
+        let moments = moments(plan, stage.start(), &sent, &routed, &received);
+        Ok(Measured { run: measured, checks, moments })
     }
 }
 
@@ -129,8 +141,13 @@ struct Ended {
 
 impl Parts {
     /// Starts them one after the other, each when the one before is ready.
-    fn start(network: &Network, plan: &Plan, seed: Seed) -> Result<Self, LabError> {
-        let stage = Stage::new();
+    fn start(
+        network: &Network,
+        plan: &Plan,
+        seed: Seed,
+        stage: Stage,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, LabError> {
         let routed = {
             let (plan, stage) = (plan.clone(), stage.clone());
             begin(&network.router, move |ready| {
@@ -150,8 +167,8 @@ impl Parts {
         };
         // From here on whoever has started ends with us.
         let parts = Self { stage: stage.clone(), routed: routed.1, received: received.1, sent: channel().1 };
-        wait_for(&routed.0, &parts.routed)?;
-        wait_for(&received.0, &parts.received)?;
+        wait_for(&routed.0, &parts.routed, stopped)?;
+        wait_for(&received.0, &parts.received, stopped)?;
         let plan = plan.clone();
         let sent = begin(&network.sender, move |ready| {
             let sender = Sender::new(&plan, seed, &stage)?;
@@ -160,7 +177,7 @@ impl Parts {
         });
         let mut parts = parts;
         parts.sent = sent.1;
-        wait_for(&sent.0, &parts.sent)?;
+        wait_for(&sent.0, &parts.sent, stopped)?;
         Ok(parts)
     }
 
@@ -221,9 +238,18 @@ fn begin<T: Send + 'static>(
 }
 
 /// Waits until a part is ready, or why it is not.
-fn wait_for<T>(ready: &Channel<()>, result: &Channel<Result<T, LabError>>) -> Result<(), LabError> {
-    if ready.recv().is_ok() {
-        return Ok(());
+fn wait_for<T>(
+    ready: &Channel<()>,
+    result: &Channel<Result<T, LabError>>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), LabError> {
+    loop {
+        match ready.recv_timeout(LOOK) {
+            Ok(()) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if stopped() => return Err(LabError::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
     match result.recv() {
         Ok(Err(error)) => Err(error),
@@ -245,6 +271,35 @@ fn allow_descriptors(wanted: u64) -> Result<(), LabError> {
     setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).map_err(failed())
 }
 
+/// What was done by each moment that all parts have a sample of.
+fn moments(plan: &Plan, start: Time, sent: &AllSent, routed: &Routed, received: &AllReceived) -> Vec<Moment> {
+    let mut flows = vec![FlowMoment::default(); plan.flows.len()];
+    let mut moments = Vec::new();
+    for ((routed, sent_by), came) in routed.moments.iter().zip(&sent.moments).zip(&received.moments) {
+        for (id, last) in flows.iter_mut().enumerate() {
+            let (SentBy { sent: sent_here, cwnd, srtt }, came) = (sent_by[id], came[id]);
+            let now = FlowMoment {
+                sent: sent_here.packets,
+                retransmitted: sent_here.again,
+                timeouts: sent_here.timeouts,
+                cwnd,
+                srtt,
+                delivered: came.packets,
+                unique_bytes: whole(plan, sent, id, came.bytes),
+                dropped: routed.dropped[id],
+            };
+            *last = now.not_before(last);
+        }
+        moments.push(Moment { at: routed.at.since(start), queue: routed.queue, flows: flows.clone() });
+    }
+    moments
+}
+
+/// Bytes of whole packets that carry so many bytes of data: the data of a packet stands for all of it.
+fn whole(plan: &Plan, sent: &AllSent, id: usize, data: u64) -> u64 {
+    data * plan.group(id as u32).packet.get() / sent.payloads[id].max(1)
+}
+
 /// What was counted, without the end of the window and the cost in time.
 fn outcome(plan: &Plan, run: u32, sent: &AllSent, routed: &Routed, received: &AllReceived) -> Run {
     let scenario = &plan.scenario;
@@ -260,8 +315,7 @@ fn outcome(plan: &Plan, run: u32, sent: &AllSent, routed: &Routed, received: &Al
             exit: Some(0),
             sent: sent_here.packets,
             delivered: came.packets,
-            // The data of a packet stands for all of it.
-            unique_bytes: came.bytes * group.packet.get() / sent.payloads[id].max(1),
+            unique_bytes: whole(plan, sent, id, came.bytes),
             dropped: dropped + routed.dropped_at_hosts[id],
             lost: 0,
             retransmitted: sent_here.again,

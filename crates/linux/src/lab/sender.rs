@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::mem;
 use std::net::{SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -60,9 +61,19 @@ pub(super) struct Sent {
     pub(super) short_of_buffer: Duration,
 }
 
+/// What a flow had sent at a moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SentBy {
+    pub(super) sent: Sent,
+    pub(super) cwnd: Option<f64>,
+    pub(super) srtt: Option<Duration>,
+}
+
 /// What was sent in the window.
 #[derive(Debug)]
 pub(super) struct AllSent {
+    /// What each flow had sent at each moment.
+    pub(super) moments: Vec<Vec<SentBy>>,
     pub(super) flows: Vec<Sent>,
     /// Data in a full packet of each flow, in bytes.
     pub(super) payloads: Vec<u64>,
@@ -166,17 +177,21 @@ impl Sender {
         // Without it the kernel may let us sleep for 50 us longer than asked for.
         let _ = set_timerslack(1);
         let (mut before, mut sent) = (None, None);
+        let (mut ticks, mut samples) = (stage.ticks(), Vec::new());
         while !stage.is_over() {
             let now = now();
+            while ticks.come(now, stage).is_some() {
+                samples.push(self.flows.iter().map(Flow::sent_by).collect());
+            }
             if before.is_none() && now >= stage.from() {
                 before = Some((self.counted(), self.udp_due));
             }
             if let Some((before, due)) = before.as_ref().filter(|_| sent.is_none() && now >= stage.to()) {
-                sent = Some(self.sent_since(before, *due));
+                sent = Some(self.sent_since(before, *due, mem::take(&mut samples)));
                 stage.tell_measured();
             }
             if sent.is_none() {
-                let next = self.turn(now, stage).map_err(failed)?;
+                let next = self.turn(now, stage).map_err(failed)?.min(ticks.next(stage));
                 self.wait(now, next).map_err(failed)?;
             } else {
                 // The receivers may go first, and reset the connections.
@@ -264,13 +279,14 @@ impl Sender {
         self.flows.iter().map(Flow::sent).collect()
     }
 
-    fn sent_since(&self, before: &[Sent], due_before: u64) -> AllSent {
+    fn sent_since(&self, before: &[Sent], due_before: u64, moments: Vec<Vec<SentBy>>) -> AllSent {
         let flows = self.counted().iter().zip(before).map(|(after, before)| after.since(before)).collect();
         let not_gone = |flow: &Flow| match &flow.end {
             End::Tcp { connection, .. } => bytes_not_gone(connection.as_fd()).unwrap_or(0),
             End::Udp(_) | End::Stopped { .. } => 0,
         };
         AllSent {
+            moments,
             flows,
             payloads: self.flows.iter().map(Flow::payload).collect(),
             udp_due: self.udp_due - due_before,
@@ -310,6 +326,18 @@ impl Flow {
             }
             End::Udp(udp) => Sent { packets: udp.number, ..Sent::default() },
             End::Stopped { sent, .. } => *sent,
+        }
+    }
+
+    fn sent_by(&self) -> SentBy {
+        let info = match &self.end {
+            End::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok(),
+            End::Udp(_) | End::Stopped { .. } => None,
+        };
+        SentBy {
+            sent: self.sent(),
+            cwnd: info.map(|info| f64::from(info.window)),
+            srtt: info.map(|info| info.smoothed).filter(|smoothed| *smoothed > Duration::ZERO),
         }
     }
 

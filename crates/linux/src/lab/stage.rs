@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use fairlane_qdisc::{Duration, Time};
 
+use super::moments::Ticks;
+
 /// Not yet.
 const NEVER: u64 = u64::MAX;
 
@@ -18,11 +20,13 @@ struct Moments {
     to: AtomicU64,
     over: AtomicBool,
     measured: AtomicU32,
+    /// After how long, again and again, each part takes a sample.
+    every: Option<Duration>,
 }
 
 impl Stage {
-    /// A run that has not begun.
-    pub(super) fn new() -> Self {
+    /// A run that has not begun; `every`: after how long, again and again, each part takes a sample.
+    pub(super) fn new(every: Option<Duration>) -> Self {
         let never = || AtomicU64::new(NEVER);
         Self(Arc::new(Moments {
             start: never(),
@@ -30,6 +34,7 @@ impl Stage {
             to: never(),
             over: AtomicBool::new(false),
             measured: AtomicU32::new(0),
+            every,
         }))
     }
 
@@ -58,6 +63,11 @@ impl Stage {
     /// When it ends.
     pub(super) fn to(&self) -> Time {
         Time::from_nanos(self.0.to.load(Ordering::SeqCst))
+    }
+
+    /// When whoever takes part takes samples.
+    pub(super) fn ticks(&self) -> Ticks {
+        Ticks::new(self.0.every)
     }
 
     /// Someone who takes part has measured what there is in the window.

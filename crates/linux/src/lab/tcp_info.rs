@@ -11,6 +11,10 @@ use super::socket;
 pub(super) struct TcpInfo {
     /// Data in a full segment, in bytes, without options.
     pub(super) segment: u32,
+    /// The congestion window, in full segments.
+    pub(super) window: u32,
+    /// The smoothed round trip time; none before the first measurement.
+    pub(super) smoothed: Duration,
     /// The shortest round trip of the last minutes; none has been measured before the handshake.
     pub(super) round_trip: Duration,
     /// Segments with data that were sent, those that were sent again too.
@@ -43,6 +47,8 @@ impl TcpInfo {
         let micros = |micros: u64| Duration::from_nanos(micros.saturating_mul(1000));
         Self {
             segment: word(16),
+            window: word(80),
+            smoothed: micros(word(68).into()),
             round_trip: micros(word(148).into()),
             sent_again: word(100).into(),
             came: word(152).into(),
@@ -78,6 +84,8 @@ mod tests {
         assert_eq!((sender.sent, sender.came, receiver.sent, receiver.came), (5, 0, 0, 5));
         assert_eq!((sender.sent_again, sender.timeouts, sender.short_of_buffer), (0, 0, Duration::ZERO));
         assert!(sender.segment > 500 && sender.round_trip > Duration::ZERO, "{sender:?}");
+        // It begins with ten segments (RFC 6928) and grows by at most one for each that is acknowledged.
+        assert!((10..=15).contains(&sender.window) && sender.smoothed >= sender.round_trip, "{sender:?}");
     }
 
     /// Linux has added to the structure again and again: what an old one does not have is 0.

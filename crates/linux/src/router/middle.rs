@@ -42,7 +42,7 @@ impl Middle {
         for order in self.remote.orders() {
             match order {
                 Order::Reload(discipline, link) => {
-                    self.engine.replace(now, *discipline, link.rate);
+                    self.engine.replace(*discipline, link.rate);
                     self.reading.layer = link.layer;
                     self.reloads += 1;
                 }
@@ -95,4 +95,56 @@ pub(super) fn wait<'f>(sources: impl Iterator<Item = BorrowedFd<'f>>, most: Dura
     }
     let failed = |ready: &PollFd<'_>| ready.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
     Ok(ready.iter().any(failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::{Host, Kind, QdiscConfig, Rate, Seed};
+
+    use super::*;
+    use crate::flow::{FlowKeys, FlowsBy};
+    use crate::link_layer::{Framing, LinkLayer};
+    use crate::packet::Marking;
+    use crate::router::Link;
+
+    const MEGABIT: Rate = Rate::from_bits_per_second(1_000_000);
+
+    fn middle() -> Middle {
+        let discipline = QdiscConfig::new(Kind::Red).build(&Host { rate: MEGABIT, seed: Seed::new(1) }).unwrap();
+        let engine = Engine::new(discipline, MEGABIT, Marking::ByUs, TopFlows::new(FlowsBy::FiveTuple));
+        let reading = Reading { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
+        Middle::new(engine, reading, Remote::new().unwrap())
+    }
+
+    /// Would catch a reload after which packets have the size that they had on the old link.
+    #[test]
+    fn a_reload_takes_discipline_and_link() {
+        let mut middle = middle();
+        let layer = LinkLayer::new(38, 84, Framing::Ptm).unwrap();
+        let droptail = QdiscConfig::new(Kind::DropTail);
+        middle.remote.reload(&droptail, Link { rate: MEGABIT, layer }).unwrap();
+        assert_eq!((middle.reading.layer, middle.report().reloads), (LinkLayer::default(), 0), "not before it obeys");
+        assert!(!middle.obey(Time::ZERO));
+        // RED has an average, and DropTail none.
+        let report = middle.report();
+        assert_eq!((middle.reading.layer, report.reloads, report.average), (layer, 1, None));
+        assert!(!middle.obey(Time::ZERO) && middle.report().reloads == 1, "an order is obeyed once");
+    }
+
+    /// The last order to stop counts: a second one ends what the first lets go on. Would catch an end while there may be more to
+    /// receive, and one that never comes.
+    #[test]
+    fn it_is_over_when_nothing_waits_or_time_is_up() {
+        let at = |millis| Time::ZERO + Duration::from_millis(millis);
+        let mut middle = middle();
+        assert!(!middle.obey(at(0)) && !middle.is_over(at(0), false), "nobody has told it to stop");
+        middle.remote.stop(Duration::from_millis(500));
+        assert!(middle.obey(at(100)));
+        assert_eq!(
+            [(at(200), false), (at(200), true), (at(600), true)].map(|(now, more)| middle.is_over(now, more)),
+            [true, false, true]
+        );
+        middle.remote.stop(Duration::ZERO);
+        assert!(middle.obey(at(300)) && middle.is_over(at(300), true));
+    }
 }

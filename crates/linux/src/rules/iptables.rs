@@ -71,15 +71,16 @@ pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
     Ok(true)
 }
 
-/// The queues that have a chain of ours; none without iptables.
-pub(super) fn installed() -> Result<Vec<u16>, RuleError> {
+/// The queues that have a chain of ours; `None` without iptables.
+pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
     let mut found = Vec::new();
     for family in families() {
-        found.extend(mangle(&family.save()?).filter_map(queue_of_chain_line));
+        let Some(saved) = run(family.save, &[], "")? else { return Ok(None) };
+        found.extend(mangle(&saved).filter_map(queue_of_chain_line));
     }
     found.sort_unstable();
     found.dedup();
-    Ok(found)
+    Ok(Some(found))
 }
 
 impl Family {

@@ -37,7 +37,7 @@ pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
 }
 
 pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
-    if !installed()?.contains(&queue) {
+    if !has(queue)? {
         return Ok(());
     }
     let script = format!("flush chain {FAMILY} {TABLE}{queue} to_queue\n");
@@ -45,15 +45,20 @@ pub(super) fn stop(queue: u16) -> Result<(), RuleError> {
 }
 
 pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
-    if !installed()?.contains(&queue) {
+    if !has(queue)? {
         return Ok(());
     }
     run(NFT, &["--file", "-"], &format!("delete table {FAMILY} {TABLE}{queue}\n"))?.map(drop).ok_or(RuleError::NoTool)
 }
 
-/// The queues that have a table of ours; none without nft.
-pub(super) fn installed() -> Result<Vec<u16>, RuleError> {
-    Ok(run(NFT, &["list", "tables"], "")?.map(|tables| queues(&tables)).unwrap_or_default())
+/// The queues that have a table of ours; `None` without nft.
+pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
+    Ok(run(NFT, &["list", "tables"], "")?.map(|tables| queues(&tables)))
+}
+
+/// Whether there is a table of ours for `queue`.
+pub(super) fn has(queue: u16) -> Result<bool, RuleError> {
+    Ok(installed()?.is_some_and(|queues| queues.contains(&queue)))
 }
 
 /// The queues of our tables among those listed.

@@ -87,7 +87,7 @@ pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
 }
 
 pub(crate) fn path(inside: &str, outside: &str) -> DataPath {
-    DataPath::Bridge(BridgeConfig { inside: inside.to_owned(), outside: outside.to_owned() })
+    DataPath::Bridge(BridgeConfig { inside: inside.to_owned(), outside: outside.to_owned(), gso: false })
 }
 
 /// A bridge that works.

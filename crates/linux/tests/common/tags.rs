@@ -24,10 +24,16 @@ fn switch_on(socket: &OwnedFd, option: libc::c_int) {
 
 /// Sends a frame by `interface` whose checksum is left to whoever sends it on: it counts from `start` and stands `offset` behind.
 pub(crate) fn send_unsummed(interface: &str, frame: &[u8], start: u16, offset: u16) {
+    send_joined(interface, frame, [0, 0], [start, offset]);
+}
+
+/// The same for one that is joined of others, by virtio's number for its kind and the length of their data (virtio 1.2, 5.1.6).
+pub(crate) fn send_joined(interface: &str, frame: &[u8], [kind, each]: [u16; 2], [start, offset]: [u16; 2]) {
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).unwrap();
     switch_on(&socket, libc::PACKET_VNET_HDR);
-    let mut virtio = vec![1, 0, 0, 0, 0, 0];
-    virtio.extend([start.to_ne_bytes(), offset.to_ne_bytes()].concat());
+    let mut virtio = vec![1, kind as u8];
+    let headers = if kind == 0 { 0 } else { start + 20 };
+    virtio.extend([headers, each, start, offset].map(u16::to_ne_bytes).concat());
     virtio.extend(frame);
     sendto(socket.as_raw_fd(), &virtio, &hardware(interface), MsgFlags::empty()).unwrap();
 }

@@ -126,9 +126,9 @@ fn provenance(outcomes: &[Outcome], origin: &Origin) -> Provenance {
     let memory = outcomes.iter().map(|outcome| outcome.cost.peak_rss_bytes).max().unwrap_or(0);
     let mut all = vec![
         ("Version", format!("Fairlane {}", env!("CARGO_PKG_VERSION"))),
-        ("Engine", first.map_or_else(String::new, |outcome| outcome.engine.clone())),
+        ("Engine", each(outcomes, |outcome| outcome.engine.clone())),
         ("Seed", first.map_or_else(String::new, |outcome| outcome.seed.to_string())),
-        ("Runs", first.map_or_else(String::new, |outcome| outcome.runs.to_string())),
+        ("Runs", each(outcomes, |outcome| outcome.runs.to_string())),
         ("Events", count(events)),
     ];
     if cpu > 0.0 {
@@ -151,6 +151,17 @@ fn provenance(outcomes: &[Outcome], origin: &Origin) -> Provenance {
             .map(|(name, text)| (name.to_owned(), text.clone()))
             .collect(),
     }
+}
+
+/// What outcomes have, each once.
+fn each(outcomes: &[Outcome], of: impl Fn(&Outcome) -> String) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for one in outcomes.iter().map(of) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all.join(", ")
 }
 
 impl Page {

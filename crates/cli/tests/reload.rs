@@ -1,0 +1,175 @@
+//! A router that is told to read its file again, and how it ends then, in a network namespace of the test's own.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
+
+mod common;
+#[path = "common/namespace.rs"]
+mod namespace;
+#[path = "common/running.rs"]
+mod running;
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Place;
+use namespace::{in_namespace, tool};
+use nix::sys::signal::Signal;
+use running::{Running, has_rules, metric, rules, scrape, state, through};
+
+/// SIGHUP: the file is read again and what waits leaves first; a file that is wrong changes nothing. The metrics say both.
+#[test]
+fn a_reload_and_the_metrics() {
+    in_namespace(|| {
+        let place = Place::new();
+        let write = |rate: &str, kind: &str| {
+            place.write(
+                "router.toml",
+                &format!("queue-num = 0\ninterface = \"lo\"\nrate = \"{rate}\"\nmetrics = 9277\nqueue = {{ kind = \"{kind}\" }}\n"),
+            )
+        };
+        let file = write("100kbit", "droptail");
+        let mut router = Running::start(&["--config", &file]);
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        // At 100 kbit/s a packet takes 80 ms: 20 are 1.6 s.
+        for _ in 0..20 {
+            sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
+        }
+        write("10mbit", "chok");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("nothing has changed: ");
+        write("10mbit", "choke");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded");
+        let start = Instant::now();
+        assert_eq!((0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 20);
+        assert!(start.elapsed() < Duration::from_millis(1000), "{:?}", start.elapsed());
+        // The metrics' own packets go over loopback too.
+        thread::sleep(Duration::from_millis(600));
+        let metrics = scrape();
+        for line in [
+            "fairlane_reloads_total{queue=\"0\"} 1\n",
+            "fairlane_dropped_packets_total{queue=\"0\",reason=\"match_victim\"} 0\n",
+        ] {
+            assert!(metrics.contains(line), "no {line} in {metrics}");
+        }
+        let value = |name: &str| metric(&metrics, name, "queue=\"0\"").unwrap();
+        assert!(value("fairlane_departed_packets_total") >= 20.0, "{metrics}");
+        assert_eq!(
+            value("fairlane_arrived_packets_total"),
+            value("fairlane_departed_packets_total") + value("fairlane_backlog_packets")
+        );
+        assert_eq!(value("fairlane_sojourn_seconds_count"), value("fairlane_departed_packets_total"));
+        assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+        let state = state();
+        assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &10_000_000.into()));
+        assert_eq!((&state["reloads"], &state["interfaces"]), (&1.into(), &serde_json::json!(["lo"])));
+        router.signal(Signal::SIGINT);
+        assert_eq!(router.end(), Some(0));
+    });
+}
+
+/// Would catch a word that is changed and of which nothing is said, and one that stops the rest of a reload.
+#[test]
+fn a_reload_says_what_needs_a_new_start() {
+    in_namespace(|| {
+        let place = Place::new();
+        let before = "queue-num = 0\nrate = \"1mbit\"\nlog = \"json\"\nqueue = { kind = \"red\" }\n";
+        let after = "queue-num = 1\nrate = \"2mbit\"\nlog = \"text\"\nqueue = { kind = \"choke\" }\ninterface = \"lo\"\n\
+                     flows = \"address-pair\"\nce-mark = 0x10\nfail-open = true\ngso = true\nmetrics = 9300\n";
+        let file = place.write("router.toml", before);
+        let mut router = Running::start(&["--config", &file]);
+        place.write("router.toml", after);
+        router.signal(Signal::SIGHUP);
+        let last = router.wait_for("reloaded");
+        let said = router.said.lines().filter_map(|line| line.split("\"message\":\"").nth(1)?.split('"').next());
+        let fixed: Vec<&str> =
+            said.filter_map(|message| message.strip_suffix(" changes with the next start")).collect();
+        let expected = ["queue-num", "interface", "flows", "ce-mark", "fail-open", "gso", "metrics", "log"];
+        assert_eq!(fixed, expected, "{}", router.said);
+        assert!(last.contains("\"rate\":\"2mbit\",\"discipline\":\"choke\""), "{last}");
+        let state = state();
+        assert_eq!((&state["path"], &state["flows_by"]), (&"queue 0".into(), &"five-tuple".into()));
+        assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &2_000_000.into()));
+        // A wire is no queue.
+        place.write(
+            "router.toml",
+            "bridge = \"lan0,wan0\"\nrate = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"red\" }\n",
+        );
+        router.signal(Signal::SIGHUP);
+        router.wait_for("\"bridge changes with the next start\"");
+        router.wait_for("\"discipline\":\"red\"");
+    });
+}
+
+/// After a reload a packet has the size that it takes on the new link, also where two threads read: 100 bytes more each.
+#[test]
+fn a_reload_changes_what_a_packet_takes() {
+    in_namespace(|| {
+        let place = Place::new();
+        let write = |overhead: &str| {
+            let text = format!(
+                "queue-num = \"0:1\"\nrate = \"100mbit\"\noverhead = \"{overhead}\"\nqueue = {{ kind = \"droptail\" }}\n"
+            );
+            place.write("router.toml", &text)
+        };
+        let file = write("0b");
+        let mut router = Running::start(&["--config", &file]);
+        for family in ["iptables", "ip6tables"] {
+            tool(family, "-t mangle -A OUTPUT -o lo -p udp -j NFQUEUE --queue-balance 0:1");
+        }
+        let bytes = |packets: u64| {
+            assert_eq!(through(50), 50);
+            thread::sleep(Duration::from_millis(600));
+            let state = state();
+            assert_eq!(state["departed"]["packets"], packets, "{state:#}");
+            state["departed"]["bytes"].as_u64().unwrap()
+        };
+        assert_eq!(bytes(50), 50 * 1000);
+        write("100b");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded");
+        // Each thread hears of it when it wakes, a quarter of a second later at most.
+        thread::sleep(Duration::from_millis(600));
+        assert_eq!(bytes(100), 50 * 1000 + 50 * 1100);
+    });
+}
+
+/// A second signal ends the wait, as does a `--drain` that a reload has brought: 25 packets of 8 s each would take minutes.
+#[test]
+fn a_second_signal_and_a_new_bound_end_the_wait() {
+    in_namespace(|| {
+        let place = Place::new();
+        let write = |drain: &str| {
+            let text = format!(
+                "queue-num = 0\ninterface = \"lo\"\nrate = \"1kbit\"\ndrain = \"{drain}\"\nlog = \"json\"\n\
+                 queue = {{ kind = \"droptail\" }}\n"
+            );
+            place.write("router.toml", &text)
+        };
+        for how in ["a second signal", "a new bound"] {
+            let file = write("600s");
+            let mut router = Running::start(&["--config", &file]);
+            let (sender, receiver) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+            receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+            for _ in 0..25 {
+                sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
+            }
+            if how == "a new bound" {
+                write("1ms");
+                router.signal(Signal::SIGHUP);
+                router.wait_for("reloaded");
+            }
+            router.signal(Signal::SIGTERM);
+            router.wait_for("ending");
+            if how == "a second signal" {
+                router.signal(Signal::SIGTERM);
+            }
+            assert_eq!(router.end(), Some(0), "{how}");
+            assert_eq!((0..25).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 25, "{how}");
+            assert!(!has_rules(0), "{how}: {}", rules());
+        }
+    });
+}
