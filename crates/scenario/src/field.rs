@@ -31,24 +31,33 @@ pub(crate) struct Field<'a> {
 
 /// A type that is written with a unit.
 pub(crate) trait Unit: FromStr<Err = UnitError> {
-    /// The unit to suggest for a number that has none.
-    const UNIT: &str;
+    /// The unit to suggest for `number`, which has none.
+    fn unit_of(number: f64) -> &'static str;
 }
 
 impl Unit for Duration {
-    const UNIT: &str = "s";
+    fn unit_of(_number: f64) -> &'static str {
+        "s"
+    }
 }
 
 impl Unit for Rate {
-    const UNIT: &str = "mbit";
+    /// Whoever writes thousands has not thought of megabits.
+    fn unit_of(number: f64) -> &'static str {
+        if number < 1000.0 { "mbit" } else { "bit" }
+    }
 }
 
 impl Unit for Bytes {
-    const UNIT: &str = "b";
+    fn unit_of(_number: f64) -> &'static str {
+        "b"
+    }
 }
 
 impl Unit for Size {
-    const UNIT: &str = "p";
+    fn unit_of(_number: f64) -> &'static str {
+        "p"
+    }
 }
 
 /// Keys that exist elsewhere, or under another name, and what to do about each.
@@ -170,12 +179,15 @@ impl<'a> Field<'a> {
     pub(crate) fn unit<T: Unit>(&self) -> Result<T, ScenarioError> {
         match &self.node.data {
             Data::Text(text) => text.parse().map_err(|error: UnitError| self.error(error.to_string())),
-            Data::Integer(_) | Data::Float(_) => {
-                let number = self.written();
-                Err(self.error(format!("{number} has no unit: write for example \"{number}{}\"", T::UNIT)))
-            }
+            Data::Integer(number) => Err(self.without_unit(T::unit_of(*number as f64))),
+            Data::Float(number) => Err(self.without_unit(T::unit_of(*number))),
             _ => Err(self.mismatch("text with a unit")),
         }
+    }
+
+    fn without_unit(&self, unit: &str) -> ScenarioError {
+        let number = self.written();
+        self.error(format!("{number} has no unit: write for example \"{number}{unit}\""))
     }
 
     /// A value with a unit, in `range`.

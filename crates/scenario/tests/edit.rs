@@ -82,6 +82,16 @@ fn a_change_is_as_if_the_file_said_so() {
 #[test]
 fn refusals_name_the_statement() {
     for (key, value, expected) in [
+        (
+            "links.r1-r2.rate",
+            Value::from(10),
+            "scenario[\"links.r1-r2.rate\"]: links.r1-r2.rate: 10 has no unit: write for example \"10mbit\"",
+        ),
+        (
+            "links.r1-r2.rate",
+            Value::from(1_000_000),
+            "scenario[\"links.r1-r2.rate\"]: links.r1-r2.rate: 1000000 has no unit: write for example \"1000000bit\"",
+        ),
         ("duration", Value::from(10), "scenario[\"duration\"]: duration: 10 has no unit: write for example \"10s\""),
         ("seed", "1".into(), "scenario[\"seed\"]: seed: \"1\" is not a count"),
         ("sede", 1.into(), "scenario[\"sede\"]: sede: there is no key \"sede\" here; did you mean \"seed\"?"),
