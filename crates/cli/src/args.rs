@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use fairlane_batch::MOST_THREADS;
 use fairlane_qdisc::{Duration, Kind, Rate};
 
 pub(crate) use self::aqmrun::Options as Aqmrun;
@@ -368,7 +369,6 @@ pub(crate) enum Disciplines {
 }
 
 const MOST_RUNS: u32 = 100_000;
-const MOST_JOBS: usize = 1024;
 
 fn runs(text: &str) -> Result<NonZeroU32, String> {
     let remedy = format!("write a number from 1 to {MOST_RUNS}; 5 to 30 give a useful interval");
@@ -377,8 +377,8 @@ fn runs(text: &str) -> Result<NonZeroU32, String> {
 }
 
 fn jobs(text: &str) -> Result<usize, String> {
-    let fits = |number: &usize| (1..=MOST_JOBS).contains(number);
-    let remedy = || format!("write a number from 1 to {MOST_JOBS}, or leave it out to use every core");
+    let fits = |number: &usize| (1..=MOST_THREADS).contains(number);
+    let remedy = || format!("write a number from 1 to {MOST_THREADS}, or leave it out to use every core");
     text.parse().ok().filter(fits).ok_or_else(remedy)
 }
 
