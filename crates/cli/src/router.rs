@@ -1,5 +1,7 @@
 //! `fairlane router`: a discipline on a real link.
 
+#[cfg(all(test, target_os = "linux"))]
+mod example;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]

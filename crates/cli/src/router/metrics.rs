@@ -175,34 +175,10 @@ impl Metrics<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{BridgeConfig, KernelQueue, Marking, QueueConfig, Queues};
-    use fairlane_qdisc::Counters;
+    use fairlane_linux::{BridgeConfig, Marking, QueueConfig, Queues};
 
+    use super::super::example::{bridge, report};
     use super::*;
-
-    /// A report in which no two numbers are the same.
-    fn report() -> Report {
-        let mut counters = Counters::default();
-        counters.arrived = Count { packets: 11, bytes: 1100 };
-        counters.departed = Count { packets: 12, bytes: 1200 };
-        counters.count_drop(Reason::MatchVictim, 130);
-        counters.count_mark(Reason::Early, 140);
-        counters.count_mark(Reason::Early, 140);
-        let kernel = KernelQueue { dropped_full: 15, dropped_unread: 16, ..KernelQueue::default() };
-        Report {
-            counters,
-            packets: 17,
-            bytes: 1700,
-            average: Some(18.5),
-            overruns: 19,
-            unknown: 20,
-            malformed: 21,
-            unsent: 22,
-            reloads: 23,
-            kernel: Some(kernel),
-            ..Report::default()
-        }
-    }
 
     /// The samples that are not 0, without the prefix and the label of all.
     fn samples(report: Report, path: &DataPath, label: &str) -> Vec<String> {
@@ -248,17 +224,7 @@ mod tests {
     /// The same of a bridge's frames, which has no kernel's queue.
     #[test]
     fn each_number_of_a_bridge_has_its_name() {
-        let way = |first| WayCounts {
-            received: first,
-            forwarded: first + 1,
-            kernel_dropped: first + 2,
-            unfit: first + 3,
-            no_memory: first + 4,
-            refused: first + 5,
-            joined: first + 6,
-        };
-        let bridge = Some(BridgeCounts { forth: way(31), back: way(41) });
-        let report = Report { bridge, reloads: 23, ..Report::default() };
+        let report = Report { bridge: Some(bridge()), reloads: 23, ..Report::default() };
         let path = DataPath::Bridge(BridgeConfig { inside: "lan0".to_owned(), outside: "wan0".to_owned(), gso: false });
         let names = [
             ("received", 31),

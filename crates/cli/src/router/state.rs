@@ -114,11 +114,10 @@ fn top_flow(flow: &linux::TopFlow) -> TopFlow {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{
-        BridgeConfig, BridgeCounts, DataPath, FlowsBy, KernelQueue, LinkLayer, Report, RouterConfig, WayCounts,
-    };
-    use fairlane_qdisc::{Kind, QdiscConfig, Rate, Time};
+    use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, LinkLayer, Report, RouterConfig};
+    use fairlane_qdisc::{Kind, QdiscConfig, Rate};
 
+    use super::super::example;
     use super::*;
     use crate::args::{Log, Metrics};
 
@@ -140,36 +139,7 @@ mod tests {
             metrics: Metrics::Off,
             log: Log::Text,
         };
-        let way = |first| WayCounts {
-            received: first,
-            forwarded: first + 1,
-            kernel_dropped: first + 2,
-            unfit: first + 3,
-            no_memory: first + 4,
-            refused: first + 5,
-            joined: first + 6,
-        };
-        let mut counters = Counters::default();
-        counters.arrived = fairlane_qdisc::Count { packets: 11, bytes: 1100 };
-        counters.departed = fairlane_qdisc::Count { packets: 12, bytes: 1200 };
-        counters.count_drop(Reason::Limit, 130);
-        counters.count_mark(Reason::Early, 140);
-        let kernel = KernelQueue { waiting: 14, dropped_full: 15, dropped_unread: 16, ..KernelQueue::default() };
-        let report = Report {
-            at: Time::from_nanos(9_500_000_000),
-            counters,
-            packets: 17,
-            bytes: 1700,
-            average: Some(18.5),
-            overruns: 19,
-            unknown: 20,
-            malformed: 21,
-            unsent: 22,
-            reloads: 23,
-            kernel: Some(kernel),
-            bridge: Some(BridgeCounts { forth: way(31), back: way(41) }),
-            ..Report::default()
-        };
+        let report = Report { bridge: Some(example::bridge()), ..example::report() };
         let told = serde_json::to_value(state(&settings, Watch::start(), &report)).unwrap();
         for (place, expected) in [
             ("/path", "bridge lan0,wan0".into()),
@@ -183,8 +153,8 @@ mod tests {
             ("/arrived/bytes", 1100.into()),
             ("/departed/packets", 12.into()),
             ("/departed/bytes", 1200.into()),
-            ("/dropped/limit/bytes", 130.into()),
-            ("/marked/early/bytes", 140.into()),
+            ("/dropped/match_victim/bytes", 130.into()),
+            ("/marked/early/bytes", 280.into()),
             ("/kernel/waiting_packets", 14.into()),
             ("/kernel/dropped_full_packets", 15.into()),
             ("/kernel/dropped_unread_packets", 16.into()),
