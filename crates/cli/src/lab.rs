@@ -177,7 +177,7 @@ impl Plan {
                         ended = Ended::Interrupted;
                     }
                     runs.push(run);
-                    match followers.take().map(|followers| followers.hear(scenario, &moments)) {
+                    match followers.take().map(|followers| followers.hear(&moments)) {
                         Some(Ok(heard)) => course = heard,
                         Some(Err(error)) => ended = Ended::Failed(error.into()),
                         None => {}

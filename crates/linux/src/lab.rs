@@ -30,5 +30,5 @@ mod tcp_info;
 
 pub use checks::{Check, Checks};
 pub use error::{LabError, Unsupported};
-pub use moments::{FlowMoment, Moment, QueueMoment};
+pub use moments::Moment;
 pub use run::{Lab, Measured};

@@ -166,7 +166,8 @@ fn disciplines() -> [QdiscConfig; 5] {
 const MOST_MEMORY: u64 = 32 << 10;
 
 /// Sources that are made up: no discipline can tell them from many people who send a little each, so the honest flows fare like all, or
-/// somewhat worse where they come right behind a burst; but none is shut out. Would catch tables that grow with every flow that was ever seen, and an index that panics when they are full.
+/// somewhat worse where they come right behind a burst; but none is shut out. Would catch tables that grow with every flow that was
+/// ever seen, and an index that panics when they are full.
 #[test]
 fn a_hundred_thousand_spoofed_flows_take_no_memory_and_starve_nobody() {
     lab(false, |lab| {

@@ -13,6 +13,7 @@ mod measure;
 mod point;
 mod record;
 mod run;
+mod sample;
 mod schema;
 mod series;
 pub mod stats;
@@ -25,6 +26,7 @@ pub use fairlane_qdisc::Reason;
 pub use histogram::{DelayBin, DelayHistogram};
 pub use point::{Point, PointValue};
 pub use run::{Cost, FlowRun, QueueFlowRun, QueueRun, Run};
+pub use sample::{FlowSample, QueueSample};
 pub use schema::{
     Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome,
 };

@@ -51,10 +51,11 @@ mod wire;
 
 pub use batch::{Control, run_all, run_all_observed};
 pub use engine::{Error, least_memory, run, run_with};
+pub use fairlane_outcome::{FlowSample, QueueSample};
 pub use fingerprint::Fingerprint;
 pub use intervals::Intervals;
 pub use network::link_name;
-pub use observer::{FlowSample, Happening, Observer, PacketEvent, QueueSample};
+pub use observer::{Happening, Observer, PacketEvent};
 pub use packet::{Packet, PacketKind};
 pub use replay::{Replay, ReplayFlow};
 

@@ -1,6 +1,7 @@
 //! Whoever wants to see every packet: traces, captures, fingerprints.
 
-use fairlane_qdisc::{Count, Duration, Reason, Time};
+use fairlane_outcome::{FlowSample, QueueSample};
+use fairlane_qdisc::{Duration, Reason, Time};
 
 use crate::PacketKind;
 
@@ -47,54 +48,6 @@ pub struct PacketEvent {
     pub backlog: usize,
     /// The discipline's average at that moment, where it keeps one.
     pub average: Option<f64>,
-}
-
-/// What a flow has done since the start of the run, in packets unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FlowSample {
-    /// The flow's number.
-    pub flow: u32,
-    /// Data packets sent, retransmissions included.
-    pub sent: u64,
-    /// Data packets that reached the receiver.
-    pub delivered: u64,
-    /// Their bytes on the wire.
-    pub delivered_bytes: u64,
-    /// Those bytes that the receiver had not had before.
-    pub unique_bytes: u64,
-    /// Data packets dropped, at any queue.
-    pub dropped: u64,
-    /// Data packets lost on a wire.
-    pub lost: u64,
-    /// Data packets sent again.
-    pub retransmitted: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// The congestion window; `None` where there is none.
-    pub cwnd: Option<f64>,
-    /// The smoothed round trip time; `None` before the first measurement.
-    pub srtt: Option<Duration>,
-}
-
-/// What a queue has done since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct QueueSample {
-    /// The link whose queue it is; [`link_name`](crate::link_name) tells its name.
-    pub link: u32,
-    /// Offered to the queue.
-    pub arrived: Count,
-    /// Given to the link.
-    pub departed: Count,
-    /// Dropped, for any reason.
-    pub dropped: Count,
-    /// Marked, for any reason.
-    pub marked: Count,
-    /// In the queue now.
-    pub backlog: Count,
-    /// The discipline's average now, where it keeps one.
-    pub average: Option<f64>,
-    /// The probability with which the discipline signals now, where that is one number.
-    pub probability: Option<f64>,
 }
 
 /// Sees what happens, in the order of time. `()` looks away, and costs nothing.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use fairlane_outcome::QueueSample;
 use fairlane_qdisc::{Count, Duration, Host, Packet, ParameterError, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
 
@@ -15,7 +16,6 @@ use crate::packet::{Held, Marking};
 
 use super::host_link::{HostLink, Waiting};
 use super::meter::Meter;
-use super::moments::QueueMoment;
 
 /// One direction.
 pub(super) struct Direction {
@@ -160,9 +160,11 @@ impl Direction {
     }
 
     /// The queue as it is, and by flow what has been dropped anywhere since the start of the run.
-    pub(super) fn sample(&self) -> (QueueMoment, Vec<u64>) {
+    pub(super) fn sample(&self) -> (QueueSample, Vec<u64>) {
         let (engine, counters) = (&self.engine, self.engine.counters());
-        let queue = QueueMoment {
+        let queue = QueueSample {
+            // The lab has one.
+            link: 0,
             arrived: counters.arrived,
             departed: counters.departed,
             dropped: counters.dropped_total(),

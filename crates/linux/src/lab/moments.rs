@@ -1,6 +1,7 @@
 //! What a run did over time: samples of all its parts, at the same moments.
 
-use fairlane_qdisc::{Count, Duration, Time};
+use fairlane_outcome::{FlowSample, QueueSample};
+use fairlane_qdisc::{Duration, Time};
 
 use super::stage::Stage;
 
@@ -10,63 +11,23 @@ pub struct Moment {
     /// When, from the scenario's time zero.
     pub at: Duration,
     /// The queue.
-    pub queue: QueueMoment,
-    /// The flows, in the scenario's order.
-    pub flows: Vec<FlowMoment>,
+    pub queue: QueueSample,
+    /// The flows, in the scenario's order. Nothing is lost on a wire; timeouts are 0 before Linux 6.7, which does not tell them; and what was
+    /// delivered counts as whole packets.
+    pub flows: Vec<FlowSample>,
 }
 
-/// The queue at a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct QueueMoment {
-    /// Offered to the queue.
-    pub arrived: Count,
-    /// Given to the link.
-    pub departed: Count,
-    /// Dropped, for any reason.
-    pub dropped: Count,
-    /// Marked, for any reason.
-    pub marked: Count,
-    /// In the queue.
-    pub backlog: Count,
-    /// The discipline's average, where it keeps one.
-    pub average: Option<f64>,
-    /// The probability with which the discipline signals, where that is one number.
-    pub probability: Option<f64>,
-}
-
-/// A flow at a moment, in packets of data unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FlowMoment {
-    /// Sent, those that were sent again too.
-    pub sent: u64,
-    /// Sent again.
-    pub retransmitted: u64,
-    /// Retransmission timeouts; 0 before Linux 6.7, which does not tell.
-    pub timeouts: u64,
-    /// TCP's congestion window.
-    pub cwnd: Option<f64>,
-    /// TCP's smoothed round trip time.
-    pub srtt: Option<Duration>,
-    /// Those that reached the receiver.
-    pub delivered: u64,
-    /// Bytes of whole packets whose data the receiver had not had before.
-    pub unique_bytes: u64,
-    /// Dropped at the queue and at the hosts' own links.
-    pub dropped: u64,
-}
-
-impl FlowMoment {
-    /// The same, but no count goes back behind `before`: of a connection that is gone the kernel may tell nothing any more.
-    pub(super) fn not_before(self, before: &Self) -> Self {
-        Self {
-            sent: self.sent.max(before.sent),
-            retransmitted: self.retransmitted.max(before.retransmitted),
-            timeouts: self.timeouts.max(before.timeouts),
-            delivered: self.delivered.max(before.delivered),
-            unique_bytes: self.unique_bytes.max(before.unique_bytes),
-            dropped: self.dropped.max(before.dropped),
-            ..self
-        }
+/// `now`, but no count goes back behind `before`: of a connection that is gone the kernel may tell nothing any more.
+pub(super) fn not_before(before: &FlowSample, now: FlowSample) -> FlowSample {
+    FlowSample {
+        sent: now.sent.max(before.sent),
+        retransmitted: now.retransmitted.max(before.retransmitted),
+        timeouts: now.timeouts.max(before.timeouts),
+        delivered: now.delivered.max(before.delivered),
+        delivered_bytes: now.delivered_bytes.max(before.delivered_bytes),
+        unique_bytes: now.unique_bytes.max(before.unique_bytes),
+        dropped: now.dropped.max(before.dropped),
+        ..now
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 
 use fairlane_capture::{FlowId, Headers, LinkType};
-use fairlane_outcome::QueueRun;
+use fairlane_outcome::{QueueRun, QueueSample};
 use fairlane_qdisc::{Duration, ParameterError, Seed, Time};
 use fairlane_scenario::Access;
 use nix::errno::Errno;
@@ -26,7 +26,7 @@ use crate::socket::{Batch, QueueSocket};
 use super::direction::Direction;
 use super::error::LabError;
 use super::host_link::HostLink;
-use super::moments::{QueueMoment, Ticks};
+use super::moments::Ticks;
 use super::network::{CE_BIT, FLOWS, QUEUES, flow_of};
 use super::plan::Plan;
 use super::stage::Stage;
@@ -42,7 +42,7 @@ const MARKING: Marking = Marking::ByRule(CE_BIT);
 /// What was at a moment.
 pub(super) struct Sample {
     pub(super) at: Time,
-    pub(super) queue: QueueMoment,
+    pub(super) queue: QueueSample,
     /// By flow, what had been dropped.
     pub(super) dropped: Vec<u64>,
 }

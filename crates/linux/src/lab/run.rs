@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, channel};
 use std::time;
 
-use fairlane_outcome::{Cost, FlowRun, Run};
+use fairlane_outcome::{Cost, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{FlowGroup, Scenario, Traffic};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -17,7 +17,7 @@ use crate::socket::QueueSocket;
 
 use super::checks::{Checks, Results};
 use super::error::{LabError, setup};
-use super::moments::{FlowMoment, Moment};
+use super::moments::{Moment, not_before};
 use super::network::{Network, lead_to_queues};
 use super::node::Node;
 use super::plan::Plan;
@@ -273,22 +273,25 @@ fn allow_descriptors(wanted: u64) -> Result<(), LabError> {
 
 /// What was done by each moment that all parts have a sample of.
 fn moments(plan: &Plan, start: Time, sent: &AllSent, routed: &Routed, received: &AllReceived) -> Vec<Moment> {
-    let mut flows = vec![FlowMoment::default(); plan.flows.len()];
+    let mut flows = vec![FlowSample::default(); plan.flows.len()];
     let mut moments = Vec::new();
     for ((routed, sent_by), came) in routed.moments.iter().zip(&sent.moments).zip(&received.moments) {
         for (id, last) in flows.iter_mut().enumerate() {
             let (SentBy { sent: sent_here, cwnd, srtt }, came) = (sent_by[id], came[id]);
-            let now = FlowMoment {
+            let now = FlowSample {
+                flow: id as u32,
                 sent: sent_here.packets,
                 retransmitted: sent_here.again,
                 timeouts: sent_here.timeouts,
                 cwnd,
                 srtt,
                 delivered: came.packets,
+                delivered_bytes: came.packets * plan.group(id as u32).packet.get(),
                 unique_bytes: whole(plan, sent, id, came.bytes),
                 dropped: routed.dropped[id],
+                lost: 0,
             };
-            *last = now.not_before(last);
+            *last = not_before(last, now);
         }
         moments.push(Moment { at: routed.at.since(start), queue: routed.queue, flows: flows.clone() });
     }
