@@ -18,8 +18,9 @@ use crate::outcome::Outcome;
 use crate::own::{Own, Shared};
 use crate::run::scenario;
 
-/// How many events of packets pass between two looks at whether to go on.
-const LOOK_EVERY: u32 = 1 << 12;
+/// How many events of packets pass between two looks at whether to go on, some 20 ms. A thread that waits for Python asks for it after
+/// 5 ms; who lets go more often than that is never asked, and takes it back before the other wakes.
+const LOOK_EVERY: u32 = 1 << 16;
 
 /// Runs a scenario with the discipline that `factory` makes of a link's name, its rate in bit/s and a seed, at every queue that
 /// a comparison changes. Once `heard` says yes the run that is under way ends as a partial one, and no other begins.
