@@ -18,9 +18,12 @@ use crate::outcome::Outcome;
 use crate::own::{Own, Shared};
 use crate::run::scenario;
 
-/// How many events of packets pass between two looks at whether to go on, some 20 ms. A thread that waits for Python asks for it after
-/// 5 ms; who lets go more often than that is never asked, and takes it back before the other wakes.
-const LOOK_EVERY: u32 = 1 << 16;
+/// How many events of packets pass between two looks at the clock: less than a millisecond.
+const LOOK_EVERY: u32 = 1 << 12;
+
+/// After how many seconds signals and other threads have their turn. A thread that waits for Python asks for it after 5 ms; who lets
+/// go more often than that is never asked, and takes it back before the other wakes.
+const TURN_S: f64 = 0.02;
 
 /// Runs a scenario with the discipline that `factory` makes of a link's name, its rate in bit/s and a seed, at every queue that
 /// a comparison changes. Once `heard` says yes the run that is under way ends as a partial one, and no other begins.
@@ -49,7 +52,7 @@ pub(crate) fn run_own(
             let made = wanted.then(|| make(py, factory, link, host, &shared))?;
             made.map_err(|error| shared.fail(error)).ok()
         };
-        let mut observers = (recorder.as_mut().filter(|_| number == 0), Ear { heard, shared: &shared, events: 0 });
+        let mut observers = (recorder.as_mut().filter(|_| number == 0), Ear::new(heard, &shared));
         let run = run_with(&scenario, number, &shared.control, &mut observers, own);
         match shared.failure() {
             // It struck within the discipline, whose books may be in disorder.
@@ -80,9 +83,14 @@ struct Ear<'a, 'py> {
     heard: &'a Bound<'py, PyAny>,
     shared: &'a Shared,
     events: u32,
+    since: Watch,
 }
 
-impl Ear<'_, '_> {
+impl<'a, 'py> Ear<'a, 'py> {
+    fn new(heard: &'a Bound<'py, PyAny>, shared: &'a Shared) -> Self {
+        Self { heard, shared, events: 0, since: Watch::start() }
+    }
+
     fn listen(&self) -> PyResult<()> {
         let py = self.heard.py();
         py.detach(|| ());
@@ -96,11 +104,10 @@ impl Ear<'_, '_> {
 
 impl Observer for Ear<'_, '_> {
     fn packet(&mut self, _event: &PacketEvent) {
-        self.events += 1;
-        if self.events.is_multiple_of(LOOK_EVERY)
-            && let Err(error) = self.listen()
-        {
-            self.shared.fail(error);
+        self.events = self.events.wrapping_add(1);
+        if self.events.is_multiple_of(LOOK_EVERY) && self.since.elapsed_s() > TURN_S {
+            self.listen().unwrap_or_else(|error| self.shared.fail(error));
+            self.since = Watch::start();
         }
     }
 
