@@ -1,12 +1,13 @@
 # make test     everything that must pass before a change lands; installs what it needs
+# make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
 # make wheel    the Python package, into target/wheels
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
-# make bench    a discipline's cost per packet, and whole scenarios; bench/README.md has the rest
-# make figures  the pictures in docs/, drawn anew from real runs
+# make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
+# make figures  the figures in docs/, from new runs
 
 CARGO ?= cargo
 
-.PHONY: test setup lint check deny wheel papers bench figures
+.PHONY: test setup lint check deny build wheel papers bench figures
 
 test: setup lint check deny
 
@@ -14,11 +15,18 @@ setup:
 	@scripts/setup
 
 lint:
+	scripts/house --test
+	scripts/house
+	scripts/package
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check
+	$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) check -p fairlane-qdisc --no-default-features --locked
+	for family in "" red choke blue accounting scheduling delay params; do \
+	  $(CARGO) check -p fairlane-qdisc --no-default-features --features "$$family" --locked || exit; \
+	done
 	scripts/elsewhere
+	scripts/public-api
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	tests/browser/lint
 	python/lint
@@ -27,23 +35,33 @@ check:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
+	$(CARGO) run --release --locked --manifest-path examples/embed-choke/Cargo.toml --target-dir target/examples
+	for example in shaper vpn_egress own_packet own_discipline; do \
+	  $(CARGO) run --quiet --locked --all-features -p fairlane-qdisc --example $$example || exit; \
+	done
 	$(CARGO) run --release --locked -- compare --runs 1
+	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
+	$(MAKE) --no-print-directory build
 	tests/browser/run
 	python/test
 
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources
+	scripts/package --pack
+
+build:
+	$(CARGO) build --profile dist --locked -p fairlane -p fairlane-daemon --features fairlane/full
 
 wheel:
 	@scripts/setup wheel
-	target/tools/maturin/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out target/wheels
+	target/tools/maturin/bin/maturin build --profile dist --locked --manifest-path python/Cargo.toml --out target/wheels
 
-# Exit code 1 says that a claim fell short; the documents say which, and why.
-papers:
-	$(CARGO) run --release --locked -p fairlane -- paper run all --docs docs/papers --html target/papers.html
+# Exit code 1 means that a claim fell short. The documents name the claim and the reason.
+papers: build
+	target/dist/fairlane paper run all --docs docs/papers --html target/papers.html
 
 bench:
-	$(CARGO) bench --locked
+	$(CARGO) bench --locked -p fairlane-qdisc -p fairlane-sim
 
 figures:
 	$(CARGO) run --release --locked -p fairlane-report --features figures --example figures

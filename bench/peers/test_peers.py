@@ -18,7 +18,7 @@ import workload  # noqa: E402
 
 
 def load_runner():
-    """The program `run`, which has no suffix to import it by."""
+    """Imports the program `run`, which has no suffix."""
     loader = importlib.machinery.SourceFileLoader("run", str(HERE / "run"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
     sys.modules["run"] = module
@@ -74,7 +74,7 @@ def parse(text, overrides=None):
 
 
 class Reading(unittest.TestCase):
-    """A parameter that is lost or scaled on its way to a peer."""
+    """Would catch a parameter that is lost or scaled on its way to a peer."""
 
     def test_every_parameter_arrives(self):
         expected = workload.Workload(
@@ -115,7 +115,7 @@ class Reading(unittest.TestCase):
 
 
 class Refusing(unittest.TestCase):
-    """Work that a peer would do differently without anyone noticing."""
+    """Would catch a scenario that a peer runs differently without an error."""
 
     def refused(self, old, new, message):
         self.assertIn(old, FIGURE_3)
@@ -146,7 +146,7 @@ class Refusing(unittest.TestCase):
 
 
 class Results(unittest.TestCase):
-    """A result that is read from the wrong place, and a process that gives none."""
+    """Would catch a result that is read from the wrong place, and a process without a result."""
 
     def test_an_outcome(self):
         outcome = {
@@ -200,7 +200,7 @@ class Results(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
-    """A peer's program whose queue, link or counters are not those of the parameters."""
+    """Would catch a peer's program whose queue, link or counters do not match the parameters."""
 
     # Three times the link's rate of CBR: the link is full, DropTail's queue too, and two packets of three are dropped.
     OVERLOAD = {
@@ -261,10 +261,10 @@ FAKE_RESULT = {
 
 
 class Comparing(unittest.TestCase):
-    """Runs that do not alternate, or that hide a side's failure."""
+    """Would catch runs that do not alternate, and a failure of a side that is hidden."""
 
     def compare(self, fails_at):
-        """Two seeds of a scenario between two programs that only say who they are."""
+        """Runs two seeds of a scenario with two programs that only print their names."""
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder, "log")
             for name, result in (("fairlane", FAKE_OUTCOME), ("peer", FAKE_RESULT)):

@@ -1,6 +1,6 @@
-"""A scenario file as the parameters that the peers' dumbbells take.
+"""Converts a scenario file to the parameters of the peers' dumbbells.
 
-The file is the only place where a parameter is written down. What a peer cannot do, or what the file leaves to a
+The file is the only source of parameters. A setting that a peer does not support, or that the file leaves to a
 default, is an error here, so that two simulators never run different work under one name.
 """
 
@@ -17,7 +17,7 @@ UNITS = {
     "bytes": {"b": 1, "kb": 1000},
 }
 
-# The tables that are understood. A key outside of them would change the work without the peer knowing.
+# The supported tables. Other keys are refused, since the peer would ignore them.
 KEYS = {
     "": {"name", "duration", "warmup", "seed", "tcp", "bottleneck", "access", "flows"},
     "tcp": {"preset"},
@@ -27,14 +27,14 @@ KEYS = {
     "flows.udp": {"name", "kind", "count", "rate", "packet", "start", "jitter"},
 }
 
-# What [tcp] preset = "ns2-1999" means for the size of an acknowledgement, in bytes.
+# The size of an acknowledgement by [tcp] preset, in bytes.
 ACK = {"ns2-1999": 40}
-# The queue of an access link and of the way back, where the file has none, in packets.
+# The default queue of an access link and of the reverse direction, in packets.
 ACCESS_LIMIT = 1000
 
 
 class ScenarioError(Exception):
-    """The file is not one that the peers can run, and why."""
+    """The reason why the peers cannot run the file."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def queue_parameters(queue):
     kind = take(queue, "kind", where)
     limit = whole(take(queue, "limit", where), "packets", f"{where}.limit")
     if kind == "droptail":
-        # Never looked at, but the programs want to be told everything.
+        # Not used, but the programs require every parameter.
         red = {"min": 1, "max": 2, "probability": 0.1, "weight": 0.002, "wait": 0, "gentle": 0}
     elif kind == "red":
         spacing = take(queue, "uniformize", where)
@@ -188,7 +188,7 @@ def udp_parameters(group):
 
 
 def agreed(groups, key):
-    """What all groups say of `key`: the peers have one value for all."""
+    """The value of `key` that all groups have in common, since the peers have one value for all."""
     values = {take(group, key, f"flows.{group['kind']}") for group in groups}
     if len(values) != 1:
         raise ScenarioError(f"the groups differ in {key}: {', '.join(sorted(values))}")
@@ -233,6 +233,6 @@ def workload(document):
 
 
 def group_names(document):
-    """What the file calls the groups that the peers call `tcp` and `udp`."""
+    """The file's names of the groups that the peers call `tcp` and `udp`."""
     found = {kind: group_of(document, kind) for kind in ("tcp", "udp")}
     return {kind: group["name"] for kind, group in found.items() if group is not None}

@@ -1,4 +1,4 @@
-//! Any bytes as a packet capture: packets, or an error that says which one it was.
+//! Any bytes as a packet capture: packets, or an error with the number of the packet.
 
 use fairlane_capture::{Capture, Flows, Writer, mark_ce};
 use fairlane_qdisc::Time;

@@ -1,6 +1,6 @@
 //! Any text as a discipline's name and parameters.
 
-use fairlane_qdisc::{Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time, Value};
+use fairlane_qdisc::{Host, Kind, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time, Value};
 
 /// The first line is a kind, the others are `key=value`; a value in quotes is text even if it looks like a number.
 pub(crate) fn run(bytes: &[u8]) {
@@ -10,7 +10,7 @@ pub(crate) fn run(bytes: &[u8]) {
         Ok(kind) => kind,
         Err(error) => return assert!(error.message().contains("choke-adaptive"), "what there is: {error}"),
     };
-    let mut config = QdiscConfig::new(kind);
+    let mut config = QdiscParameters::new(kind);
     for (key, text) in lines.take(40).filter_map(|line| line.split_once('=')) {
         let before = config.clone();
         match config.set(key, value(text)) {
@@ -27,7 +27,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-/// What a scenario file makes of `text`.
+/// Parses `text` as a value of a scenario file.
 fn value(text: &str) -> Value {
     if let Ok(number) = text.parse() {
         Value::Integer(number)
@@ -40,8 +40,8 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// Explains what `config` means on a link of `rate`, and queues a packet in it.
-fn try_out(config: &QdiscConfig, rate: Rate) {
+/// Explains `config` on a link of `rate`, and queues a packet in the discipline.
+fn try_out(config: &QdiscParameters, rate: Rate) {
     let built = config.build(&Host { rate, seed: Seed::new(1) });
     let explained = match (config.explain(rate), &built) {
         (Ok(explained), Ok(_)) => explained,

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use arbitrary::{Result, Unstructured};
 use fairlane_qdisc::{
-    AnyQdisc, Count, Domain, Duration, Fate, Host, Kind, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
-    Value,
+    BoxQdisc, Count, Domain, DropSink, Duration, Host, Kind, Qdisc, QdiscParameters, Rate, Reason, Seed, SimplePacket,
+    Time, Value,
 };
 
-/// Reads parameters and a script from `bytes`, and keeps books of what becomes of every packet.
+/// Reads parameters and a script from `bytes`, and checks that every packet is accounted for.
 pub(crate) fn run(bytes: &[u8]) {
-    // Bytes that run out end the script.
+    // The script ends with the bytes.
     let _ = script(&mut Unstructured::new(bytes));
 }
 
 fn script(u: &mut Unstructured<'_>) -> Result<()> {
     let kind = *u.choose(&Kind::ALL)?;
-    let mut config = QdiscConfig::new(kind);
+    let mut config = QdiscParameters::new(kind);
     for _ in 0..u.int_in_range(0..=8)? {
         let parameter = u.choose(kind.parameters())?;
         let value = value(u, parameter.domain)?;
-        // Refused is fine: then it is not set.
+        // A refused value leaves the parameter unset.
         let _ = config.set(parameter.key, value);
     }
     let rate = *u.choose(&[0, 1, 64_000, 1_000_000, 10_000_000, 1_000_000_000, u64::MAX])?;
@@ -32,7 +32,7 @@ fn script(u: &mut Unstructured<'_>) -> Result<()> {
     outcome
 }
 
-/// A value for a parameter of `domain`: mostly one that it may have, and small.
+/// A value for a parameter of `domain`: mostly a small and valid one.
 fn value(u: &mut Unstructured<'_>, domain: Domain) -> Result<Value> {
     let small = u.int_in_range(0..=40_u32)?;
     let odd = *u.choose(&["0", "1", "3", "17", "999", "65536", "16777216", "18446744073709551615"])?;
@@ -56,7 +56,7 @@ fn value(u: &mut Unstructured<'_>, domain: Domain) -> Result<Value> {
     }
 }
 
-/// What is queued, and what was heard of.
+/// The queued packets, and the counts of all others.
 #[derive(Default)]
 struct Books {
     /// The packets that are queued, by number.
@@ -69,14 +69,14 @@ struct Books {
 }
 
 impl Books {
-    /// A packet is not queued any more. It must have been, and as it is now but for mark and label.
+    /// Removes a packet. It must have been queued, and only its label may have changed since.
     fn take(&mut self, packet: &SimplePacket) {
         let known = self.queued.remove(&packet.id).unwrap_or_else(|| panic!("{packet:?} was not queued"));
         assert_eq!(SimplePacket { label: known.label, ..*packet }, known);
     }
 }
 
-impl Fate<SimplePacket> for Books {
+impl DropSink<SimplePacket> for Books {
     fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
         self.take(&packet);
         self.dropped[reason.index()].add(packet.bytes);
@@ -90,9 +90,9 @@ impl Fate<SimplePacket> for Books {
     }
 }
 
-/// A discipline at work.
+/// A discipline under test.
 struct Bench {
-    queue: AnyQdisc<SimplePacket>,
+    queue: BoxQdisc<SimplePacket>,
     books: Books,
     now: Time,
     arrived: u64,
@@ -129,7 +129,7 @@ impl Bench {
         self.check();
     }
 
-    /// The link asks. Whether it was given a packet.
+    /// Asks for a packet, and returns true if there was one.
     fn leave(&mut self) -> bool {
         let packet = self.queue.dequeue(self.now, &mut self.books);
         if let Some(packet) = packet {
@@ -146,7 +146,7 @@ impl Bench {
         packet.is_some()
     }
 
-    /// Empties the queue. Every question is answered by a packet, or by a time at which there will be one.
+    /// Empties the queue. Each call must return a packet, or leave a time at which there will be one.
     fn drain(&mut self) {
         while self.queue.packets() > 0 {
             if self.leave() {
@@ -162,7 +162,7 @@ impl Bench {
         assert!(!self.leave() && self.books.queued.is_empty());
     }
 
-    /// The discipline's books are those of whoever watched.
+    /// The discipline's counts must equal those taken from its events.
     fn check(&self) {
         let (queued, counters) = (&self.books.queued, self.queue.counters());
         let bytes: u64 = queued.values().map(|packet| u64::from(packet.bytes)).sum();
@@ -179,7 +179,7 @@ impl Bench {
     }
 }
 
-/// A packet of one of a few flows. What it is for a queue follows from its flow, so that a flow keeps its order everywhere.
+/// A packet of one of a few flows. All properties that may select a queue follow from the flow, so that a flow keeps its order.
 fn packet(u: &mut Unstructured<'_>) -> Result<SimplePacket> {
     let flow = if u.ratio(1, 16)? { u.arbitrary::<u64>()? } else { u.int_in_range(0..=12_u64)? };
     let bytes = *u.choose(&[0, 1, 40, 576, 1000, 1000, 1500, 9000, u32::MAX])?;
@@ -192,7 +192,7 @@ fn packet(u: &mut Unstructured<'_>) -> Result<SimplePacket> {
     if flow % 7 == 6 {
         packet = packet.with_hosts((flow % 2) as u32, (flow % 4) as u32);
     }
-    // CSFQ's, in bit/s; mostly none.
+    // CSFQ's label in bit/s; mostly 0.
     packet.label = if u.ratio(1, 8)? { u.arbitrary::<u32>()?.into() } else { 0 };
     Ok(packet)
 }

@@ -1,4 +1,4 @@
-//! Any bytes as what a kernel's netlink socket gives: packets of an NFQUEUE, answers, or nothing that can be read.
+//! Any bytes as data from a netlink socket: packets of an NFQUEUE, answers, or malformed messages.
 
 use fairlane_capture::{Headers, LinkType, mark_ce};
 use fairlane_linux::nfqueue::{Decision, Message, Verdict, messages};
@@ -22,7 +22,7 @@ pub(crate) fn run(bytes: &[u8]) {
             Message::Answer(_) | Message::Other | Message::Malformed => {}
         }
     }
-    // What we write is messages too, one for each packet, of no kind that the kernel sends.
+    // The verdicts are valid messages, one for each packet, of a type that the kernel does not send.
     assert_eq!(messages(&out).filter(|message| *message == Message::Other).count(), packets);
     assert_eq!(messages(&out).count(), packets);
 }

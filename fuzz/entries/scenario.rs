@@ -1,4 +1,4 @@
-//! Any text as a scenario: an answer, or an error that says what is wrong and where.
+//! Any text as a scenario: a valid one, or an error with a message and a place.
 
 use fairlane_scenario::{Document, ScenarioError, Vary};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
     let Ok(vary) = Vary::parse(option) else { return };
     assert!(!vary.values().is_empty());
-    // A point is checked as a scenario is; more of them take longer and tell no more.
+    // Each point is checked like a scenario; more of them would only take longer.
     if vary.values().len() <= 8 {
         match document.points(&[vary]) {
             Ok(points) => assert!(points.iter().all(|point| document.at(point).is_ok())),
@@ -30,7 +30,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-/// An error says something, and of what.
+/// An error has a message, and an option or a place in the file.
 fn check(error: &ScenarioError) {
     assert!(!error.message().is_empty());
     assert!(error.option().is_some() || error.line_column().is_some(), "no place: {error}");

@@ -1,6 +1,6 @@
 //! The disciplines and their parameters.
 
-use fairlane_qdisc::{Kind, Origin, QdiscConfig, Rate, Value};
+use fairlane_qdisc::{Kind, Origin, QdiscParameters, Rate, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -11,11 +11,11 @@ use crate::errors;
 pub(crate) type Given<'py> = (String, Bound<'py, PyDict>);
 
 /// Reads a discipline's name and parameters.
-pub(crate) fn config(given: &Given<'_>) -> PyResult<QdiscConfig> {
+pub(crate) fn config(given: &Given<'_>) -> PyResult<QdiscParameters> {
     let (name, parameters) = given;
     let py = parameters.py();
     let kind: Kind = name.parse().map_err(|error| errors::refused(py, error))?;
-    let mut config = QdiscConfig::new(kind);
+    let mut config = QdiscParameters::new(kind);
     for (key, value) in parameters {
         let key: String = key.extract()?;
         let value = parameter(&value).map_err(|what| {
@@ -43,8 +43,8 @@ fn parameter(value: &Bound<'_, PyAny>) -> Result<Value, String> {
     text.map_err(|_| value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string()))
 }
 
-/// Every kind: name, summary, source, year, what it keeps, whether it is experimental, and its parameters with key, what
-/// they take, default and meaning.
+/// Every kind: name, summary, source, year, kept state, whether it is experimental, and its parameters with key, domain, default and
+/// meaning.
 #[pyfunction]
 pub(crate) fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let kind = |kind: Kind| {
@@ -70,7 +70,7 @@ pub(crate) fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Kind::ALL.into_iter().map(kind).collect()
 }
 
-/// The name of what a parameter takes.
+/// Returns the name of a parameter's type.
 const fn domain(domain: fairlane_qdisc::Domain) -> &'static str {
     use fairlane_qdisc::Domain;
     match domain {
@@ -89,14 +89,14 @@ const fn domain(domain: fairlane_qdisc::Domain) -> &'static str {
     }
 }
 
-/// Makes sure that each value is one that its parameter takes.
+/// Checks that each value is valid for its parameter.
 #[pyfunction]
 pub(crate) fn check(given: Given<'_>) -> PyResult<()> {
     config(&given).map(drop)
 }
 
-/// Every parameter as it will be used on a link of `rate`: rows of key, value, origin, why and meaning; then what follows,
-/// and what looks wrong.
+/// Every parameter as it will be used on a link of `rate`: rows of key, value, origin, reason and meaning; then the consequences, and the
+/// warnings.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "it is plain values that go to Python")]
 pub(crate) fn explain(

@@ -1,4 +1,4 @@
-//! A scenario file.
+//! Scenario files.
 
 use fairlane_scenario::{Document as Inner, Point, ScenarioError, Vary};
 use fairlane_sim::Control;
@@ -12,7 +12,7 @@ use crate::watched::watched;
 /// The keys of a point of a sweep with their values.
 pub(crate) type Settings = Vec<(String, String)>;
 
-/// A scenario file, checked: every method that changes it refuses what would not be valid.
+/// A checked scenario file: methods that change it reject invalid values.
 #[pyclass(module = "fairlane._core", frozen)]
 pub(crate) struct Document {
     pub(crate) inner: Inner,
@@ -70,7 +70,7 @@ impl Document {
         self.inner.get(key).map(|value| from_toml(py, &value)).transpose()
     }
 
-    /// Another document with these values.
+    /// Returns a copy with these values.
     fn with_values(&self, changes: &Bound<'_, PyList>) -> PyResult<Self> {
         let py = changes.py();
         let mut inner = self.inner.clone();
@@ -106,24 +106,24 @@ impl Document {
         self.inner.queues()
     }
 
-    /// How many flows, links and seconds there are.
+    /// Returns the number of flows, of links and of simulated seconds.
     fn size(&self, py: Python<'_>) -> PyResult<(u64, usize, f64)> {
         let scenario = self.inner.scenario().map_err(|error| errors::scenario(py, &error))?;
         let flows = scenario.flows.iter().map(|group| u64::from(group.count)).sum();
         Ok((flows, scenario.links.len(), scenario.duration.as_secs()))
     }
 
-    /// The name, as outcomes have it.
+    /// Returns the name as outcomes contain it.
     fn title(&self, py: Python<'_>) -> PyResult<String> {
         self.inner.scenario().map(|scenario| scenario.name).map_err(|error| errors::scenario(py, &error))
     }
 }
 
-/// What a key takes in a sweep.
+/// The values of a key in a sweep.
 #[derive(FromPyObject)]
 pub(crate) enum Values {
     /// `a..b/N` or `a,b,c`.
     Range(String),
-    /// These.
+    /// A list of values.
     List(Vec<String>),
 }

@@ -1,33 +1,33 @@
-//! What goes wrong, as the exceptions of `fairlane.errors`.
+//! Conversion of errors to the exceptions of `fairlane.errors`.
 
 use std::any::Any;
 use std::fmt::Display;
 
-use fairlane_batch::Error;
+use fairlane_runner::Error;
 use fairlane_scenario::ScenarioError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 const MODULE: &str = "fairlane.errors";
 
-/// A scenario that was refused: the text of the command line, and its parts.
+/// Converts the error of a rejected scenario: its text and its parts.
 pub(crate) fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let (line, column) = error.line_column().unzip();
     let parts = (error.to_string(), error.key(), error.help(), error.file_name(), line, column, error.source_text());
     exception(py, "ScenarioError", parts)
 }
 
-/// Something that is wrong with what is asked of a scenario.
+/// Creates an error about the options of a run.
 pub(crate) fn refused(py: Python<'_>, message: impl Display) -> PyErr {
     exception(py, "ScenarioError", (message.to_string(),))
 }
 
-/// A discipline written in Python that broke the rules of queues.
+/// Creates the error of a discipline written in Python that loses, duplicates or misuses packets.
 pub(crate) fn discipline(py: Python<'_>, message: impl Display) -> PyErr {
     exception(py, "DisciplineError", (message.to_string(),))
 }
 
-/// Why a batch was refused.
+/// Converts the error of a rejected batch.
 pub(crate) fn batch(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Scenario(error) => scenario(py, error),
@@ -35,10 +35,10 @@ pub(crate) fn batch(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// A mistake of ours: what a thread panicked with.
+/// Converts a panic, which is a bug in Fairlane.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let message = format!("this is a mistake in Fairlane, please report it: {}", said.unwrap_or("a thread panicked"));
+    let message = format!("this is a bug in Fairlane, please report it: {}", said.unwrap_or("a thread panicked"));
     PyRuntimeError::new_err(message)
 }
 

@@ -1,23 +1,23 @@
 //! The compiled part of the Python package `fairlane`.
 //!
-//! It hands over what the crates below do, with plain values on its border; what a Python user sees, and its documentation,
-//! is in `package/fairlane`.
-#![allow(clippy::needless_pass_by_value, reason = "what comes from Python is owned by the function that takes it")]
+//! It exposes the Rust crates to Python with plain values as arguments and results. The public interface and its documentation are
+//! in `package/fairlane`.
+#![allow(clippy::needless_pass_by_value, reason = "values converted from Python are owned by the function")]
 
+mod custom;
 mod disciplines;
 mod document;
 mod errors;
 mod more;
 mod outcome;
-mod own;
 mod queue;
 mod run;
-mod run_own;
+mod run_custom;
 mod table;
 mod values;
 mod watched;
 
-use fairlane_batch::MOST_THREADS;
+use fairlane_runner::MOST_THREADS;
 use pyo3::prelude::*;
 
 /// Private: import `fairlane` instead.
@@ -25,6 +25,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::custom::{PyDropSink, PyPacket};
     #[pymodule_export]
     use super::disciplines::{check, explain, kinds};
     #[pymodule_export]
@@ -34,13 +36,11 @@ mod _core {
     #[pymodule_export]
     use super::outcome::{Outcome, page, report, table};
     #[pymodule_export]
-    use super::own::{Fate, Packet};
-    #[pymodule_export]
     use super::queue::{Queue, rate};
     #[pymodule_export]
     use super::run::{compare, fingerprint, run, sweep, watch};
     #[pymodule_export]
-    use super::run_own::run_own;
+    use super::run_custom::run_custom;
     #[pymodule_export]
     use super::table::Table;
 

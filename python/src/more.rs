@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use fairlane_batch::machine::thread_cpu_s;
-use fairlane_batch::{pool, replay as captures};
 use fairlane_papers::{Library, Options, Plan, json};
 use fairlane_qdisc::Rate;
+use fairlane_runner::machine::thread_cpu_s;
+use fairlane_runner::{pool, replay as captures};
 use fairlane_sim::Control;
 use fairlane_theory::Question;
 use pyo3::exceptions::PyValueError;
@@ -16,7 +16,7 @@ use crate::errors;
 use crate::outcome::Outcome;
 use crate::watched::watched;
 
-/// The packets of a capture through each of `queues`; also how many packets were out of order.
+/// Sends the packets of a capture through each of `queues`; also returns the number of packets that were out of order.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,
@@ -51,7 +51,7 @@ pub(crate) fn replay(
     Ok((outcomes, interrupted, late))
 }
 
-/// What a model says: question and answer as JSON.
+/// Returns a model's answer to a question, both as JSON.
 #[pyfunction]
 pub(crate) fn theory(question: &str) -> PyResult<String> {
     let question: Question =
@@ -60,7 +60,7 @@ pub(crate) fn theory(question: &str) -> PyResult<String> {
     Ok(answer.to_string())
 }
 
-/// The claims that `ids` name, as they are written; all of them for none. As JSON.
+/// Returns the claims that `ids` name as JSON, or all claims if `ids` is empty.
 #[pyfunction]
 pub(crate) fn claims(ids: Vec<String>) -> PyResult<String> {
     let library = library()?;
@@ -73,7 +73,7 @@ pub(crate) fn claims(ids: Vec<String>) -> PyResult<String> {
     Ok(serde_json::Value::from(all).to_string())
 }
 
-/// Runs and judges the claims that `ids` name; as JSON. Also how many runs of how many were done.
+/// Runs and judges the claims that `ids` name, and returns the verdicts as JSON, the number of finished runs and the total.
 #[pyfunction]
 pub(crate) fn judge(
     py: Python<'_>,

@@ -1,12 +1,14 @@
-//! What was measured.
+//! Outcomes and their reports.
 
 use std::io::Cursor;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use fairlane_outcome::{DelayBin, DelayHistogram, Outcome as Inner, tables as made};
-use fairlane_report::html::{Course, GroupCourse, Origin, QueueCourse, compare_page, run_page, sweep_page};
+use fairlane_outcome::{
+    DelayBin, DelayHistogram, GroupTimeline, Outcome as Inner, QueueTimeline, Timeline, tables as made,
+};
+use fairlane_report::html::{Origin, compare_page, run_page, sweep_page};
 use fairlane_report::{Terminal, compare_table, run_report, sweep_table};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,27 +16,27 @@ use pyo3::types::PyBytes;
 
 use crate::table::Table;
 
-/// An outcome with what was recorded of its first run.
+/// An outcome with the recorded course of its first run.
 #[pyclass(module = "fairlane._core", frozen)]
 pub(crate) struct Outcome {
     pub(crate) inner: Inner,
-    pub(crate) course: Option<Course>,
+    pub(crate) timeline: Option<Timeline>,
     /// The series of flows and of queues.
     pub(crate) series: Option<[Vec<RecordBatch>; 2]>,
     pub(crate) trace: Option<Vec<RecordBatch>>,
 }
 
 impl Outcome {
-    pub(crate) const fn new(inner: Inner, course: Option<Course>) -> Self {
-        Self { inner, course, series: None, trace: None }
+    pub(crate) const fn new(inner: Inner, timeline: Option<Timeline>) -> Self {
+        Self { inner, timeline, series: None, trace: None }
     }
 }
 
-/// A course as plain values: the times, and of each queue and group its name with its values.
-type PlainCourse = (Vec<f64>, Vec<(String, Vec<f64>, Vec<f64>)>, Vec<(String, Vec<f64>)>);
+/// A timeline as plain values: the times, and of each queue and group its name with its values.
+type PlainTimeline = (Vec<f64>, Vec<(String, Vec<f64>, Vec<f64>)>, Vec<(String, Vec<f64>)>);
 
-/// All that an outcome is, as plain values: its JSON form; the histogram of each queue; its course; its tables.
-type Parts<'py> = (String, Vec<Vec<(u64, u64, u64)>>, Option<PlainCourse>, Vec<Option<Bound<'py, PyBytes>>>);
+/// All data of an outcome as plain values: its JSON form; the histogram of each queue; its timeline; its tables.
+type Parts<'py> = (String, Vec<Vec<(u64, u64, u64)>>, Option<PlainTimeline>, Vec<Option<Bound<'py, PyBytes>>>);
 
 #[pymethods]
 impl Outcome {
@@ -47,7 +49,7 @@ impl Outcome {
         self.inner.partial
     }
 
-    /// The series of flows or of queues, if it was asked for.
+    /// Returns the series of flows or of queues, if it was recorded.
     fn series(&self, of_queues: bool) -> Option<Table> {
         self.series.as_ref().map(|tables| Table::new(tables[usize::from(of_queues)].clone()))
     }
@@ -77,12 +79,12 @@ impl Outcome {
         let tables = [flows, queues, self.trace.as_ref()];
         let tables = tables.map(|table| table.map(|batches| to_bytes(py, batches)).transpose());
         let tables = tables.into_iter().collect::<PyResult<_>>()?;
-        Ok((self.inner.to_json(), histograms.collect(), self.course.clone().map(plain), tables))
+        Ok((self.inner.to_json(), histograms.collect(), self.timeline.clone().map(plain), tables))
     }
 
     #[staticmethod]
     fn from_parts(parts: Parts<'_>) -> PyResult<Self> {
-        let (json, histograms, course, tables) = parts;
+        let (json, histograms, timeline, tables) = parts;
         let mut inner = Inner::from_json(&json).map_err(|error| PyValueError::new_err(error.to_string()))?;
         for (queue, bins) in inner.queues.iter_mut().zip(histograms) {
             let bins = bins.into_iter().map(|(from_ns, to_ns, packets)| DelayBin { from_ns, to_ns, packets });
@@ -92,7 +94,7 @@ impl Outcome {
         let mut next = || tables.next().transpose().map(Option::flatten);
         let (flows, queues, trace) = (next()?, next()?, next()?);
         let series = flows.zip(queues).map(|(flows, queues)| [flows, queues]);
-        Ok(Self { inner, course: course.map(unplain), series, trace })
+        Ok(Self { inner, timeline: timeline.map(unplain), series, trace })
     }
 }
 
@@ -115,16 +117,16 @@ fn from_bytes(bytes: &[u8]) -> PyResult<Vec<RecordBatch>> {
     read.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn plain(course: Course) -> PlainCourse {
-    let queues = course.queues.into_iter().map(|queue| (queue.name, queue.packets, queue.average));
-    let groups = course.groups.into_iter().map(|group| (group.name, group.throughput_bps));
-    (course.time_s, queues.collect(), groups.collect())
+fn plain(timeline: Timeline) -> PlainTimeline {
+    let queues = timeline.queues.into_iter().map(|queue| (queue.name, queue.packets, queue.average));
+    let groups = timeline.groups.into_iter().map(|group| (group.name, group.throughput_bps));
+    (timeline.time_s, queues.collect(), groups.collect())
 }
 
-fn unplain((time_s, queues, groups): PlainCourse) -> Course {
-    let queues = queues.into_iter().map(|(name, packets, average)| QueueCourse { name, packets, average });
-    let groups = groups.into_iter().map(|(name, throughput_bps)| GroupCourse { name, throughput_bps });
-    Course { time_s, queues: queues.collect(), groups: groups.collect() }
+fn unplain((time_s, queues, groups): PlainTimeline) -> Timeline {
+    let queues = queues.into_iter().map(|(name, packets, average)| QueueTimeline { name, packets, average });
+    let groups = groups.into_iter().map(|(name, throughput_bps)| GroupTimeline { name, throughput_bps });
+    Timeline { time_s, queues: queues.collect(), groups: groups.collect() }
 }
 
 /// One of the tables of `docs/outcome.md`, of several outcomes.
@@ -139,10 +141,10 @@ pub(crate) fn table(name: &str, outcomes: Vec<Py<Outcome>>) -> PyResult<Table> {
         "delay_histogram" => made::delay_histogram(&outcomes),
         other => return Err(PyValueError::new_err(format!("there is no table \"{other}\""))),
     };
-    table.map(|batch| Table::new(vec![batch])).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    table.batch().map(|batch| Table::new(vec![batch])).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// A page: of a `run`, of a `compare` or of a `sweep`.
+/// Returns the page of a `run`, of a `compare` or of a `sweep`.
 #[pyfunction]
 pub(crate) fn page(
     of: &str,
@@ -152,17 +154,17 @@ pub(crate) fn page(
     missing: Option<String>,
 ) -> String {
     let origin = Origin { command, scenario, changes: String::new(), missing };
-    let courses: Vec<Option<Course>> = outcomes.iter().map(|outcome| outcome.get().course.clone()).collect();
+    let timelines: Vec<Option<Timeline>> = outcomes.iter().map(|outcome| outcome.get().timeline.clone()).collect();
     let all = inner(&outcomes);
     let page = match (of, &*all) {
-        ("run", [one]) => run_page(one, courses.first().and_then(Option::as_ref), &origin),
+        ("run", [one]) => run_page(one, timelines.first().and_then(Option::as_ref), &origin),
         ("sweep", _) => sweep_page(&all, &origin),
-        _ => compare_page(&all, &courses, None, &origin),
+        _ => compare_page(&all, &timelines, None, &origin),
     };
     page.to_html()
 }
 
-/// The table of a comparison or of a sweep, as the command line prints it.
+/// Returns the table of a comparison or of a sweep, as the command line prints it.
 #[pyfunction]
 pub(crate) fn report(of: &str, outcomes: Vec<Py<Outcome>>, width: usize) -> String {
     let (all, terminal) = (inner(&outcomes), Terminal { width, colour: false });

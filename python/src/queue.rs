@@ -1,35 +1,35 @@
-//! One queue, a packet at a time.
+//! A queue that is operated packet by packet.
 
 use std::sync::Arc;
 
-use fairlane_qdisc::{AnyQdisc, Fate, Host, Qdisc, Rate, Reason, Seed, SimplePacket, Time};
+use fairlane_qdisc::{BoxQdisc, DropSink, Host, Qdisc, Rate, Reason, Seed, SimplePacket, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::custom::{CustomDiscipline, PyPacket, RunState, pair, time};
 use crate::disciplines::{Given, config};
 use crate::errors;
-use crate::own::{Own, Packet, Shared, pair, time};
 
-/// A discipline with a seed, to which packets are given by hand.
+/// A discipline with a seed, operated packet by packet.
 #[pyclass(module = "fairlane._core")]
 pub(crate) struct Queue {
     discipline: Discipline,
-    shared: Arc<Shared>,
+    shared: Arc<RunState>,
     now: Time,
     next: u64,
-    told: Told,
+    told: Events,
 }
 
 enum Discipline {
-    Ours(Box<AnyQdisc<SimplePacket>>),
-    Own(Box<Own<SimplePacket>>),
+    Library(Box<BoxQdisc<SimplePacket>>),
+    Custom(Box<CustomDiscipline<SimplePacket>>),
 }
 
-/// What happened in the last call: to which packets, whether they were dropped or marked, and why.
+/// The events of the last call: true for a drop, the packet, and the reason.
 #[derive(Default)]
-struct Told(Vec<(bool, SimplePacket, Reason)>);
+struct Events(Vec<(bool, SimplePacket, Reason)>);
 
-impl Fate<SimplePacket> for Told {
+impl DropSink<SimplePacket> for Events {
     fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
         self.0.push((true, packet, reason));
     }
@@ -38,34 +38,34 @@ impl Fate<SimplePacket> for Told {
     }
 }
 
-/// Calls a method of the discipline, whichever it is.
+/// Calls a method of either kind of discipline.
 macro_rules! of {
     ($discipline:expr, $queue:ident => $call:expr) => {
         match $discipline {
-            Discipline::Ours($queue) => $call,
-            Discipline::Own($queue) => $call,
+            Discipline::Library($queue) => $call,
+            Discipline::Custom($queue) => $call,
         }
     };
 }
 
 #[pymethods]
 impl Queue {
-    /// Of a discipline of the library.
+    /// Creates a queue of a discipline of the library.
     #[staticmethod]
     fn of(given: Given<'_>, rate: &str, seed: u64) -> PyResult<Self> {
         let py = given.1.py();
         let host = Host { rate: read_rate(py, rate)?, seed: Seed::new(seed) };
         let config = config(&given)?;
         let built = config.build(&host).map_err(|error| errors::refused(py, format!("{} {error}", config.kind())))?;
-        Ok(Self::new(Discipline::Ours(Box::new(built)), Arc::default()))
+        Ok(Self::new(Discipline::Library(Box::new(built)), Arc::default()))
     }
 
-    /// Of a discipline that is an object of Python.
+    /// Creates a queue of a discipline that is a Python object.
     #[staticmethod]
-    fn own(object: Bound<'_, PyAny>) -> PyResult<Self> {
-        let shared = Arc::<Shared>::default();
-        let own = Own::new(object.py(), object, Arc::clone(&shared))?;
-        Ok(Self::new(Discipline::Own(Box::new(own)), shared))
+    fn custom(object: Bound<'_, PyAny>) -> PyResult<Self> {
+        let shared = Arc::<RunState>::default();
+        let custom = CustomDiscipline::new(object.py(), object, Arc::clone(&shared))?;
+        Ok(Self::new(Discipline::Custom(Box::new(custom)), shared))
     }
 
     /// Offers a packet.
@@ -80,7 +80,7 @@ impl Queue {
     ) -> PyResult<()> {
         let now = self.at(now)?;
         if bytes == 0 {
-            return Err(PyValueError::new_err("bytes: a packet has 1 at least"));
+            return Err(PyValueError::new_err("bytes: must be at least 1"));
         }
         let mut packet = SimplePacket::new(flow, bytes).with_id(self.next).with_class(traffic_class);
         (packet.ecn_capable, packet.responsive) = (ecn, responsive);
@@ -91,7 +91,7 @@ impl Queue {
     }
 
     /// The next packet for the link.
-    fn dequeue(&mut self, now: f64) -> PyResult<Option<Packet>> {
+    fn dequeue(&mut self, now: f64) -> PyResult<Option<PyPacket>> {
         let now = self.at(now)?;
         let told = &mut self.told;
         let packet = of!(&mut self.discipline, queue => queue.dequeue(now, told));
@@ -99,8 +99,8 @@ impl Queue {
         Ok(packet.map(|packet| seen(&packet)))
     }
 
-    /// What happened in the last call: `dropped` or `marked`, the packet, and the reason.
-    fn events(&self) -> Vec<(&'static str, Packet, &'static str)> {
+    /// The events of the last call: `dropped` or `marked`, the packet, and the reason.
+    fn events(&self) -> Vec<(&'static str, PyPacket, &'static str)> {
         let event = |(dropped, packet, reason): &(bool, SimplePacket, Reason)| {
             (if *dropped { "dropped" } else { "marked" }, seen(packet), reason.name())
         };
@@ -147,18 +147,16 @@ impl Queue {
 }
 
 impl Queue {
-    fn new(discipline: Discipline, shared: Arc<Shared>) -> Self {
-        Self { discipline, shared, now: Time::ZERO, next: 0, told: Told::default() }
+    fn new(discipline: Discipline, shared: Arc<RunState>) -> Self {
+        Self { discipline, shared, now: Time::ZERO, next: 0, told: Events::default() }
     }
 
-    /// The time of a call, which nothing has happened in yet.
+    /// Converts the time of a call and clears the events of the previous one.
     fn at(&mut self, now: f64) -> PyResult<Time> {
         let at = time(now, "now")?;
         if at < self.now {
             let before = self.now.as_secs();
-            return Err(PyValueError::new_err(format!(
-                "now: {now} s is before {before} s, and time does not run backwards"
-            )));
+            return Err(PyValueError::new_err(format!("now: {now} s is before {before} s: time cannot run backwards")));
         }
         self.now = at;
         self.told.0.clear();
@@ -166,8 +164,8 @@ impl Queue {
     }
 }
 
-fn seen(packet: &SimplePacket) -> Packet {
-    Packet::of(packet, packet.id, packet.marked)
+fn seen(packet: &SimplePacket) -> PyPacket {
+    PyPacket::of(packet, packet.id, packet.marked)
 }
 
 /// A rate in bit/s.
@@ -179,7 +177,7 @@ pub(crate) fn rate(py: Python<'_>, text: &str) -> PyResult<u64> {
 fn read_rate(py: Python<'_>, text: &str) -> PyResult<Rate> {
     let rate: Rate = text.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
     if rate.bits_per_second() == 0 {
-        return Err(errors::refused(py, "rate: a link of no rate carries nothing"));
+        return Err(errors::refused(py, "rate: must be greater than zero"));
     }
     Ok(rate)
 }

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroU32;
 
-use fairlane_batch::machine::{Watch, peak_rss_bytes, thread_cpu_s};
-use fairlane_batch::memory::Needs;
-use fairlane_batch::sweep::typed;
-use fairlane_batch::{Batch, Done, Job, Series, Trace, check, compare as choose};
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::Kind;
+use fairlane_runner::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+use fairlane_runner::memory::Needs;
+use fairlane_runner::sweep::typed;
+use fairlane_runner::{Batch, BatchResult, Job, Series, Trace, check, compare as choose};
 use fairlane_scenario::{Duration, Point, Scenario, ScenarioError};
 use fairlane_sim::{Control, Fingerprint, run as simulate};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -22,26 +22,26 @@ use crate::watched::watched;
 /// Outcomes in order, and whether some of them are missing or partial because of Ctrl-C.
 type Outcomes = (Vec<Outcome>, bool);
 
-/// How a batch is done.
+/// Options of a batch.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     runs: u32,
     threads: Option<usize>,
-    /// Record what the first runs do over time, for a page.
+    /// Record the first run of each job over time, for a page.
     recorded: bool,
-    /// Is told how many runs of how many have ended.
+    /// Called with the number of finished runs and the total.
     progress: Option<Py<PyAny>>,
 }
 
-/// A scenario as often as asked.
+/// Runs a scenario `runs` times.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, document: &Bound<'_, Document>, options: Options) -> PyResult<Outcomes> {
     let job = Job::of(scenario(py, document)?);
     batch(py, &options, 1, |_| Ok(vec![job]))
 }
 
-/// A scenario with each of `queues`: a kind, a kind with its parameters, or the usual ones for none.
+/// Runs a scenario with each of `queues`: a kind, or a kind with its parameters; without any, with the usual ones.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -61,7 +61,7 @@ pub(crate) fn compare(
                 let kind: Kind = name.parse().map_err(|error| errors::refused(py, error))?;
                 (choose::with_kind(&scenario, kind), name.clone())
             }
-            Choice::Given(given) => (choose::with_config(&scenario, &config(given)?), given.0.clone()),
+            Choice::Given(given) => (choose::with_parameters(&scenario, &config(given)?), given.0.clone()),
         };
         Ok(Job { scenario: scenario.map_err(|error| errors::batch(py, &error))?, point: None, asked })
     };
@@ -69,7 +69,7 @@ pub(crate) fn compare(
     batch(py, &options, jobs.len(), |_| Ok(jobs))
 }
 
-/// A scenario at each of `points`.
+/// Runs a scenario at each of `points`.
 #[pyfunction]
 pub(crate) fn sweep(
     py: Python<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn sweep(
     })
 }
 
-/// A scenario once, with its series at an interval and its trace, as far as they are asked for.
+/// Runs a scenario once, and records series at an interval and a trace if requested.
 #[pyfunction]
 pub(crate) fn watch(
     py: Python<'_>,
@@ -107,7 +107,7 @@ pub(crate) fn watch(
     let control = Control::default();
     let mut seen = (series, trace);
     let (run, (series, trace)) = watched(py, &control, progress.as_ref(), 1, || {
-        let (watch, before) = (Watch::start(), thread_cpu_s());
+        let (watch, before) = (Stopwatch::start(), thread_cpu_s());
         let run = simulate(&scenario, 0, &control, &mut seen).map(|mut run| {
             run.cost.cpu_s = thread_cpu_s() - before;
             run.cost.wall_s = watch.elapsed_s();
@@ -126,10 +126,10 @@ pub(crate) fn watch(
     let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());
     let series = series.map(Series::into_batches).transpose().map_err(mistake)?;
     let trace = trace.map(Trace::into_batches).transpose().map_err(mistake)?;
-    Ok((vec![Outcome { inner, course: None, series, trace }], interrupted))
+    Ok((vec![Outcome { inner, timeline: None, series, trace }], interrupted))
 }
 
-/// The fingerprint of a scenario's first run, strict and loose.
+/// Returns the fingerprint of a scenario's first run, strict and loose.
 #[pyfunction]
 pub(crate) fn fingerprint(py: Python<'_>, document: &Bound<'_, Document>) -> PyResult<(u64, u64)> {
     let scenario = scenario(py, document)?;
@@ -143,7 +143,7 @@ pub(crate) fn fingerprint(py: Python<'_>, document: &Bound<'_, Document>) -> PyR
     if partial { Err(PyKeyboardInterrupt::new_err(())) } else { Ok((fingerprint.strict(), fingerprint.loose())) }
 }
 
-/// What a comparison is asked for.
+/// A queue of a comparison.
 #[derive(FromPyObject)]
 pub(crate) enum Choice<'py> {
     /// A kind, with those of the scenario's parameters that it knows.
@@ -159,19 +159,19 @@ pub(crate) fn scenario(py: Python<'_>, document: &Bound<'_, Document>) -> PyResu
 fn interval(py: Python<'_>, every: &str) -> PyResult<Duration> {
     let every: Duration = every.parse().map_err(|error| errors::refused(py, format!("series: {error}")))?;
     if every == Duration::ZERO {
-        return Err(errors::refused(py, "series: no time is too short; write for example \"100ms\""));
+        return Err(errors::refused(py, "series: must be greater than zero, for example \"100ms\""));
     }
     Ok(every)
 }
 
-/// Makes `count` jobs and does them. Ctrl-C is heard from the beginning, since to make and to check many takes its time, too.
+/// Creates `count` jobs and runs them. Ctrl-C is checked from the beginning, since creating and checking many jobs takes time, too.
 fn batch(
     py: Python<'_>,
     options: &Options,
     count: usize,
     jobs: impl FnOnce(&Control) -> Result<Vec<Job>, ScenarioError> + Send,
 ) -> PyResult<Outcomes> {
-    let runs = NonZeroU32::new(options.runs).ok_or_else(|| PyValueError::new_err("runs: there must be 1 at least"))?;
+    let runs = NonZeroU32::new(options.runs).ok_or_else(|| PyValueError::new_err("runs: must be at least 1"))?;
     let (threads, recorded) = (options.threads, options.recorded);
     let control = Control::with_clock(thread_cpu_s);
     let total = count as u64 * u64::from(options.runs);
@@ -180,8 +180,8 @@ fn batch(
         let batch = if recorded { batch.recorded() } else { batch };
         batch.execute(&control)
     })?;
-    let Done { outcomes, courses, interrupted } = done.map_err(|error| errors::batch(py, &error))?;
+    let BatchResult { outcomes, timelines, interrupted } = done.map_err(|error| errors::batch(py, &error))?;
     let interrupted = interrupted || outcomes.len() < count;
-    let outcomes = outcomes.into_iter().zip(courses).map(|(inner, course)| Outcome::new(inner, course));
+    let outcomes = outcomes.into_iter().zip(timelines).map(|(inner, timeline)| Outcome::new(inner, timeline));
     Ok((outcomes.collect(), interrupted))
 }

@@ -1,4 +1,4 @@
-//! Tables for whoever reads Arrow.
+//! Tables in Arrow's C data interface.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -11,7 +11,7 @@ use pyo3::types::{PyCapsule, PyList};
 
 use std::sync::Arc;
 
-/// A table, handed over by Arrow's C interface without a copy.
+/// A table that is passed on through Arrow's C interface without a copy.
 #[pyclass(module = "fairlane._core", frozen)]
 pub(crate) struct Table {
     schema: SchemaRef,

@@ -6,10 +6,10 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors;
 
-/// No scenario nests deeper; a list that holds itself would.
+/// Deepest nesting of a scenario; a list that contains itself would exceed it.
 const DEEPEST: usize = 16;
 
-/// A Python value as a scenario file has it; `key` is where it stands.
+/// Converts a Python value to TOML; `key` is its path, for messages.
 pub(crate) fn to_toml(value: &Bound<'_, PyAny>, key: &str) -> PyResult<toml::Value> {
     within(value, key, 0)
 }

@@ -1,4 +1,4 @@
-//! Long work: on a thread of its own, with an eye on Ctrl-C and on how far it is.
+//! Long work on a thread of its own, with progress and Ctrl-C.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -12,8 +12,8 @@ use crate::errors;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Does `work` without holding up other threads of Python. Ten times a second signals are looked for and `progress` is told how
-/// many of `total` runs have ended. After Ctrl-C the work stops and gives what it has; any other exception is raised.
+/// Runs `work` without blocking other Python threads. Ten times a second it checks for signals and calls `progress` with the number of
+/// finished runs and `total`. After Ctrl-C the work stops and returns its results so far; any other exception is raised.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     control: &Control,
@@ -29,7 +29,7 @@ pub(crate) fn watched<T: Send>(
         thread::scope(|scope| {
             let (working, done) = mpsc::channel::<()>();
             let worker = scope.spawn(move || {
-                // Dropping it is what ends the watch, also when the work panics.
+                // Dropping it ends the loop below, also if the work panics.
                 let _working = working;
                 work()
             });

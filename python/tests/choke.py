@@ -1,4 +1,4 @@
-"""CHOKe in plain Python, from the paper and from RED's: the reference that the library's is compared with."""
+"""CHOKe in plain Python, from its paper and from RED's: the reference for the library's discipline."""
 
 import fairlane as fl
 
@@ -25,32 +25,32 @@ class Choke(fl.Discipline):
     def average(self) -> float:
         return self.avg
 
-    def enqueue(self, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+    def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
         if self.idle_since is not None:
             self.avg *= (1 - self.weight) ** int((now - self.idle_since) / self.slot)
             self.idle_since = None
         self.avg += self.weight * (len(self.queue) - self.avg)
         if self.avg <= self.low:
             self.count = -1
-        elif self.queue and self.matches(packet, fate):
+        elif self.queue and self.matches(packet, sink):
             return
         elif self.avg >= self.high:
-            fate.dropped(packet, "forced")
+            sink.dropped(packet, "forced")
             return
         elif self.early():
-            fate.dropped(packet, "early")
+            sink.dropped(packet, "early")
             return
         if len(self.queue) >= self.limit:
-            fate.dropped(packet, "limit")
+            sink.dropped(packet, "limit")
         else:
             self.queue.append(packet)
 
-    def matches(self, packet: fl.Packet, fate: fl.Fate) -> bool:
+    def matches(self, packet: fl.Packet, sink: fl.DropSink) -> bool:
         place = self.candidate()
         if self.queue[place].flow != packet.flow:
             return False
-        fate.dropped(self.queue.pop(place), "match_victim")
-        fate.dropped(packet, "match_arrival")
+        sink.dropped(self.queue.pop(place), "match_victim")
+        sink.dropped(packet, "match_arrival")
         return True
 
     def candidate(self) -> int:
@@ -65,7 +65,7 @@ class Choke(fl.Discipline):
             return True
         return False
 
-    def dequeue(self, now: float, fate: fl.Fate) -> fl.Packet | None:  # noqa: ARG002 - it is what disciplines are asked
+    def dequeue(self, now: float, sink: fl.DropSink) -> fl.Packet | None:  # noqa: ARG002 - it is what disciplines are asked
         if self.queue:
             return self.queue.pop(0)
         if self.idle_since is None:
@@ -74,17 +74,17 @@ class Choke(fl.Discipline):
 
 
 class AlwaysTheHead(Choke):
-    """A mistake: the candidate is the head of the queue."""
+    """A faulty CHOKe: the candidate is the head of the queue."""
 
     def candidate(self) -> int:
         return 0
 
 
 class SparesTheVictim(Choke):
-    """A mistake: of the two packets only the arriving one is dropped."""
+    """A faulty CHOKe: of the two packets only the arriving one is dropped."""
 
-    def matches(self, packet: fl.Packet, fate: fl.Fate) -> bool:
+    def matches(self, packet: fl.Packet, sink: fl.DropSink) -> bool:
         if self.queue[self.candidate()].flow != packet.flow:
             return False
-        fate.dropped(packet, "match_arrival")
+        sink.dropped(packet, "match_arrival")
         return True

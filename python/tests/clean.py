@@ -1,4 +1,4 @@
-"""What has to work with nothing but the wheel: no other package, no compiler, no path."""
+"""Functions that must work with the wheel alone: without other packages, a compiler or PATH."""
 
 import importlib.util
 import pickle

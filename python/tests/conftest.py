@@ -1,7 +1,7 @@
-"""What all tests need."""
+"""Settings of all tests."""
 
 import signal
 
-# A shell's job in the background ignores Ctrl-C, and so would every program that it starts.
+# A background job of a shell ignores SIGINT, and its children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""What the tests of sweeps share. The functions here are run by other processes, which import this module."""
+"""Helpers of the tests of sweeps. Other processes import this module and run its functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dumbbell() -> fl.Scenario:
 
 
 class Through(Executor):
-    """Hands everything on to another executor, with a function before each unit, and counts."""
+    """Passes units on to another executor, calls a function before each unit, and counts them."""
 
     def __init__(self, inner: Executor, before: Callable[..., Any] | None = None, *given: object) -> None:
         self.inner = inner
@@ -47,12 +47,12 @@ class Through(Executor):
         return self.inner.submit(after, self.before, self.given, fn, *args)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        # Some executors know nothing else.
+        # Some executors do not have other parameters.
         self.inner.shutdown(wait=wait, **({"cancel_futures": True} if cancel_futures else {}))
 
 
 def after(before: Callable[..., Any], given: tuple[Any, ...], fn: Callable[..., Any], *args: Any) -> Any:
-    """Does a unit after something else."""
+    """Runs a unit after another function."""
     before(*given, args[0])
     return fn(*args)
 

@@ -1,4 +1,4 @@
-"""What is given to the package: what NumPy has is taken, and what is wrong is said by its name."""
+"""Arguments of the package: NumPy's values are accepted, and the error of an invalid one names it."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -22,7 +22,7 @@ def scenario(**changes: object) -> fl.Scenario:
 
 
 def given() -> Any:
-    """For what the types forbid."""
+    """Hides the type of a value that the type checker would refuse."""
     return scenario()
 
 
@@ -54,31 +54,31 @@ def test_what_can_be_gone_through_is_a_list() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: given().run(runs=2.0), "runs: a whole number is meant, and not a float"),
-        (lambda: given().run(runs="2"), "runs: a whole number is meant, and not a str"),
-        (lambda: given().run(jobs=1.5), "jobs: a whole number is meant, and not a float"),
-        (lambda: given().run(series=0.1), 'series: text with a unit is meant, such as "100ms", and not a float'),
+        (lambda: given().run(runs=2.0), "runs: expected a whole number, not a float"),
+        (lambda: given().run(runs="2"), "runs: expected a whole number, not a str"),
+        (lambda: given().run(jobs=1.5), "jobs: expected a whole number, not a float"),
+        (lambda: given().run(series=0.1), 'series: expected text with a unit, such as "100ms", not a float'),
         (lambda: given().run(queue=fl.Red), r"fairlane\.Red is a class: .*, fairlane\.Red\(\)"),
         (lambda: given().compare([fl.Red]), r"fairlane\.Red is a class: .*, fairlane\.Red\(\)"),
         (lambda: given().with_({"bottleneck.queue": fl.Red}), r"fairlane\.Red is a class"),
         (lambda: loose.Queue(loose.Red), r"fairlane\.Red is a class"),
         (lambda: given().compare("red"), "queues: a list of disciplines"),
-        (lambda: given().with_([("seed", 1)]), r'keys with values are meant, such as {"seed": 2}, and not a list'),
-        (lambda: given().sweep(None), r'keys with values are meant, such as {"seed": \[1, 2\]}, and not a NoneType'),
+        (lambda: given().with_([("seed", 1)]), r'expected keys with values, such as {"seed": 2}, not a list'),
+        (lambda: given().sweep(None), r'expected keys with values, such as {"seed": \[1, 2\]}, not a NoneType'),
         (lambda: given().sweep({3: [1]}), 'a key is text, such as "flows.cbr.rate", and 3 is not'),
-        (lambda: given().sweep({"seed": 3}), r"seed: the values of a sweep are a list, .* and not a int"),
-        (lambda: given().sweep({"seed": b"12"}), r"seed: the values of a sweep are a list, .* and not a bytes"),
+        (lambda: given().sweep({"seed": 3}), r"seed: the values of a sweep are a list, .* not a int"),
+        (lambda: given().sweep({"seed": b"12"}), r"seed: the values of a sweep are a list, .* not a bytes"),
         (
             lambda: given().sweep({"seed": [None]}),
-            "seed: a sweep's value is text, a number or a bool, and not a NoneTy",
+            "seed: a sweep's value is text, a number or a bool, not a NoneTy",
         ),
         (lambda: given().sweep({"bottleneck.queue": [fl.Red()]}), "not a Red: vary the discipline's name"),
-        (lambda: given().sweep({"seed": [1]}, executor=3), "executor: a concurrent.futures.Executor"),
-        (lambda: given().sweep({"seed": [1]}, executor=NoFutures()), "its submit gives .*Future, and not a tuple"),
-        (lambda: loose.Choke().explain(1e6), 'rate: text with a unit is meant, such as "10mbit", and not a float'),
-        (lambda: loose.Queue(loose.Choke(), rate=10), "rate: text with a unit is meant"),
-        (lambda: loose.Queue(loose.Choke(), seed=1.5), "seed: a whole number is meant, and not a float"),
-        (lambda: loose.theory.choke(load=None), "load: a number is meant, and not a NoneType"),
+        (lambda: given().sweep({"seed": [1]}, executor=3), "executor: expected a concurrent.futures.Executor"),
+        (lambda: given().sweep({"seed": [1]}, executor=NoFutures()), "its submit must return .*Future, not a tuple"),
+        (lambda: loose.Choke().explain(1e6), 'rate: expected text with a unit, such as "10mbit", not a float'),
+        (lambda: loose.Queue(loose.Choke(), rate=10), "rate: expected text with a unit"),
+        (lambda: loose.Queue(loose.Choke(), seed=1.5), "seed: expected a whole number, not a float"),
+        (lambda: loose.theory.choke(load=None), "load: expected a number, not a NoneType"),
         (lambda: loose.Scenario.from_dict({1: 2}), "^the keys of a table are text, and 1 is not"),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_is_out_of_range_is_named(tmp_path: Path) -> None:
     for wrong, words in (
         (lambda: scenario().run(runs=0), "runs: 0 is out of range: it must be from 1 to 4294967295"),
         (lambda: scenario().run(runs=2**40), "runs: 1099511627776 is out of range"),
-        # So many threads would bring the machine to a stop.
+        # This many threads would stall the machine.
         (lambda: scenario().run(jobs=100_000), "jobs: 100000 is out of range: it must be from 1 to 1024"),
         (lambda: scenario().sweep({"seed": [1]}, jobs=-1, out=tmp_path / "x.parquet"), "jobs: -1 is out of range"),
         (lambda: fl.papers.run("all", jobs=0), "jobs: 0 is out of range"),

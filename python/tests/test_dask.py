@@ -29,10 +29,10 @@ DASK = [sys.executable, "-W", "ignore", "-m", "distributed.cli"]
 def cluster(
     tmp_path: Path, *of_worker: str, allowed_failures: int = 3
 ) -> Iterator[tuple[distributed.Client, list[int]]]:
-    """A client, and the process numbers of two workers; all is ended at the end."""
+    """A client, and the process ids of two workers; all processes are ended afterwards."""
     contact = tmp_path / "scheduler.json"
     failures = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)}
-    # What the workers run stands in a module beside this one.
+    # The functions that the workers run are in a module beside this one.
     path = {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))}
     common = ["--scheduler-file", str(contact)]
     scheduler = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", *common]
@@ -55,7 +55,7 @@ def cluster(
             yield client, [process.pid for process in started[1:]]
     finally:
         for process in started:
-            # A nanny ends its worker when it is asked to; who does not listen is killed.
+            # A nanny ends its worker on request; one that does not respond is killed.
             process.terminate()
         until = time.monotonic() + 10
         while time.monotonic() < until and any(process.poll() is None for process in started):
@@ -67,7 +67,7 @@ def cluster(
 
 @pytest.fixture(scope="module")
 def undisturbed() -> fl.Outcomes:
-    """The sweep on this machine, by the code that the command line shares."""
+    """The sweep on this machine, by the code shared with the command line."""
     return dumbbell().sweep(VARIED, runs=2)
 
 
@@ -79,7 +79,7 @@ def test_two_workers_give_the_same_also_when_one_is_killed(tmp_path: Path, undis
             assert (swept.done, swept.failures) == (POINTS, ())
         assert len(client.nthreads()) == 2
 
-        # Enough for both to be in the midst of it when the first results are back.
+        # Enough units to keep both workers busy when the first results arrive.
         varied = {"seed": list(range(400))}
         expected = dumbbell().sweep(varied, runs=10)
         killed = threading.Event()
@@ -98,7 +98,7 @@ def test_two_workers_give_the_same_also_when_one_is_killed(tmp_path: Path, undis
 
 
 def test_a_point_that_kills_dask_workers_is_reported(tmp_path: Path) -> None:
-    # Nannies begin a new worker where one has died. Dask gives a unit back at its first loss.
+    # Nannies start a new worker for one that has died. Dask returns a unit at its first loss.
     varied: dict[str, Any] = {"seed": list(range(12))}
     undisturbed = dumbbell().sweep(varied)
     with (

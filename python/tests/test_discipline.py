@@ -1,4 +1,4 @@
-"""Disciplines written in Python: they are right, and what is wrong with one is said."""
+"""Disciplines written in Python: right decisions, and the errors for faulty ones."""
 
 import math
 import statistics
@@ -18,13 +18,13 @@ class Fifo(fl.Discipline):
         super().__init__(host)
         self.queue: list[fl.Packet] = []
 
-    def enqueue(self, now: float, packet: fl.Packet, fate: fl.Fate) -> None:  # noqa: ARG002
+    def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:  # noqa: ARG002
         if len(self.queue) < self.limit:
             self.queue.append(packet)
         else:
-            fate.dropped(packet, "limit")
+            sink.dropped(packet, "limit")
 
-    def dequeue(self, now: float, fate: fl.Fate) -> fl.Packet | None:  # noqa: ARG002
+    def dequeue(self, now: float, sink: fl.DropSink) -> fl.Packet | None:  # noqa: ARG002
         return self.queue.pop(0) if self.queue else None
 
 
@@ -52,13 +52,13 @@ def shares(queue: fl.SomeDiscipline) -> list[float]:
 
 
 def far_apart(a: list[float], b: list[float]) -> float:
-    """How many standard errors there are between two means."""
+    """The number of standard errors between two means."""
     error = math.sqrt(statistics.variance(a) / len(a) + statistics.variance(b) / len(b))
     return abs(statistics.mean(a) - statistics.mean(b)) / error
 
 
 def test_choke_shares_the_link_as_the_reference_does() -> None:
-    """Both have the same distribution of the unresponsive flow's share; a mistake has another."""
+    """Both have the same distribution of the unresponsive flow's share; a faulty discipline has another."""
     ours = shares(OURS)
     # Two-sided, a chance of 1 in 15,000 to fail if they are the same.
     assert far_apart(ours, shares(Choke)) < 4
@@ -76,7 +76,7 @@ class InstantHead(AlwaysTheHead, Instant):
 
 
 def victims(queue: fl.QueueConfig | Callable[[fl.Host], object]) -> list[int]:
-    """How often each place of 21 is drawn: all packets are of one flow, so that the one that is drawn goes."""
+    """The number of draws of each of 21 places: all packets belong to one flow, so the drawn packet is dropped."""
     counts = [0] * 21
     for seed in range(2100):
         made = fl.Queue(queue, rate="1mbit", seed=seed)
@@ -112,32 +112,32 @@ def mistaken(**methods: object) -> type[Fifo]:
     return type("Mistaken", (Fifo,), methods)
 
 
-def loses(self: Fifo, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+def loses(self: Fifo, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
     if now < 1:
         self.queue.append(packet)
-    del fate
+    del sink
 
 
-def drops_twice(self: Fifo, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+def drops_twice(self: Fifo, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
     del self, now
-    fate.dropped(packet)
-    fate.dropped(packet)
+    sink.dropped(packet)
+    sink.dropped(packet)
 
 
-def keeps_what_it_dropped(self: Fifo, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+def keeps_what_it_dropped(self: Fifo, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
     del now
     self.queue.append(packet)
-    fate.dropped(packet)
+    sink.dropped(packet)
 
 
-def sends_twice(self: Fifo, now: float, fate: fl.Fate) -> fl.Packet | None:
-    del now, fate
+def sends_twice(self: Fifo, now: float, sink: fl.DropSink) -> fl.Packet | None:
+    del now, sink
     return self.queue[0] if self.queue else None
 
 
-def marks_at_will(self: Fifo, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+def marks_at_will(self: Fifo, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
     del self, now
-    fate.marked(packet)
+    sink.marked(packet)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,10 @@ def test_packets_are_neither_lost_nor_doubled(methods: dict[str, object], expect
 
 
 def test_an_exception_ends_the_run_with_its_traceback() -> None:
-    def fails(self: Fifo, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+    def fails(self: Fifo, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
         if now > 1:
             raise ZeroDivisionError("of mine")
-        Fifo.enqueue(self, now, packet, fate)
+        Fifo.enqueue(self, now, packet, sink)
 
     with pytest.raises(ZeroDivisionError, match="of mine") as raised:
         scenario("5s").run(queue=mistaken(enqueue=fails))
@@ -173,8 +173,8 @@ def test_an_exception_ends_the_run_with_its_traceback() -> None:
     [
         (object(), "a discipline is a name"),
         (lambda _host: 3, "int has no method enqueue"),
-        (mistaken(dequeue=lambda *_: 3), "dequeue gives a packet or None, and not a int"),
-        (mistaken(average=lambda _: "long"), "average gives a number or None, and not a str"),
+        (mistaken(dequeue=lambda *_: 3), "dequeue must return a packet or None, not a int"),
+        (mistaken(average=lambda _: "long"), "average must return a number or None, not a str"),
     ],
 )
 def test_other_objects_are_type_errors(queue: fl.SomeDiscipline, expected: str) -> None:
@@ -183,9 +183,9 @@ def test_other_objects_are_type_errors(queue: fl.SomeDiscipline, expected: str) 
 
 
 def test_reasons_are_those_of_the_list() -> None:
-    def wonders(self: Fifo, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
+    def wonders(self: Fifo, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
         del self, now
-        fate.dropped(packet, "bad_luck")
+        sink.dropped(packet, "bad_luck")
 
     with pytest.raises(ValueError, match='there is no reason "bad_luck"; there are limit, early'):
         scenario("5s").run(queue=mistaken(enqueue=wonders))
@@ -194,15 +194,15 @@ def test_reasons_are_those_of_the_list() -> None:
 class Delayed(Fifo):
     """Holds every packet back for 10 ms."""
 
-    def enqueue(self, now: float, packet: fl.Packet, fate: fl.Fate) -> None:
-        super().enqueue(now, packet, fate)
+    def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
+        super().enqueue(now, packet, sink)
         self.times = [*getattr(self, "times", []), now + 0.01]
 
-    def dequeue(self, now: float, fate: fl.Fate) -> fl.Packet | None:
+    def dequeue(self, now: float, sink: fl.DropSink) -> fl.Packet | None:
         if not self.queue or self.times[0] > now:
             return None
         self.times.pop(0)
-        return super().dequeue(now, fate)
+        return super().dequeue(now, sink)
 
     def ready_at(self) -> float | None:
         return self.times[0] if self.queue else None
@@ -210,7 +210,7 @@ class Delayed(Fifo):
 
 def test_packets_can_be_held_back() -> None:
     slow = fl.Scenario.dumbbell(udp="80kbit", rate="1mbit", duration="5s", queue="droptail")
-    # One packet each 100 ms never meets another: its delay is what it is held back, to the 3 digits of the histogram.
+    # One packet each 100 ms never meets another, so its delay is the holding time, to the 3 digits of the histogram.
     assert slow.run(queue=Delayed).queue()["delay_s"]["mean"] == pytest.approx(0.01, rel=1e-3)
 
 

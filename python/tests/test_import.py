@@ -1,4 +1,4 @@
-"""What `import fairlane` reads, and that every name is there although most are read later."""
+"""The modules that `import fairlane` loads; every name exists although most modules are loaded later."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ HEAVY = {
     "typing",
     "warnings",
 }
-"""What takes milliseconds to import. A sweep of a hundred runs takes half a second."""
+"""Modules that take milliseconds to import, while a sweep of a hundred runs takes half a second."""
 
 SWEEP = f"""
 import sys
@@ -39,7 +39,7 @@ assert len(scenario.sweep({{"seed": "1..4/4"}}, runs=2)) == 4
 print(*sorted(set(sys.modules) - before))
 """
 
-# mypy looks at each of these, too: would catch one that only the interpreter finds.
+# mypy checks each of these too: would catch a name that only the interpreter finds.
 NAMES = {
     "Count": fl.Count,
     "Counters": fl.Counters,
@@ -48,7 +48,7 @@ NAMES = {
     "Event": fl.Event,
     "Explanation": fl.Explanation,
     "Failure": fl.Failure,
-    "Fate": fl.Fate,
+    "DropSink": fl.DropSink,
     "Fingerprint": fl.Fingerprint,
     "Host": fl.Host,
     "Interrupted": fl.Interrupted,
@@ -76,7 +76,7 @@ NAMES = {
 
 def test_a_plain_sweep_reads_no_more_than_it_needs() -> None:
     """Would catch an import that makes every short program slower."""
-    # Without the packages of the tests, and without what an environment has Python read at its start.
+    # Without the packages of the tests, and without modules that an environment loads at its start.
     said = subprocess.run([sys.executable, "-I", "-c", SWEEP], capture_output=True, text=True, check=True)
     read = [line.split() for line in said.stdout.splitlines()]
     assert [name for name in read[0] if name.startswith("fairlane")] == ["fairlane", "fairlane.disciplines"]

@@ -9,7 +9,7 @@ import fairlane as fl
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLI = ROOT / "target/release/fairlane"
+CLI = ROOT / "target/dist/fairlane"
 
 
 def test_theory_has_the_papers_numbers() -> None:
@@ -84,7 +84,7 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_needs_more_memory_than_there_is_is_refused_at_once() -> None:
-    """Would catch a process that is killed instead."""
+    """Would catch a process that is killed instead of an error."""
     scenario = fl.Scenario.figure_3()
     with pytest.raises(fl.ScenarioError, match=r"this needs at least \d+ GB of memory, and this machine has \d+ GB"):
         scenario.with_({"duration": "1000000s"}).run(series="1us")

@@ -1,4 +1,4 @@
-"""The notebooks run, and what they print is what is kept in them: a simulation gives the same numbers each time."""
+"""The notebooks run, and print the outputs that are stored in them: a simulation gives the same numbers each time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 
 def module() -> Any:
-    """What runs them, a program without an ending."""
+    """Imports the program `run`, which has no suffix."""
     loader = importlib.machinery.SourceFileLoader("run_notebooks", str(NOTEBOOKS / "run"))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
@@ -24,7 +24,7 @@ def module() -> Any:
 
 
 def said(notebook: Any) -> list[str]:
-    """What the cells print, and the text of their values."""
+    """The printed output of the cells, and the text of their values."""
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     return [output["text"] if "text" in output else output["data"].get("text/plain", "") for output in outputs]
 

@@ -1,4 +1,4 @@
-"""The figures: what they show is what the outcomes say, and neither library is needed for anything else."""
+"""The figures show the numbers of the outcomes, and neither library is needed for anything else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ mpl.use("agg")
 
 
 def points(line: Any) -> list[tuple[float, float]]:
-    """What a line is drawn through."""
+    """The points of a line."""
     return [(float(x), float(y)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]
 
 
@@ -75,7 +75,7 @@ def test_series_add_up_to_the_groups(scenario: fl.Scenario) -> None:
     for line in above.get_lines():
         rates = [rate for at, rate in points(line) if at > 2]
         said = outcome.group(str(line.get_label()))["throughput_bps"] / 1e6
-        # At the receiver and at the queue's exit: they differ by what is on the wire.
+        # At the receiver and at the queue's exit: they differ by the packets on the wire.
         assert sum(rates) / len(rates) == pytest.approx(said, rel=0.02)
     assert [line.get_label() for line in below.get_lines()] == ["bottleneck", "bottleneck, average"]
     with pytest.raises(ValueError, match="no series was asked for"):

@@ -1,4 +1,4 @@
-"""A queue, a packet at a time."""
+"""A queue that is operated packet by packet."""
 
 import fairlane as fl
 import pytest
@@ -49,7 +49,7 @@ calls = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(1, 1500
 def test_the_same_calls_give_the_same_decisions_and_nothing_is_lost(
     kind: type[fl.QueueConfig], seed: int, script: list[tuple[int, bool, int]]
 ) -> None:
-    """Would catch a packet that neither leaves, is dropped nor is there, under every discipline."""
+    """Would catch a packet that is neither sent, dropped nor queued, under every discipline."""
 
     def play() -> tuple[list[fl.Event], fl.Counters, int, int]:
         queue = fl.Queue(kind(), rate="10mbit", seed=seed)  # type: ignore[call-arg]
@@ -71,7 +71,7 @@ def test_the_same_calls_give_the_same_decisions_and_nothing_is_lost(
 
 @pytest.mark.parametrize("now", [-1.0, float("nan"), float("inf"), 1e9])
 def test_times_are_times(now: float) -> None:
-    with pytest.raises(ValueError, match="is no time: it is in seconds"):
+    with pytest.raises(ValueError, match="is not a time: expected seconds"):
         fl.Queue(fl.Red()).enqueue(now, flow=1)
 
 
@@ -88,11 +88,11 @@ def test_what_makes_no_queue_is_refused() -> None:
         fl.Queue(fl.Choke(min=200, max=100))
     with pytest.raises(fl.ScenarioError, match="rate: "):
         fl.Queue(fl.Choke(), rate="fast")
-    with pytest.raises(TypeError, match="not of a str"):
+    with pytest.raises(TypeError, match="not a str"):
         fl.Queue("choke")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="flow: -1 is out of range"):
         fl.Queue(fl.Choke()).enqueue(0, flow=-1)
-    with pytest.raises(ValueError, match="has 1 at least"):
+    with pytest.raises(ValueError, match="must be at least 1"):
         fl.Queue(fl.Choke()).enqueue(0, flow=1, bytes=0)
     with pytest.raises(ValueError, match="seed: -1 is out of range"):
         fl.Queue(fl.Choke(), seed=-1)

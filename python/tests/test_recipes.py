@@ -1,4 +1,4 @@
-"""What `docs/python-cluster.md` says of engines that are no executors themselves."""
+"""The recipes of `docs/python-cluster.md` for engines that are not executors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "python-cluster.md"
 
 
 def block(word: str) -> str:
-    """The first piece of code on the page with this word."""
+    """The first code block on the page that contains this text."""
     blocks: list[str] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     return next(code for code in blocks if word in code)
 

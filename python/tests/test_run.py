@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLI = ROOT / "target/release/fairlane"
+CLI = ROOT / "target/dist/fairlane"
 
 
 def short(**changes: object) -> fl.Scenario:
@@ -25,7 +25,7 @@ def without_cost(tree: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in tree.items() if key != "cost"}
 
 
-needs_cli = pytest.mark.skipif(not CLI.exists(), reason="not built: cargo build --release -p fairlane")
+needs_cli = pytest.mark.skipif(not CLI.exists(), reason="not built: make build")
 
 
 def printed(*arguments: object) -> dict[str, object]:
@@ -37,7 +37,7 @@ def printed(*arguments: object) -> dict[str, object]:
 @needs_cli
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.toml"))[::6], ids=lambda path: path.stem)
 def test_the_command_line_measures_the_same(path: Path) -> None:
-    """Bit by bit: Python reads every float that JSON writes as it was."""
+    """Equal bit by bit, since Python reads every float in JSON exactly."""
     changes = {"duration": "3s", "warmup": "1s"}
     ours = fl.Scenario.from_toml(path).with_(changes).run(seed=3, runs=2).to_dict()
     options = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]

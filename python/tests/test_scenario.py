@@ -1,4 +1,4 @@
-"""Scenarios: reading, changing, writing, and what is refused."""
+"""Scenarios: reading, changing, writing, and errors."""
 
 import copy
 import pickle
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.toml"))
-CLI = ROOT / "target/release/fairlane"
+CLI = ROOT / "target/dist/fairlane"
 
 
 def dumbbell(**changes: Any) -> fl.Scenario:
@@ -119,7 +119,7 @@ def test_errors_of_files_have_their_parts_and_survive_a_pickle() -> None:
         fl.Scenario.from_dict({})
 
 
-@pytest.mark.skipif(not CLI.exists(), reason="the command line is not built: cargo build --release -p fairlane")
+@pytest.mark.skipif(not CLI.exists(), reason="the command line is not built: make build")
 def test_the_command_line_says_the_same(tmp_path: Path) -> None:
     wrong = {
         "unit.toml": 'duration = "4"\n',

@@ -1,4 +1,4 @@
-"""Sweeps on executors and into files: the same numbers as on this machine, whatever happens on the way."""
+"""Sweeps on executors and into files: the same numbers as on this machine, even after lost workers or interruptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def threads() -> ThreadPoolExecutor:
 
 @pytest.fixture(scope="module")
 def undisturbed() -> fl.Outcomes:
-    """The sweep on this machine, by the code that the command line shares."""
+    """The sweep on this machine, by the code shared with the command line."""
     return dumbbell().sweep(VARIED, runs=2)
 
 
@@ -130,7 +130,7 @@ def test_a_broken_executor_that_cannot_be_replaced_keeps_what_was_done(undisturb
 
 
 class Elsewhere(Executor):
-    """Its workers cannot do anything."""
+    """An executor whose workers cannot run any unit."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -184,8 +184,8 @@ def test_ctrl_c_keeps_what_was_done(undisturbed: fl.Outcomes) -> None:
         ({"chunk": 0, "out": "x.parquet"}, ValueError, "chunk: 0 is out of range"),
         ({"runs": 0, "out": "x.parquet"}, ValueError, "runs: 0 is out of range"),
         ({"jobs": 0, "out": "x.parquet"}, ValueError, "jobs: 0 is out of range"),
-        ({"executor": object}, TypeError, "and not object"),
-        ({"executor": 4}, TypeError, "and not int"),
+        ({"executor": object}, TypeError, "not object"),
+        ({"executor": 4}, TypeError, "not int"),
         ({"out": "x.csv"}, fl.ScenarioError, "end in .parquet"),
     ],
 )
@@ -285,7 +285,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, undisturbed: 
     part = tmp_path / "sweep.parquet.part"
     lines = part.read_bytes().splitlines(keepends=True)
     assert 10 <= len(lines) - 1 < POINTS
-    # The last line is cut in half, as when the power fails: its point is done again, and no other.
+    # The last line is truncated, as after a power failure: only its point is run again.
     part.write_bytes(b"".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])
     with pytest.raises(fl.ScenarioError, match="it has 2 runs of each point, and not 1"):
         dumbbell().sweep(VARIED, out=out)
@@ -354,7 +354,7 @@ except OSError as error:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit is Unix's")
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
-    """A file that may not grow any more is for a writer what a full disk is."""
+    """A limit on the file's size has the effect of a full disk."""
     out = tmp_path / "sweep.parquet"
     command = [sys.executable, "-c", FULL, str(out)]
     said = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout

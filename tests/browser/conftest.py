@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("FAIRLANE", ROOT / "target/release/fairlane"))
+PROGRAM = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # Nothing but the page: no profile, no updates, no search for other hosts.
@@ -59,7 +59,7 @@ SHORT = ["--set", "duration=20s", "--set", "warmup=5s"]
 VARY = ["--vary", "flows.cbr.rate=100kbit..10mbit/5log", "--vary", "bottleneck.queue.kind=red,choke"]
 KINDS = "bottleneck.queue.kind=droptail,red,choke,gchoke,xchoke,codel,pie,fq-codel"
 
-# What makes each page.
+# The command of each page.
 COMMANDS = {
     "compare": ["compare", *SHORT, "--runs", "3"],
     "compare-all": ["compare", *SHORT, "--queue", "all", "--runs", "1"],
@@ -70,13 +70,13 @@ COMMANDS = {
     "papers": ["paper", "run", "choke-fig3", "--short"],
 }
 PAGES = list(COMMANDS)
-# Without the one that only has more of the same, for what takes long.
+# The pages for slow tests, without one that only has more of the same.
 SMALLER = [name for name in PAGES if name != "compare-all"]
 
 
 @dataclass
 class Seen:
-    """A page that is open, and what the browser said of it."""
+    """An open page, and the browser's messages about it."""
 
     page: Page
     messages: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Seen:
 
 
 class Pages:
-    """Opens pages in contexts of their own."""
+    """Opens each page in its own context."""
 
     def __init__(self, browser: Browser, files: dict[str, Path]) -> None:
         """Remember the browser and the pages' files."""
@@ -92,7 +92,7 @@ class Pages:
         self.files = files
 
     def open(self, name: str, width: int = 1600, mode: str = "light") -> Seen:
-        """Open the page called `name` and write down all that happens."""
+        """Open the page called `name` and record all requests and messages."""
         return self.open_file(self.files[name], width, mode)
 
     def open_file(self, file: Path, width: int = 1600, mode: str = "light") -> Seen:
@@ -109,7 +109,7 @@ class Pages:
         return seen
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all pages."""
         for context in self.browser.contexts:
             context.close()
 
@@ -131,7 +131,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         file = folder / f"{name}.html"
         state = ["--state", str(folder / "state")] if command[0] == "paper" else []
         words = [str(PROGRAM), *(word.format(names=names) for word in command), *state, "--html", str(file)]
-        # A claim that falls short in its short form is a page all the same.
+        # The page is also written for a claim whose short form falls short.
         done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603
         assert done.returncode in ((0, 1) if command[0] == "paper" else (0,)), done.stderr
         made[name] = file
@@ -140,7 +140,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Start the browser; without one the tests are skipped, but not where they are to be relied on."""
+    """Start the browser; without one the tests are skipped, or fail where they are required."""
     executable = find_browser()
     if executable is None:
         why = "there is no Chromium: scripts/setup installs one, or set CHROMIUM to yours"

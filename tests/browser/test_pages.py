@@ -1,4 +1,4 @@
-"""What the report's pages promise, in a real browser; docs/report.md has the promises."""
+"""Tests the promises of docs/report.md about pages in a real browser."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from conftest import Pages
 
-# Every drawn shape of each figure that is to be seen, with its box; and the view box that it has to lie in. What the
-# renderer clips is measured as clipped.
+# The boxes of the visible shapes of each figure, as clipped by the renderer, and the view box that must contain them.
 FIGURES = """
 () => [...document.querySelectorAll("figure")].map((figure) => {
   const svg = [...figure.querySelectorAll("svg")].find((svg) => svg.getClientRects().length > 0);
@@ -59,7 +58,7 @@ FIGURES = """
 })
 """
 
-# Every link to a table, with the table that stands beside it as it is shown: a number with all its digits.
+# Every link to a table, with the table beside it, whose numbers have all their digits.
 TABLES = """
 () => [...document.querySelectorAll('a[download$=".csv"]')].flatMap((link) => {
   const figure = link.closest("figure");
@@ -76,7 +75,7 @@ TABLES = """
 })
 """
 
-# All that can be reached by the keyboard, in the order of the document: what is hidden cannot.
+# All elements that can be reached by the keyboard, in the order of the document; hidden ones cannot.
 REACHABLE = """
 () => {
   const all = [...document.querySelectorAll("a[href], summary, [tabindex='0']")];
@@ -86,7 +85,7 @@ REACHABLE = """
 }
 """
 
-# What has the focus, and whether that can be seen.
+# The element with the focus, and whether the focus is visible.
 FOCUSED = """
 () => {
   const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
@@ -96,7 +95,7 @@ FOCUSED = """
 
 
 def parsed(href: str) -> list[list[str]]:
-    """Read the table that an address holds."""
+    """Read the table contained in a link's address."""
     kind, _, data = href.partition(",")
     assert kind == "data:text/csv;charset=utf-8;base64", kind
     text = base64.b64decode(data, validate=True).decode("utf-8")
@@ -104,13 +103,13 @@ def parsed(href: str) -> list[list[str]]:
 
 
 def open_all_details(page: Page) -> None:
-    """Unfold what is folded."""
+    """Unfold all folded parts."""
     page.evaluate("() => document.querySelectorAll('details').forEach((details) => { details.open = true; })")
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_asked_for_and_nothing_is_complained_of(pages: Pages, name: str) -> None:
-    """Only the file itself is read, and the console stays empty."""
+    """The browser reads only the file itself, and the console stays empty."""
     seen = pages.open(name)
     open_all_details(seen.page)
     seen.page.wait_for_load_state("networkidle")
@@ -121,7 +120,7 @@ def test_nothing_is_asked_for_and_nothing_is_complained_of(pages: Pages, name: s
 
 
 def test_the_policy_refuses_what_a_page_must_not_do(pages: Pages, tmp_path: Path) -> None:
-    """Whatever came in by mistake is refused, and the test above would hear of it."""
+    """External resources are blocked, and the test above would detect them."""
     page = pages.files["compare"].read_text(encoding="utf-8")
     for smuggled in (
         '<img src="https://fairlane.invalid/pixel.png" alt="">',
@@ -155,7 +154,7 @@ def test_every_figure_shows_something_within_its_bounds(pages: Pages, name: str)
 
 
 def is_inside(box: dict[str, float], view: dict[str, float]) -> bool:
-    """Tell whether a box lies within the view, but for what is too little to be seen."""
+    """Return true if a box lies within the view, with an invisible tolerance."""
     slack = 1.0
     return (
         min(box["left"], box["top"]) >= -slack
@@ -165,7 +164,7 @@ def is_inside(box: dict[str, float], view: dict[str, float]) -> bool:
 
 
 def are_apart(one: dict[str, float], other: dict[str, float]) -> bool:
-    """Tell whether two texts can be read; a box of letters has air above and below them."""
+    """Return true if two texts do not cover each other; a box is higher than its letters."""
     across = min(one["right"], other["right"]) - max(one["left"], other["left"])
     down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
     return across <= 1.0 or down <= 4.0  # noqa: PLR2004
@@ -173,7 +172,7 @@ def are_apart(one: dict[str, float], other: dict[str, float]) -> bool:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_downloads_hold_what_is_shown(pages: Pages, name: str) -> None:
-    """Each CSV parses, and is the table that stands beside it."""
+    """Each CSV can be parsed, and equals the table beside it."""
     tables: list[dict[str, Any]] = pages.open(name).page.evaluate(TABLES)
     assert tables
     for table in tables:
@@ -183,7 +182,7 @@ def test_downloads_hold_what_is_shown(pages: Pages, name: str) -> None:
 
 
 def test_a_click_saves_the_file(pages: Pages) -> None:
-    """A link to data saves it under a name of its own, and leads nowhere."""
+    """A link to data saves it under its own name, and does not leave the page."""
     page = pages.open("compare").page
     for ending, begin in ((".csv", b"bottleneck,group,"), (".svg", b"<svg ")):
         link = page.locator(f'a[download$="{ending}"]').first
@@ -206,7 +205,7 @@ def test_the_page_is_as_wide_as_the_window(pages: Pages, name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALLER)
 def test_axe_finds_nothing(pages: Pages, name: str) -> None:
-    """No rule of axe-core is broken, contrast included, with everything unfolded, light and dark, narrow and wide."""
+    """No rule of axe-core is violated, contrast included, with everything unfolded, light and dark, narrow and wide."""
     page = pages.open(name).page
     open_all_details(page)
     # The rows of a table are alike.
@@ -223,7 +222,7 @@ def test_axe_finds_nothing(pages: Pages, name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALLER)
 def test_the_keyboard_reaches_everything(pages: Pages, name: str) -> None:
-    """Tab goes through every link, fold and box in the document's order, and the focus is seen."""
+    """Tab reaches every link, fold and box in the document's order, and the focus is visible."""
     page = pages.open(name).page
     count = page.evaluate(REACHABLE)
     for place in range(count):
@@ -232,7 +231,7 @@ def test_the_keyboard_reaches_everything(pages: Pages, name: str) -> None:
 
 
 def test_the_first_link_skips_to_the_content(pages: Pages) -> None:
-    """The contents need not be gone through."""
+    """A link skips the table of contents."""
     page = pages.open("compare").page
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -241,7 +240,7 @@ def test_the_first_link_skips_to_the_content(pages: Pages) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_to_places_that_are_there(pages: Pages, name: str) -> None:
-    """Every link within the page has its target, and no two places share a name."""
+    """Every link within the page has a target, and no two elements share an id."""
     page = pages.open(name).page
     targets: list[str] = page.evaluate(
         "() => [...document.querySelectorAll('a[href^=\"#\"]')].map((link) => link.getAttribute('href').slice(1))"
@@ -253,11 +252,11 @@ def test_links_lead_to_places_that_are_there(pages: Pages, name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALLER)
 def test_paper_has_all_of_it(pages: Pages, name: str, tmp_path: Path) -> None:
-    """Printed it has every heading and every figure, dark on white, and nothing that only a screen can do."""
+    """A printed page has every heading and every figure, dark on white, and no interactive elements."""
     page = pages.open(name, mode="dark").page
     file = tmp_path / "page.pdf"
     page.pdf(path=file, format="A4")
-    # Letters that are drawn as one, such as fl, are two again.
+    # Splits ligatures, such as fl, into their letters.
     printed = unicodedata.normalize("NFKC", "".join(sheet.extract_text() for sheet in PdfReader(file).pages))
     printed = "".join(printed.split())
     for text in page.locator("h1, h2, figcaption strong").all_inner_texts():

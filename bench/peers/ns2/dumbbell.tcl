@@ -2,7 +2,7 @@
 #
 #   ns dumbbell.tcl -tcp 32 -udp 1 -rate 1000000 …
 #
-# Every parameter has to be given: nothing here has a default that could differ from the scenario's.
+# Every parameter is required, so that no default can differ from the scenario's.
 # Rates are bit/s, times seconds, sizes bytes, queue lengths packets. The result is one JSON object on stdout.
 # The runner `bench/peers/run` derives the arguments from a scenario file.
 
@@ -55,7 +55,7 @@ proc read_arguments {arguments} {
     if {$option(seed) < 1} { fail "-seed $option(seed): ns-2 takes 0 to mean the clock" }
 }
 
-# CPU seconds of this process so far, from the scheduler's own account; -1 where there is none.
+# CPU seconds of this process so far, by the scheduler's count; -1 if there is none.
 proc cpu_seconds {} {
     if {[catch { open /proc/self/schedstat } file]} { return -1 }
     set nanoseconds [lindex [gets $file] 0]
@@ -63,7 +63,7 @@ proc cpu_seconds {} {
     return [expr { $nanoseconds / 1e9 }]
 }
 
-# The defaults that ns-2's change log has altered since 1999, put back to what they were.
+# Restores the defaults of 1999 that have changed since, by ns-2's change log.
 proc use_tcp_of_1999 {} {
     Agent/TCP set tcpTick_ 0.1
     Agent/TCP set minrto_ 0

@@ -5,7 +5,7 @@
 // It takes the parameters of ../ns2/dumbbell.tcl under the same names, with the same units, and prints the same JSON.
 // The runner `bench/peers/run` derives them from a scenario file.
 //
-// Where ns-3 differs from ns-2 and cannot be told otherwise: connections are opened by a handshake, round trips are
+// Differences from ns-2 that no setting removes: connections are opened by a handshake, round trips are
 // measured to the nanosecond, slow start begins without a threshold, and an acknowledgement is 42 bytes.
 
 #include "ns3/applications-module.h"
@@ -31,7 +31,7 @@ using namespace ns3;
 namespace
 {
 
-// What the headers add to the data of a packet, on a point-to-point link.
+// The bytes of the headers of a packet on a point-to-point link.
 constexpr uint32_t PPP_HEADER = 2;
 constexpr uint32_t IP_HEADER = 20;
 constexpr uint32_t TCP_HEADER = 20;
@@ -361,7 +361,7 @@ struct Group
     uint64_t bytes = 0;
 };
 
-// What the bottleneck's queue did since the last `Restart`.
+// Counts at the bottleneck's queue since the last `Restart`.
 class Meter
 {
   public:

@@ -27,27 +27,27 @@ const LONGEST_NS: u128 = 1_000_000_000_000_000_000;
 pub struct Packet<'a> {
     /// Its number in the file, from 1.
     pub number: u64,
-    /// When it came, since the first packet; never before the packet before it, see [`Capture::late`].
+    /// Arrival time since the first packet; never less than that of the packet before it, see [`Capture::late`].
     pub time: Time,
-    /// The time that the file says, since 1970.
+    /// Timestamp in the file, since 1970.
     pub stamp: Duration,
-    /// What it begins with.
+    /// The header that the data begins with.
     pub link: LinkType,
-    /// Its length in bytes before anything was cut off, as the file counts.
+    /// Length in bytes before truncation, as the file states it.
     pub original: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'a [u8],
-    /// What its headers tell.
+    /// The parsed headers.
     pub headers: Headers,
 }
 
-/// Packets whose times run backwards, as happens where several processors capture: each counts as coming together with the
+/// Packets whose timestamps run backwards, as happens where several processors capture: each counts as arriving together with the
 /// packet before it in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late {
-    /// How many packets.
+    /// Number of such packets.
     pub packets: u64,
-    /// The furthest that one of them was behind.
+    /// The largest distance by which one of them was behind.
     pub most: Duration,
 }
 
@@ -63,16 +63,16 @@ pub struct Capture<R: Read> {
     late: Late,
 }
 
-/// The input after its first bytes have told the format.
+/// The input, including the first bytes that identified the format.
 type Input<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
 enum Format<R: Read> {
     Pcap(PcapReader<Input<R>>, LinkType),
-    /// With room for the packet that was read last.
+    /// The buffer holds the packet that was read last.
     PcapNg(Box<PcapNgReader<Input<R>>>, Vec<u8>),
 }
 
-/// A packet as it stands in the file.
+/// A packet as recorded in the file.
 struct Record<'a> {
     time: Duration,
     link: LinkType,
@@ -84,7 +84,7 @@ impl Capture<File> {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and when it cannot be opened.
+    /// The errors of [`new`](Self::new), and a file that cannot be opened.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         let file =
@@ -97,7 +97,7 @@ impl<R: Read> Capture<R> {
     /// Begins to read `input`, which errors call `name`.
     ///
     /// # Errors
-    /// It is no pcap or pcapng file, or one of a link type that is not known here.
+    /// The input is not a pcap or pcapng file, or has an unknown link type.
     pub fn new(name: &str, input: R) -> Result<Self, CaptureError> {
         let file = Format::of(input).map_err(|message| CaptureError::new(name, None, message))?;
         Ok(Self { name: name.to_owned(), file, number: 0, start: None, last: Time::ZERO, late: Late::default() })
@@ -106,7 +106,7 @@ impl<R: Read> Capture<R> {
     /// The next packet; `None` at the end of the file.
     ///
     /// # Errors
-    /// What follows is no packet, its lengths contradict each other, it is of a link type that is not known here, it has no time,
+    /// The next bytes are not a packet, their lengths contradict each other, the link type is unknown, there is no timestamp,
     /// or one more than 10^9 s after the first packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         let number = self.number + 1;
@@ -139,7 +139,7 @@ impl<R: Read> Capture<R> {
 }
 
 impl<R: Read> Format<R> {
-    /// What the first bytes say.
+    /// Detects the format from the first bytes.
     fn of(mut input: R) -> Result<Self, String> {
         let mut magic = Vec::new();
         input.by_ref().take(4).read_to_end(&mut magic).map_err(|error| format!("cannot be read: {error}"))?;
@@ -160,7 +160,7 @@ impl<R: Read> Format<R> {
             }
             [0x1f, 0x8b, ..] => Err("is compressed with gzip; unpack it first".to_owned()),
             [0x28, 0xb5, 0x2f, 0xfd] => Err("is compressed with zstd; unpack it first".to_owned()),
-            _ => Err("is no pcap or pcapng file; convert it with: editcap FILE COPY.pcapng".to_owned()),
+            _ => Err("is not a pcap or pcapng file; convert it with: editcap FILE COPY.pcapng".to_owned()),
         }
     }
 

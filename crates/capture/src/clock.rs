@@ -6,7 +6,7 @@ use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock
 
 const NANOS: u128 = 1_000_000_000;
 
-/// How an interface of a pcapng file counts time.
+/// The clock of an interface of a pcapng file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticks {
     resolution: u8,
@@ -14,7 +14,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// As the interface says; microseconds since 1970 where it does not (if_tsresol, if_tsoffset).
+    /// Reads if_tsresol and if_tsoffset; without them the clock counts microseconds since 1970.
     pub(crate) fn of(interface: &InterfaceDescriptionBlock<'_>) -> Self {
         let mut ticks = Self { resolution: 6, offset_s: 0 };
         for option in &interface.options {
@@ -28,7 +28,7 @@ impl Ticks {
         ticks
     }
 
-    /// The time since 1970; `None` before that and beyond what 64 bits of seconds hold.
+    /// The time since 1970; `None` for times before 1970 or beyond 64 bits of seconds.
     pub(crate) fn time(self, ticks: u64) -> Option<Duration> {
         let (ticks, exponent) = (u128::from(ticks), u32::from(self.resolution & 0x7f));
         let nanos = if self.resolution & 0x80 != 0 {

@@ -1,8 +1,8 @@
-//! What is wrong with a capture, and where.
+//! Errors in captures, with their place.
 
 use std::fmt;
 
-/// A capture that cannot be read any further: which file, which packet, and what would be right.
+/// An error in a capture: the file, the packet, the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
     file: String,
@@ -15,13 +15,13 @@ impl CaptureError {
         Self { file: file.to_owned(), packet, message: message.into() }
     }
 
-    /// The number of the packet, from 1 as Wireshark counts; `None` when the file as a whole is wrong.
+    /// The number of the packet, from 1 as Wireshark counts; `None` for an error of the whole file.
     #[must_use]
     pub const fn packet(&self) -> Option<u64> {
         self.packet
     }
 
-    /// What is wrong and what would be right.
+    /// The problem and the remedy.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,4 +1,4 @@
-//! What names a flow.
+//! Identifiers of flows.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +18,7 @@ const ARP: u16 = 0x0806;
 /// A flow as its packets' headers name it: one direction of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowId {
-    /// Of IPv4 or IPv6: the 5-tuple.
+    /// The 5-tuple of IPv4 or IPv6.
     Ip {
         /// The protocol above IP and its extension headers, by its IANA number.
         protocol: u8,
@@ -29,9 +29,9 @@ pub enum FlowId {
         /// The ports, sender's first; `None` where the protocol has none or they were not captured.
         ports: Option<(u16, u16)>,
     },
-    /// Of anything else: the Ethernet type and the hardware addresses.
+    /// The Ethernet type and the hardware addresses of any other protocol.
     Frame {
-        /// The Ethernet type; 0 where there is none, as in IEEE 802.3 frames.
+        /// The Ethernet type; 0 for frames without one, as in IEEE 802.3.
         ether_type: u16,
         /// The sender's hardware address; zeros where there is none.
         source: [u8; 6],
@@ -40,13 +40,13 @@ pub enum FlowId {
     },
 }
 
-/// Whether packets of IP protocol `protocol` begin with two ports.
+/// Returns true if packets of IP protocol `protocol` begin with two ports.
 pub(crate) const fn has_ports(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
 }
 
 impl FlowId {
-    /// What it carries: `tcp`, `udp`, `icmp`, `icmp6`, `sctp`, `dccp`, `udplite`, `gre`, `esp`, else `ip`; and beside IP
+    /// The protocol: `tcp`, `udp`, `icmp`, `icmp6`, `sctp`, `dccp`, `udplite`, `gre`, `esp`, else `ip`; and beside IP
     /// `arp` or `other`.
     #[must_use]
     pub const fn protocol_name(&self) -> &'static str {
@@ -68,8 +68,8 @@ impl FlowId {
         }
     }
 
-    /// Whether the transport slows down after a loss: TCP, SCTP and DCCP do; of the others nobody knows, and they count as
-    /// those that do not.
+    /// Returns true if the transport slows down after a loss: TCP, SCTP and DCCP do; all others count as
+    /// unresponsive.
     #[must_use]
     pub const fn responsive(&self) -> bool {
         matches!(self, Self::Ip { protocol: TCP | SCTP | DCCP, .. })

@@ -11,7 +11,7 @@ use crate::headers::Headers;
 /// Datagrams whose later fragments are waited for at a time; the one begun first makes room.
 const DATAGRAMS: usize = 4096;
 
-/// How long a fragment may come after the first one: that long a receiver waits (RFC 8200, section 4.5).
+/// Longest time between the first fragment and a later one: the time that a receiver waits (RFC 8200, section 4.5).
 const WAIT: Duration = Duration::from_millis(60_000);
 
 /// The flows that have been seen.
@@ -70,7 +70,7 @@ impl Flows {
     }
 }
 
-/// What the fragments of a datagram have in common (RFC 791, section 3.2; RFC 8200, section 4.5).
+/// The fields that the fragments of a datagram have in common (RFC 791, section 3.2; RFC 8200, section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Datagram {
     source: IpAddr,
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(flows.number(at(2.0), &fragment(7, false)), 0);
         assert_eq!(flows.number(at(3.0), &fragment(8, false)), 1);
         assert_eq!(flows.number(at(60.0), &fragment(7, false)), 0);
-        // Nobody knows whose these are: they are a flow of their own.
+        // Their flow is unknown, so they form a flow without ports.
         assert_eq!(flows.number(at(60.1), &fragment(7, false)), 2);
         assert_eq!(flows.number(at(60.2), &fragment(9, false)), 2);
         assert_eq!(flows.number(at(61.0), &fragment(7, true)), 0);

@@ -1,4 +1,4 @@
-//! What a packet's headers tell, as far as they were captured.
+//! Headers of packets, read as far as they were captured.
 
 use std::net::IpAddr;
 
@@ -9,19 +9,19 @@ use etherparse::{
 use crate::flow::{FlowId, has_ports};
 use crate::link::{Inside, LinkType, Outside};
 
-/// What a packet's headers tell.
+/// The fields of a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// The flow, by this packet's own headers. A later fragment has no ports here; [`Flows`](crate::Flows) knows better.
+    /// The flow according to this packet's headers. A later fragment has no ports here; [`Flows`](crate::Flows) finds its flow.
     pub flow: FlowId,
-    /// Which fragment of a datagram it is; `None` for a whole one.
+    /// The position of a fragment in its datagram; `None` for a whole datagram.
     pub fragment: Option<Fragment>,
     /// Length on the wire in bytes, whatever part of it was captured: with the Ethernet header but without its check
     /// sequence, and without the headers that loopback and "cooked" captures make up.
     pub bytes: u32,
-    /// The TOS or traffic class byte; 0 where there is no IP.
+    /// The TOS or traffic class byte; 0 without IP.
     pub tos: u8,
-    /// Where IP begins in the captured bytes; `None` where there is no IP.
+    /// Offset of the IP header in the captured bytes; `None` without IP.
     pub ip_at: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Headers {
         self.tos & !0b11
     }
 
-    /// The sender and the receiver by their IP addresses; `None` where there is no IP.
+    /// The IP addresses of sender and receiver; `None` without IP.
     #[must_use]
     pub const fn hosts(&self) -> Option<(IpAddr, IpAddr)> {
         match self.flow {

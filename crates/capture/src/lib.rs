@@ -1,7 +1,7 @@
 //! Packet captures as arrivals at a queue.
 //!
 //! [`Capture`] reads a pcap or pcapng file packet by packet, in memory that does not grow with the file. Each [`Packet`]
-//! says when it came, how long it was on the wire and what its headers tell: its flow, its traffic class and ECN
+//! has an arrival time, a length on the wire and parsed headers: its flow, its traffic class and ECN
 //! codepoint. [`Flows`] gives each flow a number and keeps the fragments of a datagram together. [`Writer`] writes
 //! packets as another capture, and [`mark_ce`] sets Congestion Experienced in a real header.
 //!
@@ -44,3 +44,7 @@ pub use flows::Flows;
 pub use headers::{Fragment, Headers};
 pub use link::LinkType;
 pub use write::{Writer, mark_ce};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

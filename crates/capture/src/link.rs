@@ -2,7 +2,7 @@
 
 use etherparse::{EtherType, Ethernet2HeaderSlice, SingleVlanHeaderSlice, ether_type};
 
-/// What the packets of a capture begin with.
+/// The header that the packets of a capture begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Ethernet, without the frame check sequence (1).
@@ -19,7 +19,7 @@ pub enum LinkType {
     Loop,
 }
 
-/// Where IP begins, or what there is instead.
+/// Offset of the IP header, or the protocol that is there instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// IP begins at this byte.
@@ -28,7 +28,7 @@ pub(crate) enum Inside {
     Other(u16),
 }
 
-/// A frame without what it carries.
+/// The header of a frame, without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outside {
     pub(crate) inside: Inside,
@@ -109,7 +109,7 @@ fn cooked(data: &[u8], type_at: usize, (sender_at, end): (usize, usize)) -> Outs
     Outside { inside, hosts: (sender, [0; 6]) }
 }
 
-/// What there is of type `inside` at `at`, after any VLAN tags (IEEE 802.1Q and 802.1ad).
+/// Finds the header of type `inside` at `at`, after any VLAN tags (IEEE 802.1Q and 802.1ad).
 fn ether_payload(data: &[u8], mut inside: EtherType, mut at: usize) -> Inside {
     while matches!(
         inside,

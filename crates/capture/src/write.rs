@@ -40,7 +40,7 @@ impl<W: Write> Writer<W> {
         self.writer.write_packet(&PcapPacket::new(time, original, data)).map(drop).map_err(written)
     }
 
-    /// The file, complete but for what it holds back itself.
+    /// Returns the inner writer, which may still buffer data itself.
     pub fn into_inner(self) -> W {
         self.writer.into_writer()
     }

@@ -6,7 +6,7 @@ use common::{UDP, block, enhanced, ipv4, packet, pcap, read, section, whole};
 use fairlane_capture::{Capture, Flows, Headers, LinkType, mark_ce};
 use proptest::prelude::*;
 
-/// What the error says, and of which packet.
+/// The expected error and the packet that it is about.
 fn error(file: &[u8]) -> (Option<u64>, String) {
     let error = read(file).expect_err("it is refused");
     (error.packet(), error.to_string())
@@ -117,7 +117,7 @@ fn times_never_run_backwards() {
 fn what_is_no_capture_is_refused() {
     refused(b"", None, &["too short"]);
     refused(b"\xd4\xc3", None, &["too short"]);
-    refused(b"#!/bin/sh\n", None, &["no pcap or pcapng file", "editcap"]);
+    refused(b"#!/bin/sh\n", None, &["not a pcap or pcapng file", "editcap"]);
     refused(&[0x1f, 0x8b, 8, 0, 0, 0], None, &["gzip", "unpack"]);
     refused(&[0x28, 0xb5, 0x2f, 0xfd, 0, 0], None, &["zstd", "unpack"]);
     refused(&pcap(1)[..23], None, &["ends before its header does"]);

@@ -1,29 +1,28 @@
-//! What can be typed: one definition of each flag, from which help, completions and man pages come too.
+//! The options: one definition of each, from which help, completions and manual pages come too.
 
-#[allow(dead_code, reason = "what they say is for aqmrun itself")]
-mod aqmrun;
+#[cfg(feature = "papers")]
 mod paper;
-mod router;
 mod theory;
-mod top;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
-use clap_complete::Shell;
-use fairlane_batch::MOST_THREADS;
+use fairlane_console::values::{Setting, kind, rate, setting, time};
+#[cfg(feature = "router")]
+use fairlane_daemon::RouterArgs;
+#[cfg(feature = "top")]
+use fairlane_daemon::TopArgs;
 use fairlane_qdisc::{Duration, Kind, Rate};
+use fairlane_runner::MOST_THREADS;
 
-pub(crate) use self::aqmrun::Options as Aqmrun;
-pub(crate) use self::paper::{Paper, PaperList, PaperRun, PaperShow, PaperVerb};
-pub(crate) use self::router::Router;
-#[cfg(target_os = "linux")]
-pub(crate) use self::router::{
-    Flows, Framing, Log, Metrics, Words, bridge, ce_mark, metrics, mpu, overhead, queue_num,
+#[cfg(feature = "papers")]
+pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
+pub(crate) use self::theory::{
+    AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TheoryArgs,
 };
-pub(crate) use self::theory::{AnswerForm, Back, ChokeMulti, Front, Gchoke, Model, OneFlow, Sfb, Theory};
-pub(crate) use self::top::Top;
+#[cfg(not(all(feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top")))]
+use crate::features::MissingVerb;
 
 /// Keeps a congested link fair without keeping track of every flow.
 ///
@@ -35,24 +34,54 @@ pub(crate) struct Cli {
     pub(crate) verb: Verb,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 a claim or a comparison failed; 2 the input or the machine will not do, \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a claim or a comparison failed; 2 the input is wrong, the machine cannot do it, \
 or the work was interrupted before its end.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    Compare(Compare),
-    Run(Run),
-    Sweep(Sweep),
-    Replay(Replay),
-    Lab(Lab),
-    Paper(Paper),
-    Router(Router),
-    Top(Top),
-    Theory(Theory),
-    Explain(Explain),
-    Qdiscs(Qdiscs),
-    Completions(Completions),
-    Man(Man),
+    Compare(CompareArgs),
+    Run(RunArgs),
+    Sweep(SweepArgs),
+    Replay(ReplayArgs),
+    #[cfg(feature = "lab")]
+    Lab(LabArgs),
+    /// Run a scenario on real Linux TCP (in builds with the feature lab)
+    #[cfg(not(feature = "lab"))]
+    #[command(disable_help_flag = true)]
+    Lab(MissingVerb),
+    #[cfg(feature = "papers")]
+    Paper(PaperArgs),
+    /// Run the claims of the papers, and judge them (in builds with the feature papers)
+    #[cfg(not(feature = "papers"))]
+    #[command(disable_help_flag = true)]
+    Paper(MissingVerb),
+    #[cfg(feature = "router")]
+    Router(RouterArgs),
+    /// Put a discipline on a real link (in builds with the feature router)
+    #[cfg(not(feature = "router"))]
+    #[command(disable_help_flag = true)]
+    Router(MissingVerb),
+    #[cfg(feature = "top")]
+    Top(TopArgs),
+    /// Watch a running router (in builds with the feature top)
+    #[cfg(not(feature = "top"))]
+    #[command(disable_help_flag = true)]
+    Top(MissingVerb),
+    Theory(TheoryArgs),
+    Explain(ExplainArgs),
+    Qdiscs(QdiscsArgs),
+    #[cfg(feature = "manual")]
+    Completions(CompletionsArgs),
+    /// Print a completion script for a shell (in builds with the feature manual)
+    #[cfg(not(feature = "manual"))]
+    #[command(disable_help_flag = true)]
+    Completions(MissingVerb),
+    #[cfg(feature = "manual")]
+    Man(ManArgs),
+    /// Write the manual pages into a folder (in builds with the feature manual)
+    #[cfg(not(feature = "manual"))]
+    #[command(disable_help_flag = true)]
+    Man(MissingVerb),
 }
 
 /// Show several queue disciplines under the same traffic, side by side
@@ -60,26 +89,25 @@ pub(crate) enum Verb {
 /// Without FILE it runs Figure 3 of the CHOKe paper (Pan, Prabhakar, Psounis 2000: 32 TCP flows and one UDP flow of twice
 /// the link's rate) and prints the paper's own numbers beside ours.
 ///
-/// All disciplines see the same traffic: the flows draw from streams of randomness of their own. Each number comes with its
-/// 95 % confidence interval.
+/// All disciplines see the same traffic: each flow has a random stream of its own. Each number has its 95 % confidence interval.
 #[derive(Debug, Args)]
-pub(crate) struct Compare {
+pub(crate) struct CompareArgs {
     /// Scenario file; without it, Figure 3 of the CHOKe paper
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
     /// Disciplines to compare, or "all" [default: droptail, red and those of the file]
     ///
-    /// The bottleneck's queue becomes each of them and keeps those of its parameters that the discipline knows too. In a
-    /// scenario with links of its own this happens to every link queue that the file describes; links that have the plain default
+    /// Each of them replaces the bottleneck's queue and takes over the parameters that it has too. In a
+    /// scenario with a topology of links it replaces every link queue that the file describes; links that have the plain default
     /// queue (droptail, 1000 packets) keep it.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
     pub(crate) queue: Vec<Disciplines>,
 
     #[command(flatten)]
-    pub(crate) change: Change,
+    pub(crate) overrides: Overrides,
 
-    /// Runs of each discipline, each with randomness of its own
+    /// Runs of each discipline, each with its own random numbers
     #[arg(long, value_name = "N", default_value = "5", value_parser = runs)]
     pub(crate) runs: NonZeroU32,
 
@@ -99,15 +127,15 @@ pub(crate) struct Compare {
 
 /// Run one scenario
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Scenario file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) change: Change,
+    pub(crate) overrides: Overrides,
 
-    /// Runs, each with randomness of its own; from two on, each number comes with its 95 % confidence interval
+    /// Runs, each with its own random numbers; from two on, each number has its 95 % confidence interval
     #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
     pub(crate) runs: NonZeroU32,
 
@@ -126,13 +154,13 @@ pub(crate) struct Run {
 
     /// Write the packets that leave the queues, warm-up included, as a packet capture
     ///
-    /// A capture has the headers only, made up from the flow: IPv4 with the flow's own addresses, TCP or UDP. Each packet
-    /// says its size on the wire, its time is that of the simulation in nanoseconds, and its TTL, 64 at the source, tells
-    /// how many links between nodes it has entered. tcpdump and Wireshark read it.
+    /// The capture has headers only: IPv4 with an address pair for each flow, and TCP or UDP. Each packet has its size on the
+    /// wire, the time of the simulation in nanoseconds, and a TTL of 64 less one for each link that it has entered. tcpdump and
+    /// Wireshark read it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Write every packet's fate at every queue, warm-up included, to this .csv or .parquet
+    /// Write every arrival, departure, drop and mark at every queue, warm-up included, to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 
@@ -144,7 +172,7 @@ pub(crate) struct Run {
 ///
 /// Example: fairlane sweep a.toml --vary flows.cbr.rate=100kbit..10mbit/9log --vary bottleneck.queue.kind=red,choke
 #[derive(Debug, Args)]
-pub(crate) struct Sweep {
+pub(crate) struct SweepArgs {
     /// Scenario file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
@@ -156,9 +184,9 @@ pub(crate) struct Sweep {
     pub(crate) vary: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) change: Change,
+    pub(crate) overrides: Overrides,
 
-    /// Runs of each point, each with randomness of its own
+    /// Runs of each point, each with its own random numbers
     #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
     pub(crate) runs: NonZeroU32,
 
@@ -176,19 +204,19 @@ pub(crate) struct Sweep {
     pub(crate) page: PageFile,
 }
 
-/// Send captured packets through a queue: they come as they were captured and leave at the link's rate
+/// Send captured packets through a queue: they arrive as they were captured and leave at the link's rate
 ///
 /// Example: fairlane replay uplink.pcap --rate 10mbit --queue choke limit=300p min=100p max=200p
 ///
-/// The packets do not react to the queue: traffic that would have slowed down does not. All packets of the file go through,
-/// so choose one direction first, such as with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
+/// The packets do not react to the queue: traffic that would have slowed down does not. All packets of the file are sent,
+/// so select one direction first, for example with: tcpdump -r both.pcap -w uplink.pcap src net 10.0.0.0/8
 #[derive(Debug, Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The capture: pcap or pcapng of Ethernet, raw IP, Linux cooked or loopback packets
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
-    /// Parameters as in a scenario's queue, such as limit=300p; of several disciplines each takes those that it has
+    /// Parameters as in a scenario's queue, such as limit=300p; each discipline takes those that it has
     #[arg(value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) parameters: Vec<Setting>,
 
@@ -200,7 +228,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "KIND", value_delimiter = ',', required = true, value_parser = disciplines)]
     pub(crate) queue: Vec<Disciplines>,
 
-    /// Where the discipline's randomness comes from
+    /// The seed of the discipline's random numbers
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: u64,
 
@@ -210,18 +238,19 @@ pub(crate) struct Replay {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Write the packets that leave the queue as a capture: when the link begins to send them, with the marks they got
+    /// Write the packets that leave the queue as a capture, with the times at which the link begins to send them and their marks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) write: Option<PathBuf>,
 }
 
 /// Run a scenario on real Linux TCP, in network namespaces that it makes and removes itself (Linux, root)
 ///
-/// Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the congestion control that each
-/// group asks for. A run takes as long as the scenario says. The lab makes sure that its queue is the bottleneck, says how, and
-/// refuses to give numbers otherwise. Nothing of the machine's own network is touched, and nothing is left of a lab that was killed.
+/// Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the congestion control of each
+/// group. A run takes as long as the scenario says. The lab checks that its queue is the bottleneck, prints how, and gives no
+/// numbers otherwise. The machine's own network is not changed, and a killed lab leaves nothing behind.
+#[cfg(feature = "lab")]
 #[derive(Debug, Args)]
-pub(crate) struct Lab {
+pub(crate) struct LabArgs {
     /// Scenario file: a dumbbell, with TCP and UDP of constant rate
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
@@ -231,13 +260,13 @@ pub(crate) struct Lab {
     pub(crate) queue: Vec<Disciplines>,
 
     #[command(flatten)]
-    pub(crate) change: Change,
+    pub(crate) overrides: Overrides,
 
-    /// Runs of each discipline, one after the other; from two on, each number comes with its 95 % confidence interval
+    /// Runs of each discipline, one after the other; from two on, each number has its 95 % confidence interval
     #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
     pub(crate) runs: NonZeroU32,
 
-    /// Simulate the same scenario too, five times or as often as --runs says, and show both side by side
+    /// Simulate the same scenario too, at least five times, and show both side by side
     #[arg(long)]
     pub(crate) against_sim: bool,
 
@@ -255,11 +284,11 @@ pub(crate) struct Lab {
     pub(crate) series: SeriesFile,
 }
 
-/// Say every parameter of a discipline as it will be used, and what looks wrong
+/// Show every parameter of a discipline as it will be used, and warn of mistakes
 ///
 /// Example: fairlane explain choke limit=300p min=100p max=200p --rate 1mbit
 #[derive(Debug, Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// The discipline
     #[arg(value_name = "KIND", value_parser = kind)]
     pub(crate) kind: Kind,
@@ -278,39 +307,41 @@ pub(crate) struct Explain {
 
 /// List every discipline, with its source and its parameters
 #[derive(Debug, Args)]
-pub(crate) struct Qdiscs {
+pub(crate) struct QdiscsArgs {
     #[command(flatten)]
     pub(crate) form: Form,
 }
 
 /// Print a completion script for a shell
+#[cfg(feature = "manual")]
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
-    pub(crate) shell: Shell,
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// Write the manual pages into a folder, of aqmrun too
+#[cfg(feature = "manual")]
 #[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// The folder; it is made if it is not there
+pub(crate) struct ManArgs {
+    /// The folder; it is created if it does not exist
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 }
 
-/// What is different from the scenario file.
+/// Changes to the scenario file.
 #[derive(Debug, Args)]
-pub(crate) struct Change {
+pub(crate) struct Overrides {
     /// Change a value of the scenario, such as flows.cbr.rate=2mbit; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
 
-    /// Where all randomness comes from [default: the scenario's]
+    /// The seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "N", value_parser = seed)]
     pub(crate) seed: Option<u64>,
 }
 
-/// How much of the machine to use.
+/// The share of the machine to use.
 #[derive(Debug, Args)]
 pub(crate) struct Threads {
     /// Runs at the same time [default: the number of cores]; results do not depend on it
@@ -318,7 +349,7 @@ pub(crate) struct Threads {
     pub(crate) jobs: Option<usize>,
 }
 
-/// How to print.
+/// The form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct Form {
     /// Print JSON rather than tables
@@ -326,18 +357,18 @@ pub(crate) struct Form {
     pub(crate) json: bool,
 }
 
-/// Where a page goes.
+/// The file of a page.
 #[derive(Debug, Args)]
 pub(crate) struct PageFile {
-    /// Also write a page with all numbers and figures: one HTML file that needs nothing else
+    /// Also write a page with all numbers and figures, as one self-contained HTML file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 }
 
-/// Where a time series goes.
+/// The files of a time series.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SeriesFile {
-    /// Write what each flow and each queue did in each interval, warm-up included: FILE.csv (or .parquet) becomes
+    /// Write the counts of each flow and each queue in each interval, warm-up included: FILE.csv (or .parquet) becomes
     /// FILE.flows.csv and FILE.queues.csv
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     series: Option<PathBuf>,
@@ -348,17 +379,10 @@ pub(crate) struct SeriesFile {
 }
 
 impl SeriesFile {
-    /// The file and the interval, if there is to be one.
+    /// Returns the file and the interval, if a series is requested.
     pub(crate) fn asked(self) -> Option<(PathBuf, Duration)> {
         self.series.map(|path| (path, self.interval))
     }
-}
-
-/// A `KEY=VALUE` of the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) key: String,
-    pub(crate) value: String,
 }
 
 /// One item of `--queue`.
@@ -387,36 +411,14 @@ fn seed(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(fits).ok_or_else(|| format!("write a whole number from 0 to {}", i64::MAX))
 }
 
-pub(crate) fn setting(text: &str) -> Result<Setting, String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => {
-            Ok(Setting { key: key.trim().to_owned(), value: value.trim().to_owned() })
-        }
-        _ => Err("write KEY=VALUE, such as limit=300p".to_owned()),
-    }
-}
-
-pub(crate) fn kind(text: &str) -> Result<Kind, String> {
-    text.parse().map_err(|error: fairlane_qdisc::ParameterError| error.message().to_owned())
-}
-
 fn disciplines(text: &str) -> Result<Disciplines, String> {
     if text.trim() == "all" { Ok(Disciplines::All) } else { kind(text.trim()).map(Disciplines::One) }
-}
-
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = time(text)?;
     let least = Duration::from_nanos(1000);
-    if interval < least { Err(format!("an interval is {least} at least")) } else { Ok(interval) }
-}
-
-pub(crate) fn rate(text: &str) -> Result<Rate, String> {
-    let rate: Rate = text.parse().map_err(|error: fairlane_qdisc::UnitError| error.to_string())?;
-    if rate.bits_per_second() == 0 { Err("a link needs a rate above zero".to_owned()) } else { Ok(rate) }
+    if interval < least { Err(format!("expected an interval of at least {least}")) } else { Ok(interval) }
 }
 
 #[cfg(test)]

@@ -2,34 +2,32 @@
 
 use std::path::PathBuf;
 
-use fairlane_batch::compare::{usual, with_kind};
-use fairlane_batch::{Batch, Done, Job, so_far};
-use fairlane_outcome::tables::write_dir;
+use fairlane_console::Failure;
 use fairlane_qdisc::Kind;
-use fairlane_report::html::compare_page;
 use fairlane_report::{PaperNumbers, compare_table};
+use fairlane_runner::compare::{usual, with_kind};
+use fairlane_runner::{Batch, BatchResult, Job, so_far};
 use fairlane_scenario::Scenario;
 
-use crate::args::{Compare, Disciplines};
-use crate::error::Failure;
-use crate::page::Report;
-use crate::{output, plan, progress};
+use crate::args::{CompareArgs, Disciplines};
+use crate::page::HtmlPage;
+use crate::{output, progress, shared};
 
 /// A comparison that is ready to run.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct CompareCommand {
     batch: Batch,
-    /// Figure 3 of the CHOKe paper as it is, so that the paper's numbers belong beside ours.
+    /// The scenario is Figure 3 of the CHOKe paper unchanged, so the paper's numbers are printed beside ours.
     as_published: bool,
     json: bool,
     out: Option<PathBuf>,
-    page: Option<Report>,
+    page: Option<HtmlPage>,
 }
 
-impl Plan {
-    /// Reads, checks and tries everything.
-    pub(crate) fn new(args: Compare) -> Result<Self, Failure> {
-        let document = plan::document(args.file.as_deref(), &args.change)?;
+impl CompareCommand {
+    /// Reads and checks everything.
+    pub(crate) fn new(args: CompareArgs) -> Result<Self, Failure> {
+        let document = shared::document(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
         let kinds = kinds(&args.queue, &scenario);
         let jobs = kinds.iter().map(|kind| {
@@ -37,35 +35,35 @@ impl Plan {
         });
         let batch = Batch::new(jobs.collect::<Result<_, Failure>>()?, args.runs, args.threads.jobs)?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
-        let page = Report::new(&args.page, &document, &args.change)?;
+        let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let batch = if page.is_some() { batch.recorded() } else { batch };
-        let as_published = args.file.is_none() && args.change.set.is_empty();
+        let as_published = args.file.is_none() && args.overrides.set.is_empty();
         Ok(Self { batch, as_published, json: args.form.json, out: args.out, page })
     }
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let Done { outcomes, courses, interrupted } = progress::batch(&self.batch, &control)?;
+        let BatchResult { outcomes, timelines, interrupted } = progress::batch(&self.batch, &control)?;
         if let Some(folder) = &self.out {
-            write_dir(folder, &outcomes).map_err(Failure::plain)?;
+            shared::write_tables(folder, &outcomes)?;
         }
         let paper = self.as_published.then(PaperNumbers::choke_figure_3);
         let there = so_far(&outcomes, self.batch.len(), "disciplines");
         if let Some(page) = &self.page {
-            let missing = interrupted.then(|| plan::interrupted(&there));
-            page.write(missing, |origin| compare_page(&outcomes, &courses, paper.as_ref(), origin))?;
+            let missing = interrupted.then(|| shared::interrupted(&there));
+            page.write_comparison(&outcomes, &timelines, paper.as_ref(), missing)?;
         }
         if self.json {
             output::print_outcomes(&outcomes, interrupted)?;
         } else if !outcomes.is_empty() {
             output::print(&compare_table(&outcomes, paper.as_ref(), &output::terminal()))?;
         }
-        plan::complete(interrupted, &there)
+        shared::complete(interrupted, &there)
     }
 }
 
-/// The disciplines that are asked for, each once.
+/// Returns the requested disciplines, each once.
 fn kinds(asked: &[Disciplines], scenario: &Scenario) -> Vec<Kind> {
-    if asked.is_empty() { usual(scenario) } else { plan::kinds(asked) }
+    if asked.is_empty() { usual(scenario) } else { shared::kinds(asked) }
 }

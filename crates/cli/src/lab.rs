@@ -1,81 +1,79 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
-mod course;
+mod followers;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use fairlane_batch::compare::with_kind;
-use fairlane_batch::{Batch, Job, machine, so_far};
+use fairlane_console::Failure;
 use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
-use fairlane_outcome::Outcome;
-use fairlane_outcome::tables::write_dir;
+use fairlane_outcome::{Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_report::html::{Course, compare_page, run_page};
 use fairlane_report::{against_table, compare_table, run_report};
+use fairlane_runner::compare::with_kind;
+use fairlane_runner::{Batch, Job, machine, so_far};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 
-use crate::args::Lab as Args;
-use crate::error::Failure;
-use crate::page::Report;
+use crate::args::LabArgs;
+use crate::observed::Files;
+use crate::page::HtmlPage;
 use crate::progress::Seconds;
-use crate::watch::Files;
-use crate::{output, plan, progress};
-use course::Followers;
+use crate::{output, progress, shared};
+use followers::Followers;
 
-/// Runs of the simulator, at least: they cost little, and an interval needs some.
+/// The minimum number of simulated runs: they take little time, and an interval needs several.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 /// Labs that are ready to run.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LabCommand {
     /// Each with its scenario.
     labs: Vec<(Lab, Scenario)>,
-    /// The same scenarios for the simulator, in the same order, if it is asked for.
+    /// The same scenarios for the simulator, in the same order, if simulations are requested.
     simulated: Option<Batch>,
     runs: NonZeroU32,
     json: bool,
     out: Option<PathBuf>,
-    page: Option<Report>,
+    page: Option<HtmlPage>,
     /// With the interval.
     series: Option<(PathBuf, Duration)>,
 }
 
-/// An outcome, and what its first run did over time, if that was followed.
-type Followed = (Outcome, Option<Course>);
+/// An outcome, and the timeline of its first run, if it was recorded.
+type Followed = (Outcome, Option<Timeline>);
 
-/// What has been measured, and what is not there.
+/// The results, and the reasons for missing ones.
 #[derive(Default)]
-struct Done {
-    /// Those of which there is something.
+struct LabResults {
+    /// The labs with an outcome.
     measured: Vec<Followed>,
     simulated: Vec<Followed>,
     /// It was interrupted.
     interrupted: bool,
-    /// Labs in which the queue was not what was measured, with the reason.
+    /// Labs whose queue was not the bottleneck, with the reason.
     unmeasured: Vec<(Kind, LabError)>,
-    /// Why there are no more.
+    /// The error that ended the labs.
     failed: Option<Failure>,
 }
 
-/// How a lab ended.
-enum Ended {
+/// The end of a lab.
+enum LabEnd {
     Whole,
     Interrupted,
     Unmeasured(LabError),
     Failed(Failure),
 }
 
-impl Plan {
+impl LabCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
-    pub(crate) fn new(args: &Args) -> Result<Self, Failure> {
-        let document = plan::document(Some(&args.file), &args.change)?;
+    pub(crate) fn new(args: &LabArgs) -> Result<Self, Failure> {
+        let document = shared::document(Some(&args.file), &args.overrides)?;
         let scenario = document.scenario()?;
         let scenarios = if args.queue.is_empty() {
             vec![scenario]
         } else {
-            let kinds = plan::kinds(&args.queue);
+            let kinds = shared::kinds(&args.queue);
             kinds.iter().map(|kind| with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
         };
         let series = args.series.clone().asked();
@@ -91,7 +89,7 @@ impl Plan {
         args.out.as_deref().map_or(Ok(()), output::folder)?;
         let files = Files { pcap: None, trace: None, series, page: args.page.html.clone() };
         files.check()?;
-        let page = Report::new(&args.page, &document, &args.change)?;
+        let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
         let (json, out, series) = (args.form.json, args.out.clone(), files.series);
         Ok(Self { labs, simulated, runs: args.runs, json, out, page, series })
@@ -104,36 +102,36 @@ impl Plan {
         if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
             let simulated = progress::batch(batch, &control)?;
             done.interrupted = simulated.interrupted;
-            done.simulated = simulated.outcomes.into_iter().zip(simulated.courses).collect();
+            done.simulated = simulated.outcomes.into_iter().zip(simulated.timelines).collect();
         }
         let measured: Vec<Outcome> = done.measured.iter().map(|(outcome, _)| outcome.clone()).collect();
         let there = so_far(&measured, self.labs.len(), "labs");
         self.tell(&done, &there)?;
         match done.failed.or_else(|| unmeasured(&done.unmeasured, self.labs.len(), &there)) {
             Some(failure) if !done.interrupted => Err(failure),
-            _ => plan::complete(done.interrupted, &there),
+            _ => shared::complete(done.interrupted, &there),
         }
     }
 
-    /// What the labs give. Where one gives no measurement, others may; where one cannot be made, the others cannot either.
-    fn labs_done(&self, control: &Control) -> Done {
-        let mut done = Done::default();
+    /// Runs the labs. A lab without a measurement does not end the others; one that cannot be set up does.
+    fn labs_done(&self, control: &Control) -> LabResults {
+        let mut done = LabResults::default();
         let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
         let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
         for (lab, scenario) in &self.labs {
             let (followed, ended) = self.measured(lab, scenario, control, &clock);
             done.measured.extend(followed);
             match ended {
-                Ended::Whole => {}
-                Ended::Interrupted => done.interrupted = true,
-                Ended::Unmeasured(error) => {
+                LabEnd::Whole => {}
+                LabEnd::Interrupted => done.interrupted = true,
+                LabEnd::Unmeasured(error) => {
                     let kind = scenario.links.first().map_or(Kind::DropTail, |link| link.forward.queue.kind());
                     if self.labs.len() > 1 {
                         clock.beside(|| output::tell(&format!("{kind}: {error}\n")));
                     }
                     done.unmeasured.push((kind, error));
                 }
-                Ended::Failed(failure) => done.failed = Some(failure),
+                LabEnd::Failed(failure) => done.failed = Some(failure),
             }
             if done.interrupted || done.failed.is_some() {
                 break;
@@ -142,89 +140,89 @@ impl Plan {
         done
     }
 
-    /// What a lab gives, and how it ended; nothing if it ended before its measurement.
+    /// Runs a lab; there is no outcome if it ended before its measurement.
     fn measured(
         &self,
         lab: &Lab,
         scenario: &Scenario,
         control: &Control,
         clock: &Seconds,
-    ) -> (Option<Followed>, Ended) {
+    ) -> (Option<Followed>, LabEnd) {
         let mut followers = match Followers::new(scenario, self.series.as_ref(), self.page.is_some()) {
             Ok(followers) => Some(followers),
-            Err(error) => return (None, Ended::Failed(error.into())),
+            Err(error) => return (None, LabEnd::Failed(error.into())),
         };
         let every = followers.as_ref().and_then(Followers::interval);
         let first = every.map_or_else(|| lab.clone(), |every| lab.clone().sampled(every));
-        let (mut runs, mut course, mut ended) = (Vec::new(), None, Ended::Whole);
+        let (mut runs, mut timeline, mut ended) = (Vec::new(), None, LabEnd::Whole);
         let stopped = || {
             clock.look();
             control.stopped()
         };
         for number in 0..self.runs.get() {
             if stopped() {
-                ended = Ended::Interrupted;
+                ended = LabEnd::Interrupted;
                 break;
             }
             match if number == 0 { &first } else { lab }.run(number, &stopped) {
-                Ok(Measured { run, checks, moments }) => {
+                Ok(Measured { run, checks, samples }) => {
                     clock.run_ended();
                     if !self.json {
                         let kind = run.queues.first().map_or("", |queue| queue.kind);
                         clock.beside(|| output::tell(&said(kind, &checks)));
                     }
                     if run.partial {
-                        ended = Ended::Interrupted;
+                        ended = LabEnd::Interrupted;
                     }
                     runs.push(run);
-                    match followers.take().map(|followers| followers.hear(&moments)) {
-                        Some(Ok(heard)) => course = heard,
-                        Some(Err(error)) => ended = Ended::Failed(error.into()),
+                    match followers.take().map(|followers| followers.hear(&samples)) {
+                        Some(Ok(heard)) => timeline = heard,
+                        Some(Err(error)) => ended = LabEnd::Failed(error.into()),
                         None => {}
                     }
                 }
-                Err(LabError::Interrupted) => ended = Ended::Interrupted,
+                Err(LabError::Interrupted) => ended = LabEnd::Interrupted,
                 Err(error @ LabError::NotTheBottleneck(_)) => {
                     clock.run_ended();
-                    ended = Ended::Unmeasured(error);
+                    ended = LabEnd::Unmeasured(error);
                 }
-                Err(error) => ended = Ended::Failed(Failure::plain(error)),
+                Err(error) => ended = LabEnd::Failed(Failure::plain(error)),
             }
-            if !matches!(ended, Ended::Whole) {
+            if !matches!(ended, LabEnd::Whole) {
                 break;
             }
         }
         let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
             outcome.partial |= runs.len() < self.runs.get() as usize;
             outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
-            (outcome, course)
+            (outcome, timeline)
         });
         (outcome, ended)
     }
 
-    /// Writes and prints what there is; `there` says it in words.
-    fn tell(&self, done: &Done, there: &str) -> Result<(), Failure> {
-        let (all, courses): (Vec<Outcome>, Vec<Option<Course>>) = done.all().into_iter().unzip();
+    /// Writes and prints the results; `there` describes them.
+    fn tell(&self, done: &LabResults, there: &str) -> Result<(), Failure> {
+        let (all, timelines): (Vec<Outcome>, Vec<Option<Timeline>>) = done.all().into_iter().unzip();
         let missing = done.interrupted || done.failed.is_some() || !done.unmeasured.is_empty();
         if let Some(folder) = &self.out {
-            write_dir(folder, &all).map_err(Failure::plain)?;
+            shared::write_tables(folder, &all)?;
         }
         if let Some(page) = self.page.as_ref().filter(|_| !all.is_empty()) {
-            let missing = missing.then(|| if done.interrupted { plan::interrupted(there) } else { there.to_owned() });
-            page.write(missing, |origin| match &all[..] {
-                [one] => run_page(one, courses.first().and_then(Option::as_ref), origin),
-                several => compare_page(several, &courses, None, origin),
-            })?;
+            let missing = missing.then(|| if done.interrupted { shared::interrupted(there) } else { there.to_owned() });
+            match &all[..] {
+                [one] => page.write_run(one, timelines.first().and_then(Option::as_ref), missing)?,
+                several => page.write_comparison(several, &timelines, None, missing)?,
+            }
         }
         if self.json { output::print_outcomes(&all, missing) } else { done.print() }
     }
 }
 
-impl Done {
-    /// Each lab with its simulation behind it, if there is one.
+impl LabResults {
+    /// The outcome of each lab, followed by that of its simulation if there is one.
     fn pairs(&self) -> impl Iterator<Item = (&Followed, Option<&Followed>)> {
         let kind = |(outcome, _): &Followed| outcome.queues.first().map(|queue| queue.kind.clone());
-        // An interruption leaves holes, and no two labs have the same discipline.
+        // Matched by discipline, since an interruption leaves gaps; no two labs have the same one.
         self.measured.iter().map(move |lab| (lab, self.simulated.iter().find(|sim| kind(sim) == kind(lab))))
     }
 
@@ -250,21 +248,21 @@ fn jobs(scenarios: Vec<Scenario>) -> Vec<Job> {
     scenarios.into_iter().map(Job::of).collect()
 }
 
-/// How the lab made sure, a line a check.
+/// Returns the checks of a lab, a line for each.
 fn said(kind: &str, checks: &Checks) -> String {
     let lines: Vec<String> = checks.all().iter().map(|check| format!("  {check}\n")).collect();
     format!("{kind}: the queue is the bottleneck, since\n{}", lines.concat())
 }
 
-/// What to do where the queue was not measured.
+/// The remedy where the queue was not measured.
 const HELP: &str = "leave the machine to the lab and run it again, or ask for a slower link or fewer packets";
 
-/// What is said at the end of labs that gave no measurement, among so many; `there` says what there is.
+/// Returns the error of labs that gave no measurement; `there` describes the results.
 fn unmeasured(of: &[(Kind, LabError)], labs: usize, there: &str) -> Option<Failure> {
     let message = match of {
         [] => return None,
         [(_, error)] if labs == 1 => error.to_string(),
-        // The reasons have been told.
+        // The reasons are printed already.
         _ => {
             let kinds: Vec<&str> = of.iter().map(|(kind, _)| kind.name()).collect();
             format!("no measurement of {}: {there}", kinds.join(", "))
@@ -273,7 +271,7 @@ fn unmeasured(of: &[(Kind, LabError)], labs: usize, there: &str) -> Option<Failu
     Some(Failure::new(message, HELP))
 }
 
-/// What a lab refuses, with its place in the file if it is the scenario's.
+/// Converts a lab's error; an error about the scenario names its place in the file.
 fn failure(document: &Document, error: &LabError) -> Failure {
     match error {
         LabError::Scenario(cannot) => document.refuse(&cannot.key, &cannot.message, &cannot.help).into(),
@@ -296,15 +294,15 @@ mod tests {
         (Outcome { engine: engine.to_owned(), ..Outcome::from_runs(&[run]).unwrap() }, None)
     }
 
-    /// After an interruption the simulator has the last of three alone. Would catch a lab that is shown beside another's simulation,
-    /// and one that is lost since it has none.
+    /// Three labs, only the last of which was simulated before an interruption. Would catch a lab that is shown beside the simulation of
+    /// another one, and a lab without a simulation that is left out.
     #[test]
     fn every_lab_is_kept_and_stands_beside_its_own_simulation() {
         let kinds = [Kind::DropTail, Kind::Red, Kind::Choke];
-        let done = Done {
+        let done = LabResults {
             measured: kinds.map(|kind| outcome("linux", kind)).into(),
             simulated: vec![outcome("sim", Kind::Choke)],
-            ..Done::default()
+            ..LabResults::default()
         };
         let all = done.all();
         let told: Vec<(&str, &str)> =
@@ -312,7 +310,7 @@ mod tests {
         assert_eq!(told, [("linux", "droptail"), ("linux", "red"), ("linux", "choke"), ("sim", "choke")]);
     }
 
-    /// With one lab the reason is the message; with several those that are missing are named.
+    /// The error of a single lab is the reason; the error of several names the missing ones.
     #[test]
     fn what_gave_no_measurement_is_named() {
         let error = || LabError::NotTheBottleneck(Checks::default());

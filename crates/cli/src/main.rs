@@ -1,47 +1,43 @@
-//! Keeps a congested link fair without keeping track of every flow: the command line.
+//! The command line of Fairlane: simulates, compares and explains queue disciplines.
 #![forbid(unsafe_code)]
 
 mod args;
 mod compare;
-mod costs;
-mod docs;
-mod error;
 mod explain;
-#[cfg(target_os = "linux")]
+mod features;
+#[cfg(all(feature = "lab", target_os = "linux"))]
 mod lab;
-mod layout;
+#[cfg(feature = "manual")]
+mod manual;
+mod observed;
 mod output;
 mod page;
+#[cfg(feature = "papers")]
 mod paper;
 mod pcap;
-mod plan;
 mod progress;
 mod replay;
-mod router;
 mod run;
-mod state;
+mod shared;
 mod sweep;
 mod theory;
-mod top;
-mod watch;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use fairlane_console::Failure;
 
 use crate::args::{Cli, Verb};
-use crate::error::Failure;
 
-/// A claim or a comparison failed.
+/// The exit code when a claim or a comparison failed.
 const FELL_SHORT: u8 = 1;
-/// The input or the machine will not do.
+/// The exit code when the input is wrong or the machine cannot do it.
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
-        #[cfg(target_os = "linux")]
         Err(Failure::Logged) => ExitCode::from(REFUSED),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());
@@ -50,24 +46,39 @@ fn main() -> ExitCode {
     }
 }
 
-/// First all that can be refused is checked, then the work is done.
+/// Checks everything that can be refused, then does the work.
 fn execute(verb: Verb) -> Result<(), Failure> {
     match verb {
-        Verb::Compare(args) => compare::Plan::new(args)?.execute(),
-        Verb::Run(args) => run::Plan::new(args)?.execute(),
-        Verb::Sweep(args) => sweep::Plan::new(args)?.execute(),
-        Verb::Replay(args) => replay::Plan::new(&args)?.execute(),
-        #[cfg(target_os = "linux")]
-        Verb::Lab(args) => lab::Plan::new(&args)?.execute(),
-        #[cfg(not(target_os = "linux"))]
-        Verb::Lab(_) => Err(Failure::new("the lab is for Linux alone", "simulate the file: fairlane run")),
+        Verb::Compare(args) => compare::CompareCommand::new(args)?.execute(),
+        Verb::Run(args) => run::RunCommand::new(args)?.execute(),
+        Verb::Sweep(args) => sweep::SweepCommand::new(args)?.execute(),
+        Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Verb::Lab(args) => lab::LabCommand::new(&args)?.execute(),
+        #[cfg(all(feature = "lab", not(target_os = "linux")))]
+        Verb::Lab(_) => Err(Failure::new("the lab needs Linux", "simulate the file: fairlane run")),
+        #[cfg(not(feature = "lab"))]
+        Verb::Lab(_) => Err(features::missing("lab", "lab")),
+        #[cfg(feature = "papers")]
         Verb::Paper(args) => paper::execute(args.verb),
-        Verb::Router(args) => router::Plan::new(args)?.execute(),
-        Verb::Top(args) => top::show(&args),
+        #[cfg(not(feature = "papers"))]
+        Verb::Paper(_) => Err(features::missing("papers", "papers")),
+        #[cfg(feature = "router")]
+        Verb::Router(args) => fairlane_daemon::router::execute(args),
+        #[cfg(not(feature = "router"))]
+        Verb::Router(_) => Err(features::missing("router", "router")),
+        #[cfg(feature = "top")]
+        Verb::Top(args) => fairlane_daemon::top::show(&args),
+        #[cfg(not(feature = "top"))]
+        Verb::Top(_) => Err(features::missing("view of a router", "top")),
         Verb::Theory(args) => theory::print(&args.model),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Qdiscs(args) => explain::list(&args),
-        Verb::Completions(args) => docs::completions(args.shell),
-        Verb::Man(args) => docs::man(&args.dir),
+        #[cfg(feature = "manual")]
+        Verb::Completions(args) => manual::completions(args.shell),
+        #[cfg(feature = "manual")]
+        Verb::Man(args) => manual::man(&args.dir),
+        #[cfg(not(feature = "manual"))]
+        Verb::Completions(_) | Verb::Man(_) => Err(features::missing("manual pages and completions", "manual")),
     }
 }

@@ -1,37 +1,20 @@
-//! Where results go: standard output, and files that are tried before hours of computing.
+//! Outcomes on standard output.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 
+use fairlane_console::Failure;
+use fairlane_console::colour;
+pub(crate) use fairlane_console::output::{apart, file, folder, print, print_json, tell, width};
 use fairlane_outcome::Outcome;
 use fairlane_report::Terminal;
 use serde::Serialize;
 
-use crate::error::{Failure, colour};
-
-/// The width of what is printed where there is no terminal, in columns.
-const WIDTH: usize = 100;
-
-/// Prints `text` as it is.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
+/// Returns the terminal for which tables are laid out.
+pub(crate) fn terminal() -> Terminal {
+    Terminal { width: width(), colour: colour(&io::stdout()) }
 }
 
-/// Tells the user on standard error. When nobody is there to hear it, the exit code still says it.
-pub(crate) fn tell(text: &str) {
-    let _nobody_there = io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Prints the JSON form of `value`, indented, as it comes: the text of a million flows is never held as a whole.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
-    let written = serde_json::to_writer_pretty(&mut stdout, value).map_err(io::Error::from);
-    written.and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).map_err(|error| Failure::print(&error))
-}
-
-/// Prints `{"outcomes": […]}`; with `"partial": true` when some that were asked for are missing.
+/// Prints `{"outcomes": […]}`, with `"partial": true` if some of the requested ones are missing.
 pub(crate) fn print_outcomes(outcomes: &[Outcome], partial: bool) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Printed<'a> {
@@ -40,74 +23,4 @@ pub(crate) fn print_outcomes(outcomes: &[Outcome], partial: bool) -> Result<(), 
         partial: bool,
     }
     print_json(&Printed { outcomes, partial })
-}
-
-/// What tables are printed on.
-pub(crate) fn terminal() -> Terminal {
-    let stdout = io::stdout();
-    let width = terminal_size::terminal_size_of(&stdout).map_or(WIDTH, |(width, _)| usize::from(width.0));
-    Terminal { width, colour: colour(&stdout) }
-}
-
-/// Makes sure that `path` is a folder where files can be made.
-pub(crate) fn folder(path: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-            Failure::new(format!("{} is not a folder", path.display()), "name a folder, or one that is not there yet")
-        }
-        _ => Failure::write(path, &error),
-    })?;
-    try_file_in(path)
-}
-
-/// Makes sure that a table can be written to `path`, and that its ending says how.
-pub(crate) fn table(path: &Path) -> Result<(), Failure> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
-    if !["csv", "parquet"].contains(&ending) {
-        let message = format!("{}: the ending says how a table is written, and this one does not", path.display());
-        return Err(Failure::new(message, "end it in .csv or .parquet"));
-    }
-    file(path)?;
-    // The table is made beside the file and then takes its place.
-    try_file_in(parent(path)?)
-}
-
-/// Makes sure that a file can be written to `path`.
-pub(crate) fn file(path: &Path) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Err(Failure::new(format!("{} is a folder", path.display()), "name a file in it"));
-    }
-    if path.exists() {
-        let opened = OpenOptions::new().append(true).open(path);
-        return opened.map(drop).map_err(|error| Failure::write(path, &error));
-    }
-    try_file_in(parent(path)?)
-}
-
-/// Makes sure that no two of the options name the same file.
-pub(crate) fn apart(files: &[(&str, PathBuf)]) -> Result<(), Failure> {
-    for (index, (option, path)) in files.iter().enumerate() {
-        if let Some((other, _)) = files[..index].iter().find(|(_, before)| before == path) {
-            let message = format!("{other} and {option} name the same file");
-            return Err(Failure::new(message, "give each a file of its own"));
-        }
-    }
-    Ok(())
-}
-
-fn parent(path: &Path) -> Result<&Path, Failure> {
-    match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Ok(Path::new(".")),
-        Some(parent) => Ok(parent),
-        None => Err(Failure::new(format!("\"{}\" names no file", path.display()), "name a file")),
-    }
-}
-
-fn try_file_in(folder: &Path) -> Result<(), Failure> {
-    let probe = probe(folder);
-    File::create_new(&probe).and_then(|_file| fs::remove_file(&probe)).map_err(|error| Failure::write(folder, &error))
-}
-
-fn probe(folder: &Path) -> PathBuf {
-    folder.join(format!(".fairlane-{}", std::process::id()))
 }

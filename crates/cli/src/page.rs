@@ -1,44 +1,119 @@
-//! `--html`: a page of what was measured.
+//! `--html`: a page with the results.
 
-use std::path::PathBuf;
+#[cfg(feature = "html")]
+pub(crate) use written::HtmlPage;
 
-use fairlane_report::html::{Origin, Page};
-use fairlane_scenario::Document;
+#[cfg(not(feature = "html"))]
+pub(crate) use absent::MissingPage as HtmlPage;
 
-use crate::args::{Change, PageFile};
-use crate::error::Failure;
-use crate::output;
+#[cfg(feature = "html")]
+mod written {
+    use std::path::PathBuf;
 
-/// A page that is asked for.
-#[derive(Debug)]
-pub(crate) struct Report {
-    file: PathBuf,
-    scenario: String,
-    changes: String,
-}
+    use fairlane_console::Failure;
+    use fairlane_outcome::{Outcome, Timeline};
+    use fairlane_report::PaperNumbers;
+    use fairlane_report::html::{Origin, Page, compare_page, run_page, sweep_page};
+    use fairlane_scenario::Document;
 
-impl Report {
-    /// Makes sure that the page can be written; `None` when none is asked for.
-    pub(crate) fn new(asked: &PageFile, document: &Document, change: &Change) -> Result<Option<Self>, Failure> {
-        let Some(file) = asked.html.clone() else { return Ok(None) };
-        output::file(&file)?;
-        let settings = change.set.iter().map(|setting| format!("{} = {}\n", setting.key, setting.value));
-        let seed = change.seed.iter().map(|seed| format!("seed = {seed}\n"));
-        Ok(Some(Self { file, scenario: document.text().to_owned(), changes: settings.chain(seed).collect() }))
+    use crate::args::{Overrides, PageFile};
+    use crate::features::command;
+    use crate::output;
+
+    /// A requested page.
+    #[derive(Debug)]
+    pub(crate) struct HtmlPage {
+        file: PathBuf,
+        scenario: String,
+        changes: String,
     }
 
-    /// Writes the page that `page` makes; `missing` is what an interruption left out.
-    pub(crate) fn write(&self, missing: Option<String>, page: impl FnOnce(&Origin) -> Page) -> Result<(), Failure> {
-        let (scenario, changes) = (self.scenario.clone(), self.changes.clone());
-        let origin = Origin { command: command(), scenario, changes, missing };
-        std::fs::write(&self.file, page(&origin).to_html()).map_err(|error| Failure::write(&self.file, &error))
+    impl HtmlPage {
+        /// Checks that the page can be written; `None` if none is requested.
+        pub(crate) fn new(
+            asked: &PageFile,
+            document: &Document,
+            overrides: &Overrides,
+        ) -> Result<Option<Self>, Failure> {
+            let Some(file) = asked.html.clone() else { return Ok(None) };
+            output::file(&file)?;
+            let settings = overrides.set.iter().map(|setting| format!("{} = {}\n", setting.key, setting.value));
+            let seed = overrides.seed.iter().map(|seed| format!("seed = {seed}\n"));
+            Ok(Some(Self { file, scenario: document.text().to_owned(), changes: settings.chain(seed).collect() }))
+        }
+
+        /// Writes the page of one outcome; `missing` describes the work left out by an interruption.
+        pub(crate) fn write_run(
+            &self,
+            outcome: &Outcome,
+            timeline: Option<&Timeline>,
+            missing: Option<String>,
+        ) -> Result<(), Failure> {
+            self.write(&run_page(outcome, timeline, &self.origin(missing)))
+        }
+
+        /// Writes the page of several disciplines.
+        pub(crate) fn write_comparison(
+            &self,
+            outcomes: &[Outcome],
+            timelines: &[Option<Timeline>],
+            paper: Option<&PaperNumbers>,
+            missing: Option<String>,
+        ) -> Result<(), Failure> {
+            self.write(&compare_page(outcomes, timelines, paper, &self.origin(missing)))
+        }
+
+        /// Writes the page of a sweep.
+        pub(crate) fn write_sweep(&self, outcomes: &[Outcome], missing: Option<String>) -> Result<(), Failure> {
+            self.write(&sweep_page(outcomes, &self.origin(missing)))
+        }
+
+        fn origin(&self, missing: Option<String>) -> Origin {
+            Origin { command: command(), scenario: self.scenario.clone(), changes: self.changes.clone(), missing }
+        }
+
+        fn write(&self, page: &Page) -> Result<(), Failure> {
+            std::fs::write(&self.file, page.to_html()).map_err(|error| Failure::write(&self.file, &error))
+        }
     }
 }
 
-/// The command as it was given, as a shell would take it again.
-pub(crate) fn command() -> String {
-    let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let words: Vec<String> = std::iter::once("fairlane".to_owned()).chain(given).collect();
-    // Only a word with a zero byte cannot be quoted, and the system passes none.
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+#[cfg(not(feature = "html"))]
+mod absent {
+    use fairlane_console::Failure;
+    use fairlane_outcome::{Outcome, Timeline};
+    use fairlane_report::PaperNumbers;
+    use fairlane_scenario::Document;
+
+    use crate::args::{Overrides, PageFile};
+    use crate::features;
+
+    /// A page that this build cannot make.
+    #[derive(Debug)]
+    pub(crate) enum MissingPage {}
+
+    impl MissingPage {
+        /// Refuses a requested page.
+        pub(crate) fn new(asked: &PageFile, _: &Document, _: &Overrides) -> Result<Option<Self>, Failure> {
+            if asked.html.is_some() { Err(features::missing("pages (--html)", "html")) } else { Ok(None) }
+        }
+
+        pub(crate) fn write_run(&self, _: &Outcome, _: Option<&Timeline>, _: Option<String>) -> Result<(), Failure> {
+            match *self {}
+        }
+
+        pub(crate) fn write_comparison(
+            &self,
+            _: &[Outcome],
+            _: &[Option<Timeline>],
+            _: Option<&PaperNumbers>,
+            _: Option<String>,
+        ) -> Result<(), Failure> {
+            match *self {}
+        }
+
+        pub(crate) fn write_sweep(&self, _: &[Outcome], _: Option<String>) -> Result<(), Failure> {
+            match *self {}
+        }
+    }
 }

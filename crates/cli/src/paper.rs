@@ -1,27 +1,27 @@
-//! `fairlane paper`: what the papers claim, run and judged.
+//! `fairlane paper`: the claims of the papers, run and judged.
 
 mod run;
 mod show;
 
+use fairlane_console::Failure;
 use fairlane_papers::Error;
 
 use crate::args::PaperVerb;
-use crate::error::Failure;
 
-/// Does what is asked of the claims.
+/// Lists, shows or runs claims.
 pub(crate) fn execute(verb: PaperVerb) -> Result<(), Failure> {
     match verb {
         PaperVerb::List(args) => show::list(&args),
         PaperVerb::Show(args) => show::show(&args),
-        PaperVerb::Run(args) => run::Run::new(args)?.execute(),
+        PaperVerb::Run(args) => run::PaperRun::new(args)?.execute(),
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Keep { .. } => Self::new(error.to_string(), "name a folder where you may write with --state"),
-            _ => Self::plain(error),
-        }
+/// Returns the error of a claim with its remedy.
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Keep { .. } => Failure::new(error.to_string(), "name a folder where you may write with --state"),
+        _ => Failure::plain(error),
     }
 }

@@ -1,4 +1,4 @@
-//! Packets as a capture: what a sniffer behind each queue would have seen.
+//! The packets that a sniffer behind each queue would capture.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -6,47 +6,46 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
+use fairlane_console::Failure;
 use fairlane_qdisc::Time;
 use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
-use fairlane_sim::{Happening, Observer, PacketEvent, PacketKind};
+use fairlane_sim::{Observer, PacketEvent, PacketKind, QueueEvent};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
-use crate::error::Failure;
-
-/// No packet is longer.
+/// The longest packet.
 const LONGEST: u32 = u16::MAX as u32;
 const TTL: u8 = 64;
-/// The port of the discard service (RFC 863): nobody reads what the flows send.
+/// The port of the discard service (RFC 863).
 const DISCARD: u16 = 9;
-/// Of the dynamic ports (RFC 6335), those that tcpdump does not take for a protocol.
+/// The first of the dynamic ports (RFC 6335) that tcpdump does not decode as a protocol.
 const FIRST_PORT: u16 = 50_000;
 const PORTS: u32 = 15_000;
-/// The lower half of 10.0.0.0/8 has the sources, the upper half the destinations.
+/// Sources have addresses in the lower half of 10.0.0.0/8, destinations in the upper half.
 const HOSTS: u32 = 1 << 23;
 const NETWORK: u32 = 10 << 24;
 
 /// Writes each packet that leaves one of the queues that an outcome reports.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct PacketCapture {
     path: PathBuf,
     writer: PcapWriter<BufWriter<File>>,
     /// One for each flow.
     flows: Vec<Flow>,
-    /// The first thing that went wrong.
+    /// The first error.
     failed: Option<PcapError>,
 }
 
-/// What a flow's headers are made from.
+/// The fields of a flow's headers.
 #[derive(Clone, Debug)]
 struct Flow {
     tcp: bool,
     window: u32,
     /// Bytes of data in a packet.
     payload: u32,
-    /// The links that its data passes between nodes, by the simulator's numbers.
+    /// The simulator's numbers of the links between nodes that its data crosses.
     path: Vec<u32>,
-    /// The same of its acknowledgements.
+    /// Those that its acknowledgements cross.
     back: Vec<u32>,
 }
 
@@ -63,7 +62,7 @@ impl Flow {
     }
 }
 
-impl Capture {
+impl PacketCapture {
     /// Begins the file at `path`, which is replaced.
     pub(crate) fn create(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| Failure::write(path, &error))?;
@@ -78,7 +77,7 @@ impl Capture {
         for group in &scenario.flows {
             flows.extend(std::iter::repeat_n(Flow::of(group), group.count as usize));
         }
-        // The reverse queues that carry nothing but acknowledgements are not reported.
+        // Reverse queues that carry only acknowledgements are not in the outcome.
         let mut reported: Vec<u32> = flows.iter().flat_map(|flow| &flow.path).copied().collect();
         reported.sort_unstable();
         reported.dedup();
@@ -88,7 +87,7 @@ impl Capture {
         Ok(Self { path: path.to_owned(), writer, flows, failed: None })
     }
 
-    /// Whether a packet could not be written.
+    /// Returns true if a packet could not be written.
     pub(crate) fn failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -120,7 +119,7 @@ fn refused(path: &Path, error: &PcapError) -> Failure {
     }
 }
 
-/// The headers of the packet that has entered `hops` links between nodes before this one.
+/// Returns the headers of a packet that has entered `hops` links between nodes before this one.
 fn headers(flow: &Flow, event: &PacketEvent, hops: usize) -> Vec<u8> {
     let length = u16::try_from(event.bytes).unwrap_or(u16::MAX);
     let mut bytes = ip(flow, event, hops, length).to_bytes().to_vec();
@@ -130,7 +129,7 @@ fn headers(flow: &Flow, event: &PacketEvent, hops: usize) -> Vec<u8> {
     } else {
         let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
         let (source_port, destination_port) = if event.kind == PacketKind::Ack { (ports.1, ports.0) } else { ports };
-        // Checksum 0 says that there is none (RFC 768).
+        // Checksum 0 means that there is none (RFC 768).
         let header = UdpHeader { source_port, destination_port, length, checksum: 0 };
         bytes.extend_from_slice(&header.to_bytes());
     }
@@ -150,7 +149,7 @@ fn ip(flow: &Flow, event: &PacketEvent, hops: usize, length: u16) -> Ipv4Header 
         },
         time_to_live: TTL.saturating_sub(hops as u8 + 1),
         protocol: if flow.tcp { IpNumber::TCP } else { IpNumber::UDP },
-        // A UDP packet has no other place for its number; a TCP segment keeps it when it is sent again.
+        // The only field for the number of a UDP packet. A retransmitted TCP segment has the same number.
         identification: event.seq as u16,
         source,
         destination,
@@ -160,8 +159,8 @@ fn ip(flow: &Flow, event: &PacketEvent, hops: usize, length: u16) -> Ipv4Header 
     header
 }
 
-/// Sequence numbers count bytes from 1, as after a handshake that began at 0. The checksum stays 0: it covers data that is
-/// not there.
+/// Returns a TCP header. Sequence numbers count bytes from 1, as after a handshake that began at 0. The checksum is 0, as the
+/// data that it covers is not there.
 fn tcp(flow: &Flow, event: &PacketEvent, (source, sink): (u16, u16)) -> TcpHeader {
     let position = event.seq.wrapping_mul(flow.payload).wrapping_add(1);
     let window = u16::try_from(u64::from(flow.window) * u64::from(flow.payload)).unwrap_or(u16::MAX);
@@ -174,9 +173,9 @@ fn tcp(flow: &Flow, event: &PacketEvent, (source, sink): (u16, u16)) -> TcpHeade
     header
 }
 
-impl Observer for Capture {
+impl Observer for PacketCapture {
     fn packet(&mut self, event: &PacketEvent) {
-        if matches!(event.happening, Happening::Departed { .. }) && self.failed.is_none() {
+        if matches!(event.queue_event, QueueEvent::Departed { .. }) && self.failed.is_none() {
             self.failed = self.write(event).err();
         }
     }

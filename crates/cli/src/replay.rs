@@ -3,29 +3,29 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairlane_batch::replay::{build, check, configs, pass};
-use fairlane_batch::{pool, so_far};
 use fairlane_capture::Late;
+use fairlane_console::Failure;
 use fairlane_outcome::Outcome;
-use fairlane_qdisc::{QdiscConfig, Rate, Value};
+use fairlane_qdisc::{QdiscParameters, Rate, Value};
 use fairlane_report::{compare_table, run_report};
+use fairlane_runner::replay::{build, check, configs, pass};
+use fairlane_runner::{pool, so_far};
 use fairlane_sim::Control;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use crate::args;
-use crate::error::Failure;
-use crate::{output, plan, progress};
+use crate::args::ReplayArgs;
+use crate::{output, progress, shared};
 
-mod written;
+mod departures;
 
-use written::Written;
+use departures::DepartureWriter;
 
 /// A replay that is ready.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ReplayCommand {
     file: PathBuf,
-    queues: Vec<QdiscConfig>,
+    queues: Vec<QdiscParameters>,
     rate: Rate,
     seed: u64,
     write: Option<PathBuf>,
@@ -33,12 +33,12 @@ pub(crate) struct Plan {
     json: bool,
 }
 
-impl Plan {
-    /// Reads, checks and tries everything.
-    pub(crate) fn new(args: &args::Replay) -> Result<Self, Failure> {
+impl ReplayCommand {
+    /// Reads and checks everything.
+    pub(crate) fn new(args: &ReplayArgs) -> Result<Self, Failure> {
         let parameters: Vec<_> =
             args.parameters.iter().map(|setting| (setting.key.as_str(), Value::from(&*setting.value))).collect();
-        let queues = configs(&plan::kinds(&args.queue), &parameters)?;
+        let queues = configs(&shared::kinds(&args.queue), &parameters)?;
         for queue in &queues {
             build(queue, args.rate, args.seed)?;
         }
@@ -51,10 +51,10 @@ impl Plan {
         Ok(Self { file, queues, rate: args.rate, seed: args.seed, write, pool, json: args.form.json })
     }
 
-    /// Does it and prints it.
+    /// Replays the file and prints the outcomes.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let pass = |queue: &QdiscConfig| self.pass(queue, &control);
+        let pass = |queue: &QdiscParameters| self.pass(queue, &control);
         let passes = progress::watched(&control, self.queues.len() as u64, || {
             self.pool.install(|| self.queues.par_iter().map(pass).collect::<Result<Vec<_>, _>>())
         })?;
@@ -69,12 +69,12 @@ impl Plan {
             [] => {}
             all => output::print(&compare_table(all, None, &output::terminal()))?,
         }
-        plan::complete(interrupted, &so_far(&outcomes, asked, "disciplines"))
+        shared::complete(interrupted, &so_far(&outcomes, asked, "disciplines"))
     }
 
-    /// Sends the whole file through one discipline; nothing is measured once `control` has said stop.
-    fn pass(&self, queue: &QdiscConfig, control: &Control) -> Result<(Option<Outcome>, Late), Failure> {
-        let mut written = Written::new(self.write.as_deref());
+    /// Sends the whole file through one discipline. Returns no outcome if `control` has stopped the work before.
+    fn pass(&self, queue: &QdiscParameters, control: &Control) -> Result<(Option<Outcome>, Late), Failure> {
+        let mut written = DepartureWriter::new(self.write.as_deref());
         let passed = pass(&self.file, (queue, self.rate, self.seed), control, &mut written)?;
         if passed.0.is_some() {
             written.finish()?;
@@ -84,8 +84,8 @@ impl Plan {
     }
 }
 
-/// Makes sure that one capture can be written to `path`.
-fn check_written(path: &Path, args: &args::Replay, queues: usize) -> Result<(), Failure> {
+/// Checks that one capture can be written to `path`.
+fn check_written(path: &Path, args: &ReplayArgs, queues: usize) -> Result<(), Failure> {
     if queues > 1 {
         let message = "--write holds what one discipline lets through, and --queue asks for several";
         return Err(Failure::new(message, "replay once for each of them"));
@@ -98,7 +98,7 @@ fn check_written(path: &Path, args: &args::Replay, queues: usize) -> Result<(), 
     output::file(path)
 }
 
-/// Says on standard error that times ran backwards.
+/// Prints a note on standard error if times run backwards.
 fn tell_of(late: Late) {
     if late.packets > 0 {
         let Late { packets, most } = late;

@@ -2,45 +2,42 @@
 
 use std::path::PathBuf;
 
-use fairlane_batch::{Batch, Done, Job};
+use fairlane_console::Failure;
 use fairlane_outcome::Outcome;
-use fairlane_outcome::tables::write_dir;
-
-use fairlane_report::html::run_page;
 use fairlane_report::run_report;
+use fairlane_runner::{Batch, BatchResult, Job};
 
-use crate::args::Run;
-use crate::error::Failure;
-use crate::page::Report;
-use crate::watch::{Files, Watched};
-use crate::{output, plan, progress};
+use crate::args::RunArgs;
+use crate::observed::{Files, ObservedRun};
+use crate::page::HtmlPage;
+use crate::{output, progress, shared};
 
 /// A run that is ready.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunCommand {
     work: Work,
     json: bool,
     out: Option<PathBuf>,
-    page: Option<Report>,
+    page: Option<HtmlPage>,
 }
 
-/// How it is run.
+/// The kind of run.
 #[derive(Debug)]
 enum Work {
-    /// As often as asked, on all cores.
+    /// The requested number of runs, on all cores.
     Batch(Batch),
-    /// Once, with an eye on every packet.
-    Watched(Box<Watched>),
+    /// One run, recorded in files.
+    Observed(Box<ObservedRun>),
 }
 
-impl Plan {
-    /// Reads, checks and tries everything.
-    pub(crate) fn new(args: Run) -> Result<Self, Failure> {
-        let document = plan::document(Some(&args.file), &args.change)?;
+impl RunCommand {
+    /// Reads and checks everything.
+    pub(crate) fn new(args: RunArgs) -> Result<Self, Failure> {
+        let document = shared::document(Some(&args.file), &args.overrides)?;
         let scenario = document.scenario()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
         let series = args.series.asked();
-        let page = Report::new(&args.page, &document, &args.change)?;
+        let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let files = Files { pcap: args.pcap, trace: args.trace, series, page: args.page.html };
         let work = if files.is_none() {
             let jobs = vec![Job::of(scenario)];
@@ -50,7 +47,7 @@ impl Plan {
             let message = "--pcap, --trace and --series follow one run, and --runs asks for several";
             return Err(Failure::new(message, "leave out --runs; another --seed gives another run"));
         } else {
-            Work::Watched(Box::new(Watched::new(scenario, &files)?))
+            Work::Observed(Box::new(ObservedRun::new(scenario, &files)?))
         };
         Ok(Self { work, json: args.form.json, out: args.out, page })
     }
@@ -58,16 +55,16 @@ impl Plan {
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let Done { outcomes, courses, interrupted } = match self.work {
+        let BatchResult { outcomes, timelines, interrupted } = match self.work {
             Work::Batch(batch) => progress::batch(&batch, &control)?,
-            Work::Watched(watched) => watched.execute(&control)?,
+            Work::Observed(observed) => observed.execute(&control)?,
         };
         if let Some(folder) = &self.out {
-            write_dir(folder, &outcomes).map_err(Failure::plain)?;
+            shared::write_tables(folder, &outcomes)?;
         }
         if let (Some(outcome), Some(page)) = (outcomes.first(), &self.page) {
-            let missing = interrupted.then(|| plan::interrupted(&runs_done(Some(outcome))));
-            page.write(missing, |origin| run_page(outcome, courses.first().and_then(Option::as_ref), origin))?;
+            let missing = interrupted.then(|| shared::interrupted(&runs_done(Some(outcome))));
+            page.write_run(outcome, timelines.first().and_then(Option::as_ref), missing)?;
         }
         if let Some(outcome) = outcomes.first() {
             if self.json {
@@ -76,7 +73,7 @@ impl Plan {
                 output::print(&run_report(outcome, &output::terminal()))?;
             }
         }
-        plan::complete(interrupted, &runs_done(outcomes.first()))
+        shared::complete(interrupted, &runs_done(outcomes.first()))
     }
 }
 

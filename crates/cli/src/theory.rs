@@ -1,23 +1,26 @@
 //! `fairlane theory`: the models of `fairlane-theory`, as tables, as JSON and as figures.
 
+#[cfg(feature = "html")]
 mod figure;
 
+use std::path::Path;
+
+use fairlane_console::Failure;
+use fairlane_console::layout::{columns, paragraph};
 use fairlane_theory::{
     BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Question, Sfb, candidates_that_protect,
 };
 
-use crate::args::{self, AnswerForm, Model};
-use crate::error::Failure;
-use crate::layout::{columns, paragraph};
+use crate::args::{AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs};
+#[cfg(not(feature = "html"))]
+use crate::features;
 use crate::output;
 
-/// Prints what a model says.
+/// Prints the answer of a model.
 pub(crate) fn print(model: &Model) -> Result<(), Failure> {
-    let refused = |error: Error| Failure::plain(format!("--{error}"));
     let AnswerForm { form, svg } = form(model);
     if let Some(file) = svg {
-        let drawn = figure::figure(&question(model)).map_err(refused)?.to_svg();
-        std::fs::write(file, drawn).map_err(|error| Failure::write(file, &error))?;
+        draw(&question(model), file)?;
     }
     if form.json {
         return output::print_json(&question(model).answer().map_err(refused)?);
@@ -30,7 +33,24 @@ pub(crate) fn print(model: &Model) -> Result<(), Failure> {
         Model::ChokeMulti(args) => choke_multi(args),
         Model::Gchoke(args) => gchoke(args),
     };
-    output::print(&answer.map_err(refused)?.text(output::terminal().width))
+    output::print(&answer.map_err(refused)?.text(output::width()))
+}
+
+/// Draws the figure of a question's answer.
+#[cfg(feature = "html")]
+fn draw(question: &Question, file: &Path) -> Result<(), Failure> {
+    let drawn = figure::figure(question).map_err(refused)?.to_svg();
+    std::fs::write(file, drawn).map_err(|error| Failure::write(file, &error))
+}
+
+#[cfg(not(feature = "html"))]
+fn draw(_question: &Question, _file: &Path) -> Result<(), Failure> {
+    Err(features::missing("figures (--svg)", "html"))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn refused(error: Error) -> Failure {
+    Failure::plain(format!("--{error}"))
 }
 
 fn question(model: &Model) -> Question {
@@ -57,12 +77,12 @@ fn form(model: &Model) -> &AnswerForm {
     }
 }
 
-/// What a model says, for people and for machines.
+/// The answer of a model, for people.
 struct Answer {
     title: String,
     /// The flows one by one, under their titles.
     flows: Vec<[String; 5]>,
-    /// Numbers with what they are.
+    /// Numbers with their meanings.
     facts: Vec<[String; 2]>,
 }
 
@@ -79,7 +99,7 @@ impl Answer {
     }
 }
 
-fn front(args: &args::Front) -> Result<Answer, Error> {
+fn front(args: &FrontArgs) -> Result<Answer, Error> {
     let model = FrontChoke::new(args.mu, &args.rates)?;
     let titles = ["flow", "rate", "at the head", "goodput", "loss"];
     let rows = model
@@ -93,7 +113,7 @@ fn front(args: &args::Front) -> Result<Answer, Error> {
     })
 }
 
-fn back(args: &args::Back) -> Result<Answer, Error> {
+fn back(args: &BackArgs) -> Result<Answer, Error> {
     let model = BackChoke::new(&args.rates, args.memory)?;
     let titles = ["flow", "rate", "admitted", "share", "loss"];
     let rows = model
@@ -108,19 +128,19 @@ fn back(args: &args::Back) -> Result<Answer, Error> {
     })
 }
 
-fn sfb(args: &args::Sfb) -> Result<Answer, Error> {
+fn sfb(args: &SfbArgs) -> Result<Answer, Error> {
     let model = Sfb::new(args.levels, args.bins, args.flows)?;
     let best = Sfb::best(args.levels.saturating_mul(args.bins), args.flows)?;
     let facts = vec![
-        [percent(model.misclassified()), "of the flows that answer are taken for some that do not".to_owned()],
+        [percent(model.misclassified()), "of the responsive flows are classified as unresponsive".to_owned()],
         [percent(model.polluted()), format!("of the bins are polluted: {:.2} of a level", model.polluted_bins())],
         [
             percent(best.misclassified()),
-            format!("would be, at best, with these bins as {} x {}", best.levels(), best.bins()),
+            format!("would be with the best division of these bins, {} x {}", best.levels(), best.bins()),
         ],
     ];
     let title = format!(
-        "SFB of {} x {} bins with {} that do not answer",
+        "SFB of {} x {} bins with {} that do not respond",
         args.levels,
         args.bins,
         flows_of(u64::from(args.flows))
@@ -128,7 +148,7 @@ fn sfb(args: &args::Sfb) -> Result<Answer, Error> {
     Ok(Answer { title, flows: Vec::new(), facts })
 }
 
-fn choke(args: &args::OneFlow) -> Result<Answer, Error> {
+fn choke(args: &OneFlowArgs) -> Result<Answer, Error> {
     let model = Choke::at_load(args.load, args.early_drops)?;
     let profile = model.profile();
     let peak = Choke::peak();
@@ -141,13 +161,13 @@ fn choke(args: &args::OneFlow) -> Result<Answer, Error> {
     Ok(Answer { title, flows: Vec::new(), facts })
 }
 
-fn choke_multi(args: &args::ChokeMulti) -> Result<Answer, Error> {
+fn choke_multi(args: &ChokeMultiArgs) -> Result<Answer, Error> {
     let model = Candidates::at_load(args.flows, args.candidates, args.load)?;
     let protect = candidates_that_protect(args.flows)?;
     let starvation = model.starvation_load();
     let starves = match starvation {
         Some(load) => [digits(load), "the load of each from which on nothing is left for TCP".to_owned()],
-        None => ["never".to_owned(), "is nothing left for TCP with so many candidates".to_owned()],
+        None => ["no load".to_owned(), "leaves nothing for TCP with so many candidates".to_owned()],
     };
     let facts = vec![
         [percent(model.tcp_share()), "of the link is left for TCP".to_owned()],
@@ -166,7 +186,7 @@ fn choke_multi(args: &args::ChokeMulti) -> Result<Answer, Error> {
     Ok(Answer { title, flows: Vec::new(), facts })
 }
 
-fn gchoke(args: &args::Gchoke) -> Result<Answer, Error> {
+fn gchoke(args: &GchokeArgs) -> Result<Answer, Error> {
     let model = GChoke::at_load(args.maxcomp, args.load)?;
     let (peak, bound) = (GChoke::peak(args.maxcomp), GChoke::buffer_bound(args.maxcomp));
     let words = match args.maxcomp {
@@ -183,7 +203,7 @@ fn gchoke(args: &args::Gchoke) -> Result<Answer, Error> {
     Ok(Answer { title, flows: Vec::new(), facts })
 }
 
-/// What every model of one unresponsive flow says.
+/// Returns the facts that every model of one unresponsive flow gives.
 fn one_flow(share: f64, buffer: f64, loss: f64) -> Vec<[String; 2]> {
     vec![
         [percent(share), "of the link is the flow's".to_owned()],
@@ -197,7 +217,7 @@ fn largest(share: f64, load: f64) -> [String; 2] {
     [percent(share), format!("of the link is the most that any load gives it, at a load of {load:.3}")]
 }
 
-/// The flows under their titles, each with its number.
+/// Returns the flows under their titles, each with its number.
 fn numbered(titles: [&str; 5], rows: impl Iterator<Item = [String; 4]>) -> Vec<[String; 5]> {
     let row = |(index, [a, b, c, d]): (usize, [String; 4])| [(index + 1).to_string(), a, b, c, d];
     std::iter::once(titles.map(str::to_owned)).chain(rows.enumerate().map(row)).collect()
@@ -207,7 +227,7 @@ fn flows_of(number: u64) -> String {
     if number == 1 { "1 flow".to_owned() } else { format!("{number} flows") }
 }
 
-/// A number with as many digits as the papers' tables have.
+/// Formats a number with as many digits as the papers' tables.
 fn digits(value: f64) -> String {
     format!("{value:.4}")
 }

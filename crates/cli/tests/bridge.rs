@@ -1,4 +1,4 @@
-//! `fairlane router --bridge`: what it refuses, what it says it would do, and what it does between two interfaces of the test's own.
+//! `fairlane router --bridge`: refusals, dry runs, and forwarding between two interfaces in a namespace of the test.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
@@ -35,7 +35,10 @@ fn what_cannot_be_is_refused() {
         refused(&["--bridge", one], &["write two interfaces, such as lan0,wan0"]);
     }
     refused(&["--bridge", "nosuch0,nosuch1"], &["there is no interface \"nosuch0\"", "ip link"]);
-    refused(&["--bridge", "nosuch0,nosuch0", "--dry-run"], &["a bridge has two interfaces", "both \"nosuch0\""]);
+    refused(
+        &["--bridge", "nosuch0,nosuch0", "--dry-run"],
+        &["a bridge needs two different interfaces", "both are \"nosuch0\""],
+    );
     refused(&["--bridge", "lo,nosuch1", "--dry-run"], &["\"lo\" is not an Ethernet interface"]);
     for (word, value) in [("--queue-num", "0"), ("--interface", "lo"), ("--ce-mark", "1"), ("--fail-open", "")] {
         let given = if value.is_empty() { word.to_owned() } else { format!("{word}={value}") };
@@ -47,14 +50,14 @@ fn what_cannot_be_is_refused() {
     let place = Place::new();
     for (text, part) in [
         ("bridge = \"lan0\"\n", ":1:10: bridge: write two interfaces"),
-        ("bridge = [\"lan0\", \"wan0\"]\n", ":1:10: bridge: it is one word"),
+        ("bridge = [\"lan0\", \"wan0\"]\n", ":1:10: bridge: expected one value"),
         ("queue-num = 0\nbridge = \"lan0,wan0\"\n", "--queue-num is for an NFQUEUE"),
     ] {
         refused(&["--config", &place.write("router.toml", text)], &[part]);
     }
 }
 
-/// A thread in a network namespace of its own.
+/// A thread in its own network namespace.
 struct Host(Sender<Box<dyn FnOnce() + Send>>, i32);
 
 impl Host {
@@ -92,7 +95,7 @@ fn between_hosts(test: impl FnOnce(&[Host; 2]) + Send + 'static) {
     });
 }
 
-/// How many of `packets` datagrams come from the first host to the second.
+/// Sends `packets` datagrams from the first host to the second and returns how many arrive.
 fn through(hosts: &[Host; 2], packets: u32) -> u32 {
     let receiver = hosts[1].run(|| UdpSocket::bind("10.77.4.2:7777").unwrap());
     receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
@@ -103,8 +106,8 @@ fn through(hosts: &[Host; 2], packets: u32) -> u32 {
     (0..packets).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count() as u32
 }
 
-/// A dry run says all and opens nothing; the program is the wire while it runs, one at a time, and nothing passes after `kill -9`,
-/// until the next start.
+/// A dry run prints every setting and opens nothing. A router forwards while it runs, and a second one for the same interfaces is
+/// refused. After `kill -9` nothing passes until the next start.
 #[test]
 fn it_is_the_wire_while_it_runs() {
     between_hosts(|hosts| {
@@ -117,9 +120,9 @@ fn it_is_the_wire_while_it_runs() {
         assert_eq!((code, &*stderr), (Some(0), ""));
         for part in [
             "Bridge from lan0 to wan0, flows by five-tuple\nLink of 10mbit, overhead 0b",
-            "What comes in by wan0 passes to lan0 at once\nPackets that are joined are cut before the discipline\n",
+            "Packets coming in by wan0 pass to lan0 at once\nPackets that are joined are cut before the discipline\n",
             "choke on a link of 10mbit",
-            "No rules: nothing passes between the two interfaces but by this program\n",
+            "No rules: packets pass between the two interfaces by this program only\n",
         ] {
             assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
         }
@@ -144,7 +147,7 @@ fn it_is_the_wire_while_it_runs() {
     });
 }
 
-/// SIGHUP and what is told at `/metrics` and `/state`: what is said of a bridge, and nothing of a queue that there is not.
+/// SIGHUP, `/metrics` and `/state` of a bridge. Would catch missing counts of the bridge, and counts of an NFQUEUE that is not in use.
 #[test]
 fn a_reload_and_the_metrics() {
     between_hosts(|hosts| {
@@ -191,7 +194,7 @@ fn a_reload_and_the_metrics() {
     });
 }
 
-/// A user who may not open packet sockets is told what it takes.
+/// The error for a user who may not open packet sockets names the missing privilege.
 #[test]
 fn who_may_not_is_told_so() {
     between_hosts(|hosts| {

@@ -1,4 +1,4 @@
-//! A million packets through `fairlane router`, between network namespaces: each gets exactly one verdict, whatever goes on.
+//! A million packets through `fairlane router`, between network namespaces: each gets exactly one verdict, also under reloads and overload.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
@@ -30,7 +30,7 @@ fn kernel() -> KernelQueue {
     kernel_queues().unwrap()[0]
 }
 
-/// Stops the router until the kernel has dropped packets since it has no room for more, or nothing comes any more.
+/// Stops the router's process until the kernel has dropped packets for lack of room, or no more packets come.
 fn stop_until_the_kernel_drops(router: &Running, over: &AtomicBool) {
     let dropped = || kernel().dropped_full + kernel().dropped_unread;
     let (before, start) = (dropped(), Instant::now());
@@ -41,21 +41,21 @@ fn stop_until_the_kernel_drops(router: &Running, over: &AtomicBool) {
     router.signal(Signal::SIGCONT);
 }
 
-/// The router's metrics: name with labels, and value.
+/// The router's metrics, each as its name with labels and its value.
 fn metrics() -> Vec<(String, f64)> {
     let text = scrape();
     let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
     lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
-/// The sum of the metrics whose names begin so.
+/// The sum of the metrics whose names begin with this prefix.
 fn sum(metrics: &[(String, f64)], prefix: &str) -> u64 {
     metrics.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, value)| value).sum::<f64>() as u64
 }
 
-/// A million packets at several times the link's rate, with a reload all the while and a router that is stopped now and then until
-/// the kernel has no room. Would catch a packet without a verdict or with two, a drop that nobody counts or that two count, and a
-/// reload that loses what waits: packets sent to the queue = received + dropped by us, by reason + dropped by the kernel.
+/// A million packets at several times the link's rate, with repeated reloads, and pauses of the router's process until the kernel has
+/// no room. Would catch a packet without a verdict or with two, a drop that is counted twice or not at all, and a reload that loses
+/// queued packets: packets sent to the queue = received + dropped by the router, by reason + dropped by the kernel.
 #[test]
 fn a_million_packets_get_one_verdict_each() {
     lab(false, |lab| {
@@ -71,7 +71,7 @@ fn a_million_packets_get_one_verdict_each() {
             place.write("router.toml", &text)
         };
         let mut router = Running::start(&["--log=json", "--config", &write(0)]);
-        // After the start, which takes away what is left of a queue's rules.
+        // After the start, which removes rules that another router left for this queue.
         let firewall = install(0);
         let socket = lab.receiver.run(listen);
         let over = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ fn a_million_packets_get_one_verdict_each() {
         assert_eq!(queued, received + dropped + kernel_dropped, "{ended}");
         assert_eq!((queued - kernel_dropped, received), (arrived, departed), "{ended}");
         assert_eq!((arrived, released), (departed + dropped, 0), "{ended}");
-        // The metrics, when all was over, by reason.
+        // The final drop counts, by reason.
         let of = |prefix| sum(&at_rest, prefix);
         assert_eq!((of("fairlane_dropped_packets_total"), of("fairlane_kernel_dropped_")), (dropped, kernel_dropped));
         let matched = "fairlane_dropped_packets_total{queue=\"0\",reason=\"match_victim\"}";

@@ -1,4 +1,4 @@
-//! `docs/disciplines.md`: every discipline under the same traffic, as `fairlane compare --queue all` finds it.
+//! The table in `docs/disciplines.md`: every discipline under the same traffic, by `fairlane compare --queue all`.
 #![allow(missing_docs, reason = "a test program has no public interface")]
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The flood's share, what all TCPs get, how equally, how long packets wait, and how many are dropped.
+/// Formats a row of the table: the flood's share, TCP's throughput and Jain's index, the wait, drops, state and cost.
 fn row(kind: &Value, outcome: &Value) -> String {
     let queue = &outcome["queues"][0];
     let group = |name: &str| {
@@ -62,12 +62,12 @@ fn page() -> String {
     for (kind, outcome) in kinds.as_array().unwrap().iter().zip(outcomes) {
         writeln!(page, "{}", row(kind, outcome)).unwrap();
     }
-    let machine = include_str!("../src/costs.csv").lines().next().unwrap();
+    let machine = include_str!("../../console/src/costs.csv").lines().next().unwrap();
     let machine = machine.trim_start_matches("# ").split(';').next().unwrap();
     page + &include_str!("disciplines.foot.md").replace("MACHINE", machine)
 }
 
-/// Would catch a change of any discipline or of the transport that moves a number of the published table unnoticed.
+/// Would catch a change to a discipline or a transport that silently changes a number of the published table.
 #[test]
 fn the_table_of_all_disciplines_is_what_compare_finds() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);

@@ -1,4 +1,4 @@
-//! What happens when nobody wants to wait or to read any more.
+//! Ctrl-C, and standard output that its reader has closed.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -32,12 +32,12 @@ fn wait_until(mut there: impl FnMut() -> bool) {
     panic!("waited 20 s for nothing");
 }
 
-/// What /proc says of the child.
+/// A file about the child in /proc.
 fn proc(child: &Child, name: &str) -> String {
     fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default()
 }
 
-/// Whether the child listens for SIGINT, which it does when all is checked and the work begins.
+/// Returns true if the child handles SIGINT, which it does once its input is checked and the work begins.
 fn listens(child: &Child) -> bool {
     let status = proc(child, "status");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
@@ -68,7 +68,7 @@ fn text(mut from: impl Read) -> String {
     text
 }
 
-/// What is done is written and printed, and the message counts it.
+/// Finished work is written and printed, and the message counts it.
 #[test]
 fn an_interrupted_sweep_keeps_its_finished_points() {
     let place = Place::new();
@@ -110,12 +110,12 @@ fn a_second_interruption_ends_at_once() {
     stderr.read_exact(&mut word).unwrap();
     assert_eq!(&word, b"stopping:");
     interrupt(&child);
-    // What a shell reports of a program that SIGINT ended.
+    // The code by which a shell reports an end by SIGINT.
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!text(stderr).contains("points are done"));
 }
 
-/// A run says up to where it went, and its trace ends with a whole row.
+/// The message of an interrupted run names the simulated time that was reached, and its trace ends with a whole row.
 #[test]
 fn an_interrupted_run_keeps_what_was_measured() {
     let place = Place::new();
@@ -136,7 +136,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
     assert_eq!(outcome["queues"][0]["arrived"], arrived);
 }
 
-/// The real capture `times` times, one after the other.
+/// The packets of the real capture, repeated `times` times.
 fn long_capture(times: u32) -> Vec<u8> {
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../capture/tests/data/linux-tcp.pcap");
     let once = fs::read(data).unwrap();
@@ -154,7 +154,7 @@ fn long_capture(times: u32) -> Vec<u8> {
     file
 }
 
-/// Disciplines that are done are kept whole, the one under way in part, and nothing is said of the others.
+/// Finished disciplines are printed whole, the interrupted one in part, and the others not at all.
 #[test]
 fn an_interrupted_replay_keeps_its_finished_disciplines() {
     let place = Place::new();
@@ -189,7 +189,7 @@ fn a_reader_that_has_gone_away_is_no_error() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{args:?}");
     }
-    // Nor is there anyone to tell of an error; the exit code still does.
+    // Standard error is closed too, so only the exit code reports the failure.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let status = Command::new(env!("CARGO_BIN_EXE_fairlane")).args(["run", "missing"]).stderr(writer).status();
@@ -200,7 +200,7 @@ fn a_reader_that_has_gone_away_is_no_error() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A run of claims that is interrupted keeps its rows, says so, and the next one goes on with them.
+/// An interrupted run of claims keeps its finished runs and says so; the next one continues with them.
 #[test]
 fn claims_go_on_where_they_were() {
     let place = Place::new();
@@ -216,19 +216,19 @@ fn claims_go_on_where_they_were() {
     let said = text(child.stdout.take().unwrap());
     let complaint = text(child.stderr.take().unwrap());
     assert_eq!(child.wait().unwrap().code(), Some(2), "{complaint}");
-    assert!(complaint.contains("some runs are missing; what is done is kept"), "{complaint}");
+    assert!(complaint.contains("some runs are missing; finished ones are kept"), "{complaint}");
     assert!(said.contains("\"partial\": true"), "{said}");
     let before = rows();
     assert!(before.ends_with('\n') && before.lines().count() >= 3, "{before}");
 
-    // The next one takes them as they are: no row is written again.
+    // The next one reuses them: no row is written again.
     let mut child = spawn(&args);
     let count = before.lines().count();
     wait_until(|| rows().lines().count() > count);
     interrupt(&child);
     let complaint = text(child.stderr.take().unwrap());
     child.wait().unwrap();
-    assert!(complaint.contains(&format!("going on: {count} runs are there already")), "{complaint}");
+    assert!(complaint.contains(&format!("continuing: {count} runs are finished already")), "{complaint}");
     assert!(rows().starts_with(&before));
     let keys: Vec<String> =
         rows().lines().map(|line| line.split("\"row\"").next().unwrap_or_default().to_owned()).collect();

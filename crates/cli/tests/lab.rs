@@ -1,4 +1,4 @@
-//! `fairlane lab`: the papers' claims on real Linux TCP, beside the simulator, and what it leaves behind.
+//! `fairlane lab`: the papers' claims on real Linux TCP compared with the simulator, and the cleanup afterwards.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -16,19 +16,19 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-/// Labs share the processors, so one has them at a time.
+/// Held by the running lab: two labs at a time would disturb each other's timing.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a machine says that cannot do the lab.
+/// Parts of the errors of a machine that cannot run the lab.
 const IMPOSSIBLE: [&str; 4] = ["run it as root", "the lab needs", "CAP_NET_ADMIN", "NFQUEUE"];
 
-/// What `fairlane lab` prints as JSON; `None`, with a message, where there can be no lab.
+/// Runs `fairlane lab` and returns its JSON; `None`, with a message, where the machine cannot run the lab.
 ///
-/// A machine that is too busy for a measurement says so, and is asked once more.
+/// A lab that fails because the machine was too busy is run once more.
 fn outcomes(args: &[&str]) -> Option<Vec<Value>> {
     let all: Vec<&str> = [&["lab"], args, &["--json"]].concat();
     let mut output = fairlane(&all);
@@ -46,7 +46,7 @@ fn outcomes(args: &[&str]) -> Option<Vec<Value>> {
     printed["outcomes"].as_array().cloned()
 }
 
-/// UDP's part of the link in percent.
+/// UDP's share of the link in percent.
 fn flood(outcome: &Value) -> f64 {
     let group = outcome["groups"].as_array().unwrap().iter().find(|group| group["name"] == "cbr").unwrap();
     100.0 * group["share"].as_f64().unwrap()
@@ -56,7 +56,7 @@ fn figure_3() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lab-fig3.toml").display().to_string()
 }
 
-/// Figure 3's disciplines: what UDP may have under each, and how far the simulator may be.
+/// The disciplines of Figure 3: the range of UDP's share under each, and the tolerated difference to the simulator.
 ///
 /// DropTail, RED and CHOKe by the CHOKe paper's claim; FQ-CoDel by a fair share among 33, within a fifth; gCHOKe and xCHOKe below
 /// CHOKe.
@@ -89,8 +89,8 @@ fn real_tcp_is_protected_as_the_papers_say() {
     assert!((0.8 * fair..=1.2 * fair).contains(&fq_codel), "{shares:?}");
 }
 
-/// With eight flows CHOKe finds less to compare with: UDP has about half. The page and the folder have both engines, as for a
-/// comparison; the time series is the run's, and after the warm-up it adds up to the outcome.
+/// With eight TCP flows CHOKe matches less often, and UDP has about half of the link. The page and the folder have both engines, as for
+/// a comparison. The time series is that of the lab's run, and after the warm-up it adds up to the outcome.
 #[test]
 fn few_flows_are_protected_less() {
     let _turn = turn();
@@ -126,7 +126,7 @@ fn few_flows_are_protected_less() {
     assert!((40.0..=60.0).contains(&linux) && (linux - sim).abs() < 8.0, "{linux} {sim}");
 }
 
-/// Refused by the line and the column of the key, whoever runs it.
+/// The refusal names the key's line and column, and needs no privilege.
 #[test]
 fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     let (place, file) = Place::with_small();
@@ -141,7 +141,7 @@ fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     assert!(stderr.contains("lossy.toml:8:8: bottleneck.loss: the lab's link loses nothing; leave it out"), "{stderr}");
     let stderr = told(&["lab", &file, "--set", "flows.cbr.source=poisson"]);
     assert!(stderr.contains("--set flows.cbr.source=poisson"), "{stderr}");
-    // The file does not say it: the table that it would be in does.
+    // A key that is missing from the file is reported at the table that it belongs to.
     let tahoe = place.write("tahoe.toml", &SMALL.replace("count = 3", "count = 3\ncc = \"tahoe\""));
     let stderr = told(&["lab", &tahoe]);
     assert!(
@@ -150,7 +150,7 @@ fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     );
 }
 
-/// A lab that runs for a long time, and its namespaces; `None` where there can be none.
+/// A lab that runs for a long time, and its namespaces; `None` where the machine cannot run the lab.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
 fn started() -> Option<(Child, BTreeSet<PathBuf>, Place)> {
     let place = Place::new();
@@ -179,14 +179,14 @@ fn namespaces(process: &Path) -> BTreeSet<PathBuf> {
     threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()).collect()
 }
 
-/// Those of all processes.
+/// The network namespaces of all processes.
 fn all_namespaces() -> BTreeSet<PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.flat_map(|process| namespaces(&process.path())).collect()
 }
 
-/// Whether nobody is in `own` any more. After the end that it did not see coming a lab may have a program of its own that sets
-/// something up, and ends a moment later.
+/// Waits until no process is left in the namespaces `own`, and returns true if none is. After SIGKILL, a program that the lab had
+/// started for its setup may end a moment later.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
 fn gone(own: &BTreeSet<PathBuf>) -> bool {
     let tries = std::iter::repeat_with(|| {
@@ -196,7 +196,7 @@ fn gone(own: &BTreeSet<PathBuf>) -> bool {
     tries.take(100).any(|gone| gone)
 }
 
-/// Interfaces and rules of this namespace, which must not change.
+/// The interfaces and rules of this namespace, which must not change.
 fn ours() -> String {
     let told = |program: &str, args: &[&str]| {
         let output = Command::new(program).args(args).output();
@@ -205,7 +205,7 @@ fn ours() -> String {
     told("ip", &["-br", "link"]) + &told("ip", &["netns"]) + &told("iptables", &["-t", "mangle", "-S"])
 }
 
-/// Ctrl-C, the order to end and the end that nobody can see coming: nothing stays, and nothing of the machine has changed.
+/// After SIGINT, SIGTERM or SIGKILL no namespace or process is left, and the machine's interfaces and rules are unchanged.
 #[test]
 fn nothing_is_left_of_a_lab() {
     let _turn = turn();
@@ -221,7 +221,7 @@ fn nothing_is_left_of_a_lab() {
         if signal == Signal::SIGKILL {
             assert_eq!(status.code(), None, "{signal}");
         } else {
-            // Before the measurement there is nothing, and that is said.
+            // Before the measurement there is no result, and the message says so.
             let printed: Value = serde_json::from_str(&printed).unwrap();
             assert_eq!((status.code(), printed), (Some(2), json!({"outcomes": [], "partial": true})), "{signal}");
         }

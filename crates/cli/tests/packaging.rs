@@ -1,4 +1,4 @@
-//! What is in `packaging` works as it stands.
+//! The files in `packaging` work unchanged.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,21 +19,21 @@ fn packaging(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name)
 }
 
-/// Would catch a key that is gone, and a parameter that the discipline does not take.
+/// Would catch a key that no longer exists, and a parameter that the discipline does not have.
 #[test]
 fn the_example_of_a_router_is_right() {
     in_namespace(|| {
         tool("ip", "link add eth0 type veth peer name modem");
         let said = printed(&["router", "--dry-run", "--config", &packaging("router.toml").display().to_string()]);
         for part in
-            ["Link of 18mbit, overhead 38b, mpu 84b, noatm\n", "60p     given", "Rules for what leaves by eth0\n"]
+            ["Link of 18mbit, overhead 38b, mpu 84b, noatm\n", "60p     given", "Rules for packets leaving by eth0\n"]
         {
             assert!(said.contains(part), "no \"{part}\" in {said}");
         }
     });
 }
 
-/// systemd-analyze(1): would catch a word that systemd does not know, or knows in another section.
+/// systemd-analyze(1) accepts the unit. Would catch a directive that systemd does not know, or that belongs to another section.
 #[test]
 fn systemd_takes_the_unit() {
     let place = Place::new();
@@ -48,7 +48,7 @@ fn systemd_takes_the_unit() {
         return;
     };
     assert_eq!((verified.status.code(), String::from_utf8_lossy(&verified.stderr).trim()), (Some(0), ""));
-    // The unit names this manual page.
+    // The unit refers to this manual page.
     let man = place.name("man");
     printed(&["man", &man]);
     assert!(text.contains("Documentation=man:fairlane-router(1)"));
@@ -57,7 +57,7 @@ fn systemd_takes_the_unit() {
     }
 }
 
-/// The service starts a router for each file, with procd's words. Would catch a script that no shell reads.
+/// The service starts a router for each file through procd. Would catch a syntax error in the script.
 #[test]
 fn the_service_of_openwrt_starts_a_router_for_each_file() {
     let place = Place::new();
@@ -79,7 +79,7 @@ fn the_service_of_openwrt_starts_a_router_for_each_file() {
         assert!(said.contains(&format!("open {name}\n{command}")), "{said}");
     }
     assert!(said.ends_with("signal fairlane * HUP\n"), "{said}");
-    // What the command is given is understood: an empty file lacks something, and that is said.
+    // The router accepts the command's options: the error is about the empty file.
     let wan = place.name("wan.toml");
     let refused = fairlane(&["router", "--config", &wan]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("a router needs --rate"));
@@ -89,8 +89,8 @@ fn page(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()
 }
 
-/// Every line of the page that only says what would be done, as the page has it. Would catch an option that is gone, and a discipline
-/// whose parameters are others now.
+/// Runs the dry runs of the page, and parses its other commands. Would catch an option that no longer exists, and a discipline whose
+/// parameters have changed.
 #[test]
 fn the_commands_that_change_nothing_work() {
     in_namespace(|| {
@@ -108,10 +108,10 @@ fn the_commands_that_change_nothing_work() {
         for command in tried {
             printed(&command.split_whitespace().collect::<Vec<_>>());
         }
-        // The explanation stands in a sentence.
+        // This command is part of a sentence.
         let explain = page.split('`').find_map(|part| part.strip_prefix("fairlane explain ")).unwrap();
         printed(&[&["explain"], &explain.split(' ').collect::<Vec<_>>()[..]].concat());
-        // What needs a terminal, a service manager or a file of the machine is understood as it stands.
+        // Other commands need a terminal, a service manager or a file of the machine, so they run with --help.
         for command in commands {
             let words = command.split(['|', '#', '&']).next().unwrap().split_whitespace();
             let output = fairlane(&words.chain(["--help"]).collect::<Vec<_>>());
@@ -128,7 +128,7 @@ fn the_metrics_that_the_pages_name_are_served() {
             tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
             tool("ip", &format!("link set {name} up"));
         }
-        // One after the other: both are at the usual port.
+        // One after the other, since both use the default port.
         let bridge = ["--bridge=lan0,wan0", "--rate=10mbit", "choke"];
         let served = [&bridge[..], &with(&["choke"])].map(|args| {
             let _router = Running::start(args);
@@ -137,7 +137,7 @@ fn the_metrics_that_the_pages_name_are_served() {
         let served = served.concat();
         let pages = [page("deploy.md"), page("router.md")].concat();
         let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
-        // Tables of nftables are named alike.
+        // The tables of nftables have similar names.
         let names = words.filter(|word| word.starts_with("fairlane_") && *word != "fairlane_q");
         let mut found = 0;
         for name in names {

@@ -1,4 +1,4 @@
-//! Captures and traces say what happened.
+//! The contents of captures and traces.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn a_trace_keeps_the_books_of_its_queue() {
         let event = &row["event"];
         *counts.entry(if event == "dropped" { row["reason"].clone() } else { event.clone() }).or_default() += 1;
         match event.as_str() {
-            // An arrival says what it found.
+            // The row of an arrival has the queue's length before it.
             "arrived" => {
                 assert_eq!(number(row, "backlog_packets"), backlog);
                 backlog += 1;
@@ -57,7 +57,7 @@ fn a_trace_keeps_the_books_of_its_queue() {
     }
 }
 
-/// Every departure that the trace has, the capture has: its time, size, flow and number.
+/// Every departure in the trace is in the capture, with the same time, size, flow and number.
 #[test]
 fn a_capture_has_the_departures() {
     let (place, file) = Place::with_small();
@@ -99,7 +99,7 @@ fn a_capture_has_the_departures() {
     assert_eq!(outcome["queues"][0]["departed"], packets);
 }
 
-/// Of a path over two queues, each is seen, and the TTL tells them apart; acknowledgements answer from the other end.
+/// A path with two queues: a packet is captured behind each, with another TTL. Acknowledgements have the reverse addresses.
 #[test]
 fn a_capture_tells_hops_and_directions_and_marks() {
     let place = Place::new();
@@ -161,7 +161,7 @@ to = "a"
     assert!(acks > 0 && ce > 0 && ect > 0, "{acks} {ce} {ect}");
 }
 
-/// TFRC goes as UDP, data one way and reports of 40 bytes the other, from the port that the data went to.
+/// TFRC is captured as UDP: data in one direction, and in the other reports of 40 bytes from the port that the data is sent to.
 #[test]
 fn a_capture_has_both_directions_of_tfrc() {
     let place = Place::new();

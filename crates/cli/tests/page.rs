@@ -1,4 +1,4 @@
-//! `--html`: what the pages hold. How they look and behave is tested in a browser: `tests/browser`.
+//! `--html`: the data in the pages. `tests/browser` tests their appearance and behaviour.
 
 mod common;
 
@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::{Place, fairlane, printed};
 
-/// The rows of the table that a page offers as `name`, its titles first.
+/// The rows of the table that a page offers for download as `name`; the first has the titles.
 fn table(page: &str, name: &str) -> Vec<Vec<String>> {
     let (before, _) = page.split_once(&format!("download=\"{name}\"")).unwrap_or_else(|| panic!("no {name}"));
     let (_, data) = before.rsplit_once("href=\"data:text/csv;charset=utf-8;base64,").unwrap();
@@ -22,7 +22,7 @@ fn number(cell: &str) -> f64 {
     cell.parse().unwrap_or_else(|_| panic!("{cell} is no number"))
 }
 
-/// The page has the numbers that the JSON has, of the same runs.
+/// The page and the JSON of the same runs have the same numbers.
 #[test]
 fn comparison_holds_what_was_measured() {
     let (place, file) = Place::with_small();
@@ -52,14 +52,14 @@ fn comparison_holds_what_was_measured() {
     assert!(page.contains("name = &quot;small&quot;"), "the scenario is missing");
 }
 
-/// What is recorded for the page is what `--series` writes at the same moments, and recording changes nothing.
+/// The page's timeline has the values that `--series` writes at the same moments, and recording it does not change the outcome.
 #[test]
 fn course_is_that_of_the_series() {
     let (place, file) = Place::with_small();
     let (alone, beside) = (place.name("alone.html"), place.name("beside.html"));
     let plain = printed(&["run", &file]);
     assert_eq!(printed(&["run", &file, "--html", &alone]), plain);
-    // Of four seconds a page shows 400 moments.
+    // The page shows 400 moments of the four seconds.
     let series = place.name("series.csv");
     printed(&["run", &file, "--html", &beside, "--series", &series, "--interval", "10ms"]);
     let (alone, beside) = (fs::read_to_string(alone).unwrap(), fs::read_to_string(beside).unwrap());
@@ -86,7 +86,7 @@ fn course_is_that_of_the_series() {
     }
 }
 
-/// Each point once, against the key that was varied.
+/// The figure shows each point once, against the key that was varied.
 #[test]
 fn sweep_has_every_point() {
     let (place, file) = Place::with_small();

@@ -1,4 +1,4 @@
-//! `fairlane paper`: the claims are listed, shown, run and judged, and an interrupted run goes on where it was.
+//! `fairlane paper`: lists, shows, runs and judges the claims, and continues an interrupted run.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn stderr(args: &[&str], code: i32) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// The numbers of the figures in a place such as `Figures 7, 8 and 10 to 12, waits`.
+/// The numbers of the figures in text such as `Figures 7, 8 and 10 to 12, waits`.
 fn figures(place: &str) -> Vec<u32> {
     let mut numbers = Vec::new();
     let Some((_, after)) = place.split_once("Figure") else { return numbers };
@@ -39,7 +39,7 @@ fn figures_are_counted() {
     assert!(figures("section III").is_empty());
 }
 
-/// Every experiment of the five papers has a claim, and each says what it is about.
+/// Every experiment of the five papers has a claim, and each claim has a statement.
 #[test]
 fn lists_all_claims() {
     let list = json(&["paper", "list", "--json"]);
@@ -114,7 +114,7 @@ fn runs_and_judges() {
     assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left to go on with");
 }
 
-/// The ratio of Table I is not met with any TCP of 1999: known to fall short, and so is the exit code.
+/// The ratio of Table I is reached with no TCP of 1999: the claim is expected to fall short, and the exit code is 1.
 #[test]
 fn what_falls_short_is_said() {
     let place = Place::new();
@@ -142,7 +142,7 @@ fn what_falls_short_is_said() {
     ] {
         assert!(page.contains(part), "no {part} on the page");
     }
-    // A paper of which not all was run has no document.
+    // No document is written for a paper whose claims were not all run.
     assert!(!Path::new(&docs).join("choke.md").exists() && Path::new(&docs).join("README.md").exists());
 }
 

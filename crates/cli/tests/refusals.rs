@@ -1,10 +1,10 @@
-//! What is refused: with exit code 2, nothing on standard output, and a message that says the way out.
+//! Refused input: exit code 2, nothing on standard output, and a message with a remedy.
 
 mod common;
 
 use common::{Place, SMALL, fairlane};
 
-/// The arguments, and what the message must say.
+/// The arguments, and a part of the expected message.
 fn refused(args: &[&str], parts: &[&str]) {
     let output = fairlane(args);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -56,7 +56,7 @@ fn parameters_without_unit_or_sense() {
     refused(&["sweep", &file], &["--vary"]);
 }
 
-/// A file's error points into it.
+/// An error in a file names the line and the column.
 #[test]
 fn files_that_are_wrong() {
     let place = Place::new();
@@ -93,7 +93,7 @@ fn outputs_that_cannot_be_written() {
     let both = place.name("x.csv");
     refused(&["run", &file, "--pcap", &both, "--trace", &both], &["same file"]);
     refused(&["run", &file, "--pcap", &both, "--runs", "2"], &["--pcap", "one run", "--seed"]);
-    // A refusal leaves nothing behind, not even the file that proved the folder fit.
+    // A refusal leaves nothing behind, not even the file that tested whether the folder can be written.
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 

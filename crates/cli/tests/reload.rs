@@ -1,4 +1,4 @@
-//! A router that is told to read its file again, and how it ends then, in a network namespace of the test's own.
+//! Reloads of a router's file, and the router's end afterwards, in a network namespace of the test.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
@@ -17,7 +17,7 @@ use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
 use running::{Running, has_rules, metric, rules, scrape, state, through};
 
-/// SIGHUP: the file is read again and what waits leaves first; a file that is wrong changes nothing. The metrics say both.
+/// SIGHUP: the file is read again, and queued packets leave first; an invalid file changes nothing. The metrics show both.
 #[test]
 fn a_reload_and_the_metrics() {
     in_namespace(|| {
@@ -71,7 +71,7 @@ fn a_reload_and_the_metrics() {
     });
 }
 
-/// Would catch a word that is changed and of which nothing is said, and one that stops the rest of a reload.
+/// Would catch a changed option that is ignored without a warning, and one that stops the rest of a reload.
 #[test]
 fn a_reload_says_what_needs_a_new_start() {
     in_namespace(|| {
@@ -93,7 +93,7 @@ fn a_reload_says_what_needs_a_new_start() {
         let state = state();
         assert_eq!((&state["path"], &state["flows_by"]), (&"queue 0".into(), &"five-tuple".into()));
         assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &2_000_000.into()));
-        // A wire is no queue.
+        // A bridge in place of the queue.
         place.write(
             "router.toml",
             "bridge = \"lan0,wan0\"\nrate = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"red\" }\n",
@@ -104,7 +104,7 @@ fn a_reload_says_what_needs_a_new_start() {
     });
 }
 
-/// After a reload a packet has the size that it takes on the new link, also where two threads read: 100 bytes more each.
+/// After a reload packets have their size on the new link, here 100 bytes more, also with two reading threads.
 #[test]
 fn a_reload_changes_what_a_packet_takes() {
     in_namespace(|| {
@@ -131,13 +131,13 @@ fn a_reload_changes_what_a_packet_takes() {
         write("100b");
         router.signal(Signal::SIGHUP);
         router.wait_for("reloaded");
-        // Each thread hears of it when it wakes, a quarter of a second later at most.
+        // Each thread takes the new link when it wakes, at most a quarter of a second later.
         thread::sleep(Duration::from_millis(600));
         assert_eq!(bytes(100), 50 * 1000 + 50 * 1100);
     });
 }
 
-/// A second signal ends the wait, as does a `--drain` that a reload has brought: 25 packets of 8 s each would take minutes.
+/// A second signal ends the draining, as does a `--drain` that a reload has changed: 25 packets of 8 s each would take minutes.
 #[test]
 fn a_second_signal_and_a_new_bound_end_the_wait() {
     in_namespace(|| {

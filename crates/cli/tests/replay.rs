@@ -1,4 +1,4 @@
-//! `fairlane replay` and a real capture: `crates/capture/tests/data` has it, and how it was made.
+//! `fairlane replay` with a real capture. `crates/capture/tests/data` has the file and describes how it was made.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn real() -> String {
     repository().join("crates/capture/tests/data/linux-tcp.pcap").display().to_string()
 }
 
-/// What tcpdump -e counts in the capture: packets and bytes of each flow; the fragments without ports are the UDP flow's.
+/// The packets and bytes of each flow in the capture by tcpdump -e; the fragments without ports belong to the UDP flow.
 const COUNTED: [(&str, u64, u64); 4] = [
     ("udp/10.9.0.1:58040>10.9.0.2:9", 272 + 34, 291_448 + 27_132),
     ("tcp/10.9.0.1:38488>10.9.0.2:5001", 245, 366_178),
@@ -42,7 +42,7 @@ fn nanos(packet: &RawPcapPacket<'_>) -> u64 {
     u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_frac)
 }
 
-/// Would catch a flow that is split or joined, and a packet that is counted by what was captured of it.
+/// Would catch a flow that is split or joined, and a packet whose captured length is counted instead of its length on the wire.
 #[test]
 fn flows_and_bytes_are_those_that_tcpdump_counts() {
     let outcome = json(&["replay", &real(), "--rate", "1gbit", "--queue", "droptail", "limit=1000p", "--json"]);
@@ -66,8 +66,8 @@ fn flows_and_bytes_are_those_that_tcpdump_counts() {
     assert_eq!(groups, ["icmp6", "udp", "tcp"]);
 }
 
-/// A FIFO without limit is Lindley's recursion: each packet goes when it has come and the one before it has gone. What is written
-/// is then every packet as it was, at that time.
+/// The departure times of an unlimited FIFO follow Lindley's recursion: a packet is sent when it has arrived and the packet before it
+/// has been sent. The written capture has every packet unchanged, at that time.
 #[test]
 fn departures_of_a_fifo_are_lindleys() {
     let place = Place::new();
@@ -77,7 +77,7 @@ fn departures_of_a_fifo_are_lindleys() {
     let outcome = json(&args);
     let (before, after) = (packets(&real()), packets(&through));
     assert_eq!((before.len() as u64, after.len() as u64), (PACKETS, PACKETS));
-    // In units of which both a nanosecond and a bit at 5 Mbit/s (200 ns) are whole, so no rounding: bytes take 1600 ns.
+    // In nanoseconds nothing is rounded: at 5 Mbit/s a bit takes 200 ns and a byte 1600 ns.
     let mut free = 0;
     for (came, went) in before.iter().zip(&after) {
         let begin = free.max(nanos(came));
@@ -89,7 +89,7 @@ fn departures_of_a_fifo_are_lindleys() {
     assert!((outcome["to_s"].as_f64().unwrap() - whole).abs() < 1e-9);
 }
 
-/// Marks are in the headers, IPv4's checksums are right, and nothing else has changed.
+/// Marks are in the headers, the IPv4 checksums are right, and nothing else has changed.
 #[test]
 fn marks_are_written_into_the_headers() {
     let place = Place::new();
@@ -136,7 +136,7 @@ fn marks_are_written_into_the_headers() {
     assert!(v4 > 10 && marked - v4 > 10, "{v4} of {marked} marks in IPv4");
 }
 
-/// The same packets come to each, and each is the same alone; every book is closed at the end.
+/// Every discipline gets the same packets, its outcome is the same as alone, and every packet is accounted for at the end.
 #[test]
 fn several_disciplines_see_the_same_packets() {
     let args = [
@@ -198,8 +198,8 @@ fn what_cannot_be_is_refused() {
     let replay =
         |file: &str, more: &[&str], parts: &[&str]| refused(&[&["replay", file], &rest[..], more].concat(), parts);
     replay(&place.name("none.pcap"), &[], &["none.pcap", "No such file"]);
-    replay(&place.name(""), &[], &["no file on disk"]);
-    replay(&place.write("text.pcap", "duration = \"1s\""), &[], &["no pcap or pcapng file", "editcap"]);
+    replay(&place.name(""), &[], &["not a file on disk"]);
+    replay(&place.write("text.pcap", "duration = \"1s\""), &[], &["not a pcap or pcapng file", "editcap"]);
     replay(&real, &["limti=3p"], &["limti", "limit"]);
     replay(&real, &["limit=3"], &["limit", "unit"]);
     replay(&real, &["min=30p", "max=20p"], &["--queue red", "min", "max"]);
@@ -211,11 +211,11 @@ fn what_cannot_be_is_refused() {
     let both = ["replay", &real, "--rate", "1mbit", "--queue", "red,choke"];
     refused(&[&both[..], &["--write", &place.name("x.pcap")]].concat(), &["--write", "once for each"]);
     refused(&[&both[..], &["target=5ms"]].concat(), &["target"]);
-    // Nothing has been made.
+    // No file was created.
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 
-/// A file that ends in the middle of packet 1049 is refused by that number; times that run backwards are told of.
+/// A file that ends in the middle of packet 1049 is refused, and the error names that number. A note reports times that run backwards.
 #[test]
 fn damage_and_disorder_are_told() {
     let place = Place::new();
@@ -223,7 +223,7 @@ fn damage_and_disorder_are_told() {
     let cut = place.name("cut.pcap");
     fs::write(&cut, &bytes[..bytes.len() - 1]).unwrap();
     refused(&["replay", &cut, "--rate", "1mbit", "--queue", "red"], &["cut.pcap: packet 1049", "tcpdump -r"]);
-    // The first packet's record begins at 24 with its seconds: one more puts it behind all others of that second.
+    // The first packet's record begins at byte 24 with its seconds: one second more makes all packets after it earlier than it.
     let mut late = bytes;
     late[24] += 1;
     let disordered = place.name("late.pcap");
@@ -241,7 +241,7 @@ fn a_full_disk_is_reported() {
     refused(&args, &["/dev/full", "make room"]);
 }
 
-/// Would catch an option or a verb that the page names and that is gone.
+/// Would catch an option or a verb on the page that no longer exists.
 #[test]
 fn the_commands_of_the_page_run() {
     let page = fs::read_to_string(repository().join("docs/replay.md")).unwrap();

@@ -1,4 +1,4 @@
-//! What the verbs print and write when all is well.
+//! The output of each verb on success.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Place, fairlane, json, keys, printed};
 use fairlane_outcome::Outcomes;
 use fairlane_qdisc::Kind;
 
-/// DESIGN fixes these keys; there may be more.
+/// The documented keys; there may be more.
 #[test]
 fn run_prints_one_outcome() {
     let (_place, file) = Place::with_small();
@@ -39,7 +39,7 @@ fn run_prints_one_outcome() {
     assert!(!keys(&outcome["queues"][0]).contains(&"arrived_ci95"));
 }
 
-/// What a wire loses is told beside what queues drop.
+/// Losses on a wire are shown beside the drops of queues.
 #[test]
 fn losses_on_the_wire_are_shown_where_there_are_any() {
     let (_place, file) = Place::with_small();
@@ -68,7 +68,7 @@ fn set_and_seed_change_the_scenario() {
         json(&["run", &file, "--json", "--seed", "7", "--set", "flows.cbr.rate=100kbit", "--set", "duration=2s"]);
     assert_eq!(outcome["seed"], 7);
     assert_eq!(outcome["to_s"], 2.0);
-    // 2 s of 100 kbit/s in packets of 1000 bytes, less what the phase of the first one and the start take.
+    // 2 s of 100 kbit/s in packets of 1000 bytes, less the phase of the first one and the start.
     assert!((1..=25).contains(&outcome["flows"][3]["sent"].as_u64().unwrap()));
 }
 
@@ -80,7 +80,7 @@ fn compare_shows_the_disciplines_in_the_order_asked_under_the_same_traffic() {
     let outcomes = outcomes["outcomes"].as_array().unwrap();
     let kinds: Vec<&str> = outcomes.iter().map(|outcome| outcome["queues"][0]["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["choke", "red", "droptail"]);
-    // The UDP source hears nothing of the queue, so it sends the same under each.
+    // The UDP source does not react to the queue, so it sends the same under each.
     for outcome in outcomes {
         assert_eq!(outcome["flows"][3]["sent"], outcomes[0]["flows"][3]["sent"]);
         assert_eq!(outcome["runs"], 2);
@@ -117,7 +117,7 @@ fn compare_without_file_is_figure_3() {
     assert_eq!(outcomes.outcomes.len(), 3);
     let text = printed(&["compare", "--runs", "2"]);
     assert!(text.contains("250 kb/s (25 %)"), "{text}");
-    // The paper says nothing of another scenario.
+    // The paper's numbers are shown only for its own scenario.
     let changed = printed(&["compare", "--runs", "1", "--set", "flows.cbr.rate=3mbit", "--set", "duration=30s"]);
     assert!(!changed.contains("250 kb/s (25 %)"), "{changed}");
 }

@@ -1,4 +1,4 @@
-//! `fairlane router`: what it refuses, what it says it would do, and what it does in a network namespace of the test's own.
+//! `fairlane router`: refusals, dry runs, and running routers in a network namespace of the test.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
@@ -32,7 +32,7 @@ fn what_is_missing_or_cannot_be_is_refused() {
         refused(&router(&["--queue-num", range, "--rate", "1mbit", "choke"]), &["or a range such as 0:3"]);
     }
     refused(&router(&["--queue-num", "3:0", "--rate", "1mbit", "choke"]), &["queue-num: 3:0 ends before it begins"]);
-    refused(&router(&["--queue-num", "0:64", "--rate", "1mbit", "choke"]), &["0:64 are more than 64 queues"]);
+    refused(&router(&["--queue-num", "0:64", "--rate", "1mbit", "choke"]), &["0:64 has more than 64 queues"]);
     refused(&router(&["--queue-num", "0", "--rate", "10", "choke"]), &["unit"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "choke", "min=200p", "max=100p"]), &["min", "max"]);
     refused(&router(&["--queue-num", "0", "--rate", "1mbit", "--overhead", "38", "choke"]), &["-64b to 256b"]);
@@ -51,12 +51,12 @@ fn what_is_missing_or_cannot_be_is_refused() {
     refused(&unknown, &["there is no interface \"nosuch0\"", "ip link"]);
     refused(
         &router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "eth+", "choke"]),
-        &["cannot stand in a rule"],
+        &["cannot be used in a rule"],
     );
     refused(&router(&["--clean", "--queue-num", "0"]), &["--clean"]);
 }
 
-/// A file's error points into it.
+/// An error in a file names the line and the column.
 #[test]
 fn errors_of_the_file_have_their_place() {
     let place = Place::new();
@@ -65,26 +65,26 @@ fn errors_of_the_file_have_their_place() {
         ("rate = \"1mbit\"\nrate = \"2mbit\"\n", &[":2:1: this is not TOML: duplicate key\n"]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
-        ("queue_num = 0\n", &[":1:1: there is no \"queue_num\": there are queue-num, bridge, rate"]),
-        ("flows = \"all\"\n", &[":1:9: flows: it cannot be \"all\": it is one of five-tuple, address-pair"]),
-        ("interface = [\"lo\", [1]]\n", &[":1:20: interface: it is one word"]),
+        ("queue_num = 0\n", &[":1:1: there is no key \"queue_num\"; the keys are queue-num, bridge, rate"]),
+        ("flows = \"all\"\n", &[":1:9: flows: \"all\" is none of five-tuple, address-pair"]),
+        ("interface = [\"lo\", [1]]\n", &[":1:20: interface: expected one value"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),
         ("gso = \"on\"\n", &[":1:7: gso: write true or false"]),
-        ("queue = \"choke\"\n", &[":1:9: queue: it is a table"]),
+        ("queue = \"choke\"\n", &[":1:9: queue: expected a table"]),
         ("queue = { limit = \"300p\" }\n", &[":1:9: queue: it needs a kind"]),
         (
             "queue = { kind = \"chok\" }\n",
             &[":1:18: queue.kind: there is no queue discipline", "did you mean \"choke\""],
         ),
         ("queue = { kind = \"choke\", limit = 300 }\n", &[":1:35: queue.limit: ", "300p"]),
-        ("queue = { kind = \"choke\", limit = [1] }\n", &[":1:35: queue.limit: it is one value"]),
+        ("queue = { kind = \"choke\", limit = [1] }\n", &[":1:35: queue.limit: expected one value"]),
     ] {
         let file = place.write("router.toml", text);
         let mut expected = vec!["router.toml"];
         expected.extend(parts);
         refused(&["router", "--config", &file, "--dry-run"], &expected);
     }
-    // What only contradicts itself has no one place.
+    // A contradiction between parameters has no single place in the file.
     let contradicts = "queue-num = 0\nrate = \"1mbit\"\nqueue = { kind = \"choke\", min = \"10p\", max = \"5p\" }\n";
     refused(
         &["router", "--config", &place.write("router.toml", contradicts)],
@@ -93,7 +93,7 @@ fn errors_of_the_file_have_their_place() {
     refused(&["router", "--config", &place.name("none.toml")], &["cannot read", "none.toml"]);
 }
 
-/// Would catch a word that one of the two does not know, and a file that goes before the command line.
+/// Would catch an option that only the file or only the command line has, and a file that takes precedence over the command line.
 #[test]
 fn a_dry_run_says_what_the_file_and_the_command_line_say_together() {
     let place = Place::new();
@@ -115,8 +115,8 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     let (code, stdout, stderr) = said(&fairlane(&["router", "--config", &file, "--dry-run"]));
     assert_eq!((code, &*stderr), (Some(0), ""));
     for part in [
-        "Queue 3, flows by address-pair\nLink of 10mbit, overhead -4b, mpu 84b, ptm\nECN marks are written here",
-        "hand over passes\nPackets that are joined are cut by the kernel before they come\nAt the end what waits has 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
+        "Queue 3, flows by address-pair\nLink of 10mbit, overhead -4b, mpu 84b, ptm\nECN marks are written by this program",
+        "hand over passes\nPackets that are joined are cut by the kernel before they come\nAt the end waiting packets have 5s to leave\nMetrics at http://127.0.0.1:9277/metrics\n",
         "red on a link of 10mbit",
         "30p     given",
         "0.5     given",
@@ -137,7 +137,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     ] {
         assert!(stdout.contains(part), "no \"{part}\" in {stdout}");
     }
-    // Each word by itself: the file's stands where the command line has none.
+    // Option by option: the file's value applies where the command line has none.
     for (word, expected) in [
         ("--queue-num=9", "Queue 9, "),
         ("--rate=9mbit", "Link of 9mbit, "),
@@ -146,7 +146,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         ("--framing=noatm", ", noatm\n"),
         ("--flows=five-tuple", "flows by five-tuple\n"),
         ("--fail-open=false", "hand over is dropped\n"),
-        ("--drain=9s", "has 9s to leave\n"),
+        ("--drain=9s", "have 9s to leave\n"),
         ("--metrics=9999", "http://127.0.0.1:9999/metrics\n"),
     ] {
         assert!(!stdout_of_the_file.contains(expected), "{expected}");
@@ -156,7 +156,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         let differ = others(&said).iter().zip(&others(&stdout_of_the_file)).filter(|(one, other)| one != other).count();
         assert_eq!(differ, 1, "{word} changes something else: {said}");
     }
-    // On loopback if the file says nothing, and nowhere if it says so.
+    // On loopback by default, and none with "off".
     for (metrics, expected) in
         [("", Some("127.0.0.1:9277/metrics, if the port is free\n")), ("metrics = \"off\"\n", None)]
     {
@@ -167,7 +167,7 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
     }
 }
 
-/// A killed router: packets pass, the next start and `--clean` remove what it left, and what others have stays to the byte.
+/// After a router was killed packets pass, the next start or `--clean` removes its rules, and the rules of others are unchanged.
 #[test]
 fn a_killed_router_is_in_nobodys_way() {
     in_namespace(|| {
@@ -184,11 +184,11 @@ fn a_killed_router_is_in_nobodys_way() {
             assert_eq!(router.end(), None);
             assert_eq!((through(50), has_rules(0)), (50, true), "{how}");
             if how == "--clean" {
-                // Only what nobody has bound is removed.
+                // Only rules of queues that no program has bound are removed.
                 let other = Running::start(&["--queue-num", "1", "--interface", "lo", "--rate", "10mbit", "droptail"]);
                 assert!(!has_rules(0) && has_rules(1), "{}", rules());
                 let (code, stdout, _) = said(&fairlane(&["router", "--clean"]));
-                assert_eq!((code, &*stdout), (Some(0), "nothing is left behind\n"));
+                assert_eq!((code, &*stdout), (Some(0), "no rules are left behind\n"));
                 assert!(has_rules(1), "{}", rules());
                 other.signal(Signal::SIGKILL);
                 drop(other);
@@ -212,7 +212,7 @@ fn a_killed_router_is_in_nobodys_way() {
     });
 }
 
-/// The end lets what waits leave first: 25 packets of 8 ms each at 1 Mbit/s. The rules go at once.
+/// At the end queued packets leave first: 25 packets of 8 ms each at 1 Mbit/s. The rules are removed at once.
 #[test]
 fn the_end_drains_the_queue_within_its_bound() {
     in_namespace(|| {
@@ -251,7 +251,7 @@ fn the_end_drains_the_queue_within_its_bound() {
     });
 }
 
-/// Rules for IPv4 and IPv6 are two transactions. Would catch the first being left where the second is refused.
+/// Rules for IPv4 and IPv6 are two transactions. Would catch a first one that is left in place when the second is refused.
 #[test]
 fn rules_that_are_refused_leave_nothing() {
     in_namespace(|| {
@@ -278,8 +278,8 @@ fn rules_that_are_refused_leave_nothing() {
     });
 }
 
-/// systemd(1): `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch a start that is told before packets are looked after, a
-/// reload that never ends, and a watchdog that is not fed.
+/// `sd_notify(3)` and `sd_watchdog_enabled(3)`. Would catch READY=1 before packets are processed, a reload that never ends, and a
+/// watchdog without notifications.
 #[test]
 fn systemd_hears_of_the_start_a_reload_and_the_end() {
     in_namespace(|| {
@@ -295,7 +295,7 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
         let hear = |expected: &str| while !heard().starts_with(expected) {};
         let mut router = Running::start_with(&["--config", &file], &[("NOTIFY_SOCKET", &place.name("notify"))]);
         assert_eq!(heard(), "READY=1");
-        // Fed again and again, while the router goes on.
+        // Notified repeatedly while the router works.
         (0..2).for_each(|_| assert_eq!(heard(), "WATCHDOG=1"));
         router.signal(Signal::SIGHUP);
         hear("RELOADING=1\nMONOTONIC_USEC=");
@@ -306,7 +306,7 @@ fn systemd_hears_of_the_start_a_reload_and_the_end() {
     });
 }
 
-/// A second router for the same queue is told so and changes nothing; a third for another works beside the first.
+/// A second router for the same queue is refused and changes nothing; a third one for another queue works beside the first.
 #[test]
 fn a_queue_that_is_taken_is_left_alone() {
     in_namespace(|| {
@@ -323,7 +323,7 @@ fn a_queue_that_is_taken_is_left_alone() {
     });
 }
 
-/// Whoever reads the log as JSON reads all of it so, whatever goes wrong: before the start, at it, and in the file that says so.
+/// With a log in JSON every line is JSON, also for errors before the start, at the start, and in the file that asks for JSON.
 #[test]
 fn what_goes_wrong_is_a_line_of_the_log() {
     in_namespace(|| {
@@ -351,8 +351,8 @@ fn what_goes_wrong_is_a_line_of_the_log() {
     });
 }
 
-/// As for root by su(1), whose PATH is that of the user before: would catch a `--clean` that finds nothing since it cannot look, and a
-/// router that needs tools for no rules.
+/// Without the firewall tools in PATH, as for root by su(1) with a user's PATH. Would catch a `--clean` that reports no rules because
+/// it cannot look, and a router without rules that needs the tools.
 #[test]
 fn without_tools_it_says_so() {
     in_namespace(|| {
@@ -365,7 +365,10 @@ fn without_tools_it_says_so() {
         for args in [&["--clean"][..], &with(&["droptail"]), &[&with(&["droptail"])[..], &["--dry-run"]].concat()] {
             let (code, stdout, stderr) = told(args);
             assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
-            assert!(stderr.contains("neither nft that can queue nor iptables-restore in PATH"), "{args:?}: {stderr}");
+            assert!(
+                stderr.contains("neither an nft that can queue nor iptables-restore in PATH"),
+                "{args:?}: {stderr}"
+            );
         }
         assert!(!has_rules(0), "{}", rules());
         let mut router = Running::start_with(&["--queue-num=0", "--rate=1mbit", "droptail"], &nowhere);
@@ -374,8 +377,8 @@ fn without_tools_it_says_so() {
     });
 }
 
-/// When a hook of the firewall goes, the kernel drops what waits in every queue. Would catch a router that lets one come and go,
-/// such as to find out what works: what waits in another's queue meanwhile must leave as it came.
+/// When a firewall hook is removed, the kernel drops the packets waiting in every queue. Would catch a router that adds and removes a
+/// hook, for example to test a tool: packets in another router's queue must not be lost.
 #[test]
 fn what_waits_in_anothers_queue_stays() {
     in_namespace(|| {
@@ -393,7 +396,7 @@ fn what_waits_in_anothers_queue_stays() {
         assert!(stdout.contains("what segments of 65536 bytes take"), "{stdout}");
         let several = ["--queue-balance 1:2 --queue-cpu-fanout --queue-bypass", "queue flags bypass,fanout to 1-2"];
         assert!(several.iter().any(|rule| stdout.contains(rule)) && stdout.contains("Queue 1:2"), "{stdout}");
-        // The end of a router with a table of nftables takes a hook away; the page says so.
+        // The end of a router with an nftables table removes a hook; the page documents this.
         if tables().is_empty() {
             tool("ip", "link add other0 type veth peer name other1");
             let mut other = Running::start(&["--queue-num=1", "--interface=other0", "--rate=1mbit", "red"]);
@@ -405,8 +408,8 @@ fn what_waits_in_anothers_queue_stays() {
     });
 }
 
-/// Whoever empties all tables takes our rules too. They come back while the router works, and do not when it ends, which it does as ever
-/// without them.
+/// Another program that flushes all tables removes the router's rules too. They are installed again while the router works, but not
+/// when it ends, and it ends normally without them.
 #[test]
 fn rules_that_others_took_away_come_back() {
     in_namespace(|| {
@@ -422,7 +425,7 @@ fn rules_that_others_took_away_come_back() {
         };
         let mut router = Running::start(&with(&["droptail"]));
         flush();
-        router.wait_for("somebody has taken the rules away; they are installed again");
+        router.wait_for("another program removed the rules; they are installed again");
         assert_eq!((through(50), has_rules(0)), (50, true));
         flush();
         router.signal(Signal::SIGTERM);
@@ -432,13 +435,13 @@ fn rules_that_others_took_away_come_back() {
     });
 }
 
-/// An interface is one router's: a second one is refused, whatever its queue, and changes nothing; beside it, and after the first was killed, it may
-/// be. Would catch a router that nothing comes to, since the first has it all.
+/// One router for each interface: a second one is refused for any queue and changes nothing. Another interface is accepted, and the same
+/// one after the first router was killed. Would catch a router that gets no packets because the first one has them all.
 #[test]
 fn an_interface_that_is_taken_is_left_alone() {
     in_namespace(|| {
         tool("ip", "link add other0 type veth peer name other1");
-        // Twice is once.
+        // An interface that is named twice counts once.
         let mut first = Running::start(&with(&["droptail", "--interface", "lo"]));
         let during = (rules(), tables());
         let second = |interface: &str| {
@@ -455,11 +458,11 @@ fn an_interface_that_is_taken_is_left_alone() {
         };
         let (code, _, stderr) = said(&second("lo"));
         assert_eq!(code, Some(2));
-        assert!(stderr.contains("another fairlane router has what leaves by \"lo\""), "{stderr}");
+        assert!(stderr.contains("another fairlane router queues the packets that leave by \"lo\""), "{stderr}");
         assert_eq!((rules(), tables(), through(20)), (during.0, during.1, 20));
         let mut beside =
             Running::start(&["--queue-num=1", "--interface=other0", "--rate=1mbit", "--metrics=0", "choke"]);
-        // Where the system has chosen the port, the log tells it.
+        // The log has the port that the system chose.
         let line = beside.said.lines().find(|line| line.contains("serving /metrics")).unwrap().to_owned();
         assert!(line.contains("address=127.0.0.1:") && !line.contains("127.0.0.1:0"), "{line}");
         beside.signal(Signal::SIGTERM);
@@ -472,11 +475,11 @@ fn an_interface_that_is_taken_is_left_alone() {
     });
 }
 
-/// Would catch a router that takes all memory for a file without an end.
+/// Would catch a router that takes all memory for an endless file.
 #[test]
 fn a_file_without_an_end_is_refused() {
     refused(
         &["router", "--config", "/dev/zero", "--dry-run"],
-        &["cannot read /dev/zero: it is longer than 1 MB", "name a file that can be read"],
+        &["cannot read /dev/zero: the file is longer than 1 MB", "name a file that can be read"],
     );
 }

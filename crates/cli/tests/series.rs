@@ -1,4 +1,4 @@
-//! Time series: what the rows say adds up to what the outcome and the trace say.
+//! Time series: the rows add up to the counts of the outcome and of the trace.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn sum<'a>(rows: impl Iterator<Item = &'a Row>, column: &str) -> f64 {
 }
 
 /// 4 s in intervals of 0.3 s: 13 whole ones and one of 0.1 s. Would catch counts that are lost between rows or counted twice,
-/// and rates over another time than the interval's.
+/// and rates over a time other than the interval.
 #[test]
 fn the_rows_add_up_to_the_outcome() {
     let (place, file) = Place::with_small();
@@ -58,8 +58,8 @@ fn the_rows_add_up_to_the_outcome() {
     assert!(lost > 0.0 && queue["lost"].as_f64() == Some(lost));
 }
 
-/// The trace tells what stood in the queue at each moment; and TCP's window and round trip are those that a link of 1 Mbit/s
-/// and at most 100 packets of 8 ms allows.
+/// The queue's length at each moment is that of the trace, and TCP's window and round trip are within the bounds of a link of 1 Mbit/s
+/// with at most 100 packets of 8 ms.
 #[test]
 fn the_state_at_each_end_is_right() {
     let (place, file) = Place::with_small();
@@ -89,7 +89,7 @@ fn the_state_at_each_end_is_right() {
     }
 }
 
-/// Watching changes nothing.
+/// Observing a run does not change its outcome.
 #[test]
 fn a_watched_run_is_the_same() {
     let (place, file) = Place::with_small();
@@ -118,7 +118,7 @@ fn what_cannot_be_is_refused() {
     let series = place.name("s.csv");
     refused(&["--interval", "1s"], &["--series"]);
     refused(&["--series", &series, "--interval", "100"], &["--interval", "unit"]);
-    refused(&["--series", &series, "--interval", "10ns"], &["1us at least"]);
+    refused(&["--series", &series, "--interval", "10ns"], &["at least 1us"]);
     refused(&["--series", &place.name("s.txt")], &[".csv or .parquet"]);
     refused(&["--series", &series, "--trace", &place.name("s.flows.csv")], &["--trace and --series", "same file"]);
     refused(&["--series", &series, "--runs", "2"], &["--series", "one run"]);

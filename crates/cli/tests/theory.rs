@@ -1,4 +1,4 @@
-//! `fairlane theory`: the numbers of the papers, as tables and as JSON, and what it refuses.
+//! `fairlane theory`: the numbers of the papers, as tables and as JSON, and refused input.
 
 mod common;
 
@@ -63,7 +63,7 @@ fn sfb() {
     assert!(printed(&["theory", "sfb", "--levels", "1", "--bins", "46", "--flows", "8"]).contains("16.12 %"));
 }
 
-/// A load of two, of which the CHOKe paper measured a quarter of the link, and the bound 1 / (e + 1).
+/// A load of two, at which the CHOKe paper measured a quarter of the link, and the bound 1 / (e + 1).
 #[test]
 fn choke() {
     let args = ["theory", "choke", "--load", "2"];
@@ -92,7 +92,7 @@ fn choke_with_candidates() {
     close(&kept["total_share"], 0.333, 0.0005);
     assert_eq!((&kept["starves"], &kept["starvation_load"]), (&false.into(), &Value::Null));
     let text = printed(&["theory", "choke-multi", "--flows", "5", "--candidates", "4", "--load", "1"]);
-    assert!(text.contains("never") && text.contains("3  "), "{text}");
+    assert!(text.contains("no load") && text.contains("3  "), "{text}");
 }
 
 /// The bounds of gCHOKe's paper.
@@ -129,7 +129,7 @@ fn what_a_model_does_not_cover_is_refused() {
     }
 }
 
-/// Every model is drawn, with what was asked in it; what it prints stays as it was.
+/// Every model is drawn with the question marked, and the printed answer does not change.
 #[test]
 fn figures_show_what_was_asked() {
     let place = common::Place::new();

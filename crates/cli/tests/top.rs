@@ -1,4 +1,4 @@
-//! What a router tells of itself, and `fairlane top`, which shows it.
+//! A router's `/metrics` and `/state`, and `fairlane top`, which shows them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "sockets need real time")]
 
@@ -23,8 +23,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use running::{Running, metric, refused, rules, said, scrape, state, tables, with};
 
-/// A flood and a thin flow through CHOKe: the flood's matches are told under its name, in both forms, and they add up to the queue's
-/// own counts. Would catch a flow that is told under another's name and a loss that is counted for nobody.
+/// A flood and a thin flow through CHOKe: both forms report the flood's matches under its name, and the flows' counts add up to those of
+/// the queue. Would catch a flow with another flow's name, and a loss that is counted for no flow.
 #[test]
 fn the_flow_that_matches_itself_is_named() {
     in_namespace(|| {
@@ -45,7 +45,7 @@ fn the_flow_that_matches_itself_is_named() {
         let told = |from: &UdpSocket| flows.iter().find(|told| told["flow"] == name(from).as_str()).unwrap();
         let flooded = told(&flood);
         assert_eq!(flows[0]["flow"], name(&flood).as_str(), "the heaviest is first: {state:#}");
-        // Of 3000 packets at once 50 or so can be sent.
+        // Of 3000 packets in a burst about 50 can be sent.
         let matched = flooded["matched_packets"].as_u64().unwrap();
         assert!(matched > 500 && matched <= 3000, "{state:#}");
         let (dropped, by_flow) = (&state["dropped"], |reason: &str| {
@@ -65,8 +65,8 @@ fn the_flow_that_matches_itself_is_named() {
     });
 }
 
-/// The usual port is taken: by another router, which is told of, and the second works all the same. An address that was asked for has
-/// to be free.
+/// If another router has the default port, the second one logs a warning and works without metrics. An address that was asked for must
+/// be free.
 #[test]
 fn the_usual_port_stops_nobody() {
     in_namespace(|| {
@@ -74,12 +74,12 @@ fn the_usual_port_stops_nobody() {
         tool("ip", "link add near type veth peer name far");
         let on = |number, interface| ["--queue-num", number, "--interface", interface, "--rate=10mbit", "droptail"];
         let _first = Running::start(&on("0", "lo"));
-        // It tells from its first moment on: rates are by the difference of these times.
+        // The state has a time from the first report on, since rates are differences between two of them.
         let first = state();
         assert_eq!(first["path"], "queue 0");
         assert!(first["at_s"].as_f64().unwrap() > 0.0, "{first:#}");
         let mut second = Running::start(&on("1", "near"));
-        assert!(second.said.contains("no metrics, since 127.0.0.1:9277 cannot be had"), "{}", second.said);
+        assert!(second.said.contains("no metrics, since 127.0.0.1:9277 is not available"), "{}", second.said);
         second.signal(Signal::SIGTERM);
         assert_eq!(second.end(), Some(0));
         let asked = [&["router", "--metrics", "9277"], &on("1", "near")[..]].concat();
@@ -93,7 +93,7 @@ fn the_usual_port_stops_nobody() {
     });
 }
 
-/// Without a router, or with something else in its place, there is nothing to watch.
+/// The errors without a router, and with another server at its address.
 #[test]
 fn no_router_is_said() {
     in_namespace(|| {
@@ -109,7 +109,7 @@ fn no_router_is_said() {
     });
 }
 
-/// A pipe gets the view once, as `--once` does on a terminal; a proxy that is set for the outside is not asked.
+/// On a pipe the view is printed once, as with `--once` on a terminal. A proxy in the environment is not used.
 #[test]
 fn a_pipe_gets_text() {
     in_namespace(|| {
@@ -128,11 +128,11 @@ fn a_pipe_gets_text() {
     });
 }
 
-/// `fairlane top` on a terminal of its own.
+/// `fairlane top` on a pseudo-terminal.
 struct OnTerminal {
     child: Child,
     keys: File,
-    /// What it has written, piece by piece.
+    /// The pieces of its output.
     written: Receiver<String>,
     seen: String,
 }
@@ -142,7 +142,7 @@ impl OnTerminal {
         Self::start_as("xterm")
     }
 
-    /// On a terminal of the kind `term`.
+    /// Starts it on a terminal of the type `term`.
     fn start_as(term: &str) -> Self {
         let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
@@ -155,7 +155,7 @@ impl OnTerminal {
         let (tell, written) = mpsc::channel();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // The kernel says EIO when nobody has the other end any more.
+            // The kernel returns EIO when no process has the other end open.
             while let Ok(length @ 1..) = screen.read(&mut buffer) {
                 if tell.send(String::from_utf8_lossy(&buffer[..length]).into_owned()).is_err() {
                     return;
@@ -178,9 +178,9 @@ impl OnTerminal {
         self.seen.clear();
     }
 
-    /// Its exit code.
+    /// Waits for the end and returns the exit code.
     fn end(mut self) -> Option<i32> {
-        // Back from the screen of its own, with the cursor.
+        // The alternate screen was left, and the cursor is shown again.
         self.wait_for("\x1b[?1049l");
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(10) {
@@ -194,8 +194,8 @@ impl OnTerminal {
     }
 }
 
-/// On a terminal it goes on: until a key or a signal ends it, which leaves the terminal as it was, and when the router is gone, until
-/// there is one again.
+/// On a terminal the view runs until a key or a signal ends it, and the terminal is restored. Without an answer of the router it keeps
+/// asking until there is one.
 #[test]
 fn a_terminal_gets_a_view_that_lives() {
     in_namespace(|| {
@@ -222,7 +222,7 @@ fn a_terminal_gets_a_view_that_lives() {
     });
 }
 
-/// The port 0 is any that is free: would catch a router whose place nobody can know.
+/// Port 0 stands for any free port. Would catch a router that does not report the port.
 #[test]
 fn a_free_port_is_named() {
     in_namespace(|| {
@@ -232,7 +232,7 @@ fn a_free_port_is_named() {
     });
 }
 
-/// A terminal that can do nothing but print, as within an editor, gets the text. Would catch codes that it shows as they are.
+/// A terminal without cursor control (TERM=dumb), as in an editor, gets plain text. Would catch control codes in its output.
 #[test]
 fn a_dumb_terminal_gets_text() {
     in_namespace(|| {
@@ -247,7 +247,7 @@ fn a_dumb_terminal_gets_text() {
     });
 }
 
-/// Every key that the page describes is there, and every key that is there is described.
+/// `/state` has every key that the page describes, and no other.
 #[test]
 fn the_keys_of_the_state_are_those_of_the_page() {
     in_namespace(|| {

@@ -1,4 +1,4 @@
-//! What a router needs of the way that packets come and go.
+//! The interface between the router and a data path.
 
 mod bridge;
 mod queue;
@@ -11,72 +11,68 @@ use std::os::fd::BorrowedFd;
 
 use fairlane_qdisc::Duration;
 
-use crate::flow::FlowKeys;
-use crate::link_layer::LinkLayer;
+use crate::classifier::Classifier;
 use crate::nfqueue::Verdict;
-use crate::packet::Held;
+use crate::packet::QueuedPacket;
 use crate::report::Report;
 
-/// What is told of a packet to the discipline, beside what stands in it.
-#[derive(Clone)]
-pub(crate) struct Reading {
-    /// Its flow and its hosts.
-    pub(crate) keys: FlowKeys,
-    /// What it takes on the link.
-    pub(crate) layer: LinkLayer,
-}
-
-/// A way for packets to come to a router and to leave it. Until its verdict a packet is the driver's, by the number
-/// that its [`Held`] has.
+/// A data path. The driver holds each packet until its verdict, and identifies it by [`QueuedPacket::id`].
 pub(crate) trait Driver {
-    /// Room for a batch. It stays with the thread that receives.
-    type Batch;
+    /// A buffer for received packets, owned by the thread that receives.
+    type Buffer;
 
-    /// Makes such room.
-    fn batch(&self) -> Self::Batch;
+    /// Creates a receive buffer.
+    fn buffer(&self) -> Self::Buffer;
 
-    /// Tells `arrive` of packets that have come, up to a batch, without waiting; whether there may be more.
+    /// Passes packets that have arrived to `arrive`, at most one batch, without waiting. Returns `true` if there may be more.
     ///
     /// # Errors
-    /// Nothing can come any more.
-    fn receive(&mut self, batch: &mut Self::Batch, reading: &Reading, arrive: impl FnMut(Held)) -> io::Result<bool>;
+    /// No more packets can be received.
+    fn receive(
+        &mut self,
+        buffer: &mut Self::Buffer,
+        classifier: &Classifier,
+        arrive: impl FnMut(QueuedPacket),
+    ) -> io::Result<bool>;
 
-    /// Does what was decided. What cannot be done now, but may be later, is kept and counted.
+    /// Carries out verdicts. Those that cannot be carried out now, but may be later, are kept and counted.
     ///
     /// # Errors
-    /// Nothing can leave any more.
+    /// No more packets can be sent.
     fn decide(&mut self, verdicts: impl Iterator<Item = Verdict>) -> io::Result<()>;
 
-    /// What becomes readable when a packet has come.
+    /// Returns the descriptors that become readable when a packet arrives.
     fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>>;
 
-    /// After how long [`decide`](Self::decide) is to be called again though nothing was decided: something is kept.
+    /// Returns the time after which [`decide`](Self::decide) must be called again although nothing was decided, because verdicts
+    /// were kept.
     fn retry(&self) -> Option<Duration> {
         None
     }
 
-    /// Looks after an error of a source.
+    /// Clears the error state of the sources.
     ///
     /// # Errors
-    /// Nothing can come or leave any more.
-    fn mend(&mut self) -> io::Result<()> {
+    /// The error is permanent: packets can no longer be received or sent.
+    fn clear_errors(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Takes nothing more in but what has come already. For an NFQUEUE whoever has installed the rules sees to that.
+    /// Accepts no new packets. Those that have arrived can still be received. An NFQUEUE does nothing here: removing its rules
+    /// stops the flow of packets.
     ///
     /// # Errors
-    /// It could not be.
+    /// The data path cannot be closed.
     fn close(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Lets everything go on that still waits for its verdict: the end.
+    /// Accepts every packet that still waits for its verdict. Called once, at the end.
     ///
     /// # Errors
-    /// It could not be.
+    /// The packets cannot be sent.
     fn release(&mut self) -> io::Result<()>;
 
-    /// Writes what it has counted itself into `report`.
-    fn tell(&mut self, report: &mut Report);
+    /// Writes the driver's own counts into `report`.
+    fn fill_report(&mut self, report: &mut Report);
 }

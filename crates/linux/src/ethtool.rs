@@ -1,4 +1,4 @@
-//! Switches of an interface, by `SIOCETHTOOL`.
+//! Reads and sets features of an interface by `SIOCETHTOOL`.
 #![allow(unsafe_code, reason = "an ioctl takes a pointer, and no safe library has this one")]
 
 use std::os::fd::AsRawFd;
@@ -17,7 +17,8 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Gives `command` of `linux/ethtool.h` with `data` to `interface` of this thread's namespace; what the kernel left there.
+/// Executes `command` of `linux/ethtool.h` with `data` on `interface`, in this thread's namespace, and returns the
+/// value that the kernel wrote.
 pub(crate) fn value(interface: &str, command: u32, data: u32) -> Result<u32, Errno> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     let mut value = EthtoolValue { command, data };
@@ -30,7 +31,8 @@ pub(crate) fn value(interface: &str, command: u32, data: u32) -> Result<u32, Err
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
-    // SAFETY: the request is whole and names a value of the size that these commands read and write; both live throughout.
+    // SAFETY: the request points to a value of the size that these commands read and write; both live throughout the
+    // call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     Errno::result(result)?;
     Ok(value.data)

@@ -1,4 +1,4 @@
-//! Which flow a packet belongs to, and its hosts: by a hash whose key nobody knows.
+//! Flows and hosts of packets, identified by a hash with a random key.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -7,18 +7,18 @@ use std::net::IpAddr;
 use fairlane_capture::{FlowId, Headers};
 use fairlane_qdisc::{FlowKey, Seed};
 
-/// What the packets of a flow have in common.
+/// The definition of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowsBy {
-    /// Addresses, protocol and ports: `five-tuple`.
+    /// Source and destination address, protocol and ports: `five-tuple`.
     #[default]
     FiveTuple,
-    /// Both addresses: `address-pair`.
+    /// Source and destination address: `address-pair`.
     AddressPair,
 }
 
 impl FlowsBy {
-    /// Its name.
+    /// Returns the name: `five-tuple` or `address-pair`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,10 +28,10 @@ impl FlowsBy {
     }
 }
 
-/// What people call a flow: what its packets' headers have in common.
+/// The readable name of a flow.
 ///
-/// Shown as `udp/10.0.0.1:5000>10.0.0.2:80`; where there are no ports, as `udp/10.0.0.1>10.0.0.2`; and for both addresses alone as
-/// `10.0.0.1>10.0.0.2`.
+/// Formats as `udp/10.0.0.1:5000>10.0.0.2:80`, without ports as `udp/10.0.0.1>10.0.0.2`, and with
+/// [`FlowsBy::AddressPair`] as `10.0.0.1>10.0.0.2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowName {
     by: FlowsBy,
@@ -39,7 +39,7 @@ pub struct FlowName {
 }
 
 impl FlowName {
-    /// The name of the flow by `by` of a packet whose headers say `id`.
+    /// Returns the name of the flow, as defined by `by`, of packets with `id`.
     pub(crate) const fn new(by: FlowsBy, id: FlowId) -> Self {
         Self { by, id }
     }
@@ -54,8 +54,9 @@ impl fmt::Display for FlowName {
     }
 }
 
-/// What the headers of a flow's packets have in common: of fragments there are no ports, whatever the first one says.
-pub(crate) fn id_of_flow(headers: &Headers) -> FlowId {
+/// Returns the header fields that all packets of a flow have in common. Fragments have no ports, not even the first
+/// one.
+pub(crate) fn flow_id(headers: &Headers) -> FlowId {
     match headers.flow {
         FlowId::Ip { protocol, source, destination, .. } if headers.fragment.is_some() => {
             FlowId::Ip { protocol, source, destination, ports: None }
@@ -64,42 +65,42 @@ pub(crate) fn id_of_flow(headers: &Headers) -> FlowId {
     }
 }
 
-/// Numbers for flows and hosts, keyed at random: who sends packets cannot choose them so that they are taken for another's.
+/// Hashes of flows and hosts, with a random key: a sender cannot choose packets that collide with another's flow.
 ///
-/// The hash is SipHash-1-3, with a key from the operating system.
+/// The hash is SipHash-1-3 with a key from the operating system.
 ///
-/// **Fragments.** All fragments of IP datagrams between two hosts, of one protocol, are one flow, the first ones too: the others
-/// have no ports, and none need be remembered.
+/// **Fragments.** All fragments between two hosts with the same protocol are one flow, including first fragments. Later
+/// fragments have no ports, and this way no state is needed to find them.
 ///
-/// **Tunnels.** A tunnel is one flow, by its outer header: a VPN's packets are not told apart, and with ESP and WireGuard could
-/// not be.
+/// **Tunnels.** A tunnel is one flow, by its outer header.
 ///
-/// **Anything but IP** goes by its Ethernet type, of which an NFQUEUE tells nothing: it is one flow.
+/// **Other than IP.** Frames are identified by Ethernet type and hardware addresses. An NFQUEUE does not report these,
+/// so all such packets of a queue are one flow.
 #[derive(Clone, Debug)]
 pub struct FlowKeys {
     by: FlowsBy,
-    hosts: HostNumbers,
+    hosts: HostHasher,
 }
 
-/// Numbers for hosts alone, by the same key.
+/// Hashes of hosts, with the same key.
 #[derive(Clone, Debug)]
-pub(crate) struct HostNumbers(RandomState);
+pub(crate) struct HostHasher(RandomState);
 
 impl FlowKeys {
-    /// Flows by `by`, with a key of their own.
+    /// Creates hashes for flows as defined by `by`, with a new random key.
     #[must_use]
     pub fn new(by: FlowsBy) -> Self {
-        Self { by, hosts: HostNumbers(RandomState::new()) }
+        Self { by, hosts: HostHasher(RandomState::new()) }
     }
 
-    /// The flow of a packet with `headers`.
+    /// Returns the flow of a packet with `headers`.
     #[must_use]
     pub fn of(&self, headers: &Headers) -> FlowKey {
-        self.of_id(id_of_flow(headers))
+        self.key(flow_id(headers))
     }
 
-    /// The flow by what its packets' headers have in common.
-    pub(crate) fn of_id(&self, id: FlowId) -> FlowKey {
+    /// Returns the flow of packets with these fields in common.
+    pub(crate) fn key(&self, id: FlowId) -> FlowKey {
         let FlowId::Ip { protocol, source, destination, ports } = id else {
             return FlowKey::new(self.hosts.0.hash_one(id));
         };
@@ -116,14 +117,14 @@ impl FlowKeys {
         FlowKey::new(self.hosts.hash(fields))
     }
 
-    /// For the hosts of the packets.
-    pub(crate) fn hosts(&self) -> HostNumbers {
+    /// Returns the hashes of hosts.
+    pub(crate) fn hosts(&self) -> HostHasher {
         self.hosts.clone()
     }
 }
 
-impl HostNumbers {
-    /// The sender of a packet of the flow `id`; the flow where there is no IP.
+impl HostHasher {
+    /// Returns the hash of the source host; without IP, that of the flow.
     pub(crate) fn sender(&self, id: FlowId) -> u64 {
         match id {
             FlowId::Ip { source, .. } => self.host(source),
@@ -131,7 +132,7 @@ impl HostNumbers {
         }
     }
 
-    /// The receiver of a packet of the flow `id`; the flow where there is no IP.
+    /// Returns the hash of the destination host; without IP, that of the flow.
     pub(crate) fn receiver(&self, id: FlowId) -> u64 {
         match id {
             FlowId::Ip { destination, .. } => self.host(destination),
@@ -152,17 +153,17 @@ impl HostNumbers {
     }
 }
 
-/// Fields of a header side by side: hashing them in one go takes a third of the time. Packets with other fields have another
-/// length, which is hashed too.
+/// Header fields in one buffer: hashing them in one call takes a third of the time. Packets with different fields have
+/// different lengths, and the length is hashed too.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
-    bytes: [u8; Self::MOST],
+    bytes: [u8; Self::MAX],
     length: usize,
 }
 
 impl Fields {
-    /// Two addresses of IPv6, the protocol and two ports.
-    const MOST: usize = 2 * 16 + 1 + 2 * 2;
+    /// Two IPv6 addresses, the protocol and two ports.
+    const MAX: usize = 2 * 16 + 1 + 2 * 2;
 
     fn put(&mut self, field: &[u8]) {
         let end = self.length + field.len();
@@ -182,11 +183,11 @@ impl Fields {
 
 impl Default for Fields {
     fn default() -> Self {
-        Self { bytes: [0; Self::MOST], length: 0 }
+        Self { bytes: [0; Self::MAX], length: 0 }
     }
 }
 
-/// A seed that nobody knows, for a discipline on a real link.
+/// Returns a random seed for a discipline on a real link.
 #[must_use]
 pub fn random_seed() -> Seed {
     Seed::new(RandomState::new().hash_one(0_u8))
@@ -198,7 +199,8 @@ mod tests {
 
     use super::*;
 
-    /// A UDP datagram's first bytes, from and to these last bytes of addresses and ports, with a fragment field.
+    /// Returns the first bytes of a UDP datagram. `hosts` and `ports` are the last bytes of its addresses and ports;
+    /// `fragment` is the fragment field.
     fn ipv4(hosts: [u8; 2], ports: [u8; 2], fragment: [u8; 2]) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 28, 0, 1, fragment[0], fragment[1], 64, 17, 0, 0];
         packet.extend([10, 0, 0, hosts[0], 10, 0, 0, hosts[1], 0, ports[0], 0, ports[1], 0, 8, 0, 0]);
@@ -213,9 +215,10 @@ mod tests {
     const FIRST: [u8; 2] = [0x20, 0];
     const LATER: [u8; 2] = [0, 1];
 
-    /// Would catch a field that is left out, a direction that is not told, and a fragment that goes by bytes of its data.
+    /// Would catch a field that is left out, directions that are not distinguished, and a fragment whose data are taken
+    /// for ports.
     #[test]
-    fn a_flow_is_what_its_packets_have_in_common() {
+    fn packets_with_the_same_fields_are_a_flow() {
         let by = FlowKeys::new(FlowsBy::FiveTuple);
         let flow = |hosts, ports, fragment| by.of(&headers(&ipv4(hosts, ports, fragment)));
         let whole = flow([1, 2], [5, 6], WHOLE);
@@ -233,10 +236,10 @@ mod tests {
         assert_ne!(by.of(&headers(&tcp)), whole);
     }
 
-    /// Would catch ports of a fragment, which are those of one datagram, and a protocol where only the addresses count.
+    /// Would catch a fragment named with ports, and a protocol in the name of an address pair.
     #[test]
-    fn a_name_says_what_the_packets_have_in_common() {
-        let name = |by, packet: &[u8]| FlowName::new(by, id_of_flow(&headers(packet))).to_string();
+    fn a_name_has_the_common_fields() {
+        let name = |by, packet: &[u8]| FlowName::new(by, flow_id(&headers(packet))).to_string();
         let (whole, first) = (ipv4([1, 2], [5, 6], WHOLE), ipv4([1, 2], [5, 6], FIRST));
         assert_eq!(name(FlowsBy::FiveTuple, &whole), "udp/10.0.0.1:5>10.0.0.2:6");
         assert_eq!(name(FlowsBy::FiveTuple, &first), "udp/10.0.0.1>10.0.0.2");
@@ -248,8 +251,8 @@ mod tests {
     fn address_pairs_have_no_ports_and_hosts_are_told() {
         let by = FlowKeys::new(FlowsBy::AddressPair);
         let of = |hosts, ports, fragment| {
-            let id = id_of_flow(&headers(&ipv4(hosts, ports, fragment)));
-            (by.of_id(id), by.hosts().sender(id), by.hosts().receiver(id))
+            let id = flow_id(&headers(&ipv4(hosts, ports, fragment)));
+            (by.key(id), by.hosts().sender(id), by.hosts().receiver(id))
         };
         let pair = of([1, 2], [5, 6], WHOLE);
         assert_eq!([of([1, 2], [7, 8], WHOLE), of([1, 2], [5, 6], LATER)], [pair; 2]);
@@ -257,12 +260,12 @@ mod tests {
         assert_ne!(back.0, pair.0);
         assert_eq!((back.1, back.2), (pair.2, pair.1));
         assert_ne!(pair.1, pair.2);
-        // What is not IP is its own host at both ends.
-        let frame = id_of_flow(&headers(&[]));
-        assert_eq!([by.hosts().sender(frame), by.hosts().receiver(frame)], [by.of_id(frame).get(); 2]);
+        // Packets other than IP are their own host at both ends.
+        let frame = flow_id(&headers(&[]));
+        assert_eq!([by.hosts().sender(frame), by.hosts().receiver(frame)], [by.key(frame).get(); 2]);
     }
 
-    /// A tunnel of IP in IP (protocol 4): what is inside makes no difference.
+    /// IP in IP (protocol 4). Would catch a flow that depends on the inner header.
     #[test]
     fn a_tunnel_is_one_flow() {
         let by = FlowKeys::new(FlowsBy::FiveTuple);
@@ -276,8 +279,8 @@ mod tests {
         assert_eq!(tunnel(&ipv4([7, 8], [1, 2], WHOLE)), tunnel(&ipv4([8, 9], [3, 4], WHOLE)));
     }
 
-    /// Would catch a hash that is the same in every run, which an attacker could compute: two keys agree on a flow's number with
-    /// probability 2^-64. Whatever bytes come, there is a key.
+    /// Would catch a hash that is the same in every run, which an attacker could compute. Two keys agree on a flow's
+    /// hash with probability 2^-64. Any bytes have a hash.
     #[test]
     fn keys_differ_from_run_to_run_and_any_bytes_have_one() {
         let packet = ipv4([1, 2], [5, 6], WHOLE);

@@ -1,30 +1,30 @@
-//! What the kernel itself counts of each NFQUEUE: `/proc/net/netfilter/nfnetlink_queue`.
+//! The kernel's own counts of each NFQUEUE, from `/proc/net/netfilter/nfnetlink_queue`.
 
 use std::fs;
 use std::io;
 
-/// The file, of this thread's network namespace.
+/// The file for the network namespace of this thread.
 const FILE: &str = "/proc/thread-self/net/netfilter/nfnetlink_queue";
 
-/// What the kernel counts of an NFQUEUE that is bound.
+/// The kernel's counts of a bound NFQUEUE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelQueue {
     /// The number of the NFQUEUE.
     pub number: u16,
-    /// The netlink port of the program that has bound it.
+    /// The netlink port of the program that has bound the queue.
     pub port: u32,
-    /// Packets that wait for their verdict.
+    /// The number of packets that wait for their verdict.
     pub waiting: u64,
-    /// Packets that were dropped since as many waited as may.
+    /// Packets dropped because the maximum number of packets was waiting.
     pub dropped_full: u64,
-    /// Packets that were dropped since the program's receive buffer was full.
+    /// Packets dropped because the program's receive buffer was full.
     pub dropped_unread: u64,
-    /// The number of the last packet: how many there were, without those that were dropped before they were given one.
+    /// The number of the last packet: the count of all packets except those dropped before they were numbered.
     pub numbered: u64,
 }
 
 impl KernelQueue {
-    /// This queue and another together, under this one's number.
+    /// Returns the sum of the counts of two queues, with the number and port of the first.
     pub(crate) const fn with(self, other: Self) -> Self {
         Self {
             waiting: self.waiting + other.waiting,
@@ -36,20 +36,21 @@ impl KernelQueue {
     }
 }
 
-/// The NFQUEUEs of this thread's network namespace that are bound.
+/// Returns the bound NFQUEUEs of this thread's network namespace.
 ///
 /// # Errors
-/// The kernel has no NFQUEUE, or does not show it to this user.
+/// The kernel has no NFQUEUE, or this user may not read its counts.
 pub fn kernel_queues() -> io::Result<Vec<KernelQueue>> {
     fs::read_to_string(FILE).map(|text| text.lines().filter_map(parse).collect())
 }
 
-/// The NFQUEUE `number`, if it is bound and the kernel tells.
+/// Returns the NFQUEUE `number`; `None` if it is not bound or its counts cannot be read.
 pub(crate) fn kernel_queue(number: u16) -> Option<KernelQueue> {
     kernel_queues().ok()?.into_iter().find(|queue| queue.number == number)
 }
 
-/// A line: number, port, waiting, copy mode, copy range, two kinds of drops, the last packet's number, and a 1.
+/// Parses a line: number, port, packets waiting, copy mode, copy range, packets dropped for each of two reasons, the
+/// number of the last packet, and a 1.
 fn parse(line: &str) -> Option<KernelQueue> {
     let mut fields = line.split_whitespace();
     let number = fields.next()?.parse().ok()?;
@@ -66,7 +67,7 @@ fn parse(line: &str) -> Option<KernelQueue> {
 mod tests {
     use super::*;
 
-    /// The line of the format in the kernel's `nfnetlink_queue.c`, `seq_show`.
+    /// A line in the format of `seq_show` in the kernel's `nfnetlink_queue.c`.
     #[test]
     fn a_line_is_read_and_another_is_not() {
         let line = "    7  23948   912 2   128    31     5    40321  1";
@@ -84,7 +85,7 @@ mod tests {
         }
     }
 
-    /// Two queues of one router. Would catch a count that is one queue's alone.
+    /// Would catch a sum that takes a count from one queue only.
     #[test]
     fn counts_of_two_queues_add_up() {
         let of = |line: &str| parse(line).unwrap();

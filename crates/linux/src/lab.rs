@@ -1,4 +1,4 @@
-//! A scenario on real Linux TCP: hosts, a router with our queue and receivers, each in a network namespace of the lab's own.
+//! Scenarios on real Linux TCP: senders, a router with the queue, and receivers, each in a network namespace.
 //!
 //! ```text
 //!  sender's namespace        router's namespace                       receiver's namespace
@@ -6,16 +6,15 @@
 //!                        ◄── access ◄ link ◄ queue ◄ access ◄──
 //! ```
 //!
-//! The namespaces have no names: they belong to threads of this process, and the kernel removes them with it, however it ends.
-//! Delays are made in the router, which holds each packet before and behind the queue. `docs/lab.md` says what is measured, and
-//! how the lab makes sure that its queue is the bottleneck.
+//! The namespaces have no names: they belong to threads of this process, and the kernel removes them when the process
+//! ends, however it ends. Delays are emulated in the router, which holds each packet before and behind the queue.
+//! `docs/lab.md` describes what is measured, and how the lab verifies that its queue is the bottleneck.
 
-mod checks;
+mod check;
 mod direction;
 mod error;
 mod host_link;
 mod meter;
-mod moments;
 mod network;
 mod node;
 mod offload;
@@ -23,12 +22,14 @@ mod plan;
 mod receiver;
 mod router;
 mod run;
+mod samples;
 mod sender;
 mod socket;
-mod stage;
 mod tcp_info;
+mod timeline;
+mod verify;
 
-pub use checks::{Check, Checks};
+pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
-pub use moments::Moment;
 pub use run::{Lab, Measured};
+pub use samples::LabSample;

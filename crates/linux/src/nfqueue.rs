@@ -3,13 +3,13 @@
 //! | message | who sends it | here |
 //! |---|---|---|
 //! | `NFQNL_MSG_CONFIG` | we | [`Setup`] |
-//! | `NFQNL_MSG_PACKET` | the kernel | [`Queued`], out of [`messages`] |
+//! | `NFQNL_MSG_PACKET` | the kernel | [`PacketMessage`], out of [`messages`] |
 //! | `NFQNL_MSG_VERDICT` | we, one a packet | [`Verdict`] |
 //! | `NFQNL_MSG_VERDICT_BATCH` | we, for every packet up to one | [`accept_up_to`] |
 //! | `NLMSG_ERROR` | the kernel, as an answer | [`Answer`], out of [`messages`] |
 //!
-//! Netlink's own numbers are in the machine's byte order, those of netfilter in network order. Attributes and messages begin at
-//! multiples of four bytes.
+//! Numbers of netlink are in the machine's byte order, those of netfilter in network byte order. Attributes and
+//! messages begin at multiples of four bytes.
 
 mod attribute;
 mod message;
@@ -19,15 +19,15 @@ mod verdict;
 
 pub(crate) use attribute::Attributes;
 pub use message::{Answer, Message, Messages, messages};
-pub use packet::Queued;
+pub use packet::PacketMessage;
 pub use setup::{Copied, Setup};
 pub use verdict::{Decision, Verdict, accept_up_to};
 
-/// The headers before the attributes: netlink's and netfilter's.
+/// The length of the headers before the attributes: netlink's and netfilter's.
 const HEADERS: usize = NLMSG_HEADER + NFGENMSG;
-/// `struct nlmsghdr`.
+/// The length of `struct nlmsghdr`.
 const NLMSG_HEADER: usize = 16;
-/// `struct nfgenmsg`.
+/// The length of `struct nfgenmsg`.
 const NFGENMSG: usize = 4;
 
 /// `NFNL_SUBSYS_QUEUE` in the upper byte of a message's type.
@@ -41,7 +41,7 @@ const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 
-/// `bytes`, up to the next multiple of four.
+/// Rounds `bytes` up to a multiple of four.
 const fn aligned(bytes: usize) -> usize {
     bytes.saturating_add(3) & !3
 }

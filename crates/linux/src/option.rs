@@ -1,4 +1,4 @@
-//! What sockets can that no safe library has.
+//! Socket calls for which there is no safe library function.
 #![allow(
     unsafe_code,
     reason = "these calls take pointers, and nix has neither the options nor the address that we need"
@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use nix::errno::Errno;
 use nix::libc;
 
-/// Sets an option to `value`.
+/// Sets a socket option to `value`.
 pub(crate) fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &[u8]) -> nix::Result<()> {
     let length = value.len() as libc::socklen_t;
     // SAFETY: the pointer is to `length` bytes that live throughout the call.
@@ -17,7 +17,7 @@ pub(crate) fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_in
     Errno::result(result).map(drop)
 }
 
-/// At most `room` bytes of an option's value.
+/// Returns the value of a socket option, at most `room` bytes.
 pub(crate) fn get(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -34,14 +34,14 @@ pub(crate) fn get(
     Ok(value)
 }
 
-/// Switches `NETLINK_NO_ENOBUFS` on: a receive buffer that is full costs what does not fit, and not also what comes until the
-/// buffer is empty again.
+/// Enables `NETLINK_NO_ENOBUFS`. Without it, a full receive buffer also loses what arrives until the buffer is empty
+/// again.
 pub(crate) fn no_enobufs(socket: BorrowedFd<'_>) -> nix::Result<()> {
     let on: libc::c_int = 1;
     set(socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, &on.to_ne_bytes())
 }
 
-/// Binds a packet socket to the interface `index`, to hear of frames of an Ethernet type.
+/// Binds a packet socket to the interface `index`, to receive frames of an Ethernet type.
 pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, ether_type: u16) -> nix::Result<()> {
     // SAFETY: a sockaddr_ll is plain old data, for which zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -57,38 +57,38 @@ pub(crate) fn bind_packet(socket: BorrowedFd<'_>, index: u32, ether_type: u16) -
 /// `struct tpacket_auxdata`.
 pub(crate) const AUXDATA: usize = size_of::<libc::tpacket_auxdata>();
 
-/// What a packet socket with `PACKET_AUXDATA` has received.
+/// A frame received from a packet socket with `PACKET_AUXDATA`.
 pub(crate) struct PacketReceived {
-    /// Bytes of it that were written.
+    /// The number of bytes received.
     pub(crate) bytes: usize,
-    /// There were no more.
+    /// `true` if the frame was not truncated.
     pub(crate) whole: bool,
-    /// What is told beside: `None` if nothing is.
+    /// The auxiliary data; `None` if the kernel sent none.
     pub(crate) beside: Option<libc::tpacket_auxdata>,
 }
 
 /// Receives from a packet socket without waiting.
 pub(crate) fn receive_packet(socket: BorrowedFd<'_>, to: &mut [u8]) -> nix::Result<PacketReceived> {
-    // In words, since the kernel writes headers that are aligned.
+    // Words, since the kernel writes aligned headers.
     let mut control = [0_usize; 16];
     let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     // SAFETY: a msghdr is plain old data, for which zeros are a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
-    // SAFETY: the message names a buffer and room for what is told beside, which live throughout the call.
+    // SAFETY: the message points to the buffer and the control buffer, which live throughout the call.
     let result = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let bytes = Errno::result(result)? as usize;
-    // SAFETY: the kernel has written whole headers there, as far as it says.
+    // SAFETY: the kernel has written whole headers, up to the length that it returned.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
-    // SAFETY: the number is that of a length in the same units.
+    // SAFETY: the argument is the length of the data, as CMSG_LEN requires.
     let length = unsafe { libc::CMSG_LEN(AUXDATA as u32) };
     let told = header.filter(|header| {
         (header.cmsg_level, header.cmsg_type) == (libc::SOL_PACKET, libc::PACKET_AUXDATA)
             && header.cmsg_len >= length as _
     });
     let beside = told.map(|header| {
-        // SAFETY: so many bytes stand behind the header, and any bytes are a value.
+        // SAFETY: the header's length says that the data follow it, and every bit pattern is a valid value.
         unsafe { libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>().read_unaligned() }
     });
     Ok(PacketReceived { bytes, whole: message.msg_flags & libc::MSG_TRUNC == 0, beside })

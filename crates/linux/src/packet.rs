@@ -1,31 +1,32 @@
-//! A packet in our queue: its number, and what a discipline may know of it.
+//! A queued packet: its number, and the properties that a discipline uses.
 
 use fairlane_capture::{FlowId, Headers, LinkType, mark_ce};
 use fairlane_qdisc::{FlowKey, Packet};
 
-use crate::driver::Reading;
-use crate::flow::{FlowKeys, HostNumbers, id_of_flow};
-use crate::link_layer::LinkLayer;
-use crate::nfqueue::{Copied, Decision, Queued};
+use crate::classifier::Classifier;
+use crate::flow::{FlowKeys, HostHasher, flow_id};
+use crate::link::LinkLayer;
+use crate::nfqueue::{Copied, Decision, PacketMessage};
 
-/// The header of an Ethernet frame.
+/// The length of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// The two ECN bits of a traffic class (RFC 3168); both set are Congestion Experienced.
+/// The two ECN bits of a traffic class (RFC 3168). Both set mean Congestion Experienced.
 const ECN: u8 = 0b11;
 
-/// How Congestion Experienced comes into a packet's header.
+/// The way in which Congestion Experienced is written into a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// The packet gets this bit in its firewall mark, and a rule of ours behind the queue writes the header. The packet stays in
-    /// the kernel.
+    /// The packet gets this bit in its firewall mark, and a rule behind the queue writes the header. The packet stays
+    /// in the kernel.
     ByRule(u32),
-    /// We write the header, with its checksum. Every packet is copied to us whole, and marked ones back.
+    /// The router writes the header and its checksum. Every packet is copied to the router whole, and marked packets
+    /// are copied back.
     ByUs,
 }
 
 impl Marking {
-    /// How much of each packet it needs.
+    /// Returns the part of each packet that the kernel has to copy.
     #[must_use]
     pub const fn copied(self) -> Copied {
         match self {
@@ -35,16 +36,16 @@ impl Marking {
     }
 }
 
-/// A packet that waits in our queue. Its bytes are in the kernel, unless they may have to be written anew.
+/// A packet in the queue. Its bytes are in the kernel, except those of a packet that the router may have to rewrite.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct QueuedPacket {
     pub(crate) id: u32,
     bytes: u32,
     key: FlowKey,
-    /// For people: by the time that it is dropped, its headers are not here any more.
+    /// Needed for the flow's name, since the headers are gone when the packet is dropped.
     flow: FlowId,
-    /// Few disciplines ask who the hosts are, and two hashes take as long as a decision.
-    hosts: HostNumbers,
+    /// Hosts are hashed only when a discipline asks: few do, and two hashes take as long as a decision.
+    hosts: HostHasher,
     firewall_mark: u32,
     tos: u8,
     came_marked: bool,
@@ -54,20 +55,20 @@ pub(crate) struct Held {
     whole: Option<Box<[u8]>>,
 }
 
-impl Held {
-    /// The packet that the kernel has handed over.
-    pub(crate) fn new(queued: &Queued<'_>, keys: &FlowKeys, link: LinkLayer, marking: Marking) -> Self {
+impl QueuedPacket {
+    /// Describes a packet that the kernel has handed over.
+    pub(crate) fn new(queued: &PacketMessage<'_>, keys: &FlowKeys, link: LinkLayer, marking: Marking) -> Self {
         let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes);
-        let flow = id_of_flow(&headers);
+        let flow = flow_id(&headers);
         let capable = headers.ecn() != 0;
         let came_marked = headers.ecn() == ECN;
         let all_here = queued.payload.len() as u64 == u64::from(queued.bytes);
-        // What is copied back must be all of the packet, and one that is marked already stays as it is.
+        // A packet can be copied back only if all of it is here. One that arrived marked stays as it is.
         let keep = marking == Marking::ByUs && capable && all_here && !came_marked;
         Self {
             id: queued.id,
             bytes: link.wire_bytes(queued.bytes),
-            key: keys.of_id(flow),
+            key: keys.key(flow),
             flow,
             hosts: keys.hosts(),
             firewall_mark: queued.mark,
@@ -80,24 +81,24 @@ impl Held {
         }
     }
 
-    /// The same, but it takes `bytes` on the link.
-    pub(crate) fn taking(self, bytes: u32) -> Self {
+    /// Returns the packet with a size of `bytes` on the link.
+    pub(crate) fn with_size(self, bytes: u32) -> Self {
         Self { bytes, ..self }
     }
 
-    /// The Ethernet frame `number`, which waits with us.
-    pub(crate) fn of_frame(number: u32, frame: &[u8], reading: &Reading) -> Self {
+    /// Describes the Ethernet frame stored under `number`.
+    pub(crate) fn from_frame(number: u32, frame: &[u8], classifier: &Classifier) -> Self {
         let length = frame.len() as u32;
         let headers = Headers::read(LinkType::Ethernet, frame, length);
-        let flow = id_of_flow(&headers);
-        // On the link a packet takes what follows the header of Ethernet and its tags, as on an NFQUEUE.
+        let flow = flow_id(&headers);
+        // The size counts from behind the Ethernet header and its tags, as on an NFQUEUE.
         let before = headers.ip_at.unwrap_or(ETHERNET) as u32;
         Self {
             id: number,
-            bytes: reading.layer.wire_bytes(length.saturating_sub(before)),
-            key: reading.keys.of_id(flow),
+            bytes: classifier.layer.wire_bytes(length.saturating_sub(before)),
+            key: classifier.keys.key(flow),
             flow,
-            hosts: reading.keys.hosts(),
+            hosts: classifier.keys.hosts(),
             firewall_mark: 0,
             tos: headers.tos,
             came_marked: headers.ecn() == ECN,
@@ -108,12 +109,12 @@ impl Held {
         }
     }
 
-    /// What the headers of its flow's packets have in common.
-    pub(crate) const fn id_of_flow(&self) -> FlowId {
+    /// Returns the header fields that all packets of its flow have in common.
+    pub(crate) const fn flow_id(&self) -> FlowId {
         self.flow
     }
 
-    /// How it goes on.
+    /// Returns the decision with which the packet is sent.
     pub(crate) fn decision(self, marking: Marking) -> Decision {
         if self.came_marked || self.tos & ECN != ECN {
             return Decision::Accept;
@@ -129,7 +130,7 @@ impl Held {
     }
 }
 
-impl Packet for Held {
+impl Packet for QueuedPacket {
     fn flow(&self) -> FlowKey {
         self.key
     }
@@ -173,8 +174,8 @@ mod tests {
 
     const BIT: u32 = 0x4000_0000;
 
-    /// The header of the example in Wikipedia's article on the IPv4 header checksum (sum 0xb861), with this ECN codepoint; the
-    /// sum goes down by as much (RFC 1624).
+    /// Returns the header of the example in Wikipedia's article on the IPv4 header checksum (checksum 0xb861), with
+    /// this ECN codepoint. The checksum decreases by the same amount (RFC 1624).
     fn header(ecn: u8) -> [u8; 20] {
         let mut header = *b"\x45\x00\x00\x73\x00\x00\x40\x00\x40\x11\xb8\x61\xc0\xa8\x00\x01\xc0\xa8\x00\xc7";
         header[1] = ecn;
@@ -182,19 +183,20 @@ mod tests {
         header
     }
 
-    fn held(payload: &[u8], bytes: u32, marking: Marking) -> Held {
-        let queued = Queued { queue: 0, id: 7, mark: 5, payload, bytes, joined: false };
-        Held::new(&queued, &FlowKeys::new(FlowsBy::FiveTuple), LinkLayer::default(), marking)
+    fn held(payload: &[u8], bytes: u32, marking: Marking) -> QueuedPacket {
+        let queued = PacketMessage { queue: 0, id: 7, mark: 5, payload, bytes, gso: false };
+        QueuedPacket::new(&queued, &FlowKeys::new(FlowsBy::FiveTuple), LinkLayer::default(), marking)
     }
 
-    fn marked(mut held: Held, marking: Marking) -> Decision {
+    fn marked(mut held: QueuedPacket, marking: Marking) -> Decision {
         held.mark_ce();
         held.decision(marking)
     }
 
-    /// Would catch a mark that takes away the firewall mark that was there, and one on a packet that was not marked or came so.
+    /// Would catch a mark that clears an existing firewall mark, and a mark on a packet that was not marked here or
+    /// arrived marked.
     #[test]
-    fn a_rule_marks_what_has_the_bit() {
+    fn a_rule_marks_packets_with_the_bit() {
         let rule = Marking::ByRule(BIT);
         let capable = [0, 1, 2, 3].map(|ecn| held(&header(ecn), 115, rule).ecn_capable());
         assert_eq!(capable, [false, true, true, true]);
@@ -203,24 +205,24 @@ mod tests {
         assert_eq!(marked(held(&header(3), 115, rule), rule), Decision::Accept);
     }
 
-    /// RFC 3168: Congestion Experienced is 11. The whole packet goes back, with the right sum.
+    /// RFC 3168: Congestion Experienced is 11. The whole packet is returned, with the right checksum.
     #[test]
-    fn we_mark_in_the_header_itself() {
+    fn the_router_marks_in_the_header() {
         let whole = [&header(2)[..], &[9; 95]].concat();
         let expected = [&header(3)[..], &[9; 95]].concat();
         assert_eq!(marked(held(&whole, 115, Marking::ByUs), Marking::ByUs), Decision::Rewrite(expected.into()));
         assert_eq!(held(&whole, 115, Marking::ByUs).decision(Marking::ByUs), Decision::Accept);
-        // A part of a packet must not be written back as if it were all, so such a packet is one that cannot be marked.
+        // Writing back a part would truncate the packet, so a packet that was copied in part cannot be marked.
         assert!(!held(&header(2), 115, Marking::ByUs).ecn_capable());
         assert!(held(&header(3), 115, Marking::ByUs).ecn_capable());
         assert_eq!(marked(held(&header(3), 115, Marking::ByUs), Marking::ByUs), Decision::Accept);
     }
 
-    /// A frame's size is what follows the Ethernet header and its tags (14 bytes, 18 and 22), with the padding that Ethernet sends
-    /// (60 bytes are its least). What is not IP has what follows the header.
+    /// The size of a frame counts from behind the Ethernet header and its tags (14, 18 and 22 bytes), with Ethernet's
+    /// padding to 60 bytes. For frames other than IP it counts from behind the header.
     #[test]
-    fn a_frame_takes_what_its_packet_takes() {
-        let reading = Reading { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
+    fn a_frame_has_the_size_of_its_packet() {
+        let classifier = Classifier { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
         let frame = |before: &[u8], packet: &[u8], length: usize| {
             let mut frame = [&[2; 12], before, packet].concat();
             frame.resize(length, 0);
@@ -235,19 +237,19 @@ mod tests {
             (vec![0x08, 0x06], 60, 46),
             (vec![0x88, 0xcc], 14, 1),
         ] {
-            let held = Held::of_frame(7, &frame(&before, &header(2), length), &reading);
+            let held = QueuedPacket::from_frame(7, &frame(&before, &header(2), length), &classifier);
             let is_ip = before.ends_with(&[8, 0]);
             assert_eq!((held.id, held.bytes(), held.ecn_capable()), (7, bytes, is_ip), "{before:?} {length}");
         }
-        let flow = |before: &[u8]| Held::of_frame(0, &frame(before, &header(2), 60), &reading).flow();
+        let flow = |before: &[u8]| QueuedPacket::from_frame(0, &frame(before, &header(2), 60), &classifier).flow();
         assert_eq!(flow(&[8, 0]), flow(&[0x81, 0, 0, 5, 8, 0]));
         assert_ne!(flow(&[0x08, 0x06]), flow(&[0x88, 0xcc]));
-        let mut marked = Held::of_frame(0, &frame(&[8, 0], &header(2), 60), &reading);
+        let mut marked = QueuedPacket::from_frame(0, &frame(&[8, 0], &header(2), 60), &classifier);
         marked.mark_ce();
         assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Mark(1));
     }
 
-    /// What is not IP cannot be marked, and has the size that the kernel says.
+    /// Packets other than IP cannot be marked. Their size is the one that the kernel reports.
     #[test]
     fn any_bytes_are_a_packet() {
         for payload in [&[][..], &[0x45], &[0; 64], &[0xff; 64]] {
@@ -256,9 +258,9 @@ mod tests {
         }
     }
 
-    /// DSCP EF is 46 (RFC 3246); ECT(1) and CE are of the low-latency service (RFC 9331); UDP does not slow down.
+    /// DSCP EF is 46 (RFC 3246). ECT(1) and CE select the low-latency service (RFC 9331). UDP does not slow down.
     #[test]
-    fn a_discipline_is_told_what_the_header_says() {
+    fn a_packet_has_the_properties_of_its_header() {
         let mut bytes = header(1);
         bytes[1] |= 46 << 2;
         let held = held(&bytes, 115, Marking::ByRule(BIT));

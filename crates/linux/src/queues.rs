@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// NFQUEUEs whose numbers follow one another, among which packets are spread by the processor that they come by. One, mostly.
+/// One NFQUEUE, or several with consecutive numbers. The rules spread packets over them by the processor that handles
+/// the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
     first: u16,
@@ -10,34 +11,34 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// How many there may be: each has a thread, and none is used beyond the number of processors.
-    pub const MOST: u16 = 64;
+    /// The maximum number of queues. Each has a thread; more queues than processors bring no gain.
+    pub const MAX: u16 = 64;
 
-    /// The queues from `first` to `last`.
+    /// Returns the queues from `first` to `last`, inclusive.
     ///
     /// # Errors
-    /// There are none, or more than [`MOST`](Self::MOST).
+    /// `last` is below `first`, or there are more than [`MAX`](Self::MAX) queues.
     pub fn new(first: u16, last: u16) -> Result<Self, String> {
         match last.checked_sub(first) {
-            Some(0..Self::MOST) => Ok(Self { first, last }),
-            Some(_) => Err(format!("{first}:{last} are more than {} queues", Self::MOST)),
+            Some(0..Self::MAX) => Ok(Self { first, last }),
+            Some(_) => Err(format!("{first}:{last} has more than {} queues", Self::MAX)),
             None => Err(format!("{first}:{last} ends before it begins")),
         }
     }
 
-    /// The number of the first, which names the rules.
+    /// Returns the number of the first queue, which names the rules.
     #[must_use]
     pub const fn first(self) -> u16 {
         self.first
     }
 
-    /// The number of the last.
+    /// Returns the number of the last queue.
     #[must_use]
     pub const fn last(self) -> u16 {
         self.last
     }
 
-    /// All numbers.
+    /// Returns all numbers in ascending order.
     pub fn numbers(self) -> impl Iterator<Item = u16> {
         self.first..=self.last
     }
@@ -49,7 +50,7 @@ impl From<u16> for Queues {
     }
 }
 
-/// `0`, or `0:3` as in iptables' `--queue-balance`.
+/// Formats as `0`, or as `0:3` like iptables' `--queue-balance`.
 impl fmt::Display for Queues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.first == self.last {

@@ -1,94 +1,96 @@
-//! What a router tells of itself.
+//! The report of a router.
 
 use fairlane_qdisc::{Counters, Time};
 
-use crate::delays::Delays;
+use crate::delay_histogram::DelayHistogram;
 use crate::kernel::KernelQueue;
 use crate::top_flows::TopFlow;
 
-/// What has happened since a router's start, and how its queue is now.
+/// The counts of a router since its start, and the present state of its queue.
 ///
-/// Every packet that came stands in one place of `counters`, or waits: `arrived = departed + dropped + packets`, until the end,
-/// when what could not be sent any more is `released`.
+/// Every packet that arrived is counted once: `arrived = departed + dropped + packets` in `counters`. At the end,
+/// packets that the link had no time to send are counted in `released`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// When it was made, by the machine's monotonic clock: it goes on while the router lives.
+    /// The time of the report, by the machine's monotonic clock.
     pub at: Time,
-    /// What the disciplines did, by reason; bytes are those on the wire.
+    /// The decisions of the disciplines, by reason. Bytes are sizes on the link.
     pub counters: Counters,
-    /// Packets that wait.
+    /// The number of packets in the queue.
     pub packets: usize,
-    /// Bytes on the wire of the packets that wait.
+    /// The bytes of the packets in the queue, in their sizes on the link.
     pub bytes: u64,
-    /// The average queue that the discipline steers by, in its own unit.
+    /// The average queue that the discipline compares with its thresholds, in their unit; `None` if it keeps no
+    /// average.
     pub average: Option<f64>,
-    /// How long packets waited that went on.
-    pub sojourn: Delays,
-    /// How much later packets went on than at the link's rate.
-    pub lateness: Delays,
-    /// The flows that lost most, those first that lost more; 128 at most. Every flow has its place that lost more than a 128th of
-    /// all that was dropped and marked.
+    /// The time that each sent packet spent in the queue.
+    pub sojourn: DelayHistogram,
+    /// The delay of each sent packet beyond its time at the rate of the link.
+    pub lateness: DelayHistogram,
+    /// The flows with the most dropped and marked packets, at most 128, in descending order. Contains every flow with
+    /// more than 1/128 of all drops and marks.
     pub flows: Vec<TopFlow>,
-    /// Packets that were let go at the end although the link had no time for them.
+    /// Packets sent at the end although the link had no time for them.
     pub released: u64,
-    /// How often the kernel said that the receive buffer was full (`ENOBUFS`).
+    /// The number of times that the kernel reported a full receive buffer (`ENOBUFS`).
     pub overruns: u64,
-    /// Verdicts for packets that the kernel no longer had, as when an interface goes down.
+    /// Verdicts on packets that the kernel no longer had, as when an interface goes down.
     pub unknown: u64,
-    /// Datagrams of the kernel's that could not be read.
+    /// Datagrams from the kernel that could not be parsed.
     pub malformed: u64,
-    /// How often the kernel would not take verdicts at once.
+    /// The number of times that the kernel did not accept verdicts at once.
     pub unsent: u64,
-    /// How often the parameters were replaced.
+    /// The number of reloads.
     pub reloads: u64,
-    /// What the kernel counts of the queue; `None` on a bridge, and if it does not tell.
+    /// The kernel's counts of the queue; `None` on a bridge, and if they cannot be read.
     pub kernel: Option<KernelQueue>,
-    /// What was counted at the interfaces of a bridge; `None` on an NFQUEUE.
+    /// The counts at the interfaces of a bridge; `None` on an NFQUEUE.
     pub bridge: Option<BridgeCounts>,
 }
 
 impl Report {
-    /// Packets for the discipline that the kernel dropped before it handed them over.
+    /// Returns the number of packets for the discipline that the kernel dropped before it handed them over.
     #[must_use]
     pub fn kernel_dropped(&self) -> u64 {
         let of_queue = self.kernel.map_or(0, |kernel| kernel.dropped_full + kernel.dropped_unread);
-        of_queue + self.bridge.map_or(0, |bridge| bridge.forth.kernel_dropped)
+        of_queue + self.bridge.map_or(0, |bridge| bridge.forward.kernel_dropped)
     }
 }
 
-/// What was counted at the interfaces of a bridge.
+/// The counts at the interfaces of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeCounts {
-    /// Frames from the inside, through the discipline, to the outside.
-    pub forth: WayCounts,
-    /// Frames from the outside, which pass at once.
-    pub back: WayCounts,
+    /// Frames from the inside interface, through the discipline, to the outside interface.
+    pub forward: DirectionCounts,
+    /// Frames from the outside interface, which are forwarded at once.
+    pub reverse: DirectionCounts,
 }
 
-/// Frames of one way over a bridge.
+/// The frames of one direction over a bridge.
 ///
-/// `received` is what the discipline's `arrived` counts, and `unfit` and `no_memory`. What `departed` or was released is
-/// `forwarded` or `refused`. A frame that segmentation offload has joined counts as its segments where they part, and else as one.
+/// `received` is the sum of the discipline's `arrived`, `unfit` and `no_memory`. Every frame that departed or was
+/// released is counted in `forwarded` or `refused`. A GSO frame counts as its segments if it is segmented here,
+/// otherwise as one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WayCounts {
-    /// Frames that came in and that we have read.
+pub struct DirectionCounts {
+    /// Frames read from the interface.
     pub received: u64,
-    /// Frames that were given to the other interface.
+    /// Frames passed to the other interface.
     pub forwarded: u64,
-    /// Frames that the kernel dropped before we read them: the ring was full.
+    /// Frames that the kernel dropped before they were read, because the ring was full.
     pub kernel_dropped: u64,
-    /// Joined frames that came.
-    pub joined: u64,
-    /// Frames that the other interface cannot send: longer than its MTU, or joined in a way that cannot be undone.
+    /// GSO frames read from the interface: several frames joined by segmentation offload.
+    pub gso_frames: u64,
+    /// Frames that the other interface cannot send: longer than its MTU allows, or GSO frames that cannot be segmented.
     pub unfit: u64,
-    /// Frames that found 256 MB of others waiting, and joined ones for which the kernel had no room.
+    /// Frames that arrived while 256 MB of frames were waiting, and GSO frames for which the kernel had no memory.
     pub no_memory: u64,
-    /// Frames that the other interface had no room for, or no link.
+    /// Frames that the other interface did not accept, because its queue was full or its link down.
     pub refused: u64,
 }
 
 impl Report {
-    /// The end: what waits goes on at once.
+    /// Counts the packets in the queue as released.
     pub(crate) fn release(&mut self) {
         self.released = self.packets as u64;
         (self.packets, self.bytes) = (0, 0);

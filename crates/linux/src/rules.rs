@@ -1,8 +1,10 @@
-//! The firewall rules that send packets to a queue: installed and removed at once, and nothing else touched.
+//! The firewall rules that send packets to a queue. They are installed and removed as a whole, and no other rule is
+//! changed.
 //!
-//! All that is installed bears the queue's number, that of the first if there are several: a table `inet fairlane_q0` where nftables can queue, else two chains of
-//! `mangle`, `FAIRLANE-Q0` and `FAIRLANE-Q0-CE`, and the rules that lead there. So what a router left behind that was killed can
-//! be found and taken away. Every rule that queues has the bypass: without a router packets pass.
+//! The names contain the number of the (first) queue: a table `inet fairlane_q0` if nftables can queue, otherwise the
+//! chains `FAIRLANE-Q0` and `FAIRLANE-Q0-CE` in `mangle` and rules that jump to them. The names let a later start find
+//! and remove the rules of a router that was killed. Every rule has the bypass option: packets pass while no router
+//! runs.
 
 use std::fmt;
 use std::io;
@@ -19,7 +21,8 @@ mod iptables;
 mod nft;
 mod tool;
 
-/// Which packets go to which queues, and which bit of their firewall mark says that they are to be marked.
+/// The rules of a router: its queues, the interfaces whose outgoing packets are queued, and the bit of the firewall
+/// mark for packets to be marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     queues: Queues,
@@ -27,52 +30,53 @@ pub struct Rules {
     ce_bit: u32,
 }
 
-/// Why rules cannot be.
+/// Errors with firewall rules.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    /// There is no such interface.
-    #[error("there is no interface \"{0}\" here: ip link shows those that there are")]
+    /// The interface does not exist.
+    #[error("there is no interface \"{0}\": ip link lists the interfaces")]
     NoInterface(String),
-    /// The kernel does not tell an interface's MTU.
-    #[error("the kernel does not tell the MTU of \"{0}\": {1}")]
+    /// The MTU of an interface cannot be read.
+    #[error("cannot read the MTU of \"{0}\": {1}")]
     NoMtu(String, #[source] io::Error),
-    /// An interface's name that means more than itself in a rule.
-    #[error("the interface \"{0}\" cannot stand in a rule: its name has more than letters, digits and . _ - @ :")]
+    /// The name of an interface has a meaning beyond itself in a rule.
+    #[error("the interface name \"{0}\" cannot be used in a rule: only letters, digits and . _ - @ : are allowed")]
     BadName(String),
-    /// Another router queues what leaves by it.
+    /// Another router queues the packets that leave by the interface.
     #[error(
-        "another fairlane router has what leaves by \"{0}\", and two queues on one link are one too many: end that one first, or choose \
-         another interface"
+        "another fairlane router queues the packets that leave by \"{0}\", and a link can have only one: end that router first, or \
+         choose another interface"
     )]
-    Claimed(String),
-    /// Whether another router has it cannot be found out.
-    #[error("\"{0}\" cannot be taken for this router: {1}")]
-    NoClaim(String, #[source] io::Error),
-    /// The bit is none, or several.
-    #[error("a mark for Congestion Experienced is one bit, such as 0x40000000, and {0:#x} is not")]
+    InUse(String),
+    /// The interface cannot be locked.
+    #[error("cannot reserve \"{0}\" for this router: {1}")]
+    CannotLock(String, #[source] io::Error),
+    /// The mark is not a single bit.
+    #[error("expected a single bit, such as 0x40000000, as the mark for Congestion Experienced, not {0:#x}")]
     NotOneBit(u32),
-    /// Neither tool is there.
+    /// Neither nft nor iptables can be used.
     #[error(
-        "there is neither nft that can queue nor iptables-restore in PATH: install iptables, or nftables with a kernel that has nft_queue"
+        "found neither an nft that can queue nor iptables-restore in PATH: install iptables, or nftables with a kernel that has nft_queue"
     )]
     NoTool,
     /// A tool could not be started.
     #[error("{0} cannot be started: {1}")]
     Start(&'static str, #[source] io::Error),
-    /// A tool refused.
+    /// A tool refused the request.
     #[error("{0} refused: {1}")]
     Refused(&'static str, String),
-    /// The kernel does not tell which queues are bound.
-    #[error("the kernel does not say which queues are bound: {0}")]
+    /// The bound queues cannot be listed.
+    #[error("cannot list the bound queues: {0}")]
     Unknown(#[source] io::Error),
 }
 
 impl Rules {
-    /// Rules that send to `queues` what leaves by one of `interfaces`, forwarded or from here, and that set Congestion
-    /// Experienced where a packet has `ce_bit` in its mark, which they take away.
+    /// Returns rules that send packets to `queues` if they leave by one of `interfaces`, whether forwarded or sent by
+    /// this machine. A rule behind the queue sets Congestion Experienced in packets with `ce_bit` in their firewall
+    /// mark, and clears the bit.
     ///
     /// # Errors
-    /// An interface does not exist or cannot stand in a rule, or `ce_bit` is not one bit.
+    /// An interface does not exist, its name cannot be used in a rule, or `ce_bit` is not a single bit.
     pub fn new(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
         for name in interfaces {
             check_name(name)?;
@@ -93,29 +97,29 @@ impl Rules {
         Ok(Self { queues: queues.into(), interfaces: once, ce_bit })
     }
 
-    /// Takes the interfaces for one router: no other gets a claim on them while this one lives.
+    /// Reserves the interfaces for one router. No other router can reserve them while the result exists.
     ///
     /// # Errors
-    /// Another router has one of them.
-    pub fn claim(&self) -> Result<Claim, RuleError> {
+    /// Another router has reserved one of them.
+    pub fn lock_interfaces(&self) -> Result<InterfaceLock, RuleError> {
         let lock = |name: &String| {
             Lock::new(&format!("queue/{name}")).map_err(|error| match error.kind() {
-                io::ErrorKind::AddrInUse => RuleError::Claimed(name.clone()),
-                _ => RuleError::NoClaim(name.clone(), error),
+                io::ErrorKind::AddrInUse => RuleError::InUse(name.clone()),
+                _ => RuleError::CannotLock(name.clone(), error),
             })
         };
-        self.interfaces.iter().map(lock).collect::<Result<_, _>>().map(Claim)
+        self.interfaces.iter().map(lock).collect::<Result<_, _>>().map(InterfaceLock)
     }
 }
 
-/// What leaves by the interfaces of some [`Rules`] is one router's, as long as this lives; see [`Rules::claim`].
+/// Reserves interfaces for a router while it exists; see [`Rules::lock_interfaces`].
 #[derive(Debug)]
-pub struct Claim(#[expect(dead_code, reason = "what it has ends with it")] Vec<Lock>);
+pub struct InterfaceLock(#[expect(dead_code, reason = "the locks are released when it is dropped")] Vec<Lock>);
 
-/// The MTU of an interface, in bytes.
+/// Returns the MTU of an interface in bytes.
 ///
 /// # Errors
-/// There is no such interface, or the kernel does not tell.
+/// The interface does not exist, or its MTU cannot be read.
 pub fn mtu(interface: &str) -> Result<u32, RuleError> {
     bridge::mtu(interface).map_err(|error| match error {
         Errno::ENODEV => RuleError::NoInterface(interface.to_owned()),
@@ -123,7 +127,7 @@ pub fn mtu(interface: &str) -> Result<u32, RuleError> {
     })
 }
 
-/// An interface's name goes into a rule as it is; `eth+` would be all that begin with `eth`.
+/// Checks that `name` means only itself in a rule; `eth+` would match every name that begins with `eth`.
 fn check_name(name: &str) -> Result<(), RuleError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:".contains(c);
     if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
@@ -132,12 +136,12 @@ fn check_name(name: &str) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// What rules are installed with.
+/// The tool that installs rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firewall {
-    /// nft(8), in a table of our own, behind all that others filter.
+    /// nft(8), with a table of its own, behind all filters.
     Nft,
-    /// iptables-restore(8) and ip6tables-restore(8), in chains of our own in `mangle`.
+    /// iptables-restore(8) and ip6tables-restore(8), with chains of their own in `mangle`.
     Iptables,
 }
 
@@ -151,30 +155,31 @@ impl fmt::Display for Firewall {
 }
 
 impl Firewall {
-    /// What works here: nft, if both it and the kernel can queue, else iptables. Nothing is changed.
+    /// Returns the tool that works on this machine: nft if both it and the kernel can queue, otherwise iptables.
+    /// Changes nothing.
     ///
     /// # Errors
-    /// Neither is there.
+    /// Neither tool can be used.
     pub fn find() -> Result<Self, RuleError> {
-        if nft::is_there() {
+        if nft::is_available() {
             return Ok(Self::Nft);
         }
-        if iptables::is_there() { Ok(Self::Iptables) } else { Err(RuleError::NoTool) }
+        if iptables::is_available() { Ok(Self::Iptables) } else { Err(RuleError::NoTool) }
     }
 
-    /// What is given to the tool to install `rules`, with the command in a comment.
+    /// Returns the input of the tool that installs `rules`, with the command in a comment.
     #[must_use]
     pub fn script(self, rules: &Rules) -> String {
         match self {
-            Self::Nft => nft::shown(rules),
-            Self::Iptables => iptables::shown(rules),
+            Self::Nft => nft::script_with_command(rules),
+            Self::Iptables => iptables::script_with_command(rules),
         }
     }
 
-    /// Installs `rules`, all or none. Should they be there already, they are replaced.
+    /// Installs `rules`, all or none. Existing ones are replaced.
     ///
     /// # Errors
-    /// The tool refused, such as without the right to. Nothing has changed then.
+    /// The tool refused, as without the necessary rights. Nothing has changed then.
     pub fn install(self, rules: &Rules) -> Result<(), RuleError> {
         match self {
             Self::Nft => nft::install(rules),
@@ -182,10 +187,10 @@ impl Firewall {
         }
     }
 
-    /// Whether what `rules` say is in place. Others may have emptied all tables since it was installed.
+    /// Returns `true` if `rules` are installed. Others may have flushed all tables since.
     ///
     /// # Errors
-    /// The tool refused to list what there is.
+    /// The tool could not list the rules.
     pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
         match self {
             Self::Nft => nft::has(rules.queues.first()),
@@ -193,7 +198,8 @@ impl Firewall {
         }
     }
 
-    /// Sends nothing to `queue` any more. What waits there still finds the rules that mark it, until [`remove`](Self::remove).
+    /// Sends no more packets to `queue`. The rule that marks packets stays until [`remove`](Self::remove), for those
+    /// that wait.
     ///
     /// # Errors
     /// The tool refused.
@@ -204,8 +210,8 @@ impl Firewall {
         }
     }
 
-    /// Removes what there is of ours for `queue`. Let nothing wait there any more: when the last chain of a hook goes, the kernel
-    /// drops what waits in queues, in all of them.
+    /// Removes the rules for `queue`. No packet should wait any more: when the last chain of a hook is removed, the
+    /// kernel drops the packets that wait in any queue.
     ///
     /// # Errors
     /// The tool refused.
@@ -217,28 +223,28 @@ impl Firewall {
     }
 }
 
-/// Removes whatever there is of ours for `queue`, whatever it was installed with.
+/// Removes the rules for `queue`, whichever tool installed them.
 ///
 /// # Errors
-/// A tool refused.
+/// A tool refused the request.
 pub fn remove_rules(queue: u16) -> Result<(), RuleError> {
     nft::remove(queue)?;
     iptables::remove(queue)
 }
 
-/// Rules of ours for a queue, or for several, of which this is the first.
+/// Rules left behind for a queue, or for several of which this is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// What they were installed with.
+    /// The tool that installed them.
     pub firewall: Firewall,
-    /// The queue's number.
+    /// The number of the queue.
     pub queue: u16,
 }
 
-/// The rules of ours whose queue nobody has bound: their router was killed.
+/// Returns the rules of Fairlane whose queue is not bound: their router was killed.
 ///
 /// # Errors
-/// There is no tool to look with, one refused to list what there is, or the kernel to tell which queues are bound.
+/// No tool can be used, a tool could not list the rules, or the bound queues cannot be listed.
 pub fn leftovers() -> Result<Vec<Leftover>, RuleError> {
     let of = |firewall, queues: Vec<u16>| queues.into_iter().map(move |queue| Leftover { firewall, queue });
     let (by_nft, by_iptables) = (nft::installed()?, iptables::installed()?);
@@ -262,9 +268,10 @@ mod tests {
         Rules { queues: 7.into(), interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()], ce_bit: 0x4000_0000 }
     }
 
-    /// Would catch a name that is another option or matches other interfaces, and several bits that would mark what has one.
+    /// Would catch a name that is an option or matches other interfaces, and a mark of several bits, which would match
+    /// packets with one of them.
     #[test]
-    fn what_means_more_than_itself_is_refused() {
+    fn ambiguous_names_and_marks_are_refused() {
         for name in ["", "eth+", "a b", "-o", "a\"b", "a\nb", "{a}", "é"] {
             assert!(matches!(Rules::new(0, &[name.to_owned()], 1), Err(RuleError::BadName(_))), "{name}");
         }

@@ -14,75 +14,76 @@ use nix::sys::socket::{
 use crate::kernel::kernel_queue;
 use crate::nfqueue::{Decision, Message, Setup, Verdict, messages};
 use crate::option::no_enobufs;
-use crate::verdicts::Verdicts;
+use crate::verdict_writer::VerdictWriter;
 
-/// How many datagrams are received in one call, at most.
+/// The maximum number of datagrams received in one call.
 const BATCH: usize = 64;
 
-/// What the kernel writes around a packet's bytes: attributes of a packet that came through a bridge, and room to spare.
+/// Space for the attributes around a packet's bytes, including those of a packet that arrived through a bridge.
 const AROUND: usize = 1024;
 
-/// The receive buffer: packets wait here while we are at work elsewhere. The kernel counts about a kilobyte for each.
+/// The size of the receive buffer, which holds packets while the thread does other work. The kernel counts about 1 kB
+/// for each packet.
 const RECEIVE_BUFFER: usize = 32 << 20;
 
-/// Verdicts are sent when so many bytes of them have come together: the kernel takes no message above 200 kB.
+/// Verdicts are sent when this many bytes have accumulated. The kernel accepts at most 200 kB in one call.
 const SEND_AT: usize = 64 << 10;
 
-/// The sequence number of the only request that is answered.
+/// The sequence number of the bind request, the only request with an answer.
 const SETUP: u32 = 1;
 
-/// Why a queue was not bound.
+/// A reason why a queue was not bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// This user may not.
+    /// The user lacks the capability CAP_NET_ADMIN.
     #[error("NFQUEUE needs the capability CAP_NET_ADMIN: run it as root")]
     NotPermitted,
-    /// Another program has it.
-    #[error("queue {0} is bound by another program ({by}): end that one, or choose another number", by = owner(*.1))]
+    /// Another program has bound the queue: the queue's number and that program's netlink port.
+    #[error("queue {0} is bound by another program ({by}): end that program, or choose another number", by = owner(*.1))]
     Taken(u16, u32),
-    /// The kernel cannot.
+    /// The kernel has no NFQUEUE.
     #[error("this kernel has no NFQUEUE: load the module nfnetlink_queue, or use a kernel that has it")]
     Missing,
-    /// Something else.
+    /// Another error.
     #[error("queue {0} cannot be bound: {1}")]
     Failed(u16, #[source] io::Error),
 }
 
-/// What a look at the socket has brought.
+/// The result of [`QueueSocket::receive`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Datagrams that were read.
+    /// The number of datagrams received.
     pub datagrams: usize,
-    /// There may be more.
+    /// `true` if there may be more to receive.
     pub more: bool,
-    /// The kernel said that it had to drop what did not fit into the buffer.
+    /// `true` if the kernel reported that the receive buffer was full and packets were dropped.
     pub overrun: bool,
 }
 
-/// Room for what is received in one call. It stays with the thread that receives.
-pub struct Batch {
+/// A buffer for received datagrams, owned by the thread that receives.
+pub struct ReceiveBuffer {
     headers: MultiHeaders<()>,
     buffer: Vec<u8>,
-    /// Bytes in `buffer` for one datagram.
+    /// The bytes in `buffer` for each datagram.
     room: usize,
 }
 
-/// A bound NFQUEUE. Whoever has it must decide on every packet that it brings; dropping it ends the queue, and with it the
-/// packets that wait there.
+/// A bound NFQUEUE. The owner must decide on every packet received. Dropping the socket unbinds the queue, and the
+/// kernel drops the packets that wait in it.
 pub struct QueueSocket {
     socket: OwnedFd,
     number: u16,
-    /// Bytes that one datagram may have.
+    /// The maximum size of a datagram in bytes.
     room: usize,
-    /// Those that have not been sent yet.
-    verdicts: Verdicts,
+    /// The verdicts not sent yet.
+    verdicts: VerdictWriter,
 }
 
 impl QueueSocket {
-    /// Binds a queue: from now on its packets wait for our verdict.
+    /// Binds a queue. From now on its packets wait for a verdict.
     ///
     /// # Errors
-    /// The queue is taken, this user may not, or the kernel cannot.
+    /// The queue is bound by another program, the user lacks the right, or the kernel has no NFQUEUE.
     pub fn bind(setup: &Setup) -> Result<Self, BindError> {
         let failed = |error: Errno| BindError::Failed(setup.queue, error.into());
         let flags = SockFlag::SOCK_CLOEXEC;
@@ -91,23 +92,24 @@ impl QueueSocket {
             Errno::EPROTONOSUPPORT | Errno::EAFNOSUPPORT => BindError::Missing,
             other => failed(other),
         })?;
-        // Port 0: the kernel chooses ours, and is the only one whom we hear.
+        // With port 0 the kernel chooses a port. Connecting to the kernel excludes messages from others.
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(failed)?;
         connect(socket.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(failed)?;
-        // Beyond the system's bound it takes more than the right to bind; within, everybody may.
+        // A size above the system's limit needs a further capability. Within the limit every user may set it.
         setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER)
             .or_else(|_| setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER))
             .map_err(failed)?;
         no_enobufs(socket.as_fd()).map_err(failed)?;
         let room = setup.copied.bytes() as usize + AROUND;
-        let mut queue = Self { socket, number: setup.queue, room, verdicts: Verdicts::new(setup.queue) };
+        let mut queue = Self { socket, number: setup.queue, room, verdicts: VerdictWriter::new(setup.queue) };
         setup.write(SETUP, queue.verdicts.bytes());
         queue.flush().map_err(|error| BindError::Failed(setup.queue, error))?;
         queue.wait_for_answer()?;
         Ok(queue)
     }
 
-    /// Waits for the kernel's word on the setup. A rule may be there already, and packets with it: they pass.
+    /// Waits for the answer to the bind request. If a rule exists already, packets may arrive meanwhile: they are
+    /// accepted.
     fn wait_for_answer(&mut self) -> Result<(), BindError> {
         let mut buffer = vec![0; self.room];
         loop {
@@ -131,18 +133,18 @@ impl QueueSocket {
         }
     }
 
-    /// Room to receive in.
+    /// Creates a receive buffer.
     #[must_use]
-    pub fn batch(&self) -> Batch {
+    pub fn receive_buffer(&self) -> ReceiveBuffer {
         let headers = MultiHeaders::preallocate(BATCH, None);
-        Batch { headers, buffer: vec![0; BATCH * self.room], room: self.room }
+        ReceiveBuffer { headers, buffer: vec![0; BATCH * self.room], room: self.room }
     }
 
-    /// Tells `each` of every message that has come, up to a batch, without waiting.
+    /// Passes each message that has arrived to `each`, at most one batch, without waiting.
     ///
     /// # Errors
-    /// The socket failed in a way that no second try mends.
-    pub fn receive(&mut self, batch: &mut Batch, mut each: impl FnMut(Message<'_>)) -> io::Result<Received> {
+    /// The socket failed permanently.
+    pub fn receive(&mut self, batch: &mut ReceiveBuffer, mut each: impl FnMut(Message<'_>)) -> io::Result<Received> {
         let mut lengths = [0; BATCH];
         let datagrams = match batch.fill(self.socket.as_fd(), &mut lengths) {
             Ok(datagrams) => datagrams,
@@ -153,7 +155,7 @@ impl QueueSocket {
         for (datagram, length) in batch.buffer.chunks_exact(batch.room).zip(&lengths[..datagrams]) {
             for message in messages(&datagram[..*length]) {
                 if let Message::Packet(packet) = message {
-                    self.verdicts.came(packet.id);
+                    self.verdicts.arrived(packet.id);
                 }
                 each(message);
             }
@@ -161,17 +163,16 @@ impl QueueSocket {
         Ok(Received { datagrams, more: datagrams == BATCH, overrun: false })
     }
 
-    /// Puts a verdict with those that will be sent next. Packets that are accepted in the order in which they came take one message
-    /// together.
+    /// Adds a verdict to those sent next. Packets that are accepted in their order of arrival share one message.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush): many together are sent at once.
+    /// As [`flush`](Self::flush), which is called when many verdicts have accumulated.
     pub fn decide(&mut self, verdict: &Verdict) -> io::Result<()> {
         self.verdicts.decide(verdict);
         if self.verdicts.length() >= SEND_AT { self.flush() } else { Ok(()) }
     }
 
-    /// Lets every packet pass that waits, up to `id`.
+    /// Accepts every waiting packet up to `id`, and sends all verdicts.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -180,10 +181,10 @@ impl QueueSocket {
         self.flush()
     }
 
-    /// Sends the verdicts that have come together.
+    /// Sends the accumulated verdicts.
     ///
     /// # Errors
-    /// The kernel did not take them. They are sent with the next.
+    /// The kernel did not accept the verdicts. They are sent again with the next ones.
     pub fn flush(&mut self) -> io::Result<()> {
         let out = self.verdicts.bytes();
         while !out.is_empty() {
@@ -198,8 +199,8 @@ impl QueueSocket {
     }
 }
 
-/// How many of these bytes go in one call: whole messages, one at least. There are more than fit only after the kernel has not
-/// taken some.
+/// Returns the number of bytes to send in one call: whole messages, at least one. More than fit accumulate only after
+/// the kernel has refused some.
 fn piece(out: &[u8]) -> usize {
     let mut end = 0;
     while let Some(bytes) = out.get(end..).and_then(|rest| rest.first_chunk()) {
@@ -212,8 +213,8 @@ fn piece(out: &[u8]) -> usize {
     out.len()
 }
 
-impl Batch {
-    /// Reads datagrams into the buffer, and their lengths into `lengths`; how many there were.
+impl ReceiveBuffer {
+    /// Receives datagrams into the buffer and their lengths into `lengths`, and returns their number.
     fn fill(&mut self, socket: BorrowedFd<'_>, lengths: &mut [usize; BATCH]) -> nix::Result<usize> {
         let mut slices: Vec<_> =
             self.buffer.chunks_exact_mut(self.room).map(|chunk| [IoSliceMut::new(chunk)]).collect();
@@ -229,7 +230,7 @@ impl AsFd for QueueSocket {
     }
 }
 
-/// Who has a netlink port: as a rule its number is that of the process.
+/// Describes the owner of a netlink port, whose number is normally a process id.
 fn owner(port: u32) -> String {
     match fs::read_to_string(format!("/proc/{port}/comm")) {
         Ok(name) => format!("netlink port {port}, {}", name.trim_end()),
@@ -237,7 +238,8 @@ fn owner(port: u32) -> String {
     }
 }
 
-/// What the kernel means by `error`. It says EPERM to one who may not, and when the queue is another's.
+/// Translates the kernel's `error`. EPERM means that the user lacks the right, or that the queue is bound by another
+/// program.
 fn refused(number: u16, error: i32) -> BindError {
     match (Errno::from_raw(error), kernel_queue(number)) {
         (Errno::EPERM | Errno::EBUSY, Some(queue)) => BindError::Taken(number, queue.port),
@@ -251,7 +253,7 @@ fn refused(number: u16, error: i32) -> BindError {
 mod tests {
     use super::*;
 
-    /// Would catch a message that is cut in two, and a call with more bytes than the kernel takes (about 200 kB).
+    /// Would catch a message that is cut in two, and a call with more bytes than the kernel accepts (about 200 kB).
     #[test]
     fn pieces_are_whole_messages() {
         let mut out = Vec::new();

@@ -1,45 +1,45 @@
-//! The flows that lose most, in a table of a fixed size: each drop and each mark is counted for its flow.
+//! The flows with the most dropped and marked packets, in a table of fixed size.
 //!
-//! **Source.** Space-Saving: Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
-//! ICDT 2005. A flow that loses and has no place takes that of the flow with the least count, and inherits the count. With
-//! [`PLACES`] places and N losses no count is too high by more than N / [`PLACES`], and every flow that has lost more than that
-//! has a place.
+//! **Source.** Space-Saving: Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and Top-k Elements in
+//! Data Streams", ICDT 2005. A flow that loses a packet and is not in the table replaces the flow with the lowest
+//! count, and inherits that count. With [`CAPACITY`] entries and N losses no count is too high by more than N /
+//! [`CAPACITY`], and every flow with more losses than that is in the table.
 //!
-//! A packet that is neither dropped nor marked costs two looks whether its flow has a place, when it comes and when it goes, about
-//! 4 ns each; a loss costs 6 ns, or 55 ns where the flow needs another's place. Nothing is allocated.
+//! **Cost.** A packet that is neither dropped nor marked costs two lookups, on arrival and on departure, of about 4 ns
+//! each. A loss costs 6 ns, or 55 ns if the flow replaces another. Nothing is allocated.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use fairlane_qdisc::{Counters, FlowKey, Packet, Reason, Time};
 
-use crate::engine::Witness;
 use crate::flow::{FlowName, FlowsBy};
-use crate::packet::Held;
+use crate::packet::QueuedPacket;
+use crate::shaper::PacketObserver;
 
-/// How many flows have a place.
-pub(crate) const PLACES: usize = 128;
+/// The number of flows in the table.
+pub(crate) const CAPACITY: usize = 128;
 
-/// A flow that lost packets, and what was counted of it since it got its place in the table.
+/// A flow that lost packets, with its counts since it entered the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopFlow {
-    /// The flow as its packets' headers name it.
+    /// The flow's name.
     pub name: FlowName,
-    /// What became of its packets since then. Those that waited at that moment are only in what left or was dropped, so it may be
-    /// more than what arrived.
+    /// The counts of its packets. Packets that were queued when the flow entered the table are missing from `arrived`,
+    /// so departures and drops may exceed arrivals.
     pub counters: Counters,
-    /// How many packets of it may have been dropped or marked before, at most.
+    /// The maximum number of its packets that may have been dropped or marked before it entered the table.
     pub missed: u64,
 }
 
 impl TopFlow {
-    /// Packets that were dropped or marked since the flow got its place.
+    /// Returns the number of packets dropped or marked since the flow entered the table.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.counters.dropped_total().packets + self.counters.marked_total().packets
     }
 
-    /// Packets of it that were compared and found to be of one flow with another, and dropped or marked for that.
+    /// Returns the number of packets dropped or marked because a comparison found two packets of this flow (CHOKe).
     #[must_use]
     pub fn matched(&self) -> u64 {
         let matched = |reason| self.counters.dropped(reason).packets + self.counters.marked(reason).packets;
@@ -47,49 +47,50 @@ impl TopFlow {
     }
 }
 
-/// The table.
+/// The table of flows.
 #[derive(Debug)]
 pub(crate) struct TopFlows {
     by: FlowsBy,
-    places: HashMap<FlowKey, usize, BuildHasherDefault<AsItIs>>,
-    /// The losses of each place's flow, with those that it inherited: apart, since the least of them is looked for.
+    places: HashMap<FlowKey, usize, BuildHasherDefault<IdentityHasher>>,
+    /// The losses of each entry's flow, including inherited ones. Kept apart from `flows`, since the minimum is
+    /// searched for.
     counts: Vec<u64>,
-    /// The least of the counts, and a place before which none is as low. Counts only grow, so neither ever goes back while the other
-    /// stays.
+    /// The lowest count, and an index before which every count is higher. Counts only grow, so the index never
+    /// decreases while the lowest count stays the same.
     least: (u64, usize),
     keys: Vec<FlowKey>,
     flows: Vec<TopFlow>,
 }
 
 impl TopFlows {
-    /// An empty table of flows by `by`.
+    /// Creates an empty table of flows as defined by `by`.
     pub(crate) fn new(by: FlowsBy) -> Self {
         Self {
             by,
-            // A map that is never fuller than half makes room for new keys without allocating.
-            places: HashMap::with_capacity_and_hasher(2 * PLACES, BuildHasherDefault::default()),
-            counts: Vec::with_capacity(PLACES),
+            // A map that is at most half full makes room for new keys without allocating.
+            places: HashMap::with_capacity_and_hasher(2 * CAPACITY, BuildHasherDefault::default()),
+            counts: Vec::with_capacity(CAPACITY),
             least: (0, 0),
-            keys: Vec::with_capacity(PLACES),
-            flows: Vec::with_capacity(PLACES),
+            keys: Vec::with_capacity(CAPACITY),
+            flows: Vec::with_capacity(CAPACITY),
         }
     }
 
-    /// The flows, those first that lost most.
+    /// Returns the flows, those with the most losses first.
     pub(crate) fn heaviest(&self) -> Vec<TopFlow> {
         let mut flows = self.flows.clone();
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.lost()));
         flows
     }
 
-    /// What is counted of the packet's flow, if it has a place.
-    fn counters(&mut self, packet: &Held) -> Option<&mut Counters> {
+    /// Returns the counts of the packet's flow; `None` if it is not in the table.
+    fn counters(&mut self, packet: &QueuedPacket) -> Option<&mut Counters> {
         let place = *self.places.get(&packet.flow())?;
         self.flows.get_mut(place).map(|flow| &mut flow.counters)
     }
 
-    /// Counts a loss of the packet's flow; what is counted of it in all.
-    fn lost(&mut self, packet: &Held) -> &mut Counters {
+    /// Counts a loss of the packet's flow, and returns the flow's counts.
+    fn lost(&mut self, packet: &QueuedPacket) -> &mut Counters {
         let place = match self.places.get(&packet.flow()) {
             Some(place) => *place,
             None => self.admit(packet),
@@ -98,11 +99,11 @@ impl TopFlows {
         &mut self.flows[place].counters
     }
 
-    /// A place for a flow that has none.
-    fn admit(&mut self, packet: &Held) -> usize {
-        let (key, name) = (packet.flow(), FlowName::new(self.by, packet.id_of_flow()));
+    /// Enters a flow into the table and returns its index.
+    fn admit(&mut self, packet: &QueuedPacket) -> usize {
+        let (key, name) = (packet.flow(), FlowName::new(self.by, packet.flow_id()));
         let place = self.counts.len();
-        if place < PLACES {
+        if place < CAPACITY {
             self.counts.push(0);
             self.keys.push(key);
             self.flows.push(TopFlow { name, counters: Counters::default(), missed: 0 });
@@ -117,7 +118,8 @@ impl TopFlows {
         place
     }
 
-    /// A place with the least count, and that count. A look at all places raises the least, so there is one for many calls.
+    /// Returns the index of an entry with the lowest count, and that count. A search of all entries raises the minimum,
+    /// so most calls need none.
     fn find_least(&mut self) -> (usize, u64) {
         let (least, from) = self.least;
         let found = self.counts.iter().skip(from).position(|count| *count == least).map(|after| (least, from + after));
@@ -129,33 +131,33 @@ impl TopFlows {
     }
 }
 
-impl Witness for TopFlows {
-    fn arrived(&mut self, _now: Time, packet: &Held) {
+impl PacketObserver for TopFlows {
+    fn arrived(&mut self, _now: Time, packet: &QueuedPacket) {
         if let Some(counters) = self.counters(packet) {
             counters.arrived.add(packet.bytes());
         }
     }
 
-    fn departed(&mut self, _now: Time, packet: &Held, _since: Time) {
+    fn departed(&mut self, _now: Time, packet: &QueuedPacket, _since: Time) {
         if let Some(counters) = self.counters(packet) {
             counters.departed.add(packet.bytes());
         }
     }
 
-    fn dropped(&mut self, _now: Time, packet: &Held, reason: Reason) {
+    fn dropped(&mut self, _now: Time, packet: &QueuedPacket, reason: Reason) {
         self.lost(packet).count_drop(reason, packet.bytes());
     }
 
-    fn marked(&mut self, packet: &Held, reason: Reason) {
+    fn marked(&mut self, packet: &QueuedPacket, reason: Reason) {
         self.lost(packet).count_mark(reason, packet.bytes());
     }
 }
 
-/// Takes a flow's key as its hash: it is one, keyed at random.
+/// Uses a flow's key as its own hash: the key already is a hash with a random key.
 #[derive(Debug, Default)]
-struct AsItIs(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! A bridge and the link behind it, as the receiver sees them, and what cannot be bridged.
+//! A bridge and the link behind it, measured by the receiver; and interfaces that cannot be bridged.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "the receiver measures real time")]
 
@@ -15,21 +15,21 @@ use common::send::send_at;
 use common::tags::{capture_with_tags, captured_with_tags, send_unsummed};
 use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, assert_rate, drain, ip, listen, tool};
 use fairlane_linux::{BridgeError, Framing, Link, LinkLayer, Router, StartError};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
 use nix::sys::socket::{SockType, setsockopt};
 
 const FAST: Rate = Rate::from_bits_per_second(1_000_000_000);
 
-/// The rate holds within a percent; a packet is its IP packet and what the link adds to it.
+/// The rate is exact within a percent. The size of a packet is that of the IP packet plus the link's overhead.
 #[test]
 fn the_link_has_its_rate() {
     bridged(false, |lab| {
         let rate = Rate::from_bits_per_second(20_000_000);
         let ethernet = LinkLayer::new(38, 84, Framing::None).unwrap();
         for (layer, expected) in [(LinkLayer::default(), 20e6), (ethernet, 20e6 * 1000.0 / 1038.0)] {
-            // The link has something to send even if the sender gets no processor for a while.
-            let router = RouterConfig { link: Link { rate, layer }, ..config(droptail("500p"), rate) };
+            // The queue keeps the link busy even if the sender gets no processor time for a while.
+            let router = RouterConfig { link: Link { rate, layer }, ..config(&droptail("500p"), rate) };
             assert_rate(lab, 1000, expected, move |lab| {
                 let bridge = start(Router::new(&router).unwrap());
                 lab.sender.run(|| send_at(40e6, 1000, 2.5));
@@ -39,7 +39,7 @@ fn the_link_has_its_rate() {
     });
 }
 
-/// Datagrams that `from` sends to `to` and that come back, of these sizes.
+/// Returns the datagrams of these sizes that `from` sends to `to` and that come back.
 fn echoed(lab: &Lab, (from, to): (&'static str, &'static str), sizes: &'static [usize]) -> usize {
     let served = lab.receiver.start(move || {
         let socket = UdpSocket::bind((to.parse::<IpAddr>().unwrap(), PORT)).unwrap();
@@ -65,11 +65,11 @@ fn echoed(lab: &Lab, (from, to): (&'static str, &'static str), sizes: &'static [
     returned
 }
 
-/// Nobody is told anybody's hardware address: ARP and IPv6's neighbour discovery go through the bridge.
+/// No neighbour entries are configured. Would catch ARP or IPv6 neighbour discovery that the bridge does not forward.
 #[test]
 fn neighbours_find_each_other() {
     bridged(true, |lab| {
-        let bridge = start(Router::new(&config(QdiscConfig::new(Kind::FqCodel), FAST)).unwrap());
+        let bridge = start(Router::new(&config(&QdiscParameters::new(Kind::FqCodel), FAST)).unwrap());
         assert_eq!(echoed(lab, (SENDER, RECEIVER), &[1, 100, 1472]), 3);
         assert_eq!(echoed(lab, (SENDER6, RECEIVER6), &[1, 100, 1452]), 3);
         let report = bridge.stop(2.0);
@@ -77,8 +77,8 @@ fn neighbours_find_each_other() {
     });
 }
 
-/// An Ethernet header with these tags, and IPv4 and UDP whose checksum is that of the pseudo header alone, as a sender leaves it who
-/// has the rest done by his card.
+/// Returns an Ethernet header with these tags, and IPv4 and UDP whose checksum field holds the sum of the pseudo
+/// header, as a sender leaves it to its network card.
 fn unsummed(tags: &[u8]) -> Vec<u8> {
     let mut frame = [&[2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 9], tags, &[8, 0]].concat();
     let mut ip = [0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 77, 9, 1, 10, 77, 9, 2];
@@ -90,12 +90,12 @@ fn unsummed(tags: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Tags of 802.1Q, of 802.1ad, and one in the other. Would catch a tag that the kernel takes out and nobody puts back, and a checksum
-/// that is then written to the wrong place.
+/// Tags of 802.1Q, of 802.1ad, and both. Would catch a tag that the kernel removes and nobody restores, and a checksum
+/// that is then written at the wrong offset.
 #[test]
 fn vlan_tags_are_kept() {
     bridged(false, |lab| {
-        let bridge = start(Router::new(&config(QdiscConfig::new(Kind::FqCodel), FAST)).unwrap());
+        let bridge = start(Router::new(&config(&QdiscParameters::new(Kind::FqCodel), FAST)).unwrap());
         let capture = lab.receiver.run(capture_with_tags);
         // VLAN 5 with priority 3 (PCP), and VLAN 7 of the provider.
         let (customer, provider): ([u8; 4], [u8; 4]) = ([0x81, 0, 0x60, 5], [0x88, 0xa8, 0, 7]);
@@ -109,7 +109,7 @@ fn vlan_tags_are_kept() {
         let frames = all.map(|(tags, _)| unsummed(tags));
         lab.sender.run({
             let frames = frames.clone();
-            // UDP begins 20 bytes behind the header, and its checksum stands at 6.
+            // UDP begins 20 bytes behind the header, and its checksum is at offset 6.
             move || frames.iter().for_each(|frame| send_unsummed("s0", frame, frame.len() as u16 - 40, 6))
         });
         let received = lab.receiver.run(move || captured_with_tags(&capture));
@@ -129,7 +129,7 @@ fn vlan_tags_are_kept() {
     });
 }
 
-/// The one's complement sum of `words`, which is 0xffff where a checksum is among them that is right (RFC 1071).
+/// Calculates the ones' complement sum, which is 0xffff if the bytes include a right checksum (RFC 1071).
 fn sum(bytes: &[u8]) -> u32 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     let mut sum: u32 = bytes.chunks(2).map(word).sum();
@@ -139,13 +139,13 @@ fn sum(bytes: &[u8]) -> u32 {
     sum
 }
 
-/// Every packet that CoDel marks since it waited comes with Congestion Experienced, over IPv4 and IPv6, with checksums that are right.
-/// One that is not ECN-capable comes as it was.
+/// Every packet that CoDel marks arrives with Congestion Experienced and right checksums, over IPv4 and IPv6. Packets
+/// that are not ECN-capable arrive unchanged.
 #[test]
 fn marks_arrive_in_headers_that_are_right() {
     bridged(true, |lab| {
-        let codel = QdiscConfig::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
-        let bridge = start(Router::new(&config(codel, Rate::from_bits_per_second(2_000_000))).unwrap());
+        let codel = QdiscParameters::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
+        let bridge = start(Router::new(&config(&codel, Rate::from_bits_per_second(2_000_000))).unwrap());
         let capture = lab.receiver.run(|| capture(SockType::Datagram));
         lab.sender.run(|| {
             let (four, six) = (UdpSocket::bind(("0.0.0.0", 0)).unwrap(), UdpSocket::bind(("::", 0)).unwrap());
@@ -160,7 +160,7 @@ fn marks_arrive_in_headers_that_are_right() {
         });
         let packets = lab.receiver.run(move || captured(&capture));
         let report = bridge.stop(2.0);
-        // From the IP header on: UDP to our port.
+        // The packet from its IP header on: UDP to our port.
         let ours = |packet: &&Vec<u8>| {
             let (udp, protocol) = if packet[0] >> 4 == 4 { (20, packet[9]) } else { (40, packet[6]) };
             protocol == 17 && packet.get(udp + 2..udp + 4) == Some(&PORT.to_be_bytes())
@@ -183,17 +183,18 @@ fn marks_arrive_in_headers_that_are_right() {
             let length = (udp.len() as u16).to_be_bytes();
             assert_eq!(sum(&[addresses, &[0, 17], &length, udp].concat()), 0xffff, "{packet:?}");
         }
-        // The first packets may find the link free.
+        // The first packets may find the link idle.
         assert!(marked > 70 && marked == report.counters.marked_total().packets, "{marked}: {report:?}");
     });
 }
 
-/// A reload under way, and the end while packets wait: the rate is the new one, and every packet that waited leaves in its order.
+/// A reload during a transfer, and an end while packets wait. Would catch a rate that does not change, and waiting
+/// packets that are lost or reordered.
 #[test]
-fn a_reload_and_the_end_keep_what_waits() {
+fn a_reload_and_the_end_keep_queued_frames() {
     bridged(false, |lab| {
         let slow = Rate::from_bits_per_second(1_000_000);
-        let bridge = start(Router::new(&config(droptail("200p"), slow)).unwrap());
+        let bridge = start(Router::new(&config(&droptail("200p"), slow)).unwrap());
         introduce(lab);
         let received = lab.receiver.start(|| {
             let mut received = Vec::new();
@@ -205,13 +206,13 @@ fn a_reload_and_the_end_keep_what_waits() {
             let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
             (0..150_u8).for_each(|n| assert_eq!(socket.send_to(&[n; 972], (RECEIVER, PORT)).unwrap(), 972));
         });
-        // 150 packets take 1.2 s at the old rate, and 12 ms at the new one. They have come when it changes.
+        // 150 packets take 1.2 s at the old rate, and 12 ms at the new one. All of them have arrived when it changes.
         thread::sleep(Duration::from_millis(50));
         let link = Link { rate: Rate::from_bits_per_second(100_000_000), layer: LinkLayer::default() };
-        bridge.remote.reload(&droptail("1p"), link).unwrap();
+        bridge.handle.reload(&droptail("1p").resolve(link.rate).unwrap(), link).unwrap();
         thread::sleep(Duration::from_millis(200));
-        // The last of these wait when the end comes: 80 of them take 640 ms.
-        bridge.remote.reload(&droptail("200p"), Link { rate: slow, ..link }).unwrap();
+        // The last of these wait when the end comes: 80 packets take 640 ms.
+        bridge.handle.reload(&droptail("200p").resolve(slow).unwrap(), Link { rate: slow, ..link }).unwrap();
         thread::sleep(Duration::from_millis(300));
         lab.sender.run(|| {
             let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
@@ -223,19 +224,19 @@ fn a_reload_and_the_end_keep_what_waits() {
         let took = begun.elapsed();
         assert_eq!(received.recv().unwrap(), (0..230).collect::<Vec<u8>>(), "{report:?}");
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (2, 0), "{report:?}");
-        let forth = report.bridge.unwrap().forth;
-        assert_eq!(forth.forwarded, report.counters.departed.packets + report.released, "{report:?}");
-        // 0.2 s are 25 packets; the others go at once.
+        let forward = report.bridge.unwrap().forward;
+        assert_eq!(forward.forwarded, report.counters.departed.packets + report.released, "{report:?}");
+        // 0.2 s are 25 packets; the others are sent at once.
         assert!(report.released > 20 && took < Duration::from_millis(600), "{took:?}: {report:?}");
     });
 }
 
-/// The end comes when what waited has left, 50 packets of 8 ms, though there would be more for seconds. Would catch a bridge that goes
-/// on taking in.
+/// The router ends when the waiting packets have left, 50 packets of 8 ms, although more would arrive for seconds.
+/// Would catch a bridge that continues to receive.
 #[test]
-fn the_end_does_not_wait_for_those_who_go_on_sending() {
+fn the_end_does_not_wait_for_new_frames() {
     bridged(false, |lab| {
-        let bridge = start(Router::new(&config(droptail("50p"), Rate::from_bits_per_second(1_000_000))).unwrap());
+        let bridge = start(Router::new(&config(&droptail("50p"), Rate::from_bits_per_second(1_000_000))).unwrap());
         let sent = lab.sender.start(|| send_at(4e6, 1000, 3.0));
         thread::sleep(Duration::from_millis(600));
         let begun = Instant::now();
@@ -247,7 +248,7 @@ fn the_end_does_not_wait_for_those_who_go_on_sending() {
     });
 }
 
-/// Waits until the kernel has found that the interface `name` has a carrier again, for which it takes up to a second.
+/// Waits until the kernel has detected that the interface `name` has a carrier again, which takes up to a second.
 fn until_up(name: &str) {
     let begun = Instant::now();
     while !tool("ip", &format!("-br link show dev {name}")).contains(" UP ") {
@@ -256,11 +257,12 @@ fn until_up(name: &str) {
     }
 }
 
-/// An interface that is down for a while is no end, and one that is gone is.
+/// Would catch a bridge that ends when an interface is down for a while, and one that goes on when an interface was
+/// removed.
 #[test]
 fn an_interface_comes_back_or_the_bridge_ends() {
     bridged(false, |lab| {
-        let bridge = start(Router::new(&config(droptail("100p"), FAST)).unwrap());
+        let bridge = start(Router::new(&config(&droptail("100p"), FAST)).unwrap());
         assert_eq!(echoed(lab, (SENDER, RECEIVER), &[10]), 1);
         for interface in [OUTSIDE, INSIDE] {
             ip(&format!("link set {interface} down"));
@@ -277,14 +279,15 @@ fn an_interface_comes_back_or_the_bridge_ends() {
     });
 }
 
-/// What cannot be bridged, each with the command that mends it, and nothing has changed then: the first bridge works on.
+/// Interfaces that cannot be bridged, each with the command that helps. Would catch a refused start that disturbs the
+/// first bridge.
 #[test]
-fn what_cannot_be_bridged_is_refused() {
+fn unsuitable_interfaces_are_refused() {
     bridged(true, |lab| {
         ip("link add r9 type veth peer name r8");
         ip("link add r7 type bridge");
         let refused = |inside: &str, outside: &str| {
-            let config = RouterConfig { path: path(inside, outside), ..config(droptail("10p"), FAST) };
+            let config = RouterConfig { path: path(inside, outside), ..config(&droptail("10p"), FAST) };
             match Router::new(&config).err().expect("it is refused") {
                 StartError::Bridge(error) => error,
                 other => panic!("{other}"),
@@ -315,12 +318,12 @@ fn what_cannot_be_bridged_is_refused() {
         let six = with("ip -6 address add 2001:db8::1/64 dev r9 nodad", "ip -6 address flush dev r9");
         on("1");
         assert!(six.contains("2001:db8::1") && six.contains("sysctl net.ipv6.conf.r9.disable_ipv6=1"), "{six}");
-        let first = start(Router::new(&config(droptail("10p"), FAST)).unwrap());
+        let first = start(Router::new(&config(&droptail("10p"), FAST)).unwrap());
         assert!(matches!(refused(INSIDE, "r9"), BridgeError::Taken(name) if name == INSIDE));
         assert_eq!(echoed(lab, (SENDER, RECEIVER), &[10]), 1);
         first.stop(1.0);
-        // A link-local address is no matter, and what was mended is taken.
-        let mended = RouterConfig { path: path(INSIDE, "r9"), ..config(droptail("10p"), FAST) };
+        // A link-local address does not matter, and interfaces are accepted once the problem is solved.
+        let mended = RouterConfig { path: path(INSIDE, "r9"), ..config(&droptail("10p"), FAST) };
         assert!(Router::new(&mended).is_ok());
     });
 }

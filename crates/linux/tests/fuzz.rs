@@ -1,4 +1,4 @@
-//! The function that `fuzz/run netlink` fuzzes, over the committed corpus and over changes of it.
+//! Runs the function that `fuzz/run netlink` fuzzes over the committed corpus and over changes of it.
 #![cfg(target_os = "linux")]
 
 #[path = "../../../fuzz/entries/netlink.rs"]
@@ -14,7 +14,7 @@ fn changed(bytes: &[u8], random: &mut Stream) -> Vec<u8> {
         let start = random.below(bytes.len() as u32 + 1) as usize;
         let end = (start + random.below(8) as usize).min(bytes.len());
         let new: Vec<u8> = (0..random.below(8)).map(|_| random.bits() as u8).collect();
-        // Mostly in place, so that what follows is where a length says.
+        // Mostly replaces bytes, so that the following ones stay where a length says.
         if random.below(4) > 0 {
             bytes[start..end].iter_mut().for_each(|byte| *byte = random.bits() as u8);
         } else {
@@ -24,7 +24,7 @@ fn changed(bytes: &[u8], random: &mut Stream) -> Vec<u8> {
     bytes
 }
 
-/// Would catch a panic, a loop that does not end and a verdict that is no message, whatever a socket gives.
+/// Would catch a panic, an endless loop and a verdict that is not a valid message, whatever a socket returns.
 #[test]
 fn any_bytes_are_messages_or_nothing() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/netlink");

@@ -1,4 +1,4 @@
-//! TCP whose sender leaves cutting to its card, with packets that come cut and with packets that come whole.
+//! TCP with segmentation offload, with packets that are segmented before the queue and with GSO packets queued whole.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "TCP needs real time")]
 
@@ -11,27 +11,28 @@ use std::time::{Duration, Instant};
 
 use common::{CE_BIT, Lab, PORT, RECEIVER, RouterConfig, config, lab, start, undisturbed};
 use fairlane_linux::{DataPath, Marking, QueueConfig, Report, Router};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
 
 const RATE: f64 = 200e6;
 const MTU: f64 = 1500.0;
-/// What a full segment carries: 20 bytes of IP, 20 of TCP and 12 of timestamps go off (RFC 9293, RFC 7323).
+/// The data in a full segment: the MTU without 20 bytes of IP, 20 of TCP and 12 of timestamps (RFC 9293, RFC 7323).
 const DATA: f64 = MTU - 52.0;
 
-/// How long the sender goes on.
+/// The duration of the transfer.
 const SENT: Duration = Duration::from_millis(2500);
 
-/// What a transfer has brought.
+/// The results of a transfer.
 struct Transfer {
-    /// Bytes that the receiver has read.
+    /// The bytes that the receiver has read.
     bytes: u64,
-    /// Bits per second of them, from the first to the last.
+    /// Their rate in bit/s, from the first byte to the last.
     rate: f64,
     report: Report,
 }
 
-/// Reads all; how many bytes, and their rate: what was lost and came again is there in the end, so that none of it is missing.
+/// Reads everything and returns the number of bytes and their rate. Retransmissions fill every gap, so that no byte is
+/// missing.
 fn read(listener: &TcpListener) -> (u64, f64) {
     let (mut stream, _) = listener.accept().unwrap();
     let mut buffer = vec![0; 1 << 18];
@@ -49,16 +50,17 @@ fn read(listener: &TcpListener) -> (u64, f64) {
 fn transfer(lab: &Lab, gso: Option<u32>) -> Transfer {
     let path =
         DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(CE_BIT), fail_open: false, gso });
-    // 80 ms, of which a sender that halves its window leaves something, and which outlasts a short pause of the machine.
-    let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "2mb").unwrap();
+    // A queue of 80 ms, which a sender that halves its window does not empty, and which outlasts a short pause of the
+    // machine.
+    let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "2mb").unwrap();
     let router =
-        Router::new(&RouterConfig { path, ..config(droptail, Rate::from_bits_per_second(RATE as u64)) }).unwrap();
+        Router::new(&RouterConfig { path, ..config(&droptail, Rate::from_bits_per_second(RATE as u64)) }).unwrap();
     let working = start(router, 0);
     let listener = lab.receiver.run(|| TcpListener::bind((RECEIVER, PORT)).unwrap());
     let received = lab.receiver.start(move || read(&listener));
     lab.sender.run(|| {
         let (mut stream, start) = (TcpStream::connect((RECEIVER, PORT)).unwrap(), Instant::now());
-        // Where it is the system's choice it may be another, and BBR keeps below the link's rate at times.
+        // The system's default may be another congestion control, and BBR sometimes stays below the link's rate.
         setsockopt(&stream, sockopt::TcpCongestion, &"reno".into()).unwrap();
         while start.elapsed() < SENT {
             stream.write_all(&[7; 1 << 16]).unwrap();
@@ -69,11 +71,11 @@ fn transfer(lab: &Lab, gso: Option<u32>) -> Transfer {
     Transfer { bytes, rate, report: working.stop() }
 }
 
-/// What comes whole takes on the link what it takes when it comes cut: the rate is that of the link, within 2 %, and the bytes that are
-/// counted are those of the segments that carry the data. Would catch joined packets that count without the headers of their segments
-/// (3.5 % too fast), packets that are lost on the way, and an offload that is not there, so that nothing is measured.
+/// GSO packets take as much of the link as their segments: the rate is the link's within 2 %, and the bytes counted are
+/// those of the segments that carry the data. Would catch GSO packets that are counted without the headers of their
+/// segments (3.5 % too fast), packets that are lost, and an offload that is not active, so that nothing is measured.
 #[test]
-fn joined_packets_take_what_their_segments_take() {
+fn gso_packets_have_the_size_of_their_segments() {
     lab(false, |lab| {
         for gso in [None, Some(MTU as u32)] {
             undisturbed(|| {
@@ -83,7 +85,7 @@ fn joined_packets_take_what_their_segments_take() {
                 let share = rate / (RATE * DATA / MTU);
                 eprintln!("gso {gso:?}: {share:.4} of what the link can carry, {mean:.0} bytes a packet");
                 assert_eq!(gso.is_some(), mean > 2.0 * MTU, "gso {gso:?}: {mean} bytes a packet: {report:?}");
-                // Data that went twice and segments that are not full are the difference.
+                // Retransmissions and segments that are not full make the difference.
                 let carried = bytes as f64 * MTU / DATA;
                 let departed = counters.departed.bytes as f64;
                 assert!((departed / carried - 1.0).abs() < 0.01, "gso {gso:?}: {departed} for {carried}: {report:?}");

@@ -1,4 +1,5 @@
-//! Senders who mean harm, through a router in network namespaces: memory stays bounded, nothing panics, and others get through.
+//! Hostile senders, through a router in network namespaces: memory stays bounded, nothing panics, and other flows get
+//! through.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "the kernel needs real time")]
 
@@ -16,29 +17,29 @@ use common::{
     start, udp_count,
 };
 use fairlane_linux::{DataPath, Marking, QueueConfig, Report, Router};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate, Seed};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, SockaddrIn, connect, sendmmsg, socket,
 };
 
-/// 25,000 packets of [`BYTES`] a second.
+/// The rate of the link: 25,000 packets of [`BYTES`] per second.
 const RATE: Rate = Rate::from_bits_per_second(20_000_000);
-/// Bytes of an IP packet.
+/// The size of an IP packet in bytes.
 const BYTES: usize = 100;
-/// Packets of a flood in a second, four times what the link carries.
+/// The packets of a flood per second: four times the link's rate.
 const FLOOD: u64 = 100_000;
-/// Packets of a flood.
+/// The packets of a flood.
 const PACKETS: u64 = 120_000;
-/// Packets of each honest flow in a second, which is less than a 1024th of the link.
+/// The packets of each honest flow per second: less than 1/1024 of the link.
 const HONEST: u64 = 20;
-/// How many honest flows there are.
+/// The number of honest flows.
 const HONEST_FLOWS: u64 = 20;
 
-/// What a datagram begins with, by who has sent it.
+/// The first byte of a datagram, which identifies the sender.
 const IS_FLOOD: u8 = 7;
 const IS_HONEST: u8 = 1;
 
-/// A UDP packet of IPv4 to the receiver. The kernel writes the checksum of its header.
+/// Returns a UDP packet over IPv4 to the receiver. The kernel writes the header checksum.
 fn packet(source: [u8; 4], port: u16) -> [u8; BYTES] {
     let mut packet = [0; BYTES];
     packet[0] = 0x45;
@@ -53,14 +54,14 @@ fn packet(source: [u8; 4], port: u16) -> [u8; BYTES] {
     packet
 }
 
-/// 100,000 flows with sources that are made up.
+/// Returns packets of 100,000 flows with forged source addresses.
 fn spoofed() -> Vec<[u8; BYTES]> {
     let mut random = Seed::new(1).stream("spoofed");
     let source = |bits: u32| [20 + (bits >> 24) as u8 % 40, (bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
     (0..100_000).map(|_| packet(source(random.bits() as u32), random.bits() as u16)).collect()
 }
 
-/// Sends these packets one after the other, again and again, [`PACKETS`] in all and [`FLOOD`] a second.
+/// Sends these packets in turn, [`PACKETS`] in all, at [`FLOOD`] per second.
 fn flood(packets: &[[u8; BYTES]]) {
     let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), Some(SockProtocol::Raw)).unwrap();
     let receiver = SockaddrIn::from(SocketAddrV4::new(RECEIVER.parse().unwrap(), 0));
@@ -78,37 +79,37 @@ fn flood(packets: &[[u8; BYTES]]) {
     }
 }
 
-/// Sends from [`HONEST_FLOWS`] ports while a flood lasts; how many packets that were.
+/// Sends from [`HONEST_FLOWS`] ports while a flood lasts, and returns the number of packets.
 fn honest() -> u64 {
     let sockets: Vec<UdpSocket> = (0..HONEST_FLOWS).map(|_| UdpSocket::bind(("0.0.0.0", 0)).unwrap()).collect();
     let packets = HONEST_FLOWS * HONEST * PACKETS / FLOOD;
     for socket in sockets.iter().cycle().take(packets as usize) {
         socket.send_to(&[IS_HONEST; BYTES - 28], (RECEIVER, PORT)).unwrap();
-        // Evenly: packets that come together are lost together.
+        // Evenly spaced: packets that arrive together are lost together.
         thread::sleep(Duration::from_micros(1_000_000 / HONEST / HONEST_FLOWS));
     }
     packets
 }
 
-/// This process's memory, in kilobytes.
+/// Returns the memory of this process in kilobytes.
 fn memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// What came of a flood and of honest flows beside it.
+/// The results of a flood with honest flows beside it.
 struct Outcome {
-    /// The part of the flood that was delivered.
+    /// The fraction of the flood that was delivered.
     flood: f64,
-    /// That of the honest flows.
+    /// The fraction of the honest flows that was delivered.
     honest: f64,
-    /// By how many kilobytes this process grew.
+    /// The growth of this process in kilobytes.
     grown: u64,
     report: Report,
 }
 
-/// How many datagrams of the flood and of the honest flows have come.
+/// Counts the datagrams of the flood and of the honest flows that arrive.
 fn arrived(socket: &UdpSocket) -> (u32, u32) {
     let (mut flood, mut honest, mut buffer) = (0, 0, [0; 2048]);
     socket.set_nonblocking(true).unwrap();
@@ -121,7 +122,7 @@ fn arrived(socket: &UdpSocket) -> (u32, u32) {
     (flood, honest)
 }
 
-fn through(lab: &Lab, discipline: QdiscConfig, packets: Vec<[u8; BYTES]>) -> Outcome {
+fn through(lab: &Lab, discipline: &QdiscParameters, packets: Vec<[u8; BYTES]>) -> Outcome {
     let before = memory();
     let working = start(Router::new(&config(discipline, RATE)).unwrap(), 0);
     let socket = lab.receiver.run(listen);
@@ -132,7 +133,7 @@ fn through(lab: &Lab, discipline: QdiscConfig, packets: Vec<[u8; BYTES]>) -> Out
     });
     let grown = memory().saturating_sub(before);
     drop(packets);
-    // What the sender's kernel has still to hand over.
+    // The packets that the sender's kernel still has to send.
     thread::sleep(Duration::from_millis(100));
     let queued = sent_to_queue(0);
     let report = working.stop();
@@ -150,9 +151,9 @@ fn through(lab: &Lab, discipline: QdiscConfig, packets: Vec<[u8; BYTES]>) -> Out
     }
 }
 
-fn disciplines() -> [QdiscConfig; 5] {
+fn disciplines() -> [QdiscParameters; 5] {
     [Kind::Choke, Kind::FqCodel, Kind::Sfb, Kind::Xchoke, Kind::Drr].map(|kind| {
-        let config = QdiscConfig::new(kind);
+        let config = QdiscParameters::new(kind);
         match kind {
             Kind::Choke | Kind::Xchoke => {
                 config.with("limit", "300p").unwrap().with("min", "60p").unwrap().with("max", "180p").unwrap()
@@ -162,46 +163,48 @@ fn disciplines() -> [QdiscConfig; 5] {
     })
 }
 
-/// What a router takes: its tables, the packets that it holds and its buffers. Drops of 100,000 flows must add nothing to it.
-const MOST_MEMORY: u64 = 32 << 10;
+/// The memory that a router uses for its tables, its queued packets and its buffers. Drops from 100,000 flows must not
+/// add to it.
+const MAX_MEMORY: u64 = 32 << 10;
 
-/// Sources that are made up: no discipline can tell them from many people who send a little each, so the honest flows fare like all, or
-/// somewhat worse where they come right behind a burst; but none is shut out. Would catch tables that grow with every flow that was
-/// ever seen, and an index that panics when they are full.
+/// Forged sources: no discipline can distinguish them from many users who each send a little, so the honest flows fare
+/// like the others, or somewhat worse right behind a burst, but none is shut out. Would catch tables that grow with
+/// every flow ever seen, and an index that panics when they are full.
 #[test]
-fn a_hundred_thousand_spoofed_flows_take_no_memory_and_starve_nobody() {
+fn a_hundred_thousand_spoofed_flows_use_no_memory_and_starve_nobody() {
     lab(false, |lab| {
         for interfaces in ["all", "r0"] {
             fs::write(format!("/proc/sys/net/ipv4/conf/{interfaces}/rp_filter"), "0").unwrap();
         }
         for discipline in disciplines() {
             let kind = discipline.kind();
-            let Outcome { flood, honest, grown, report } = through(lab, discipline, spoofed());
+            let Outcome { flood, honest, grown, report } = through(lab, &discipline, spoofed());
             eprintln!("{kind}: {:.1} % of the flood, {:.1} % of the honest, {grown} kB", 100.0 * flood, 100.0 * honest);
             assert!(flood < 0.8, "{kind}: no overload: {flood}");
-            // Of 480 packets a quarter is expected, give or take 10.
+            // Of 480 packets a quarter is expected, with a tolerance of 10.
             assert!(honest > flood / 3.0, "{kind}: {honest} of the honest, {flood} of the flood");
-            assert!(grown < MOST_MEMORY, "{kind}: {grown} kB more");
+            assert!(grown < MAX_MEMORY, "{kind}: {grown} kB more");
             assert!(report.counters.arrived.packets > 100_000, "{kind}: {report:?}");
         }
     });
 }
 
-/// One flow of four times the link: those who send less than their share lose next to nothing.
+/// One flow of four times the link's rate. Would catch losses of flows that send less than their share.
 #[test]
 fn a_flood_of_one_flow_does_not_hurt_others() {
     lab(false, |lab| {
         for discipline in disciplines() {
             let kind = discipline.kind();
-            let Outcome { flood, honest, grown, .. } = through(lab, discipline, vec![packet([10, 77, 1, 1], 5); 50]);
+            let Outcome { flood, honest, grown, .. } = through(lab, &discipline, vec![packet([10, 77, 1, 1], 5); 50]);
             eprintln!("{kind}: {:.1} % of the flood, {:.1} % of the honest", 100.0 * flood, 100.0 * honest);
             assert!(flood < 0.8 && honest > 0.9, "{kind}: {honest} of the honest, {flood} of the flood");
-            assert!(grown < MOST_MEMORY, "{kind}: {grown} kB more");
+            assert!(grown < MAX_MEMORY, "{kind}: {grown} kB more");
         }
     });
 }
 
-/// From no data at all to the most that IP can carry, copied in part or whole: each arrives as it was, and its bytes are counted.
+/// Packets from no data to the maximum of IP, copied in part or whole. Would catch one that arrives changed, and bytes
+/// that are not counted.
 #[test]
 fn datagrams_of_any_size_are_counted_by_their_bytes() {
     lab(false, |lab| {
@@ -212,9 +215,9 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
         lab.receiver.run(|| ip("link set d0 mtu 65535"));
         for marking in [Marking::ByRule(CE_BIT), Marking::ByUs] {
             let rate = Rate::from_bits_per_second(1_000_000_000);
-            let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "1000p").unwrap();
+            let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "1000p").unwrap();
             let working =
-                start(Router::new(&RouterConfig { path: queue(marking), ..config(droptail, rate) }).unwrap(), 0);
+                start(Router::new(&RouterConfig { path: queue(marking), ..config(&droptail, rate) }).unwrap(), 0);
             let sizes = [0_usize, 1, 99, 100, 101, 1472, 8972, 65_503, 65_507];
             let received = lab.receiver.start(|| {
                 let (socket, mut sizes, mut buffer) = (listen(), Vec::new(), vec![0; 1 << 16]);
@@ -242,10 +245,10 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
     });
 }
 
-/// A router that does not read, with `fail_open`: nothing is dropped in the kernel. What finds no room passes at once, and is what the
-/// rule has counted and the router has not.
+/// A router that does not read, with `fail_open`. Packets beyond the kernel's limit pass at once, and are those that
+/// the rule has counted and the router has not. Would catch a drop in the kernel.
 #[test]
-fn what_fails_open_passes_and_is_the_difference() {
+fn packets_that_fail_open_pass_and_are_the_difference() {
     lab(false, |lab| {
         let path = DataPath::Queue(QueueConfig {
             queues: 0.into(),
@@ -253,14 +256,14 @@ fn what_fails_open_passes_and_is_the_difference() {
             fail_open: true,
             gso: None,
         });
-        let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "200000p").unwrap();
+        let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "200000p").unwrap();
         let rate = Rate::from_bits_per_second(1_000_000_000);
-        let router = Router::new(&RouterConfig { path, ..config(droptail, rate) }).unwrap();
+        let router = Router::new(&RouterConfig { path, ..config(&droptail, rate) }).unwrap();
         let firewall = install(0);
         let socket = lab.receiver.run(listen);
         lab.sender.run(|| common::send::send_while(64, |sent| sent < 150_000));
         let queued = sent_to_queue(0);
-        // Nobody has decided on anything yet.
+        // No packet has a verdict yet.
         let (passed, socket) = lab.receiver.run(move || {
             let mut passed = 0_u64;
             drain(&socket, |_| passed += 1);

@@ -1,4 +1,4 @@
-//! The lab on this machine: its link, its delays, what it refuses, and what it leaves behind.
+//! The lab on this machine: its link, its delays, the scenarios that it rejects, and what it leaves behind.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -6,11 +6,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fairlane_linux::lab::{Lab, LabError, Measured, Moment};
+use fairlane_linux::lab::{Lab, LabError, LabSample, Measured};
 use fairlane_outcome::Run;
 use fairlane_scenario::{Document, Scenario};
 
-/// Labs share the processors, so one has them at a time.
+/// Labs share the processors, so they run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -21,7 +21,7 @@ fn scenario(text: &str) -> Scenario {
     Document::parse("lab.toml", text).unwrap().scenario().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The lab for `text`; `None`, with a message, where there can be none.
+/// Returns the lab for `text`; `None`, with a message, if this machine cannot run it.
 fn lab(text: &str) -> Option<Lab> {
     match Lab::new(&scenario(text)) {
         Ok(lab) => Some(lab),
@@ -37,7 +37,7 @@ fn run(lab: &Lab) -> Measured {
     lab.run(0, &|| false).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// UDP of twice the rate over 10 Mbit/s.
+/// UDP at twice the rate of a link of 10 Mbit/s.
 const UDP: &str = r#"
 duration = "12s"
 warmup = "2s"
@@ -54,9 +54,9 @@ kind = "udp"
 rate = "20mbit"
 "#;
 
-/// The receiver's clock over ten seconds shows the link's rate within a percent, half of what was sent is dropped, and packets
-/// wait as long as a full queue takes: 100 of 8000 bits at 10 Mbit/s, 80 ms, but for the one that is coming and for what a pause of
-/// the machine takes.
+/// By the receiver's clock, over ten seconds, the link has its rate within a percent, half of the packets are dropped,
+/// and packets wait for the time of a full queue: 100 packets of 8000 bits at 10 Mbit/s, 80 ms, apart from the arriving
+/// packet and pauses of the machine.
 #[test]
 fn the_link_has_its_rate() {
     let _turn = turn();
@@ -73,8 +73,8 @@ fn the_link_has_its_rate() {
     assert_eq!((run.engine, run.partial, run.from_s, run.to_s), ("linux", false, 2.0, 12.0));
 }
 
-/// A TCP flow that nothing but its window holds back has window ÷ round trip: 60 ms of delay there and back. Its packets have the
-/// size that is asked for, and none is lost.
+/// A TCP flow that only its window limits has the rate window / round trip, with 60 ms of delay in both directions
+/// together. Would catch packets of another size, and a loss.
 #[test]
 fn a_window_and_a_round_trip_make_a_rate() {
     let _turn = turn();
@@ -101,11 +101,11 @@ packet = "1500b"
 window = 20
 "#;
     let Some(lab) = lab(text) else { return };
-    let Measured { run, checks, moments } = run(&lab.sampled(fairlane_qdisc::Duration::from_millis(250)));
-    add_up(&run, &moments);
+    let Measured { run, checks, samples } = run(&lab.sampled(fairlane_qdisc::Duration::from_millis(250)));
+    add_up(&run, &samples);
     let largest = checks.all().iter().find(|check| check.what == "largest packet").unwrap();
     assert_eq!(largest.found, "1500 bytes");
-    // Transmission and waking take a part, and the kernel rounds a window down to its scale.
+    // Transmission and wake-ups take a part, and the kernel rounds a window down to its scale.
     for (flow, packets, bytes) in [(&run.flows[0], 10.0, 500.0), (&run.flows[1], 20.0, 1500.0)] {
         let rate = flow.unique_bytes as f64 * 8.0 / (run.to_s - run.from_s);
         let expected = packets * bytes * 8.0 / 0.060;
@@ -115,12 +115,12 @@ window = 20
     }
 }
 
-/// 4 s in steps of 250 ms, of which the first four are the warm-up. The queue's samples are exact; senders and receivers take theirs
-/// when they are woken, while packets come and go.
-fn add_up(run: &Run, moments: &[Moment]) {
-    let millis: Vec<u64> = moments.iter().map(|moment| moment.at.as_nanos() / 1_000_000).collect();
+/// 4 s in steps of 250 ms, the first four of which are the warm-up. The queue's samples are exact; senders and
+/// receivers take theirs when they are woken, while packets are in flight.
+fn add_up(run: &Run, samples: &[LabSample]) {
+    let millis: Vec<u64> = samples.iter().map(|moment| moment.at.as_nanos() / 1_000_000).collect();
     assert_eq!(millis, (1..=16).map(|number| 250 * number).collect::<Vec<_>>());
-    let (from, to) = (&moments[3], &moments[15]);
+    let (from, to) = (&samples[3], &samples[15]);
     let departed: u64 = run.queues[0].flows.iter().map(|flow| flow.departed).sum();
     assert_eq!(to.queue.departed.packets - from.queue.departed.packets, departed);
     assert_eq!(to.queue.arrived.packets - to.queue.departed.packets, to.queue.backlog.packets);
@@ -128,18 +128,20 @@ fn add_up(run: &Run, moments: &[Moment]) {
         let (from, to) = (&from.flows[id], &to.flows[id]);
         assert!((to.delivered - from.delivered).abs_diff(flow.delivered) < 10, "{from:?} {to:?} {flow:?}");
         assert!((to.sent - from.sent).abs_diff(flow.sent) < 10, "{from:?} {to:?} {flow:?}");
+        assert_eq!(to.delivered_bytes, to.delivered * [500, 1500][id], "{to:?}");
         let bytes = (to.unique_bytes - from.unique_bytes).abs_diff(flow.unique_bytes);
         assert!(bytes < 10 * 1500, "{from:?} {to:?} {flow:?}");
-        // The links' delays are 60 ms, and ten packets are what TCP begins with.
+        // The links' delays add up to 60 ms, and TCP begins with ten packets.
         let srtt = to.srtt.unwrap().as_secs();
         assert!((0.060..0.120).contains(&srtt) && to.cwnd >= Some(10.0), "{to:?}");
     }
 }
 
-/// A TCP flow that stops takes what it has not sent with it. A window of 50 packets fills the link without a loss: two seconds of sending at 10 Mbit/s, and nothing in the four that follow, but
-/// for what was in the queue. Its segments stay counted.
+/// A TCP flow that stops discards the data that it has not sent. A window of 50 packets fills the link without a loss:
+/// two seconds of sending at 10 Mbit/s, and in the four seconds after it only packets that were in the queue. Would
+/// catch data sent after the stop, and segments that are no longer counted.
 #[test]
-fn what_stops_is_silent() {
+fn a_flow_that_stops_sends_nothing() {
     let _turn = turn();
     let text = UDP
         .replace("12s", "6s")
@@ -151,12 +153,13 @@ fn what_stops_is_silent() {
     let seconds = queue.departed_bytes as f64 * 8.0 / 10e6;
     eprintln!("{seconds:.2} s of sending, {} of {} packets arrived", flow.delivered, flow.sent);
     assert!((1.8..=2.0 + 0.08).contains(&seconds), "{seconds}");
-    // The rest are resets, one for each acknowledgement that finds the connection gone.
+    // The rest are resets, one for each acknowledgement that arrives after the connection was closed.
     assert_eq!(flow.sent, flow.delivered, "{flow:?}");
     assert!(queue.departed - flow.delivered < 100, "{queue:?}");
 }
 
-/// Hosts that ask for ECN get their packets marked, and lose none for it; those that do not ask lose them.
+/// Would catch hosts with ECN whose packets are dropped instead of marked, and hosts without ECN whose packets are
+/// marked.
 #[test]
 fn hosts_ask_for_ecn_or_do_not() {
     let _turn = turn();
@@ -176,13 +179,13 @@ fn hosts_ask_for_ecn_or_do_not() {
     }
 }
 
-/// The network namespaces that threads of this process are in.
+/// Returns the network namespaces of the threads of this process.
 fn namespaces() -> BTreeSet<PathBuf> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()).collect()
 }
 
-/// Would catch a thread that goes on, and a run that is not cut when it is stopped: what was measured until then is given.
+/// Would catch a thread that goes on, and a run that is not cut when it is stopped: the results so far are returned.
 #[test]
 fn a_stopped_run_is_partial_and_leaves_nothing() {
     let _turn = turn();
@@ -197,15 +200,15 @@ fn a_stopped_run_is_partial_and_leaves_nothing() {
     };
     let run = lab.run(0, &stopped).unwrap().run;
     assert!(run.partial && run.to_s > 0.0 && run.to_s < 60.0, "{}", run.to_s);
-    // Before the warm-up is over there is nothing to give.
+    // Before the end of the warm-up there are no results.
     let warming = Lab::new(&scenario(UDP)).unwrap();
     assert!(matches!(warming.run(0, &|| true), Err(LabError::Interrupted)));
     assert_eq!(namespaces().len(), 1);
 }
 
-/// What the lab cannot do is refused by its key, whoever runs it, before anything is made.
+/// Scenarios that the lab does not support are rejected by their key, for every user, before anything is created.
 #[test]
-fn what_the_lab_cannot_do_is_named() {
+fn unsupported_scenarios_are_rejected() {
     let _turn = turn();
     let text = r#"
 duration = "4s"
@@ -249,7 +252,7 @@ rate = "1mbit"
             other => panic!("{key}: {other:?}"),
         }
     }
-    // TCP fills the link once, whatever the number of its groups: 75,000 packets a second, and not twice as many.
+    // TCP fills the link once, whatever the number of its groups: 75,000 packets per second, and not twice as many.
     let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
     assert!(!matches!(Lab::new(&scenario(&two)), Err(LabError::Scenario(_))));
     let tfrc = text.replace("\"udp\"", "\"tfrc\"");

@@ -1,4 +1,4 @@
-//! The link behind the queue, measured by the receiver: its rate, and the marks that come through.
+//! The link behind the queue, measured by the receiver: its rate and its marks.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "the receiver measures real time")]
 
@@ -14,21 +14,21 @@ use std::time::{Duration, Instant};
 use common::send::send_at;
 use common::{OUT, PORT, RECEIVER, RECEIVER6, assert_rate, config, drain, lab, listen, nft, start, tool};
 use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, ReceiveTimeout};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-/// The rate holds within a percent. With 18 bytes of overhead a packet of 1000 bytes takes 22 ATM cells of 53 bytes.
+/// The rate is exact within a percent. With 18 bytes of overhead a packet of 1000 bytes takes 22 ATM cells of 53 bytes.
 #[test]
 fn the_link_has_its_rate() {
     lab(false, |lab| {
         let rate = Rate::from_bits_per_second(20_000_000);
         let atm = LinkLayer::new(18, 0, Framing::Atm).unwrap();
         for (layer, expected) in [(LinkLayer::default(), 20e6), (atm, 20e6 * 1000.0 / (22.0 * 53.0))] {
-            // The link has something to send even if the sender gets no processor for a while.
-            let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "500p").unwrap();
-            let router = common::RouterConfig { link: Link { rate, layer }, ..config(droptail, rate) };
+            // The queue keeps the link busy even if the sender gets no processor time for a while.
+            let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "500p").unwrap();
+            let router = common::RouterConfig { link: Link { rate, layer }, ..config(&droptail, rate) };
             assert_rate(lab, 1000, expected, move |lab| {
                 let working = start(Router::new(&router).unwrap(), 0);
                 lab.sender.run(|| send_at(40e6, 1000, 2.5));
@@ -40,13 +40,13 @@ fn the_link_has_its_rate() {
     });
 }
 
-/// A reload under way: the rate is the new one, and no packet that waited is dropped.
+/// A reload while packets wait. Would catch a rate that does not change, and a waiting packet that is dropped.
 #[test]
-fn a_reload_keeps_what_waits() {
+fn a_reload_keeps_queued_packets() {
     lab(false, |lab| {
         let slow = Rate::from_bits_per_second(1_000_000);
-        let droptail = |limit: &str| QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap();
-        let working = start(Router::new(&config(droptail("200p"), slow)).unwrap(), 0);
+        let droptail = |limit: &str| QdiscParameters::new(Kind::DropTail).with("limit", limit).unwrap();
+        let working = start(Router::new(&config(&droptail("200p"), slow)).unwrap(), 0);
         let received = lab.receiver.start(|| {
             let mut received = 0_u64;
             drain(&listen(), |_| received += 1);
@@ -55,25 +55,25 @@ fn a_reload_keeps_what_waits() {
         thread::sleep(Duration::from_millis(200));
         lab.sender.run(|| send_at(10e6, 1000, 0.1));
         let link = Link { rate: Rate::from_bits_per_second(100_000_000), layer: LinkLayer::default() };
-        working.remote.reload(&droptail("1p"), link).unwrap();
-        let none = QdiscConfig::new(Kind::Red).with("min", "9p").unwrap().with("max", "3p").unwrap();
-        assert!(working.remote.reload(&none, link).is_err());
+        working.handle.reload(&droptail("1p").resolve(link.rate).unwrap(), link).unwrap();
+        let none = QdiscParameters::new(Kind::Red).with("min", "9p").unwrap().with("max", "3p").unwrap();
+        assert!(none.resolve(link.rate).is_err());
         let received = received.recv().unwrap();
         let report = working.stop();
-        // 125 packets were sent at most, and the old limit has room for all.
+        // At most 125 packets were sent, and the old limit has room for all.
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (1, 0), "{report:?}");
         assert!(received > 60 && received == report.counters.departed.packets, "{received}: {report:?}");
-        assert!(report.sojourn.most() < fairlane_qdisc::Duration::from_millis(500), "{report:?}");
+        assert!(report.sojourn.max() < fairlane_qdisc::Duration::from_millis(500), "{report:?}");
     });
 }
 
-/// A TCP transfer for two seconds, whose sender leaves cutting to its card (segmentation offload): it fills the link, and each packet
-/// of the link counts as one. A full segment of 1500 bytes carries 1448 (RFC 9293 with timestamps, RFC 7323).
+/// A TCP transfer of two seconds with segmentation offload. Would catch a link that is not filled, and GSO packets that
+/// are not segmented before the queue. A full segment of 1500 bytes carries 1448 (RFC 9293 with timestamps, RFC 7323).
 #[test]
 fn a_tcp_transfer_fills_the_link_with_packets_of_the_link() {
     lab(false, |lab| {
         let rate = Rate::from_bits_per_second(20_000_000);
-        let working = start(Router::new(&config(QdiscConfig::new(Kind::FqCodel), rate)).unwrap(), 0);
+        let working = start(Router::new(&config(&QdiscParameters::new(Kind::FqCodel), rate)).unwrap(), 0);
         let received = lab.receiver.start(|| {
             let (mut stream, _) = TcpListener::bind((RECEIVER, PORT)).unwrap().accept().unwrap();
             let (mut buffer, mut received, start) = (vec![0; 1 << 16], 0, Instant::now());
@@ -102,7 +102,7 @@ fn a_tcp_transfer_fills_the_link_with_packets_of_the_link() {
     });
 }
 
-/// The packets that come by [`PORT`] until none does for a second, from their IP headers on.
+/// Returns the packets to [`PORT`] until none arrives for a second, from their IP headers on.
 fn captured(capture: &OwnedFd) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut buffer = [0; 2048];
@@ -124,7 +124,7 @@ fn capture() -> OwnedFd {
     capture
 }
 
-/// The one's complement sum of `words`, which is 0xffff where a checksum is among them that is right (RFC 1071).
+/// Calculates the ones' complement sum, which is 0xffff if the bytes include a right checksum (RFC 1071).
 fn sum(bytes: &[u8]) -> u32 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     let mut sum: u32 = bytes.chunks(2).map(word).sum();
@@ -134,7 +134,7 @@ fn sum(bytes: &[u8]) -> u32 {
     sum
 }
 
-/// The one's complement sum over UDP and its pseudo header.
+/// Calculates the ones' complement sum over UDP and its pseudo header.
 fn udp_sum(packet: &[u8]) -> u32 {
     let (addresses, udp) =
         if packet[0] >> 4 == 4 { (&packet[12..20], &packet[20..]) } else { (&packet[8..40], &packet[40..]) };
@@ -142,12 +142,12 @@ fn udp_sum(packet: &[u8]) -> u32 {
     sum(&[addresses, &[0, 17], &length, udp].concat())
 }
 
-/// The ECN codepoint in a header.
+/// Returns the ECN codepoint in a header.
 fn ecn(packet: &[u8]) -> u8 {
     if packet[0] >> 4 == 4 { packet[1] & 3 } else { packet[1] >> 4 & 3 }
 }
 
-/// Lets nft mark in place of iptables: its table without the statement that queues, which not every kernel has.
+/// Replaces the marking rule of iptables by nft's table without the statement that queues, which not every kernel has.
 fn marks_by_nft() {
     for name in ["iptables", "ip6tables"] {
         tool(name, "-t mangle -D POSTROUTING 1");
@@ -157,8 +157,8 @@ fn marks_by_nft() {
     assert_eq!(nft(&script), "");
 }
 
-/// Every packet that CoDel marks since it waited comes with Congestion Experienced, over IPv4 and IPv6, by a rule and by our own
-/// hand, and with checksums that are right. One that is not ECN-capable comes as it was.
+/// Every packet that CoDel marks arrives with Congestion Experienced and right checksums, over IPv4 and IPv6, marked by
+/// a rule or by the router. Packets that are not ECN-capable arrive unchanged.
 #[test]
 fn marks_arrive_in_headers_that_are_right() {
     lab(true, |lab| {
@@ -168,10 +168,10 @@ fn marks_arrive_in_headers_that_are_right() {
                 eprintln!("skipped: there is no nft");
                 continue;
             }
-            let codel = QdiscConfig::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
+            let codel = QdiscParameters::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
             let rate = Rate::from_bits_per_second(2_000_000);
             let router =
-                Router::new(&common::RouterConfig { path: common::queue(marking), ..config(codel, rate) }).unwrap();
+                Router::new(&common::RouterConfig { path: common::queue(marking), ..config(&codel, rate) }).unwrap();
             let working = start(router, 0);
             if by_nft {
                 marks_by_nft();
@@ -189,7 +189,7 @@ fn marks_arrive_in_headers_that_are_right() {
                     six.send_to(&[n; 101], (RECEIVER6, PORT)).unwrap();
                 }
             });
-            // Most of them wait still: the end is no reason to lose a mark.
+            // Most of them still wait: the end must not lose a mark.
             thread::sleep(Duration::from_millis(10));
             let report = working.stop();
             let packets = lab.receiver.run(move || captured(&capture));
@@ -208,7 +208,7 @@ fn marks_arrive_in_headers_that_are_right() {
             if by_nft {
                 remove_rules(9).unwrap();
             }
-            // The first packets may find the link free.
+            // The first packets may find the link idle.
             assert!(
                 marked > 70 && marked == report.counters.marked_total().packets,
                 "{marking:?}: {marked}, {report:?}"

@@ -1,4 +1,4 @@
-//! Two NFQUEUEs before one discipline and one link.
+//! Two NFQUEUEs with one discipline and one link.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "the kernel needs real time")]
 
@@ -12,33 +12,33 @@ use common::{
     CE_BIT, PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, sent_to_queue, start, tool, udp_count,
 };
 use fairlane_linux::{DataPath, Link, LinkLayer, Marking, QueueConfig, Queues, Router, kernel_queues};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Packets from each processor.
+/// The number of packets from each processor.
 const PACKETS: u32 = 100_000;
 
-/// Keeps this thread on `processor`.
+/// Restricts this thread to `processor`.
 fn stay_on(processor: usize) -> nix::Result<()> {
     let mut set = CpuSet::new();
     set.set(processor)?;
     sched_setaffinity(Pid::from_raw(0), &set)
 }
 
-/// Sends numbered datagrams from `processor`, on which the kernel forwards and queues them too.
+/// Sends numbered datagrams from `processor`, on which the kernel also forwards and queues them.
 fn send(processor: usize, packets: u32) {
     stay_on(processor).unwrap();
     let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
     let mut datagram = [processor as u8; 36];
     for number in 0..packets {
         datagram[1..5].copy_from_slice(&number.to_be_bytes());
-        // What finds no room on its way is not sent to the queue either.
+        // A datagram that the sender's own queue drops is not sent to the router's queue.
         let _ = socket.send_to(&datagram, (RECEIVER, PORT));
     }
 }
 
-/// Whether the processors 0 and 1 are ours; if not, says so.
+/// Returns `true` if this process may use the processors 0 and 1; if not, prints a message.
 fn has_two_processors() -> bool {
     let tried = thread::spawn(|| stay_on(0).and(stay_on(1))).join().unwrap();
     if let Err(error) = tried {
@@ -47,16 +47,16 @@ fn has_two_processors() -> bool {
     tried.is_ok()
 }
 
-/// A router with the queues 0 and 1.
-fn router(discipline: QdiscConfig, rate: Rate) -> Router {
+/// Returns a router with the queues 0 and 1.
+fn router(discipline: &QdiscParameters, rate: Rate) -> Router {
     let queues = Queues::new(0, 1).unwrap();
     let path = DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
     Router::new(&RouterConfig { path, ..config(discipline, rate) }).unwrap()
 }
 
-/// Packets that come by two processors at several times the link's rate, with reloads: each gets one verdict, by the queue that it came
-/// by, and those of a flow leave in the order in which they came. Would catch a verdict that is given to the other queue, one that is
-/// made by two threads, and threads that overtake each other with their verdicts.
+/// Packets from two processors at several times the link's rate, with reloads. Each gets one verdict, on its own queue,
+/// and packets of a flow stay in order. Would catch a verdict on the wrong queue, one given by two threads, and threads
+/// that overtake each other with their verdicts.
 #[test]
 fn two_queues_share_a_link() {
     lab(false, |lab| {
@@ -64,9 +64,9 @@ fn two_queues_share_a_link() {
             return;
         }
         let rate = Rate::from_bits_per_second(20_000_000);
-        let choke = QdiscConfig::new(Kind::Choke).with("limit", "1000p").unwrap();
+        let choke = QdiscParameters::new(Kind::Choke).with("limit", "1000p").unwrap();
         let choke = choke.with("min", "100p").unwrap().with("max", "500p").unwrap();
-        let router = router(choke, rate);
+        let router = router(&choke, rate);
         let bound: Vec<u16> = kernel_queues().unwrap().iter().map(|queue| queue.number).collect();
         assert_eq!(bound, [0, 1]);
         let working = start(router, Queues::new(0, 1).unwrap());
@@ -79,7 +79,7 @@ fn two_queues_share_a_link() {
         let link = Link { rate, layer: LinkLayer::default() };
         for kind in [Kind::FqCodel, Kind::DropTail, Kind::Choke, Kind::Drr] {
             thread::sleep(Duration::from_millis(60));
-            working.remote.reload(&QdiscConfig::new(kind), link).unwrap();
+            working.handle.reload(&QdiscParameters::new(kind).resolve(link.rate).unwrap(), link).unwrap();
         }
         sending.recv().unwrap();
         let received = lab.receiver.run(move || {
@@ -114,27 +114,27 @@ fn two_queues_share_a_link() {
     });
 }
 
-/// At the end there is no time for what waits: it goes at once, from both queues. Would catch a thread that does not end, and a queue whose
-/// packets are lost with its socket.
+/// At the end waiting packets of both queues are sent at once. Would catch a thread that does not end, and a queue
+/// whose packets are lost with its socket.
 #[test]
-fn the_end_lets_go_what_waits_in_both_queues() {
+fn the_end_releases_the_packets_of_both_queues() {
     lab(false, |lab| {
         if !has_two_processors() {
             return;
         }
-        let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "1000p").unwrap();
-        let router = router(droptail, Rate::from_bits_per_second(100_000));
-        let (remote, firewall) = (router.remote(), install(Queues::new(0, 1).unwrap()));
+        let droptail = QdiscParameters::new(Kind::DropTail).with("limit", "1000p").unwrap();
+        let router = router(&droptail, Rate::from_bits_per_second(100_000));
+        let (handle, firewall) = (router.handle(), install(Queues::new(0, 1).unwrap()));
         let working = thread::spawn(|| router.run().unwrap());
         let socket = lab.receiver.run(listen);
         lab.sender.run(|| {
             send(0, 50);
             send(1, 50);
         });
-        // A packet takes 5 ms, so that most of them wait.
+        // A packet takes 5 ms, so most of them wait.
         thread::sleep(Duration::from_millis(100));
         firewall.stop(0).unwrap();
-        remote.stop(fairlane_qdisc::Duration::ZERO);
+        handle.stop(fairlane_qdisc::Duration::ZERO);
         let report = working.join().unwrap();
         firewall.remove(0).unwrap();
         let received = lab.receiver.run(move || {
@@ -149,7 +149,7 @@ fn the_end_lets_go_what_waits_in_both_queues() {
     });
 }
 
-/// The rule for several queues names the processor as what chooses, and lets packets pass without a router.
+/// Would catch a rule for several queues that does not select by processor or has no bypass.
 #[test]
 fn the_rule_spreads_packets_by_processor() {
     lab(false, |_| {

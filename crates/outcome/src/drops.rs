@@ -5,14 +5,14 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::estimate::{Averager, Estimate};
-use crate::record::{Combine, Count, Fields, Kind};
+use crate::record::{Combine, Count, FieldKind, Fields};
 
 /// Dropped packets by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Drops([Estimate; Reason::COUNT]);
 
 impl Drops {
-    /// The reasons that are printed even when nothing was dropped for them: those of DropTail, RED and CHOKe.
+    /// The reasons that are printed even without drops: those of DropTail, RED and CHOKe.
     pub const ALWAYS: [Reason; 5] =
         [Reason::Limit, Reason::Early, Reason::Forced, Reason::MatchArrival, Reason::MatchVictim];
 

@@ -14,7 +14,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A value or mean, and the half width of its 95 % confidence interval if it has one. A width that is not a number is none.
+    /// Creates an estimate of a value or mean with the half width of its 95 % confidence interval. NaN counts as no interval.
     #[must_use]
     pub fn new(mean: f64, ci95: Option<f64>) -> Self {
         Self { mean, ci95: ci95.unwrap_or(f64::NAN) }

@@ -1,4 +1,4 @@
-//! How the time in a queue is distributed.
+//! Distribution of the time in a queue.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct DelayBin {
     pub from_ns: u64,
     /// The longest time that counts here, in nanoseconds.
     pub to_ns: u64,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct DelayBin {
 pub struct DelayHistogram(Vec<DelayBin>);
 
 impl DelayHistogram {
-    /// Of these bins, each with packets, from the shortest time to the longest.
+    /// A histogram of these non-empty bins, from the shortest time to the longest.
     #[must_use]
     pub fn from_bins(bins: impl IntoIterator<Item = DelayBin>) -> Self {
         Self(bins.into_iter().collect())

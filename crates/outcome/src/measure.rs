@@ -1,4 +1,4 @@
-//! From counts to an outcome.
+//! Computes an outcome from the counts of runs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::schema::{Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueG
 use crate::{Cost, Drops, FlowRun, QueueFlowRun, QueueRun, Run, stats};
 
 impl Outcome {
-    /// What `runs`, all of one scenario and seed, measured together; `None` when there are none.
+    /// Averages `runs`, all of one scenario and seed; `None` when there are none.
     ///
     /// Every number belongs to the window `from_s` to `to_s` that the outcome states. So when runs differ in their
     /// windows, because some were interrupted, only those with the longest one are averaged: the complete ones when
@@ -51,7 +51,7 @@ where
     lists.first().map_or_else(Vec::new, |first| Vec::combine(first, &parts, over))
 }
 
-/// A flow that the first run did not see here would stand at the end.
+/// A flow that did not come here in the first run would otherwise be last.
 fn by_flow_number(mut queues: Vec<QueueOutcome>) -> Vec<QueueOutcome> {
     for queue in &mut queues {
         queue.flows.sort_by_key(|flow| flow.id);
@@ -183,7 +183,7 @@ impl Part {
     }
 }
 
-/// One flow with what it got at the last queue on its path.
+/// One flow with its results at the last queue on its path.
 struct Exit<'a> {
     flow: &'a FlowRun,
     queue: Option<usize>,
@@ -318,12 +318,12 @@ fn drop_ratio(dropped: u64, came: u64) -> f64 {
     count_ratio(dropped, came).min(1.0)
 }
 
-/// `part / whole`; 0 of nothing.
+/// `part / whole`; 0 if `whole` is 0.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The value, or 0 for one that no measurement gives and JSON cannot say.
+/// The value, or 0 for values that JSON cannot express.
 fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }

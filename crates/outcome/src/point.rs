@@ -1,16 +1,16 @@
-//! Where in a sweep an outcome belongs.
+//! The place of an outcome in a sweep.
 
 use core::fmt;
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// The keys that a sweep varied, in the order asked, each with its value.
+/// The keys that a sweep varied, in the requested order, with their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point(Vec<(String, PointValue)>);
 
 impl Point {
-    /// Of no keys.
+    /// A point without keys.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -33,7 +33,7 @@ impl Point {
         self.iter().find_map(|(there, value)| (there == key).then_some(value))
     }
 
-    /// Every key with its value, in the order asked.
+    /// Every key with its value, in the requested order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &PointValue)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for PointValue {
                 (None, Some(value)) => value.into(),
                 (None, None) => value.to_string().into(),
             },
-            other => return Err(serde::de::Error::custom(format_args!("`{other}` is no value of a key"))),
+            other => return Err(serde::de::Error::custom(format_args!("`{other}` is not a value of a key"))),
         })
     }
 }

@@ -1,6 +1,6 @@
-//! One list of fields a record says how it prints, how it is read and how it averages over runs.
+//! Derives the JSON form and the averages over runs of a record from one list of fields.
 //!
-//! `record!` declares a struct; behind each field's type stands its [`Kind`].
+//! `record!` declares a struct; each field's type is followed by its [`FieldKind`].
 
 use core::fmt::Display;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::estimate::{Averager, Estimate};
 
-/// How fields of the type `T` print, are read and average.
-pub(crate) trait Kind<T> {
+/// Writing, reading and averaging of fields of the type `T`.
+pub(crate) trait FieldKind<T> {
     /// Writes the field `key`, and the half width of its interval under `ci95` when there is one.
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &T) -> Result<(), M::Error>;
 
@@ -23,9 +23,9 @@ pub(crate) trait Kind<T> {
     fn combine(first: &T, parts: &[Option<&T>], over: &Averager) -> T;
 }
 
-/// What a run measured, put together over several runs.
+/// Measurements that can be averaged over runs.
 pub(crate) trait Combine: Sized {
-    /// Averages `parts`, one for each run; a run without the part measured nothing. `first` is the first part there is.
+    /// Averages `parts`, one for each run; a missing part counts as 0. `first` is the first existing part.
     fn combine(first: &Self, parts: &[Option<&Self>], over: &Averager) -> Self;
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Optional;
 /// A record that is not part of the JSON form.
 pub(crate) struct Hidden;
 
-impl<T: Clone + Serialize + DeserializeOwned> Kind<T> for Plain {
+impl<T: Clone + Serialize + DeserializeOwned> FieldKind<T> for Plain {
     fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &T) -> Result<(), M::Error> {
         map.serialize_entry(key, value)
     }
@@ -65,7 +65,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Kind<T> for Plain {
     }
 }
 
-impl Kind<Estimate> for Count {
+impl FieldKind<Estimate> for Count {
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Estimate) -> Result<(), M::Error> {
         let whole = value.mean as u64;
         // Beyond 2^53 a count is no longer exact; it then prints as the float that it is.
@@ -83,7 +83,7 @@ impl Kind<Estimate> for Count {
     }
 }
 
-impl Kind<Estimate> for Rare {
+impl FieldKind<Estimate> for Rare {
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Estimate) -> Result<(), M::Error> {
         if value.mean == 0.0 { Ok(()) } else { Count::write(map, key, ci95, value) }
     }
@@ -92,12 +92,12 @@ impl Kind<Estimate> for Rare {
     }
     fn combine(first: &Estimate, parts: &[Option<&Estimate>], over: &Averager) -> Estimate {
         let sum = Real::combine(first, parts, over);
-        // What is left out has no interval either.
+        // A number that is left out has no interval either.
         if sum.mean == 0.0 { Estimate::single(0.0) } else { sum }
     }
 }
 
-impl Kind<Estimate> for Real {
+impl FieldKind<Estimate> for Real {
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Estimate) -> Result<(), M::Error> {
         map.serialize_entry(key, &value.mean)?;
         value.ci95().map_or(Ok(()), |half| map.serialize_entry(ci95, &half))
@@ -110,7 +110,7 @@ impl Kind<Estimate> for Real {
     }
 }
 
-impl Kind<Option<Estimate>> for Maybe {
+impl FieldKind<Option<Estimate>> for Maybe {
     fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Option<Estimate>) -> Result<(), M::Error> {
         match value {
             None => map.serialize_entry(key, &()),
@@ -128,7 +128,7 @@ impl Kind<Option<Estimate>> for Maybe {
     }
 }
 
-impl<T: Combine + Serialize + DeserializeOwned> Kind<T> for Nested {
+impl<T: Combine + Serialize + DeserializeOwned> FieldKind<T> for Nested {
     fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &T) -> Result<(), M::Error> {
         map.serialize_entry(key, value)
     }
@@ -141,7 +141,7 @@ impl<T: Combine + Serialize + DeserializeOwned> Kind<T> for Nested {
 }
 
 // In a box, since few have it.
-impl<T: Combine + Serialize + DeserializeOwned> Kind<Option<Box<T>>> for Optional {
+impl<T: Combine + Serialize + DeserializeOwned> FieldKind<Option<Box<T>>> for Optional {
     fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &Option<Box<T>>) -> Result<(), M::Error> {
         value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
     }
@@ -155,7 +155,7 @@ impl<T: Combine + Serialize + DeserializeOwned> Kind<Option<Box<T>>> for Optiona
     }
 }
 
-impl<T: Combine + Default> Kind<T> for Hidden {
+impl<T: Combine + Default> FieldKind<T> for Hidden {
     fn write<M: SerializeMap>(_map: &mut M, _key: &str, _ci95: &str, _value: &T) -> Result<(), M::Error> {
         Ok(())
     }
@@ -189,12 +189,12 @@ impl Fields {
     }
 }
 
-/// What tells the members of a list apart, whatever the run.
+/// The identity of a list's member, the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key<'a> {
-    /// By name.
+    /// A name.
     Name(&'a str),
-    /// By number.
+    /// A number.
     Number(u32),
 }
 
@@ -224,7 +224,7 @@ fn index<T: Keyed>(list: &[T]) -> BTreeMap<Key<'_>, &T> {
     list.iter().map(|member| (member.key(), member)).collect()
 }
 
-/// Declares a record: a struct whose fields each name their [`Kind`].
+/// Declares a record: a struct whose fields each name their [`FieldKind`].
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$field_meta:meta])* pub $field:ident: $ty:ty => $kind:ident,)*
@@ -239,7 +239,7 @@ macro_rules! record {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use serde::ser::SerializeMap as _;
                 let mut map = serializer.serialize_map(None)?;
-                $(<$crate::record::$kind as $crate::record::Kind<$ty>>::write(
+                $(<$crate::record::$kind as $crate::record::FieldKind<$ty>>::write(
                     &mut map, stringify!($field), concat!(stringify!($field), "_ci95"), &self.$field,
                 )?;)*
                 map.end()
@@ -250,7 +250,7 @@ macro_rules! record {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let mut fields = <$crate::record::Fields as serde::Deserialize>::deserialize(deserializer)?;
                 Ok(Self {
-                    $($field: <$crate::record::$kind as $crate::record::Kind<$ty>>::read(
+                    $($field: <$crate::record::$kind as $crate::record::FieldKind<$ty>>::read(
                         &mut fields, stringify!($field), concat!(stringify!($field), "_ci95"),
                     )?,)*
                 })
@@ -262,7 +262,7 @@ macro_rules! record {
                 Self {
                     $($field: {
                         let parts: Vec<Option<&$ty>> = parts.iter().map(|part| part.map(|part| &part.$field)).collect();
-                        <$crate::record::$kind as $crate::record::Kind<$ty>>::combine(&first.$field, &parts, over)
+                        <$crate::record::$kind as $crate::record::FieldKind<$ty>>::combine(&first.$field, &parts, over)
                     },)*
                 }
             }

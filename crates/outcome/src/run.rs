@@ -1,4 +1,4 @@
-//! What one run counted.
+//! Counts of one run.
 
 use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct Run {
     /// The scenario's name.
     pub scenario: String,
-    /// What ran it, such as `sim`.
+    /// The engine, such as `sim`.
     pub engine: &'static str,
     /// The scenario's seed.
     pub seed: u64,
-    /// Which run of that seed, from 0.
+    /// Number of the run, from 0.
     pub run: u32,
     /// Start of the measurement in seconds.
     pub from_s: f64,
@@ -25,7 +25,7 @@ pub struct Run {
     pub queues: Vec<QueueRun>,
     /// All flows, in the scenario's order, which is that of their ids.
     pub flows: Vec<FlowRun>,
-    /// What it cost to run.
+    /// Computing time and memory.
     pub cost: Cost,
 }
 
@@ -97,21 +97,21 @@ pub struct FlowRun {
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// How long each of its transfers took that was completed, in nanoseconds; `None` for a flow that makes none.
+    /// Duration of each completed transfer in nanoseconds; `None` for a flow without transfers.
     pub completions_ns: Option<Vec<u64>>,
 }
 
-/// What a run cost.
+/// Computing time and memory of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Events handled.
     pub events: u64,
     /// Packets handed over a link, data and acknowledgements.
     pub packet_hops: u64,
-    /// CPU seconds; 0 where nobody looked at a clock.
+    /// CPU seconds; 0 if not measured.
     pub cpu_s: f64,
-    /// Seconds on the wall; 0 where nobody looked at a clock.
+    /// Elapsed seconds; 0 if not measured.
     pub wall_s: f64,
-    /// Largest resident memory of the process in bytes; 0 where nobody looked.
+    /// Largest resident memory of the process in bytes; 0 if not measured.
     pub peak_rss_bytes: u64,
 }

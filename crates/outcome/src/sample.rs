@@ -1,8 +1,8 @@
-//! What flows and queues had done by a moment of a run.
+//! Cumulative counts of flows and queues at a moment of a run.
 
 use fairlane_qdisc::{Count, Duration};
 
-/// What a flow has done since the start of the run, in packets unless said otherwise.
+/// Counts of a flow since the start of the run, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowSample {
     /// The flow's number.
@@ -13,7 +13,7 @@ pub struct FlowSample {
     pub delivered: u64,
     /// Their bytes on the wire.
     pub delivered_bytes: u64,
-    /// Those bytes that the receiver had not had before.
+    /// Bytes of those that the receiver had not had before.
     pub unique_bytes: u64,
     /// Data packets dropped, at any queue.
     pub dropped: u64,
@@ -29,7 +29,7 @@ pub struct FlowSample {
     pub srtt: Option<Duration>,
 }
 
-/// What a queue has done since the start of the run.
+/// Counts of a queue since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueSample {
     /// The number of the link whose queue it is.
@@ -44,7 +44,7 @@ pub struct QueueSample {
     pub marked: Count,
     /// In the queue now.
     pub backlog: Count,
-    /// The discipline's average now, where it keeps one.
+    /// The discipline's current average, if it has one.
     pub average: Option<f64>,
     /// The probability with which the discipline signals now, where that is one number.
     pub probability: Option<f64>,

@@ -1,4 +1,4 @@
-//! The outcome: what is printed, compared and plotted.
+//! The schema of outcomes, which are printed, compared and plotted.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::point::Point;
 use crate::record::{Key, Keyed, record};
 use crate::{Cost, Estimate};
 
-/// What was measured: one scenario, one seed, one or more runs.
+/// Results of one scenario with one seed, over one or more runs.
 ///
 /// The JSON form is a contract; `docs/outcome.md` describes every key. With several runs each number is the mean over
 /// them and its 95 % interval stands beside it.
@@ -16,11 +16,11 @@ use crate::{Cost, Estimate};
 pub struct Outcome {
     /// The scenario's name.
     pub scenario: String,
-    /// What ran it, such as `sim`.
+    /// The engine, such as `sim`.
     pub engine: String,
     /// The scenario's seed.
     pub seed: u64,
-    /// How many runs the numbers are averaged over.
+    /// Number of runs that the numbers are averaged over.
     pub runs: u64,
     /// Start of the measurement in seconds.
     pub from_s: f64,
@@ -29,7 +29,7 @@ pub struct Outcome {
     /// A run was interrupted: there are fewer runs than were asked for, or they are shorter.
     #[serde(default, skip_serializing_if = "is_false")]
     pub partial: bool,
-    /// What a sweep varied, with the values of this outcome; `None` outside a sweep.
+    /// The keys that a sweep varied, with the values of this outcome; `None` outside a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
     /// The queues, in the scenario's order.
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// The groups of flows, in the scenario's order.
     pub groups: Vec<GroupOutcome>,
-    /// What it cost, over all runs.
+    /// Computing time and memory, over all runs.
     pub cost: Cost,
 }
 
@@ -72,14 +72,14 @@ record! {
         pub delay_s: Delay => Nested,
         /// Bits given to the link over what it could have carried, 0 to 1.
         pub utilisation: Estimate => Real,
-        /// How far the goodputs of the flows that leave the network's queues here are from equal parts of its link, see
+        /// Deviation of the goodputs of the flows whose last queue this is from equal parts of its link, see
         /// [`stats::normalised_deviation`](crate::stats::normalised_deviation).
         pub normalised_deviation: Estimate => Real,
         /// Each group's part, for the groups that came here.
         pub groups: Vec<QueueGroup> => Nested,
         /// Each flow's part, for the flows that came here.
         pub flows: Vec<QueueFlow> => Nested,
-        /// How the time in the queue is distributed, over all runs; empty when the outcome was read from JSON.
+        /// Distribution of the time in the queue, over all runs; empty when the outcome was read from JSON.
         pub delay_histogram: DelayHistogram => Hidden,
     }
 }
@@ -182,7 +182,7 @@ record! {
 record! {
     /// Transfers of limited size that were completed.
     pub struct TransferOutcome {
-        /// How many.
+        /// Number of transfers.
         pub completed: Estimate => Count,
         /// The time that one took, from its start until its receiver had all of it.
         pub completion_s: Delay => Nested,
@@ -194,7 +194,7 @@ record! {
     pub struct GroupOutcome {
         /// The group's name, such as `ftp`.
         pub name: String => Plain,
-        /// How many flows it has.
+        /// Number of flows.
         pub flows: u64 => Plain,
         /// Total of its flows' throughput, in bit/s.
         pub throughput_bps: Estimate => Real,
@@ -283,7 +283,7 @@ impl QueueOutcome {
     }
 }
 
-/// Several outcomes, in the order asked: what `compare` and `sweep` print.
+/// Several outcomes in the requested order, as `compare` and `sweep` print them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcomes {
     /// The outcomes.

@@ -1,8 +1,8 @@
-//! What flows and queues did in each interval of a run.
+//! Rows of time series: counts of flows and queues in each interval of a run.
 
 use serde::Serialize;
 
-/// What a flow did since the row before it. Counts are in packets.
+/// Counts of a flow since its previous row, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowRow<'a> {
     /// The end of the interval, in seconds from the start of the run.
@@ -33,7 +33,7 @@ pub struct FlowRow<'a> {
     pub srtt_s: Option<f64>,
 }
 
-/// What a queue did since the row before it. Counts are in packets.
+/// Counts of a queue since its previous row, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QueueRow<'a> {
     /// The end of the interval, in seconds from the start of the run.
@@ -54,8 +54,8 @@ pub struct QueueRow<'a> {
     pub backlog_packets: u64,
     /// Bytes in the queue at the end of the interval.
     pub backlog_bytes: u64,
-    /// The average that the discipline steers by, at the end of the interval; `None` where it keeps none.
+    /// The discipline's own average at the end of the interval; `None` without one.
     pub avg: Option<f64>,
-    /// The probability with which the discipline signals, at the end of the interval; `None` where that is not one number.
+    /// The discipline's probability of a signal at the end of the interval; `None` without a single one.
     pub probability: Option<f64>,
 }

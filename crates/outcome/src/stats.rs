@@ -1,6 +1,6 @@
 //! The measures by which queues are compared, and how sure a mean is.
 //!
-//! Nothing here returns a NaN for finite input: what a function gives where its formula says 0/0 stands with it.
+//! No function here returns NaN for finite input; each documents its result where its formula is 0/0.
 
 use core::iter;
 
@@ -13,7 +13,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of no values.
+    /// Moments of no values.
     #[must_use]
     pub const fn new() -> Self {
         Self { count: 0, mean: 0.0, squares: 0.0 }
@@ -27,13 +27,13 @@ impl Moments {
         self.squares += from_old_mean * (value - self.mean);
     }
 
-    /// How many values there are.
+    /// Number of values.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; 0 of none.
+    /// The mean; 0 without values.
     #[must_use]
     pub const fn mean(&self) -> f64 {
         self.mean
@@ -85,7 +85,7 @@ impl FromIterator<f64> for Moments {
 pub fn student_t_975(degrees: u64) -> f64 {
     /// The 0.975 quantile of the normal distribution, the limit for many degrees of freedom.
     const NORMAL: f64 = 1.959_963_984_540_054;
-    /// From here on the limit is off by less than 3e-6, and the sum is long.
+    /// Number of degrees from which the limit is off by less than 3e-6, and the sum is long.
     const MANY: u64 = 1_000_000;
     if degrees == 0 {
         return f64::INFINITY;
@@ -130,7 +130,7 @@ fn within(t: f64, degrees: u64) -> f64 {
 
 /// Jain's fairness index, (Σx)² / (n·Σx²): 1 when all are equal, 1/n when one has everything.
 ///
-/// It is 1 where nobody has anything: those parts are equal too.
+/// It is 1 if all parts are 0, since those are equal, too.
 #[must_use]
 pub fn jain(parts: &[f64]) -> f64 {
     // The index does not depend on the unit; dividing by the largest keeps the squares from overflowing.
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(same.ci95(), Some(0.0));
     }
 
-    /// Jain, Chiu and Hawe (1984): of n, k have equal parts and the others nothing, so k/n.
+    /// Jain, Chiu and Hawe (1984): if k of n have equal parts and the others nothing, the index is k/n.
     #[test]
     fn jain_of_some_served_alike() {
         assert_eq!(jain(&[5.0; 7]), 1.0);

@@ -1,22 +1,27 @@
-//! Outcomes as tables: Arrow record batches, Parquet and CSV.
+//! Outcomes as tables: CSV and, with the feature `parquet`, Arrow record batches and Parquet.
 //!
 //! `docs/outcome.md` describes every table and column. Numbers with an interval have two columns, `x` and `x_ci95`; the
 //! second is empty for a single run. The columns do not depend on what was measured.
 
+#[cfg(feature = "parquet")]
+mod batches;
 mod columns;
 mod rows;
 mod series;
+mod table;
 mod trace;
 mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "parquet")]
 pub use arrow_array::RecordBatch;
 pub use series::SeriesWriter;
+pub use table::Table;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
-use crate::{Estimate, Outcome, QueueFlow, QueueOutcome, Reason, TransferOutcome};
+use crate::{Estimate, Outcome, QueueOutcome, Reason, TransferOutcome};
 use columns::Columns;
 use write::Format;
 
@@ -29,15 +34,23 @@ pub enum TableError {
         /// The file that was to be written.
         path: PathBuf,
     },
+    /// Parquet is asked for, and this build cannot write it.
+    #[cfg(not(feature = "parquet"))]
+    #[error("cannot write `{}`: Parquet needs the feature `parquet` of fairlane-outcome; let the name end in .csv", path.display())]
+    NoParquet {
+        /// The file that was to be written.
+        path: PathBuf,
+    },
     /// The file could not be written.
     #[error("cannot write `{}`: {source}; choose a place that exists, that has room and that you may write to", path.display())]
     Write {
         /// The file that was to be written.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Arrow refused the table.
+    #[cfg(feature = "parquet")]
     #[error("cannot make the table")]
     Arrow(#[from] arrow_schema::ArrowError),
 }
@@ -49,11 +62,8 @@ impl TableError {
 }
 
 /// A row for each queue of each outcome.
-///
-/// # Errors
-///
-/// [`TableError::Arrow`], which would be a mistake in this crate.
-pub fn queues(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+#[must_use]
+pub fn queues(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| outcome.queues.iter().collect());
     let mut columns = Columns::of(rows.as_slice(), outcomes);
     columns.text("queue", |queue| &queue.name);
@@ -77,11 +87,8 @@ pub fn queues(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
 }
 
 /// A row for each flow of each outcome.
-///
-/// # Errors
-///
-/// As [`queues`].
-pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+#[must_use]
+pub fn flows(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| outcome.flows.iter().collect());
     let mut columns = Columns::of(rows.as_slice(), outcomes);
     columns.number("id", |flow| u64::from(flow.id));
@@ -103,11 +110,8 @@ pub fn flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
 }
 
 /// A row for each group of each outcome, with what the bottleneck did: see [`Outcome::bottleneck`].
-///
-/// # Errors
-///
-/// As [`queues`].
-pub fn groups(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+#[must_use]
+pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| {
         let bottleneck = outcome.bottleneck();
         outcome.groups.iter().map(|group| (group, bottleneck)).collect()
@@ -134,7 +138,7 @@ pub fn groups(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
 }
 
 /// Adds the columns of completed transfers; nulls for rows without.
-fn transfers<'a, T>(columns: &mut Columns<'a, T>, of: impl Fn(&'a T) -> Option<&'a TransferOutcome>) {
+fn transfers<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Option<&'r TransferOutcome>) {
     columns.estimate("transfers", |row| Some(of(row)?.completed));
     columns.estimate("completion_mean_s", |row| Some(of(row)?.completion_s.mean));
     columns.estimate("completion_p50_s", |row| Some(of(row)?.completion_s.p50));
@@ -143,16 +147,10 @@ fn transfers<'a, T>(columns: &mut Columns<'a, T>, of: impl Fn(&'a T) -> Option<&
 }
 
 /// A row for each flow at each queue of each outcome.
-///
-/// # Errors
-///
-/// As [`queues`].
-pub fn queue_flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+#[must_use]
+pub fn queue_flows(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| {
-        let of = |queue: &'_ QueueOutcome| -> Vec<(String, QueueFlow)> {
-            queue.flows.iter().map(|flow| (queue.name.clone(), flow.clone())).collect()
-        };
-        outcome.queues.iter().flat_map(of).collect()
+        outcome.queues.iter().flat_map(|queue| queue.flows.iter().map(|flow| (queue.name.as_str(), flow))).collect()
     });
     let mut columns = Columns::of(rows.as_slice(), outcomes);
     columns.text("queue", |(queue, _)| queue);
@@ -167,11 +165,8 @@ pub fn queue_flows(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
 }
 
 /// A row for each time that packets spent in a queue, over all runs; none for outcomes that were read from JSON.
-///
-/// # Errors
-///
-/// As [`queues`].
-pub fn delay_histogram(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> {
+#[must_use]
+pub fn delay_histogram(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| {
         let bins = |queue: &'_ QueueOutcome| queue.delay_histogram.bins().to_vec();
         outcome.queues.iter().flat_map(|queue| bins(queue).into_iter().map(|bin| (&queue.name, bin))).collect()
@@ -184,7 +179,7 @@ pub fn delay_histogram(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> 
     columns.finish()
 }
 
-/// Writes all tables, each as `.parquet` and as `.csv`, and the JSON form as `outcomes.json` to the directory `dir`,
+/// Writes all tables, each as `.csv` and, with the feature `parquet`, as `.parquet`, and the JSON form as `outcomes.json` to the directory `dir`,
 /// which is made if need be. A file is either complete or not there.
 ///
 /// # Errors
@@ -193,15 +188,16 @@ pub fn delay_histogram(outcomes: &[Outcome]) -> Result<RecordBatch, TableError> 
 pub fn write_dir(dir: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
     std::fs::create_dir_all(dir).map_err(|error| TableError::write(dir, error))?;
     let tables = [
-        ("queues", queues(outcomes)?),
-        ("flows", flows(outcomes)?),
-        ("groups", groups(outcomes)?),
-        ("queue_flows", queue_flows(outcomes)?),
-        ("delay_histogram", delay_histogram(outcomes)?),
+        ("queues", queues(outcomes)),
+        ("flows", flows(outcomes)),
+        ("groups", groups(outcomes)),
+        ("queue_flows", queue_flows(outcomes)),
+        ("delay_histogram", delay_histogram(outcomes)),
     ];
     for (name, table) in &tables {
-        write::batch(&dir.join(name).with_extension("parquet"), Format::Parquet, table)?;
-        write::batch(&dir.join(name).with_extension("csv"), Format::Csv, table)?;
+        #[cfg(feature = "parquet")]
+        write::table(&dir.join(name).with_extension("parquet"), Format::Parquet, table)?;
+        write::table(&dir.join(name).with_extension("csv"), Format::Csv, table)?;
     }
     write::atomically(&dir.join("outcomes.json"), |file| {
         let mut file = io::BufWriter::new(file);
@@ -215,13 +211,13 @@ pub fn write_dir(dir: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
 ///
 /// # Errors
 ///
-/// [`TableError::Extension`] and [`TableError::Write`].
+/// [`TableError::Extension`] and [`TableError::Write`]; without the feature `parquet` also its `NoParquet`.
 pub fn write_file(path: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
     let format = Format::of(path)?;
-    write::batch(path, format, &groups(outcomes)?)
+    write::table(path, format, &groups(outcomes))
 }
 
-/// What is in the lists of all outcomes, each with the number of its outcome.
+/// The items of the lists of all outcomes, each with the number of its outcome.
 fn rows<'a, T>(outcomes: &'a [Outcome], list: impl Fn(&'a Outcome) -> Vec<T>) -> Vec<(usize, T)> {
     let numbered = |(number, outcome)| list(outcome).into_iter().map(move |row| (number, row)).collect::<Vec<_>>();
     outcomes.iter().enumerate().flat_map(numbered).collect()

@@ -1,4 +1,4 @@
-//! From counts to the JSON form: every number here was worked out by hand.
+//! Outcomes and their JSON form; every number here was calculated by hand.
 
 mod common;
 
@@ -60,7 +60,7 @@ fn doubled() -> Run {
     run
 }
 
-/// Of two values the half width is t(1)·|a − b|/2, and t(1) = tan(0.475π) = 12.7062047.
+/// The half width of two values is t(1)·|a − b|/2, with t(1) = tan(0.475π) = 12.7062047.
 #[test]
 fn two_runs_have_a_mean_and_an_interval() {
     let outcome = Outcome::from_runs(&[run(), doubled()]).unwrap();
@@ -181,7 +181,7 @@ fn further_reasons_are_printed_when_they_occur() {
     assert_eq!(Outcome::from_json(&json).unwrap().queues[0].dropped.get(Reason::Table).mean, 4.0);
 }
 
-/// What wires lose stands apart from drops, and only where there is any.
+/// Losses on wires are counted apart from drops, and appear only if there are any.
 #[test]
 fn losses_on_wires_are_printed_when_they_occur() {
     let clean = Outcome::from_runs(&[run(), run()]).unwrap();

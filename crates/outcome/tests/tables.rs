@@ -104,8 +104,8 @@ fn sweep_has_its_keys_as_columns() {
 /// The table exists when nothing was measured, and has the same columns.
 #[test]
 fn empty_tables_have_their_columns() {
-    let full = tables::queues(&[Outcome::from_runs(&[common::run()]).unwrap()]).unwrap();
-    let empty = tables::queues(&[]).unwrap();
+    let full = tables::queues(&[Outcome::from_runs(&[common::run()]).unwrap()]).batch().unwrap();
+    let empty = tables::queues(&[]).batch().unwrap();
     assert_eq!((empty.num_rows(), empty.schema()), (0, full.schema()));
     let place = tempfile::tempdir().unwrap();
     tables::write_dir(place.path(), &[]).unwrap();
@@ -278,11 +278,11 @@ fn documentation_names_every_column_and_key() {
     let page = include_str!("../../../docs/outcome.md");
     let outcomes = [Outcome::from_runs(&[common::run()]).unwrap()];
     let tables = [
-        tables::queues(&outcomes).unwrap(),
-        tables::flows(&outcomes).unwrap(),
-        tables::groups(&outcomes).unwrap(),
-        tables::queue_flows(&outcomes).unwrap(),
-        tables::delay_histogram(&outcomes).unwrap(),
+        tables::queues(&outcomes).batch().unwrap(),
+        tables::flows(&outcomes).batch().unwrap(),
+        tables::groups(&outcomes).batch().unwrap(),
+        tables::queue_flows(&outcomes).batch().unwrap(),
+        tables::delay_histogram(&outcomes).batch().unwrap(),
     ];
     let columns = tables.iter().flat_map(|table| table.schema().fields().to_vec());
     let mut names: Vec<String> = columns.map(|field| field.name().clone()).collect();

@@ -1,4 +1,4 @@
-//! The claims as they are written: `claims/PAPER.toml`.
+//! The format of the claims, `claims/PAPER.toml`.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Everything that is written about one paper.
+/// The file of one paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Book {
     /// The paper.
     pub paper: Paper,
-    /// Where its numbers come from: each a table.
+    /// The experiments: each produces a table.
     #[serde(default)]
     pub experiments: Vec<Experiment>,
     /// Pictures of those tables.
     #[serde(default)]
     pub figures: Vec<FigureText>,
-    /// What the paper says, and what is asked of ours.
+    /// The claims of the paper, with the checks of our numbers.
     pub claims: Vec<Claim>,
 }
 
@@ -27,13 +27,13 @@ pub struct Book {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Its name here, which is that of its file: `choke`.
+    /// Its identifier, which is the name of its file: `choke`.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Who wrote it.
+    /// The authors.
     pub authors: String,
-    /// Where it was published, and when.
+    /// Place and year of publication.
     #[serde(rename = "where")]
     pub published: String,
 }
@@ -42,23 +42,23 @@ pub struct Paper {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Its name, which no other experiment has.
+    /// Its unique name.
     pub id: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub about: String,
-    /// A scenario that is simulated: the name of a file in `scenarios/`, without its ending.
+    /// A scenario to simulate: the name of a file in `scenarios/`, without its extension.
     pub scenario: Option<String>,
     /// A question to the models, as `fairlane_theory::Question` reads it.
     pub theory: Option<BTreeMap<String, Value>>,
-    /// A queue under Poisson arrivals with an exponential server, the models' own world.
+    /// A queue under Poisson arrivals with an exponential server, as the models assume.
     pub station: Option<BTreeMap<String, Value>>,
-    /// Sums that need nothing but the paper's own numbers.
+    /// Arithmetic on the paper's own numbers, without an experiment.
     #[serde(default)]
     pub arithmetic: bool,
-    /// Settings put over the scenario.
+    /// Changes of the scenario.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// What is varied, by the names of the columns; all combinations are run.
+    /// The varied quantities, by the names of the columns; all combinations are run.
     #[serde(default)]
     pub vary: BTreeMap<String, Axis>,
     /// The full form.
@@ -67,21 +67,21 @@ pub struct Experiment {
     /// The short form, which takes seconds.
     #[serde(default)]
     pub short: Form,
-    /// How often flows and queues are sampled, such as `100ms`; `.series` of a measure.
+    /// Interval at which flows and queues are sampled, such as `100ms`; `.series` of a measure.
     pub series: Option<String>,
-    /// The flows whose losses are noted; `.losses` of a measure.
+    /// The flows whose losses are recorded; `.losses` of a measure.
     #[serde(default)]
     pub losses: Vec<String>,
-    /// The numbers of a row: jq programs over what one run gave.
+    /// The numbers of a row: jq programs over the results of one run.
     #[serde(default)]
     pub measures: BTreeMap<String, String>,
 }
 
-/// What is varied under one name.
+/// One varied quantity.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// The key of the scenario or of the question; without one each value says what it sets.
+    /// The key of the scenario or of the question; without one each value has its own settings.
     pub key: Option<String>,
     /// The values, in order.
     pub values: Vec<Choice>,
@@ -107,16 +107,16 @@ pub struct Named {
     pub set: BTreeMap<String, Value>,
 }
 
-/// How much of an experiment is run.
+/// The extent of an experiment.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Form {
-    /// Runs, each with traffic of its own; 5 unless said otherwise, 1 where nothing is random.
+    /// Number of runs with independent traffic; 5 by default, 1 for experiments without randomness.
     pub runs: Option<u32>,
-    /// Settings put over the experiment's.
+    /// Further changes, after those of the experiment.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Of an axis only these values, by their names.
+    /// Restricts an axis to these values, by their names.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Value>>,
 }
@@ -125,7 +125,7 @@ pub struct Form {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureText {
-    /// Its name, which no other figure has.
+    /// Its unique name.
     pub id: String,
     /// Its title.
     pub title: String,
@@ -136,10 +136,10 @@ pub struct FigureText {
     /// Bars side by side instead of lines.
     #[serde(default)]
     pub bars: bool,
-    /// What is drawn.
+    /// The lines of the figure.
     #[serde(default)]
     pub lines: Vec<LineText>,
-    /// What the paper says, drawn as points.
+    /// The paper's numbers, drawn as points.
     #[serde(default)]
     pub paper: Vec<PaperLine>,
 }
@@ -148,14 +148,14 @@ pub struct FigureText {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AxisText {
-    /// What it is.
+    /// The label.
     pub label: String,
     /// Its unit.
     #[serde(default)]
     pub unit: String,
-    /// The place of a row on it: jq over the row. Of the horizontal axis only.
+    /// The position of a row on the horizontal axis: jq over the row.
     pub value: Option<String>,
-    /// Equal factors are equally far apart.
+    /// True for a logarithmic axis.
     #[serde(default)]
     pub log: bool,
 }
@@ -168,14 +168,14 @@ pub struct LineText {
     pub experiment: String,
     /// Its name in the legend.
     pub name: String,
-    /// Which rows: jq over the row, true or false; all without it.
+    /// Selects rows: jq over the row, true or false; all rows without it.
     #[serde(rename = "where")]
     pub condition: Option<String>,
     /// The height of a row, jq over the row: a number; or pairs of numbers `[[x, y], …]`, a whole line from one row.
     pub y: String,
 }
 
-/// What the paper's figure shows, as far as its text or its tables say it.
+/// Points of the paper's figure, as far as its text or its tables contain them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperLine {
@@ -185,16 +185,16 @@ pub struct PaperLine {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Something that a paper says.
+/// A claim of a paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its name, which no other claim has.
+    /// Its unique name.
     pub id: String,
-    /// Where in the paper.
+    /// The place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What the paper says, in our words with its numbers.
+    /// The claim, in our words with the paper's numbers.
     pub says: String,
     /// The experiments whose rows the checks see.
     #[serde(default)]
@@ -204,17 +204,17 @@ pub struct Claim {
     /// Disciplines whose conformance vectors must agree decision by decision.
     #[serde(default)]
     pub vectors: Vec<String>,
-    /// How it stood at the last full run.
+    /// The status at the last full run.
     pub status: Status,
     /// Differences explained: what was left open, what was varied and what that changed.
     #[serde(default)]
     pub remark: String,
-    /// What is asked of our numbers.
+    /// The checks of our numbers.
     #[serde(default)]
     pub checks: Vec<Check>,
 }
 
-/// How a claim stands.
+/// The status of a claim.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -230,7 +230,7 @@ pub enum Status {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// What the number is.
+    /// The quantity.
     pub what: String,
     /// The point whose row is looked at; without it all rows of a run are.
     pub at: Option<BTreeMap<String, Value>>,
@@ -239,13 +239,13 @@ pub struct Check {
     /// Its unit.
     #[serde(default)]
     pub unit: String,
-    /// What the paper has, as it has it.
+    /// The paper's number, as it is printed there.
     pub paper: Option<String>,
-    /// What the model says.
+    /// The model's number.
     pub model: Option<f64>,
-    /// What ns-2 gives for it.
+    /// The number that ns-2 gives.
     pub ns2: Option<f64>,
-    /// Where the number must lie; its 95 % interval must reach into it.
+    /// The accepted range, which the number's 95 % interval must overlap.
     pub demand: (f64, f64),
     /// The number itself must lie there, whatever its interval.
     #[serde(default)]
@@ -265,7 +265,7 @@ impl Book {
 }
 
 impl Choice {
-    /// How the value is called: its name, or the value itself.
+    /// The name of the value: the one given, or the value itself.
     #[must_use]
     pub fn name(&self) -> Value {
         match self {

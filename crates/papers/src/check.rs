@@ -1,4 +1,4 @@
-//! Whether books make sense: everything that is named exists, once.
+//! Checks books for consistency: everything that is named exists, once.
 
 use std::collections::BTreeSet;
 
@@ -106,7 +106,7 @@ fn of_claim(book: &Book, claim: &Claim, known: &dyn Fn(&str) -> bool) -> Result<
 mod tests {
     use super::*;
 
-    /// What is wrong with a book in which `wrong` stands in place of `right`; nothing when they are the same.
+    /// The error for a book in which `right` is replaced by `wrong`; empty if they are the same.
     fn said(right: &str, wrong: &str) -> String {
         const TEXT: &str = r#"
             paper = { id = "p", title = "P", authors = "A", where = "W" }

@@ -1,4 +1,4 @@
-//! What can go wrong with claims.
+//! Errors in claims and their experiments.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ pub enum Error {
     Book {
         /// The file.
         name: String,
-        /// What is wrong with it, and where.
+        /// The problem and its place.
         why: String,
     },
     /// There is no such claim.
     #[error("there is no claim \"{asked}\"; {help}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was requested.
         asked: String,
-        /// What it may have meant.
+        /// The name that may have been meant.
         help: String,
     },
     /// An experiment cannot be run.
@@ -34,7 +34,7 @@ pub enum Error {
     Keep {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The points of an experiment, and what is set at each.
+//! The points of an experiment with their settings.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use serde_json::{Map, Value};
 use crate::book::{Axis, Choice, Experiment, Form};
 use crate::table::{Row, same};
 
-/// Runs of an experiment that does not say how many.
+/// Default number of runs of an experiment.
 const RUNS: u32 = 5;
 
-/// A point: a value of each axis, and what they set.
+/// A point: a value of each axis, with their settings.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct ExperimentPoint {
     /// The columns of its rows: the axes with their values.
     pub(crate) columns: Row,
-    /// The settings, the experiment's own first; later ones count.
+    /// The settings, the experiment's own first; later ones take precedence.
     pub(crate) settings: Vec<(String, Value)>,
 }
 
 impl Experiment {
-    /// All that one run of it needs is known: no two runs differ.
+    /// True if the experiment has no randomness, so that all runs are equal.
     fn is_exact(&self) -> bool {
         self.theory.is_some() || self.arithmetic
     }
 
-    /// How many runs of each point `form` has.
+    /// Returns the number of runs of each point in `form`.
     pub(crate) fn runs(&self, form: &Form) -> u32 {
         if self.is_exact() { 1 } else { form.runs.unwrap_or(RUNS) }
     }
 
     /// The points of `form`: all combinations of its values, the last axis by name varying fastest.
-    pub(crate) fn points(&self, form: &Form) -> Vec<Point> {
+    pub(crate) fn points(&self, form: &Form) -> Vec<ExperimentPoint> {
         let text = |(key, value): (&String, &String)| (key.clone(), Value::String(value.clone()));
         let settings = self.set.iter().chain(&form.set).map(text).collect();
-        let mut points = vec![Point { columns: Map::new(), settings }];
+        let mut points = vec![ExperimentPoint { columns: Map::new(), settings }];
         for (name, axis) in &self.vary {
             let chosen = axis.chosen(form.vary.get(name));
             points =
@@ -45,7 +45,7 @@ impl Experiment {
 }
 
 impl Axis {
-    /// The values of the axis; with `only`, those that are named there, or new ones.
+    /// The values of the axis; with `only`, the values named there, or new ones.
     fn chosen(&self, only: Option<&Vec<Value>>) -> Vec<Choice> {
         let Some(only) = only else { return self.values.clone() };
         let find = |name: &Value| {
@@ -56,7 +56,7 @@ impl Axis {
     }
 }
 
-impl Point {
+impl ExperimentPoint {
     fn with(&self, name: &str, axis: &Axis, choice: &Choice) -> Self {
         let mut point = self.clone();
         point.columns.insert(name.to_owned(), choice.name());
@@ -76,7 +76,7 @@ impl Point {
     }
 }
 
-/// A value as a scenario file's `--set` takes it.
+/// A value as `--set` takes it.
 pub(crate) fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

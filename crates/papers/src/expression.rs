@@ -1,20 +1,20 @@
-//! Measures and checks are jq programs: the language that people already take JSON apart with.
+//! Measures and checks are programs in jq, the common language for queries of JSON.
 
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 use serde_json::Value;
 
-/// What every program may use.
+/// Functions that every program can use.
 const PRELUDE: &str = include_str!("prelude.jq");
 
-/// A program that has been compiled.
+/// A compiled program.
 pub(crate) struct Expression {
     filter: jaq_core::Filter<data::JustLut<Val>>,
 }
 
 impl Expression {
-    /// Compiles `code`; the error says what is wrong with it.
+    /// Compiles `code`; the error describes the problem.
     pub(crate) fn new(code: &str) -> Result<Self, String> {
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
@@ -29,19 +29,19 @@ impl Expression {
         Ok(Self { filter })
     }
 
-    /// The first thing that it gives for `input`; `None` when it gives nothing.
+    /// The first result for `input`; `None` without any.
     pub(crate) fn apply(&self, input: &Input) -> Result<Option<Value>, String> {
         let context = Ctx::<data::JustLut<Val>>::new(&self.filter.lut, Vars::new([]));
         match self.filter.id.run((context, input.0.clone())).map(unwrap_valr).next() {
             None => Ok(None),
-            // What JSON has no word for, such as NaN, is no number.
+            // Numbers that JSON cannot express, such as NaN, are dropped.
             Some(Ok(value)) => Ok(Some(serde_json::from_str(&value.to_string()).unwrap_or(Value::Null))),
             Some(Err(error)) => Err(error.to_string()),
         }
     }
 }
 
-/// What programs are applied to.
+/// The input of programs.
 pub(crate) struct Input(Val);
 
 impl Input {
@@ -61,7 +61,7 @@ mod tests {
         Expression::new(code)?.apply(&Input::new(input)?)
     }
 
-    /// Statistics against values worked out by hand: 1, 2, 3, 4 has the mean 2.5 and the variance 5/3.
+    /// Statistics against values calculated by hand: 1, 2, 3, 4 has the mean 2.5 and the variance 5/3.
     #[test]
     fn statistics() {
         let values = json!([1, 2, 3, 4]);

@@ -10,14 +10,14 @@ use crate::expression::{Expression, Input};
 use crate::plan::Results;
 use crate::table::Row;
 
-/// From so many points on a line is drawn without markers.
+/// Number of points from which a line is drawn without markers.
 const MANY: usize = 40;
 
 impl FigureText {
-    /// The figure as `results` have it; `None` when nothing of it was run.
+    /// Draws the figure from `results`; `None` if none of its experiments was run.
     ///
     /// # Errors
-    /// What is said of a line is no program, or gives neither a number nor points.
+    /// A line's program is not valid jq, or gives neither a number nor points.
     pub fn draw(&self, results: &Results) -> Result<Option<Figure>, String> {
         let lines = self.lines.iter().map(|line| self.points(line, results)).collect::<Result<Vec<_>, _>>()?;
         if lines.iter().all(Vec::is_empty) {
@@ -28,12 +28,12 @@ impl FigureText {
     }
 
     /// The points of a line: the mean of all runs at each place, in the order of the rows.
-    fn points(&self, line: &LineText, results: &Results) -> Result<Vec<Point>, String> {
+    fn points(&self, line: &LineText, results: &Results) -> Result<Vec<PlottedPoint>, String> {
         let Some(table) = results.tables.get(&line.experiment) else { return Ok(Vec::new()) };
         let condition = line.condition.as_deref().map(Expression::new).transpose()?;
         let place = self.x.value.as_deref().map(Expression::new).transpose()?;
         let height = Expression::new(&line.y)?;
-        let mut points: Vec<Point> = Vec::new();
+        let mut points: Vec<PlottedPoint> = Vec::new();
         for row in &table.rows {
             let input = Input::new(&Value::Object(row.clone()))?;
             let wanted = condition.as_ref().map(|condition| condition.apply(&input)).transpose()?;
@@ -44,18 +44,18 @@ impl FigureText {
             for (x, y) in heights(place.unwrap_or(Value::Null), height.apply(&input)?, row)? {
                 match points.iter_mut().find(|point| point.x == x) {
                     Some(point) => point.y.push(y),
-                    None => points.push(Point { x, y: [y].into_iter().collect() }),
+                    None => points.push(PlottedPoint { x, y: [y].into_iter().collect() }),
                 }
             }
         }
         Ok(points)
     }
 
-    fn as_lines(&self, lines: Vec<Vec<Point>>) -> Vec<Line> {
+    fn as_lines(&self, lines: Vec<Vec<PlottedPoint>>) -> Vec<Line> {
         let ours = self.lines.iter().zip(lines).map(|(line, points)| {
             let measured = points.iter().any(|point| point.y.count() > 1);
             let style = if points.len() >= MANY || !measured { LineStyle::Plain } else { LineStyle::Marked };
-            let place = |point: &Point| Some((point.x.as_f64()?, point.estimate()));
+            let place = |point: &PlottedPoint| Some((point.x.as_f64()?, point.estimate()));
             let mut points: Vec<(f64, Estimate)> = points.iter().filter_map(place).collect();
             points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
             Line::new(line.name.clone(), style, points)
@@ -63,16 +63,17 @@ impl FigureText {
         ours.chain(self.paper.iter().map(of_paper)).collect()
     }
 
-    fn as_bars(&self, lines: Vec<Vec<Point>>) -> Bars {
+    fn as_bars(&self, lines: Vec<Vec<PlottedPoint>>) -> Bars {
         let mut places: Vec<Value> = Vec::new();
         for point in lines.iter().flatten() {
             if !places.contains(&point.x) {
                 places.push(point.x.clone());
             }
         }
-        let series = |(line, points): (&LineText, Vec<Point>)| {
-            let at =
-                |x: &Value| points.iter().find(|point| point.x == *x).map_or_else(Estimate::default, Point::estimate);
+        let series = |(line, points): (&LineText, Vec<PlottedPoint>)| {
+            let at = |x: &Value| {
+                points.iter().find(|point| point.x == *x).map_or_else(Estimate::default, PlottedPoint::estimate)
+            };
             (line.name.clone(), places.iter().map(at).collect())
         };
         let series: Vec<(String, Vec<Estimate>)> = self.lines.iter().zip(lines).map(series).collect();
@@ -82,18 +83,18 @@ impl FigureText {
 }
 
 /// A place on the horizontal axis, and the runs' heights there.
-struct Point {
+struct PlottedPoint {
     x: Value,
     y: Moments,
 }
 
-impl Point {
+impl PlottedPoint {
     fn estimate(&self) -> Estimate {
         Estimate::new(self.y.mean(), self.y.ci95())
     }
 }
 
-/// The points that a row gives: one at its place, or a line of its own.
+/// The points of a row: a single one, or a whole line.
 fn heights(place: Value, height: Option<Value>, row: &Row) -> Result<Vec<(Value, f64)>, String> {
     match height {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -103,7 +104,9 @@ fn heights(place: Value, height: Option<Value>, row: &Row) -> Result<Vec<(Value,
         }
         Some(value) => match value.as_f64() {
             Some(y) => Ok(vec![(place, y)]),
-            None => Err(format!("{value} is no height, in the row {}", Value::Object(row.clone()))),
+            None => {
+                Err(format!("{value} is not a number or a list of points, in the row {}", Value::Object(row.clone())))
+            }
         },
     }
 }

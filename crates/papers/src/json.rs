@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{Book, Check, Claim, Finding, Verdict};
 
-/// A claim as it is written, as `fairlane paper list --json` prints it.
+/// A claim as `fairlane paper list --json` prints it.
 #[must_use]
 pub fn claim(book: &Book, claim: &Claim) -> Value {
     let bound = |value: f64| value.is_finite().then_some(value);
@@ -33,7 +33,7 @@ pub fn claim(book: &Book, claim: &Claim) -> Value {
     })
 }
 
-/// What became of claims, as `fairlane paper run --json` prints it; `partial` when runs are missing.
+/// The verdicts as `fairlane paper run --json` prints them; `partial` if runs are missing.
 #[must_use]
 pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
     let bound = |value: f64| value.is_finite().then_some(value);

@@ -1,4 +1,4 @@
-//! What the papers claim, as data, and what runs it.
+//! The claims of papers as data, and the experiments that test them.
 //!
 //! Every figure, table and number of the five papers is a [`Claim`] in `claims/*.toml`: what the paper says, the experiment that
 //! shows it, and what is asked of our numbers. [`Library`] holds them all; a [`Plan`] runs the experiments of some of them, on
@@ -35,3 +35,7 @@ pub use plan::{Options, Plan, Results};
 pub use store::Store;
 pub use table::{Row, Table};
 pub use verdict::{Finding, Verdict};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

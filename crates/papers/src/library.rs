@@ -16,7 +16,7 @@ const BOOKS: [(&str, &str); 5] = [
 
 macro_rules! scenarios {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*]
+        [$(($name, include_str!(concat!("../data/", $name, ".toml")))),*]
     };
 }
 
@@ -51,10 +51,10 @@ pub struct Library {
 }
 
 impl Library {
-    /// The claims that come with this crate.
+    /// Reads the claims that are part of this crate.
     ///
     /// # Errors
-    /// A book cannot be read or contradicts itself; the tests see to it that this does not happen.
+    /// A book cannot be read or contradicts itself; tests ensure that this does not happen.
     pub fn open() -> Result<Self, Error> {
         Self::of(&BOOKS)
     }

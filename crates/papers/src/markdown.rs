@@ -11,13 +11,13 @@ use crate::verdict::{Finding, Verdict};
 /// A file of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Its name, with the folder that it lies in if it is not the top one.
+    /// Its path below the folder of the documentation.
     pub name: String,
     /// Its text.
     pub text: String,
 }
 
-/// A page for each paper of which every claim is among `verdicts`, the figures that they show, and an overview of them.
+/// Returns a page for each paper whose claims are all in `verdicts`, their figures, and an overview.
 ///
 /// # Errors
 /// A figure cannot be drawn.
@@ -108,7 +108,7 @@ fn of_paper(
     Ok(text)
 }
 
-/// Ours beside theirs.
+/// The table of our numbers and the paper's.
 fn table(findings: &[Finding<'_>]) -> String {
     let mut text = String::from("\n| | number | ours | asked | others |\n|---|---|---|---|---|\n");
     for finding in findings {

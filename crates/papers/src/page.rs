@@ -1,4 +1,4 @@
-//! All claims that were run, on one page.
+//! An HTML page of all claims that were run.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::plan::{Options, Results, figure};
 use crate::verdict::{Finding, Verdict};
 use crate::{Error, Library, library, shown};
 
-/// A page with the verdicts, the figures and the data of `results`; `provenance` says how it was made.
+/// A page with the verdicts, the figures and the data of `results`, and with its `provenance`.
 ///
 /// # Errors
 /// A figure cannot be drawn.
@@ -128,7 +128,7 @@ fn of_claim(verdict: &Verdict<'_>, results: &Results, drawn: &mut BTreeSet<Strin
     Ok(section)
 }
 
-/// Ours beside theirs.
+/// The table of our numbers and the paper's.
 fn numbers(findings: &[Finding<'_>]) -> Table {
     let with_unit = |finding: &Finding<'_>, text: String| {
         if text.is_empty() || finding.unit.is_empty() { text } else { format!("{text} {}", finding.unit) }
@@ -163,7 +163,7 @@ fn judged(met: Option<bool>) -> Badge {
     }
 }
 
-/// Every experiment's table, to take away.
+/// Every experiment's table, as a download.
 fn data(results: &Results) -> Section {
     let tables = results.tables.iter().map(|(id, table)| Block::Data { label: id.clone(), csv: table.to_csv() });
     Section::new("Data")

@@ -1,4 +1,4 @@
-//! Running experiments: all points and runs of them, on all cores, each once.
+//! Runs experiments: all points and runs of them, on all cores, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::book::{Book, Claim, Experiment, FigureText};
-use crate::experiment::Point;
+use crate::experiment::ExperimentPoint;
 use crate::expression::{Expression, Input};
 use crate::simulate::{scenario, simulate};
 use crate::station::Station;
@@ -18,12 +18,12 @@ use crate::store::Store;
 use crate::table::{Row, Table};
 use crate::{Error, Library, library};
 
-/// How much is run.
+/// The extent of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The short forms, which take seconds, instead of the full ones.
     pub short: bool,
-    /// So many runs of what is random, whatever the experiments say.
+    /// Number of runs of each random point, instead of the number that the experiments state.
     pub runs: Option<u32>,
 }
 
@@ -39,14 +39,14 @@ pub struct Plan<'a> {
 #[derive(Debug)]
 struct Unit<'a> {
     experiment: &'a Experiment,
-    /// What the run is kept as.
+    /// The key under which the run is stored.
     key: String,
     columns: Row,
     work: Work,
     run: u32,
 }
 
-/// Where the numbers come from.
+/// The source of a row's numbers.
 #[derive(Debug)]
 enum Work {
     Scenario(Box<Scenario>, Option<Duration>),
@@ -55,7 +55,7 @@ enum Work {
     Arithmetic,
 }
 
-/// What the experiments gave.
+/// Results of the experiments.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// The tables, by the names of the experiments.
@@ -88,13 +88,13 @@ impl<'a> Plan<'a> {
         &self.claims
     }
 
-    /// How much is run.
+    /// The extent of the execution.
     #[must_use]
     pub fn options(&self) -> Options {
         self.options
     }
 
-    /// How many runs there are in all.
+    /// Total number of runs.
     #[must_use]
     pub fn runs(&self) -> u64 {
         self.units.len() as u64
@@ -144,7 +144,7 @@ fn prepare(experiment: &Experiment, options: Options) -> Result<Vec<Unit<'_>>, S
     Ok(units)
 }
 
-fn work(experiment: &Experiment, point: &Point) -> Result<Work, String> {
+fn work(experiment: &Experiment, point: &ExperimentPoint) -> Result<Work, String> {
     if let Some(name) = &experiment.scenario {
         let text = library::scenario(name).ok_or_else(|| format!("there is no scenario \"{name}\""))?;
         let every =
@@ -200,7 +200,7 @@ impl Unit<'_> {
 mod tests {
     use super::*;
 
-    /// So many runs as are asked for of what is random, and one of what is exact.
+    /// Random experiments have the requested number of runs, and exact ones have one.
     #[test]
     fn runs_are_those_asked_for() {
         let random: Experiment = toml::from_str(

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formatting of numbers.
 
 use fairlane_outcome::Estimate;
 
@@ -8,7 +8,7 @@ use crate::verdict::Finding;
 /// Significant digits of a number without an interval.
 const DIGITS: i32 = 4;
 
-/// `value` with no more digits than its interval is worth, and its interval.
+/// `value` with the digits that its interval justifies, and the interval.
 #[must_use]
 pub fn estimate(value: Estimate, digits: Option<u8>) -> String {
     let half = value.ci95().filter(|half| half.is_finite() && *half > 0.0);
@@ -17,13 +17,13 @@ pub fn estimate(value: Estimate, digits: Option<u8>) -> String {
     half.map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", plain(half, digits)))
 }
 
-/// A number that needs no interval, with the digits that it has.
+/// A number without an interval, with all its digits.
 #[must_use]
 pub fn number(value: f64) -> String {
     if value.is_infinite() { if value > 0.0 { "∞" } else { "-∞" }.to_owned() } else { format!("{value}") }
 }
 
-/// What is asked of a number: `15 to 30`, `at least 700`.
+/// Prints an accepted range: `15 to 30`, `at least 700`.
 #[must_use]
 pub fn demand((least, most): (f64, f64)) -> String {
     match (least.is_finite(), most.is_finite()) {
@@ -36,20 +36,20 @@ pub fn demand((least, most): (f64, f64)) -> String {
 }
 
 impl Finding<'_> {
-    /// Our number, as it is shown; nothing when there is none.
+    /// Our number, as it is shown; empty without one.
     #[must_use]
     pub fn shown(&self) -> String {
         self.ours.map_or_else(String::new, |ours| estimate(ours, self.digits))
     }
 
-    /// What it is compared with: the paper's number, the model's, ns-2's.
+    /// Names of the sources that a number is compared with: the paper, the model, ns-2.
     #[must_use]
     pub fn others(&self) -> String {
         others(self.paper, self.model, self.ns2)
     }
 }
 
-/// What a number is compared with: the paper's, the model's, ns-2's.
+/// Numbers that a number is compared with: the paper's, the model's, ns-2's.
 #[must_use]
 pub fn others(paper: Option<&str>, model: Option<f64>, ns2: Option<f64>) -> String {
     let paper = paper.map(|paper| format!("paper {paper}"));
@@ -58,7 +58,7 @@ pub fn others(paper: Option<&str>, model: Option<f64>, ns2: Option<f64>) -> Stri
     [paper, model, ns2].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// How a claim stands, in a word; `None` for one that was not run.
+/// The status in a word; `None` for a claim that was not run.
 #[must_use]
 pub fn standing(status: Option<Status>) -> &'static str {
     match status {
@@ -71,7 +71,7 @@ pub fn standing(status: Option<Status>) -> &'static str {
 
 fn plain(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
-    // Nobody reads a negative zero.
+    // A negative zero is printed as zero.
     if text.trim_start_matches(['-', '0', '.']).is_empty() { text.trim_start_matches('-').to_owned() } else { text }
 }
 

@@ -1,18 +1,18 @@
-//! One run of a scenario, as a measure sees it.
+//! One run of a scenario, as the input of measures.
 
 use std::collections::BTreeMap;
 
 use fairlane_outcome::Outcome;
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::{Control, FlowSample, Happening, Intervals, Observer, PacketEvent, PacketKind, QueueSample, run};
+use fairlane_sim::{Control, FlowSample, Intervals, Observer, PacketEvent, PacketKind, QueueEvent, QueueSample, run};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::experiment::{Point, written};
+use crate::experiment::{ExperimentPoint, written};
 
 /// The scenario called `name`, with the point's settings.
-pub(crate) fn scenario(name: &str, text: &str, point: &Point) -> Result<Scenario, String> {
+pub(crate) fn scenario(name: &str, text: &str, point: &ExperimentPoint) -> Result<Scenario, String> {
     let mut document = Document::parse(&format!("{name}.toml"), text).map_err(|error| error.to_string())?;
     for (key, value) in &point.settings {
         document.set(key, &written(value)).map_err(|error| error.to_string())?;
@@ -20,7 +20,7 @@ pub(crate) fn scenario(name: &str, text: &str, point: &Point) -> Result<Scenario
     document.scenario().map_err(|error| error.to_string())
 }
 
-/// One run of `scenario`: its outcome's JSON form, with `series` and `losses` where they are asked for. `None` when it was
+/// Runs `scenario` once and returns its outcome's JSON form, with `series` and `losses` if requested; `None` if it was
 /// stopped.
 pub(crate) fn simulate(
     scenario: &Scenario,
@@ -108,7 +108,7 @@ impl Observer for Series {
     }
 }
 
-/// When packets of some flows were dropped.
+/// Times of drops, for some flows.
 struct Losses {
     /// The flows, by their numbers.
     times: BTreeMap<u32, (String, Vec<f64>)>,
@@ -128,7 +128,7 @@ impl Losses {
 
 impl Observer for Losses {
     fn packet(&mut self, event: &PacketEvent) {
-        if let (Happening::Dropped(_), PacketKind::Data) = (event.happening, event.kind)
+        if let (QueueEvent::Dropped(_), PacketKind::Data) = (event.queue_event, event.kind)
             && let Some((_, times)) = self.times.get_mut(&event.flow)
         {
             times.push(event.at.as_secs());

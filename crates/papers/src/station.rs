@@ -1,16 +1,14 @@
-//! The models' own world: Poisson arrivals at a queue with an exponential server, which holds the packet at the head until its
-//! service ends.
-//!
-//! Time advances by uniformisation: each step is an arrival of flow i with probability `rate_i / (sum of rates + mu)`, else an end
-//! of service, which finds the queue empty or not. Averages over steps are averages over time.
+//! A station of queueing theory, as an experiment of a claim: a discipline, the rate of service, and the flows' rates. See
+//! [`fairlane_qdisc::testing::Station`].
 
 use std::collections::BTreeMap;
 
-use fairlane_qdisc::{AnyQdisc, Duration, Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::testing::{self, FlowObservation};
+use fairlane_qdisc::{BoxQdisc, Host, Kind, QdiscParameters, Rate, Seed, SimplePacket};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A station.
+/// A station as a claim describes it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Station {
@@ -20,13 +18,13 @@ pub(crate) struct Station {
     mu: f64,
     /// The rate of each flow's arrivals.
     rates: Vec<f64>,
-    /// Arrivals and ends of service.
+    /// The number of arrivals and ends of service.
     events: u32,
 }
 
 impl Station {
-    /// One run: `empty`, the part of time without a packet; `mean_packets`; and for each flow `share`, its part of what was
-    /// admitted, `goodput`, its part of all ends of service, and `loss`.
+    /// Runs it once and returns `empty`, the part of the time without a packet; `mean_packets`; and for each flow `share`, its part of
+    /// the packets admitted, `goodput`, its part of all ends of service, and `loss`.
     pub(crate) fn observe(&self, run: u32) -> Result<Value, String> {
         let kind: Kind = self
             .queue
@@ -34,59 +32,24 @@ impl Station {
             .ok_or("the station's queue has no kind")?
             .parse()
             .map_err(|error| format!("{error}"))?;
-        let mut config = QdiscConfig::new(kind);
+        let mut config = QdiscParameters::new(kind);
         for (key, value) in self.queue.iter().filter(|(key, _)| *key != "kind") {
             config = config.with(key, value.as_str()).map_err(|error| error.to_string())?;
         }
         let seed = Seed::new(u64::from(run) + 1);
         let host = Host { rate: Rate::from_bits_per_second(8_000_000), seed };
-        let mut queue: AnyQdisc<SimplePacket> = config.build(&host).map_err(|error| error.to_string())?;
-        let mut random = seed.stream("events");
-        let all = self.mu + self.rates.iter().sum::<f64>();
-        let mut flows = vec![Flow::default(); self.rates.len()];
-        let (mut services, mut empty, mut packets) = (0_u64, 0_u64, 0_u64);
-        let mut now = Time::ZERO;
-        for _ in 0..self.events {
-            now += Duration::from_nanos(1000);
-            empty += u64::from(queue.packets() == 0);
-            packets += queue.packets() as u64;
-            let mut roll = random.unit() * all;
-            let arrival = self.rates.iter().position(|rate| {
-                roll -= rate;
-                roll < 0.0
-            });
-            let Some(flow) = arrival else {
-                services += 1;
-                if queue.packets() > 0
-                    && let Some(packet) = queue.dequeue(now, &mut ())
-                {
-                    flows[packet.flow as usize].served += 1;
-                }
-                continue;
-            };
-            let before = queue.counters().dropped_total().packets;
-            queue.enqueue(now, SimplePacket::new(flow as u64, 1000), &mut ());
-            flows[flow].offered += 1;
-            flows[flow].admitted += u64::from(queue.counters().dropped_total().packets == before);
-        }
-        let admitted = flows.iter().map(|flow| flow.admitted).sum::<u64>();
+        let mut queue: BoxQdisc<SimplePacket> = config.build(&host).map_err(|error| error.to_string())?;
+        let station = testing::Station { mu: self.mu, rates: self.rates.clone() };
+        let seen = station.observe(&mut queue, self.events, &mut seed.stream("events"));
+        let admitted = seen.flows.iter().map(|flow| flow.admitted).sum::<u64>();
         let part = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
-        let flow = |flow: &Flow| {
-            json!({ "share": part(flow.admitted, admitted), "goodput": part(flow.served, services),
+        let flow = |flow: &FlowObservation| {
+            json!({ "share": part(flow.admitted, admitted), "goodput": part(flow.served, seen.services),
                 "loss": 1.0 - part(flow.admitted, flow.offered) })
         };
-        let steps = u64::from(self.events);
-        Ok(json!({ "empty": part(empty, steps), "mean_packets": part(packets, steps),
-            "flows": flows.iter().map(flow).collect::<Vec<_>>() }))
+        Ok(json!({ "empty": part(seen.lengths[0], seen.steps), "mean_packets": part(seen.packets, seen.steps),
+            "flows": seen.flows.iter().map(flow).collect::<Vec<_>>() }))
     }
-}
-
-/// What became of a flow's packets.
-#[derive(Clone, Debug, Default)]
-struct Flow {
-    offered: u64,
-    admitted: u64,
-    served: u64,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is done is kept, so that an interrupted run goes on where it was.
+//! Stores finished runs, so that an interrupted execution can be continued.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::table::Row;
 
-/// The rows that have been measured: a line of JSON each, in a file that grows with the work.
+/// The measured rows: a line of JSON each, in a file that is appended to.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -20,10 +20,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file at `path`, which is made if it is not there. A line that was cut off is left out.
+    /// Opens the file at `path`, or creates it. An incomplete last line is ignored.
     ///
     /// # Errors
-    /// The file cannot be made or read.
+    /// The file cannot be created or read.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let keep = |source| Error::Keep { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
@@ -41,29 +41,29 @@ impl Store {
         Ok(Self { path: path.to_owned(), known: text.lines().filter_map(read).collect(), file: Mutex::new(file) })
     }
 
-    /// How many rows there were when it was opened.
+    /// Number of rows when it was opened.
     #[must_use]
     pub fn known(&self) -> usize {
         self.known.len()
     }
 
-    /// The row that was kept as `key`.
+    /// Returns the row that was stored under `key`.
     pub(crate) fn get(&self, key: &str) -> Option<Row> {
         self.known.get(key).cloned()
     }
 
-    /// Keeps `row`.
+    /// Stores `row`.
     pub(crate) fn put(&self, key: &str, row: &Row) -> Result<(), Error> {
         let line = format!("{}\n", json!({ "key": key, "row": row }));
-        // Whoever panicked while writing wrote a whole line or none.
+        // A thread that panicked has written a whole line or none.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(line.as_bytes()).map_err(|source| Error::Keep { path: self.path.clone(), source })
     }
 
-    /// Removes the file: nothing is left to go on with. Another run that kept its rows there may have done so already.
+    /// Removes the file after the last run. Another process that uses it may have removed it already.
     ///
     /// # Errors
-    /// The system does not let it.
+    /// The file cannot be removed.
     pub fn remove(self) -> Result<(), Error> {
         match fs::remove_file(&self.path) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! What an experiment gave: a row a point and run.
+//! Results of an experiment: one row for each point and run.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ impl Table {
         self.rows.iter().filter(move |row| row.get("run").and_then(Value::as_u64) == Some(run))
     }
 
-    /// How many runs there are of the point that has most.
+    /// Number of runs of the point that has the most.
     #[must_use]
     pub fn runs(&self) -> u64 {
         self.rows.iter().filter_map(|row| row.get("run")?.as_u64()).max().map_or(0, |last| last + 1)
     }
 
-    /// The table as CSV: a line of names, then a line a row. Measures that are no single number or text are left out.
+    /// The table as CSV: a line of names, then a line per row. Measures that are not a single number or text are left out.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
@@ -38,7 +38,7 @@ impl Table {
             }
         }
         let mut writer = csv::Writer::from_writer(Vec::new());
-        // Writing to memory does not fail, and all rows are of one length.
+        // Writing to memory cannot fail, and all rows have the same length.
         let _ = writer.write_record(&names);
         for row in &self.rows {
             let _ = writer.write_record(names.iter().map(|name| cell(row.get(*name))));
@@ -47,12 +47,12 @@ impl Table {
     }
 }
 
-/// Whether `row` is at the point `at`: every value that is asked for is the same.
+/// Returns true if `row` is at the point `at`: every requested value is the same.
 pub(crate) fn is_at(row: &Row, at: &BTreeMap<String, Value>) -> bool {
     at.iter().all(|(name, asked)| row.get(name).is_some_and(|value| same(value, asked)))
 }
 
-/// Whether two values are the same; numbers by their value, not by how they are written.
+/// Returns true if two values are equal; numbers are compared by value, not by spelling.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,

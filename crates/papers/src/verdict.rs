@@ -1,4 +1,4 @@
-//! How claims stand, by what the experiments gave.
+//! Judges claims by the results of their experiments.
 
 use fairlane_outcome::Estimate;
 use fairlane_outcome::stats::Moments;
@@ -10,7 +10,7 @@ use crate::plan::{Plan, Results};
 use crate::table::{Row, Table, is_at};
 use crate::{Error, vectors};
 
-/// How a claim stands.
+/// The verdict on a claim.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
     /// The paper's book.
@@ -21,34 +21,34 @@ pub struct Verdict<'a> {
     pub findings: Vec<Finding<'a>>,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Finding<'a> {
-    /// What the number is.
+    /// The quantity.
     pub what: String,
     /// Its unit.
     pub unit: &'a str,
-    /// What the paper has.
+    /// The paper's number.
     pub paper: Option<&'a str>,
-    /// What the model says.
+    /// The model's number.
     pub model: Option<f64>,
-    /// What ns-2 gives.
+    /// The number that ns-2 gives.
     pub ns2: Option<f64>,
-    /// Where the number must lie.
+    /// The accepted range.
     pub demand: (f64, f64),
     /// Digits after the point that are shown.
     pub digits: Option<u8>,
-    /// Our number; `None` when this form does not have it, or when there is none.
+    /// Our number; `None` if this form does not measure it, or if there is none.
     pub ours: Option<Estimate>,
-    /// Whether it is as asked; `None` when it was not run.
+    /// True if the number is in the accepted range; `None` if it was not measured.
     pub met: Option<bool>,
 }
 
 impl<'a> Plan<'a> {
-    /// How each claim stands by `results`.
+    /// Judges each claim by `results`.
     ///
     /// # Errors
-    /// A check is no program that gives a number.
+    /// A check's program is invalid or does not return a number.
     pub fn judge(&self, results: &Results) -> Result<Vec<Verdict<'a>>, Error> {
         let may_lack = results.partial || self.options().short;
         let judge = |(book, claim): &(&'a Book, &'a Claim)| {
@@ -70,7 +70,7 @@ impl<'a> Plan<'a> {
 }
 
 impl Verdict<'_> {
-    /// How it stands: `None` when nothing of it was run.
+    /// The status; `None` if no experiment of the claim was run.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         if self.claim.status == Status::Out {
@@ -80,7 +80,7 @@ impl Verdict<'_> {
         if met().any(|met| !met) { Some(Status::Short) } else { met().next().map(|_| Status::Met) }
     }
 
-    /// How many of its checks are met, and how many were run.
+    /// Number of checks that are met, and number of checks that were run.
     #[must_use]
     pub fn count(&self) -> (usize, usize) {
         let met = self.findings.iter().filter(|finding| finding.met == Some(true)).count();
@@ -88,7 +88,7 @@ impl Verdict<'_> {
     }
 }
 
-/// A discipline's decisions against its definition.
+/// Compares a discipline's decisions with its definition.
 fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
     let agreement = vectors::replay(kind)?;
     Ok(Finding {
@@ -114,7 +114,7 @@ fn finding<'a>(claim: &Claim, check: &'a Check, results: &Results, may_lack: boo
         };
         let Some(input) = input else { continue };
         let given = program.apply(&Input::new(&input)?);
-        // A point that this form leaves out is missed by whoever computes with it.
+        // A program that needs a point that this form leaves out fails.
         let given =
             if may_lack { given.unwrap_or(None) } else { given.map_err(|why| format!("{}: {why}", check.what))? };
         if let Some(value) = given.as_ref().and_then(number) {
@@ -140,7 +140,7 @@ fn finding<'a>(claim: &Claim, check: &'a Check, results: &Results, may_lack: boo
     })
 }
 
-/// The rows of each run, of all experiments of the claim. What is exact has one run, which belongs to all.
+/// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with all others.
 fn runs<'r>(claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
     let tables: Vec<&Table> = claim.experiments.iter().filter_map(|id| results.tables.get(id)).collect();
     let runs = tables.iter().map(|table| table.runs()).max().unwrap_or(0);
@@ -155,7 +155,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Whether the number, or its interval where that counts, reaches into what is asked.
+/// Returns true if the number, or its interval unless the check is exact, overlaps the accepted range.
 fn reaches(ours: Estimate, check: &Check) -> bool {
     let half = if check.exact { 0.0 } else { ours.ci95().filter(|half| half.is_finite()).unwrap_or(0.0) };
     ours.mean + half >= check.demand.0 && ours.mean - half <= check.demand.1
@@ -217,7 +217,7 @@ mod tests {
         assert!(reaches(ours, &asked((10.0, 10.0), true)));
     }
 
-    /// What is exact has one run, which stands beside each run of what is random.
+    /// An exact experiment has one run, which is combined with each run of the random ones.
     #[test]
     fn exact_rows_belong_to_all_runs() {
         let text = "id = 'c'\nwhere = '.'\nsays = '.'\nstatus = 'met'\nexperiments = ['exact', 'random']";

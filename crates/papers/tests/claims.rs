@@ -10,7 +10,7 @@ fn library() -> Library {
     Library::open().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What was met in full is met in short. Would catch a change of a discipline, of the transports or of the simulator that takes
+/// Claims that are met in full are met in short. Would catch a change of a discipline, the transports or the simulator that takes
 /// the results away from the papers'.
 #[test]
 fn what_is_met_in_full_is_met_in_short() {

@@ -63,7 +63,7 @@ fn with_results(check: impl FnOnce(&Library, &Plan<'_>, &Results)) {
     check(&library, &plan, &results);
 }
 
-/// What eq. 1 of the SFB paper gives, in percent: a flow shares its bin of 900 with one of `flows`.
+/// Equation 1 of the SFB paper, in percent: a flow shares its bin of 900 with one of `flows`.
 fn one_level(flows: i32) -> f64 {
     100.0 * (1.0 - (0..flows).fold(1.0, |clean, _| clean * (1.0 - 1.0 / 900.0)))
 }

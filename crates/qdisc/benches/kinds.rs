@@ -1,7 +1,7 @@
-//! What one arrival costs under each kind, with its share of departures: 33 flows and a queue of about 1,000 packets, and
-//! 10,001 flows that all are active.
+//! The cost of an arrival with its share of departures, for each kind: with 33 flows and a queue of about 1,000 packets, and
+//! with 10,001 active flows.
 //!
-//! Eight packets come for seven that the link takes, and every second one is of one heavy flow. `bench/costs` turns the
+//! Eight packets arrive for seven that depart, and every second one belongs to one heavy flow. `bench/costs` turns the
 //! results into the table that `fairlane qdiscs` and the documentation show.
 #![allow(missing_docs, reason = "criterion's macros write public items without documentation")]
 
@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fairlane_qdisc::{
-    AnyQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Stream, Time,
+    BoxQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Stream, Time,
 };
 
 /// Light flows beside the heavy one.
@@ -20,9 +20,9 @@ const MANY: u32 = 10_000;
 const RATE: Rate = Rate::from_bits_per_second(10_000_000_000);
 
 /// Room for a queue of about 1,000 packets, or for one of each of `MANY` flows and as many more.
-fn configured(kind: Kind, light: u32) -> Result<QdiscConfig, ParameterError> {
+fn configured(kind: Kind, light: u32) -> Result<QdiscParameters, ParameterError> {
     let given: &[(&str, &str)] = match (kind, light) {
-        // They are told how long the queue may be by delay.
+        // These control the delay: the target of the delay sets the queue length.
         (Kind::Codel | Kind::Pie | Kind::Cobalt | Kind::Pi2 | Kind::DualPi2 | Kind::Cake, _)
         | (Kind::FqCodel | Kind::FqPie, FEW) => &[],
         (Kind::FqCodel | Kind::FqPie, _) => &[("flows", "65536")],
@@ -36,7 +36,7 @@ fn configured(kind: Kind, light: u32) -> Result<QdiscConfig, ParameterError> {
         (_, FEW) => &[("limit", "1000p")],
         (_, _) => &[("limit", "20000p")],
     };
-    given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))
+    given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))
 }
 
 fn takes(kind: Kind, key: &str) -> bool {
@@ -44,14 +44,14 @@ fn takes(kind: Kind, key: &str) -> bool {
 }
 
 struct Overload {
-    queue: AnyQdisc<SimplePacket>,
+    queue: BoxQdisc<SimplePacket>,
     arrivals: Vec<SimplePacket>,
     next: usize,
     now: Time,
 }
 
 impl Overload {
-    /// `kind` with as many packets as it lets stand.
+    /// Builds `kind`, filled with as many packets as it lets stay.
     fn new(kind: Kind, light: u32) -> Result<Self, ParameterError> {
         let queue = configured(kind, light)?.build(&Host { rate: RATE, seed: Seed::new(1) })?;
         let mut chance = Seed::new(1).stream("arrivals");

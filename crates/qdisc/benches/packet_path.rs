@@ -1,17 +1,17 @@
-//! What one arrival costs, with its share of departures: handles of 64 bytes, queues between RED's thresholds.
+//! The cost of an arrival with its share of departures, for handles of 64 bytes and queues between RED's thresholds.
 //!
 //! The queue is kept at a fixed length: after each arrival, one departure if the queue has grown. Half of the
-//! arrivals are of one heavy flow, so about half of those match and take a queued packet along.
+//! arrivals belong to one heavy flow, so about half of those match and are dropped together with a queued packet.
 #![allow(missing_docs, reason = "criterion's macros write public items without documentation")]
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use fairlane_qdisc::{
-    AnyQdisc, Duration, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscConfig, Rate, Seed, Stream, Time,
+    BoxQdisc, Duration, FlowKey, Host, Kind, Packet, ParameterError, Qdisc, QdiscParameters, Rate, Seed, Stream, Time,
 };
 
-/// A packet's handle as a data path would queue it.
+/// A packet handle as a data path might queue it.
 #[derive(Clone, Copy)]
 struct Handle {
     flow: u64,
@@ -32,14 +32,14 @@ impl Packet for Handle {
     fn mark_ce(&mut self) {}
 }
 
-/// Arrivals as they lie in a receive ring: every second one of the heavy flow, the others of many light flows.
+/// Arrivals as in a receive ring: every second one belongs to the heavy flow, the others to many light flows.
 struct Arrivals {
     ring: Vec<Handle>,
     next: usize,
 }
 
 impl Arrivals {
-    /// A ring of a power of two of handles, large enough for `light` flows.
+    /// Creates a ring whose size is a power of two, large enough for `light` flows.
     fn new(light: u32) -> Self {
         let mut chance = Seed::new(1).stream("arrivals");
         let flow = |chance: &mut Stream| if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(light)) };
@@ -54,9 +54,9 @@ impl Arrivals {
     }
 }
 
-/// A discipline that holds `packets` packets, in the middle of its thresholds.
+/// Builds a discipline that holds `packets` packets, halfway between its thresholds.
 struct Steady {
-    queue: AnyQdisc<Handle>,
+    queue: BoxQdisc<Handle>,
     packets: usize,
     arrivals: Arrivals,
     now: Time,
@@ -64,7 +64,7 @@ struct Steady {
 
 impl Steady {
     fn new(kind: Kind, packets: usize, light: u32) -> Result<Self, ParameterError> {
-        let mut config = QdiscConfig::new(kind).with("limit", format!("{}p", 4 * packets).as_str())?;
+        let mut config = QdiscParameters::new(kind).with("limit", format!("{}p", 4 * packets).as_str())?;
         if kind != Kind::DropTail {
             config = config
                 .with("min", format!("{}p", packets / 2).as_str())?

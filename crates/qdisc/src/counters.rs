@@ -1,8 +1,8 @@
-//! What happened to the packets, by reason.
+//! Counts of packets and bytes: arrived, departed, and dropped or marked by reason.
 
 use core::fmt;
 
-/// Why a packet was dropped or marked. A closed list: every discipline's reasons are here.
+/// Why a packet was dropped or marked. The list is closed: it has the reasons of every discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Reason {
@@ -16,21 +16,21 @@ pub enum Reason {
     MatchArrival,
     /// CHOKe: the queued packet that an arrival of its flow matched.
     MatchVictim,
-    /// xCHOKe: the flow stands in the table of hits.
+    /// xCHOKe and RECHOKe: the flow is in the table of hits.
     Table,
-    /// SFB and penalty boxes: over the rate that an identified flow is allowed.
+    /// SFB and penalty boxes: the flow exceeds the rate that it is allowed.
     RatePenalty,
     /// SFB: a bin of the flow is full.
     BinFull,
-    /// CoDel, PIE: decided when the packet was due to leave.
+    /// CoDel, PIE: the decision fell as the packet was due to leave.
     AqmDequeue,
     /// BARE: Fair Drop.
     FairDrop,
-    /// Pushed out for another's packet: longest queue drop, SFQ.
+    /// Removed to make room for a packet of another flow: longest queue drop, SFQ.
     BufferSteal,
-    /// CSFQ, AFD: over the fair rate by its label.
+    /// CSFQ, AFD: the flow exceeds the fair rate.
     Label,
-    /// Too old.
+    /// The packet is too old.
     Expired,
 }
 
@@ -52,10 +52,10 @@ impl Reason {
         Self::Expired,
     ];
 
-    /// How many reasons there are.
+    /// The number of reasons.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// The reason's name in outcomes and traces, such as `match_victim`.
+    /// Returns the reason's name in outcomes and traces, such as `match_victim`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Reason {
         }
     }
 
-    /// The reason's number: its place in [`Reason::ALL`].
+    /// Returns the reason's number: its place in [`Reason::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -88,12 +88,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Packets, and the bytes in them.
+/// A number of packets, and of the bytes in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many packets.
+    /// The packets.
     pub packets: u64,
-    /// How many bytes.
+    /// The bytes.
     pub bytes: u64,
 }
 
@@ -105,39 +105,39 @@ impl Count {
     }
 }
 
-/// Everything that a discipline counts.
+/// The counts of a discipline.
 ///
 /// At any time `arrived = departed + dropped_total + backlog`, in packets and in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Offered to the queue.
+    /// The packets offered to the queue.
     pub arrived: Count,
-    /// Given to the link.
+    /// The packets given to the link.
     pub departed: Count,
     dropped: [Count; Reason::COUNT],
     marked: [Count; Reason::COUNT],
 }
 
 impl Counters {
-    /// Dropped for `reason`.
+    /// Returns the packets dropped for `reason`.
     #[must_use]
     pub const fn dropped(&self, reason: Reason) -> Count {
         self.dropped[reason.index()]
     }
 
-    /// Marked for `reason`.
+    /// Returns the packets marked for `reason`.
     #[must_use]
     pub const fn marked(&self, reason: Reason) -> Count {
         self.marked[reason.index()]
     }
 
-    /// Dropped for any reason.
+    /// Returns the packets dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> Count {
         total(&self.dropped)
     }
 
-    /// Marked for any reason.
+    /// Returns the packets marked for any reason.
     #[must_use]
     pub fn marked_total(&self) -> Count {
         total(&self.marked)

@@ -1,10 +1,10 @@
-//! What a discipline needs to know of a packet, and whom it tells of a packet's end.
+//! The traits by which a discipline reads packets and reports drops and marks.
 
 use crate::{Reason, Time};
 
-/// Identifies a flow: equal keys, same flow. Opaque to every discipline.
+/// Identifies a flow: packets with equal keys belong to the same flow. Opaque to every discipline.
 ///
-/// One of the 2^64 values is kept for the disciplines' own use: [`FlowKey::new`] maps `u64::MAX` to `u64::MAX - 1`.
+/// One of the 2^64 values is reserved for the disciplines: [`FlowKey::new`] maps `u64::MAX` to `u64::MAX - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowKey(u64);
 
@@ -12,72 +12,78 @@ impl FlowKey {
     /// Marks a slot that holds no live packet; equal to no packet's key.
     pub(crate) const NONE: Self = Self(u64::MAX);
 
-    /// The key of the flow that `key` names.
+    /// Returns the key of the flow with this number.
     #[must_use]
     pub const fn new(key: u64) -> Self {
         if key == u64::MAX { Self(u64::MAX - 1) } else { Self(key) }
     }
 
-    /// The number behind the key.
+    /// Returns the number of the key.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// A packet, or a handle of one: implemented by the host for its own type.
+/// A packet, or a handle of one. Implement it for your own type.
+///
+/// The first four methods are all that most disciplines ask. The others have a default and matter only to the disciplines that
+/// they name.
 pub trait Packet {
-    /// The flow that the packet belongs to.
+    /// Returns the flow that the packet belongs to.
     fn flow(&self) -> FlowKey;
 
-    /// Size on the wire of the managed link, in bytes.
+    /// Returns the packet's size on the wire of the link, in bytes.
     fn bytes(&self) -> u32;
 
-    /// Whether the packet may be marked instead of dropped (ECT or CE, RFC 3168).
+    /// Tells whether the packet may be marked instead of dropped (ECT or CE, RFC 3168).
     fn ecn_capable(&self) -> bool;
 
-    /// Marks the packet: Congestion Experienced (RFC 3168).
+    /// Marks the packet as Congestion Experienced (RFC 3168).
     fn mark_ce(&mut self);
 
-    /// The host that sent the packet: equal numbers, same host. Opaque, as the flow is.
+    /// Returns the number of the host that sent the packet. Only `cake` asks: it shares a link among hosts first and then among
+    /// each host's flows (tc-cake(8), `triple-isolate`).
     ///
-    /// CAKE shares a link among hosts first and then among each host's flows (tc-cake(8), `triple-isolate`). By default
-    /// every flow has a pair of hosts of its own, so that sharing among hosts is sharing among flows.
+    /// By default each flow has a pair of hosts of its own, so that sharing among hosts is sharing among flows.
     fn source_host(&self) -> u64 {
         self.flow().get()
     }
 
-    /// The host that the packet is for; see [`source_host`](Self::source_host).
+    /// Returns the number of the host that receives the packet; see [`source_host`](Self::source_host).
     fn destination_host(&self) -> u64 {
         self.flow().get()
     }
 
-    /// The TOS or traffic class byte without its two ECN bits: the DSCP times 4 (RFC 2474), so a multiple of 4.
+    /// Returns the TOS or traffic class byte without its two ECN bits: the DSCP times 4 (RFC 2474), so a multiple of 4. Disciplines
+    /// with classes or weights ask: `cake`, `cbq`, `chokew`, `choker`, and those with the parameter `weighted`.
     ///
     /// By default 0, best effort.
     fn class(&self) -> u8 {
         0
     }
 
-    /// Whether the packet belongs to the low-latency service: ECT(1), or CE (RFC 9331, section 5.1).
+    /// Tells whether the packet belongs to the low-latency service: ECT(1) or CE (RFC 9331, section 5.1). Only `pi2` and
+    /// `dualpi2` ask.
     ///
     /// By default `false`, classic traffic.
     fn l4s(&self) -> bool {
         false
     }
 
-    /// The label that CSFQ's edge wrote: the flow's rate in bit/s (Stoica, Shenker, Zhang, SIGCOMM 1998).
+    /// Returns the label that an edge router wrote: the flow's rate in bit/s (Stoica, Shenker, Zhang, SIGCOMM 1998). Only `csfq`
+    /// asks.
     ///
     /// By default 0, no label.
     fn label(&self) -> u64 {
         0
     }
 
-    /// Writes the label. By default it is not kept.
+    /// Writes the label. By default it is not kept. Only `csfq` calls it.
     fn set_label(&mut self, _bits_per_second: u64) {}
 
-    /// Whether the transport slows down after a loss, as TCP does. SAC compares
-    /// only the others (Jiang, Hamdi, Liu, ISCC 2003).
+    /// Tells whether the transport slows down after a loss, as TCP does. Only `sac` asks: it compares only the others (Jiang,
+    /// Hamdi, Liu, ISCC 2003).
     ///
     /// By default `true`.
     fn responsive(&self) -> bool {
@@ -85,49 +91,49 @@ pub trait Packet {
     }
 }
 
-/// Hears of every packet that will not leave by [`dequeue`](crate::Qdisc::dequeue), and of every mark.
+/// Receives every packet that a discipline drops, and a notice of every mark.
 ///
-/// This is how a simulator counts, how NFQUEUE issues its verdicts and how a trace is written. `()` ignores everything.
-pub trait Fate<P> {
-    /// `packet` was dropped at `now`, for `reason`.
+/// A simulator uses it for counts and traces, a router for its verdicts. `()` ignores everything.
+pub trait DropSink<P> {
+    /// Receives `packet`, which was dropped at `now` for `reason`.
     fn dropped(&mut self, now: Time, packet: P, reason: Reason);
 
-    /// `packet` was marked at `now`, for `reason`, and stays queued.
+    /// Called when `packet` is marked at `now` for `reason`; it stays in the queue.
     fn marked(&mut self, now: Time, packet: &P, reason: Reason);
 }
 
-impl<P> Fate<P> for () {
+impl<P> DropSink<P> for () {
     fn dropped(&mut self, _now: Time, _packet: P, _reason: Reason) {}
     fn marked(&mut self, _now: Time, _packet: &P, _reason: Reason) {}
 }
 
-/// The smallest useful packet, for examples, tests and conformance vectors.
+/// A packet of plain fields, for examples, tests and conformance vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimplePacket {
     /// The flow's number.
     pub flow: u64,
     /// Size in bytes.
     pub bytes: u32,
-    /// Whether it may be marked.
+    /// The packet is ECN-capable: it may be marked.
     pub ecn_capable: bool,
-    /// Whether it has been marked.
+    /// The packet has been marked.
     pub marked: bool,
-    /// Told apart by the host; no discipline looks at it.
+    /// A number for the host's own use; no discipline looks at it.
     pub id: u64,
-    /// The two hosts, sender first; `None` for a pair that is the flow's own.
+    /// The two hosts, sender first; `None` for a pair of the flow's own.
     pub hosts: Option<(u32, u32)>,
     /// The traffic class byte; its two ECN bits are ignored.
     pub class: u8,
-    /// Whether it came as ECT(1).
+    /// The packet arrived as ECT(1).
     pub l4s: bool,
     /// CSFQ's label in bit/s; 0 for none.
     pub label: u64,
-    /// Whether the transport slows down after a loss.
+    /// The transport slows down after a loss.
     pub responsive: bool,
 }
 
 impl SimplePacket {
-    /// A packet of `flow` of `bytes` bytes, with id 0: best effort, not ECN-capable, of a responsive transport, from and
+    /// Creates a packet of `flow` of `bytes` bytes, with id 0: best effort, not ECN-capable, of a responsive transport, from and
     /// to hosts of its flow's own.
     #[must_use]
     pub const fn new(flow: u64, bytes: u32) -> Self {
@@ -145,49 +151,49 @@ impl SimplePacket {
         }
     }
 
-    /// The same packet with another id.
+    /// Sets the id.
     #[must_use]
     pub const fn with_id(mut self, id: u64) -> Self {
         self.id = id;
         self
     }
 
-    /// The same packet, ECN-capable.
+    /// Makes the packet ECN-capable.
     #[must_use]
     pub const fn with_ecn(mut self) -> Self {
         self.ecn_capable = true;
         self
     }
 
-    /// The same packet from `source` to `destination`.
+    /// Sets the hosts.
     #[must_use]
     pub const fn with_hosts(mut self, source: u32, destination: u32) -> Self {
         self.hosts = Some((source, destination));
         self
     }
 
-    /// The same packet of another traffic class: see [`Packet::class`].
+    /// Sets the traffic class; see [`Packet::class`].
     #[must_use]
     pub const fn with_class(mut self, class: u8) -> Self {
         self.class = class;
         self
     }
 
-    /// The same packet as ECT(1): ECN-capable, and of the low-latency service.
+    /// Makes the packet ECT(1): ECN-capable, and of the low-latency service.
     #[must_use]
     pub const fn with_l4s(mut self) -> Self {
         self.l4s = true;
         self.with_ecn()
     }
 
-    /// The same packet with a label of `bits_per_second`.
+    /// Sets the label.
     #[must_use]
     pub const fn with_label(mut self, bits_per_second: u64) -> Self {
         self.label = bits_per_second;
         self
     }
 
-    /// The same packet of a transport that does not slow down.
+    /// Makes the packet's transport one that does not slow down.
     #[must_use]
     pub const fn unresponsive(mut self) -> Self {
         self.responsive = false;
@@ -235,10 +241,10 @@ impl Packet for SimplePacket {
 mod tests {
     use super::*;
 
-    /// A packet that says no more than it must.
-    struct Bare;
+    /// A packet that implements no more than it must.
+    struct Minimal;
 
-    impl Packet for Bare {
+    impl Packet for Minimal {
         fn flow(&self) -> FlowKey {
             FlowKey::new(9)
         }
@@ -254,7 +260,7 @@ mod tests {
     /// Would catch a default that puts plain packets in a class, a service or a host of others.
     #[test]
     fn defaults_are_best_effort_between_hosts_of_the_flows_own() {
-        let mut bare = Bare;
+        let mut bare = Minimal;
         bare.set_label(5);
         assert_eq!((bare.source_host(), bare.destination_host(), bare.class(), bare.label()), (9, 9, 0, 0));
         assert_eq!((bare.l4s(), bare.responsive()), (false, true));

@@ -1,23 +1,23 @@
-//! Named streams of randomness, so that one use of chance never disturbs another.
+//! Named streams of random numbers, so that one use of chance never disturbs another.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-/// Where randomness comes from: a number, and the names that were derived from it.
+/// A seed of random numbers: a number, and the names that were applied to it.
 ///
-/// Streams of different names are independent, and the same name always gives the same stream. Switching a
-/// queue, or adding a flow, so changes nobody else's draws (common random numbers).
+/// Streams of different names are independent, and the same name always gives the same stream. Changing a
+/// queue or adding a flow therefore does not change any other random numbers (common random numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// The seed that `number` names.
+    /// Returns the seed of this number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(mix(number.wrapping_add(GOLDEN)))
     }
 
-    /// The seed for what `name` says, such as `"queue/bottleneck"`.
+    /// Derives the seed for a purpose, such as `"queue/bottleneck"`.
     #[must_use]
     pub const fn named(self, name: &str) -> Self {
         // FNV-1a over the name, started from this seed, then mixed so that close names are far apart.
@@ -31,13 +31,13 @@ impl Seed {
         Self(mix(hash))
     }
 
-    /// The seed of the `index`-th of many alike, such as flow 7 of a group.
+    /// Derives the seed of the `index`-th of many alike, such as flow 7 of a group.
     #[must_use]
     pub const fn numbered(self, index: u64) -> Self {
         Self(mix(self.0 ^ mix(index.wrapping_add(GOLDEN))))
     }
 
-    /// The generator of the stream `name`.
+    /// Returns the stream `name`.
     #[must_use]
     pub fn stream(self, name: &str) -> Stream {
         let seed = self.named(name).0;
@@ -46,28 +46,28 @@ impl Seed {
     }
 }
 
-/// One stream of random numbers: PCG XSL RR 128/64 (MCG), the same on every platform.
+/// A stream of random numbers: PCG XSL RR 128/64 (MCG), the same on every platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), on multiples of 2^-53.
+    /// Returns a number drawn uniformly from [0, 1), a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
         // 2^-53 is a power of two: the product is exact.
         (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Whether an event of `probability` happens: never at 0, always at 1.
+    /// Draws whether an event of `probability` happens: never at 0, always at 1.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Uniform in `0..bound`, without bias. `bound` 0 gives 0.
+    /// Returns a number drawn uniformly from `0..bound`, without bias; 0 for a `bound` of 0.
     pub fn below(&mut self, bound: u32) -> u32 {
         // Lemire, "Fast random integer generation in an interval" (2019): a multiplication, and a division only
         // when the low half falls in the short zone that would favour some values.

@@ -38,25 +38,25 @@ impl Time {
     /// Later than everything.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The moment `nanos` nanoseconds after the start.
+    /// Returns the moment `nanos` nanoseconds after the start.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start.
     #[must_use]
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// Returns the time from `earlier` to this; zero when this is not later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -91,32 +91,32 @@ impl Duration {
     /// No time.
     pub const ZERO: Self = Self(0);
 
-    /// `nanos` nanoseconds.
+    /// Returns `nanos` nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// `millis` milliseconds.
+    /// Returns `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// `secs` seconds, to the nearest nanosecond; negative and NaN give zero, too long gives the longest.
+    /// Returns `secs` seconds, to the nearest nanosecond; negative and NaN give zero, too long gives the longest.
     #[must_use]
     pub fn from_secs(secs: f64) -> Self {
         // A cast saturates and turns NaN to 0.
         Self(libm::round(secs * NANOS) as u64)
     }
 
-    /// In nanoseconds.
+    /// Returns the nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// In seconds.
+    /// Returns the seconds.
     #[must_use]
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS
@@ -135,19 +135,19 @@ impl Add for Duration {
 pub struct Rate(u64);
 
 impl Rate {
-    /// `bits` bits per second.
+    /// Returns `bits` bits per second.
     #[must_use]
     pub const fn from_bits_per_second(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// In bits per second.
+    /// Returns the bits per second.
     #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long a packet of `bytes` bytes takes, to the nearest nanosecond; the longest duration at rate 0.
+    /// Returns the time that `bytes` bytes take, to the nearest nanosecond; the longest duration at rate 0.
     #[must_use]
     pub const fn transmission(self, bytes: u64) -> Duration {
         if self.0 == 0 {
@@ -164,13 +164,13 @@ impl Rate {
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// `bytes` bytes.
+    /// Returns `bytes` bytes.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -182,13 +182,13 @@ impl Bytes {
 pub struct Packets(u32);
 
 impl Packets {
-    /// `packets` packets.
+    /// Returns `packets` packets.
     #[must_use]
     pub const fn new(packets: u32) -> Self {
         Self(packets)
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
@@ -202,6 +202,44 @@ pub enum Size {
     Packets(Packets),
     /// In bytes, `150kb`.
     Bytes(Bytes),
+}
+
+impl Size {
+    /// Returns the size of `packets` packets.
+    #[must_use]
+    pub const fn packets(packets: u32) -> Self {
+        Self::Packets(Packets::new(packets))
+    }
+
+    /// Returns the size of `bytes` bytes.
+    #[must_use]
+    pub const fn bytes(bytes: u64) -> Self {
+        Self::Bytes(Bytes::new(bytes))
+    }
+
+    /// Returns the number of packets or bytes.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Packets(packets) => packets.get() as u64,
+            Self::Bytes(bytes) => bytes.get(),
+        }
+    }
+
+    /// Returns the size of `number` packets or bytes, in the unit of this one; more packets than fit become `u32::MAX`.
+    #[must_use]
+    pub(crate) fn with_number(self, number: u64) -> Self {
+        match self {
+            Self::Packets(_) => Self::packets(u32::try_from(number).unwrap_or(u32::MAX)),
+            Self::Bytes(_) => Self::bytes(number),
+        }
+    }
+
+    /// Tells whether both are in packets, or both in bytes.
+    #[must_use]
+    pub const fn has_unit_of(self, other: Self) -> bool {
+        matches!((self, other), (Self::Packets(_), Self::Packets(_)) | (Self::Bytes(_), Self::Bytes(_)))
+    }
 }
 
 const NANOS: f64 = 1e9;
@@ -247,7 +285,7 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
     // Zeros in front of the first digit are no problem for the number, but may be for the power.
     let divisor = 10_u128.checked_pow((digits.len() - whole.len()) as u32);
     let divisor = divisor.ok_or_else(|| error("it has too many digits"))?;
-    if !scaled.is_multiple_of(divisor) {
+    if scaled % divisor != 0 {
         return Err(error(&format!("it is not a whole number of {}", units[0].0)));
     }
     u64::try_from(scaled / divisor).map_err(|_| error("that is too large"))
@@ -255,7 +293,7 @@ fn parse(text: &str, what: &str, example: &str, units: &[(&str, u64)]) -> Result
 
 /// Writes `value` in the largest of `units` that divides it.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
-    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value.is_multiple_of(scale) && !name.ends_with("ib");
+    let fits = |&&(name, scale): &&(&str, u64)| value >= scale && value % scale == 0 && !name.ends_with("ib");
     let (name, scale) = units.iter().filter(fits).max_by_key(|(_, scale)| *scale).unwrap_or(&units[0]);
     f.pad(&format!("{}{name}", value / scale))
 }

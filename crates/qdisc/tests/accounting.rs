@@ -1,21 +1,22 @@
-//! What the disciplines that account for flows over one FIFO promise: fairness to flows that do not react, what they
-//! forget and when, and their published numbers.
+//! The properties of disciplines that account for flows over one FIFO: fairness to flows that do not react, the time
+//! for which state is kept, and published results.
 
 use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
+    BoxQdisc, DropSink, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, SimplePacket,
+    Time,
 };
 
 type Outcome = Result<(), ParameterError>;
 
-/// Mbit/s of the link of most tests.
+/// The rate of the link in Mbit/s.
 const LINK: f64 = 10.0;
 
-fn build(kind: Kind, given: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
-    let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))?;
+fn build(kind: Kind, given: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
+    let config = given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))?;
     config.build(&Host { rate: Rate::from_bits_per_second((LINK * 1e6) as u64), seed: Seed::new(11) })
 }
 
-/// Drops by reason.
+/// The dropped packets: flow and reason.
 #[derive(Default)]
 struct Drops(Vec<(u64, Reason)>);
 
@@ -25,22 +26,22 @@ impl Drops {
     }
 }
 
-impl Fate<SimplePacket> for Drops {
+impl DropSink<SimplePacket> for Drops {
     fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
         self.0.push((packet.flow, reason));
     }
     fn marked(&mut self, _now: Time, _packet: &SimplePacket, _reason: Reason) {}
 }
 
-/// Flows of constant rates, which never react, into a queue on a link.
+/// A queue on a link, and flows of constant rates that never react.
 struct Bench {
-    queue: AnyQdisc<SimplePacket>,
-    /// When each flow sends next, and its rate in Mbit/s.
+    queue: BoxQdisc<SimplePacket>,
+    /// The time of each flow's next packet, and its rate in Mbit/s.
     flows: Vec<(Time, f64)>,
     link_free: Time,
     now: Time,
     jitter: fairlane_qdisc::Stream,
-    /// Bits that each flow got through.
+    /// The bits that each flow got through the link.
     through: Vec<f64>,
     queued: f64,
     arrivals: f64,
@@ -48,7 +49,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(queue: AnyQdisc<SimplePacket>, rates: &[f64]) -> Self {
+    fn new(queue: BoxQdisc<SimplePacket>, rates: &[f64]) -> Self {
         let mut jitter = Seed::new(3).stream("jitter");
         let flows = rates.iter().map(|&rate| (Time::ZERO + gap(rate, jitter.unit()), rate)).collect();
         let through = vec![0.0; rates.len()];
@@ -72,7 +73,7 @@ impl Bench {
                         self.through[packet.flow as usize] += 8.0 * f64::from(packet.bytes);
                         self.link_free = self.now + Duration::from_secs(8e-6 * f64::from(packet.bytes) / LINK);
                     }
-                    // It asks again when something comes.
+                    // The link asks again at the next arrival.
                     None => self.link_free = Time::MAX,
                 }
                 continue;
@@ -94,14 +95,14 @@ impl Bench {
         }
     }
 
-    /// Forgets what was counted: the next run starts from here.
+    /// Resets all counts.
     fn count_from_now(&mut self) {
         self.through.fill(0.0);
         (self.queued, self.arrivals) = (0.0, 0.0);
         self.drops.0.clear();
     }
 
-    /// Warms up for as long, and then counts for `secs` seconds: each flow's Mbit/s.
+    /// Runs for `warm` seconds, then counts for `secs` seconds; returns the goodput of each flow in Mbit/s.
     fn goodputs(&mut self, warm: f64, secs: f64) -> Vec<f64> {
         self.run(warm);
         self.count_from_now();
@@ -109,18 +110,18 @@ impl Bench {
         self.through.iter().map(|bits| bits / secs / 1e6).collect()
     }
 
-    /// The mean queue that arrivals found.
+    /// Returns the mean queue length that arrivals found.
     fn mean_queue(&self) -> f64 {
         self.queued / self.arrivals
     }
 }
 
-/// `share` of the mean gap between packets of 1000 bytes at `rate` Mbit/s.
+/// Returns `share` times the mean gap between packets of 1000 bytes at `rate` Mbit/s.
 fn gap(rate: f64, share: f64) -> Duration {
     Duration::from_secs(share * 8e-3 / rate)
 }
 
-/// `count` flows at their fair share of the link, and one at `times` as much.
+/// Returns the rates of `count` flows at their fair share of the link and one at `times` as much.
 fn one_greedy(count: usize, times: f64) -> Vec<f64> {
     let fair = LINK / (count + 1) as f64;
     let mut rates = vec![fair; count];
@@ -128,7 +129,9 @@ fn one_greedy(count: usize, times: f64) -> Vec<f64> {
     rates
 }
 
-/// SPEC 6: a flow at three times its fair share gets about the share; under RED it keeps most of what it takes.
+/// Would catch a FRED that does not hold back an unresponsive flow: at three times its fair share it gets about the
+/// share, while under RED it keeps most of what it sends (Lin, Morris, "Dynamics of Random Early Detection", SIGCOMM
+/// 1997).
 #[test]
 fn fred_holds_an_unresponsive_flow_to_about_its_share() -> Outcome {
     let rates = one_greedy(4, 3.0);
@@ -140,13 +143,13 @@ fn fred_holds_an_unresponsive_flow_to_about_its_share() -> Outcome {
     Ok(())
 }
 
-/// SPEC 6 and 20.12: who was struck twice is held to the average flow's queue, while others are not, and is forgiven as
-/// soon as nothing of it is queued.
+/// Would catch strikes that are forgotten too early or too late: a flow that was struck twice is held to the average
+/// flow's queue, while others are not, until nothing of it is queued.
 #[test]
 fn fred_strikes_last_as_long_as_the_flow_is_queued() -> Outcome {
     let mut queue = build(Kind::Fred, &[("limit", "60p"), ("min", "10p"), ("max", "20p"), ("weight", "0.000001")])?;
     let mut drops = Drops::default();
-    let mut offer = |queue: &mut AnyQdisc<SimplePacket>, flow: u64, packets: usize| {
+    let mut offer = |queue: &mut BoxQdisc<SimplePacket>, flow: u64, packets: usize| {
         let before = queue.packets();
         for _ in 0..packets {
             queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut drops);
@@ -166,8 +169,9 @@ fn fred_strikes_last_as_long_as_the_flow_is_queued() -> Outcome {
     Ok(())
 }
 
-/// SPEC 16: a flow at three times its fair share ends within 15 % of the share, and the queue near its target. Twice the
-/// flows need four times the samples for the same error of a flow's part in them.
+/// Would catch a fair share that is estimated wrongly: a flow at three times its fair share ends within 15 % of the
+/// share, and the queue near its target. Twice the flows need four times the samples for the same error of a flow's
+/// part in them.
 #[test]
 fn afd_holds_an_unresponsive_flow_to_its_share() -> Outcome {
     for (count, shadow) in [(4, "500"), (9, "2000")] {
@@ -181,7 +185,8 @@ fn afd_holds_an_unresponsive_flow_to_its_share() -> Outcome {
     Ok(())
 }
 
-/// SPEC 13, the paper's first experiment: N flows, the i-th at i times its fair share, end within 10 % of the share.
+/// The first experiment of the CSFQ paper: of N flows the i-th sends i times its fair share, and all end within 10 % of
+/// the share.
 #[test]
 fn csfq_gives_each_flow_its_share_whatever_it_sends() -> Outcome {
     for count in [4_usize, 10] {
@@ -196,22 +201,23 @@ fn csfq_gives_each_flow_its_share_whatever_it_sends() -> Outcome {
     Ok(())
 }
 
-/// SPEC 13 and appendix E: a queue that is no edge drops nothing without a label, and by labels what the edge would have.
+/// Would catch a queue that measures flows although it is no edge: packets without labels are never dropped for a rate,
+/// and those with labels are dropped as at an edge.
 #[test]
 fn csfq_in_the_core_goes_by_labels_alone() -> Outcome {
-    // Two flows of 10 Mbit/s at a link of 10: without labels no share is known and the queue overflows.
+    // Two flows of 10 Mbit/s into a link of 10 Mbit/s: without labels no share is known, and the queue overflows.
     let given = [("limit", "64kb"), ("edge", "false"), ("threshold", "0b")];
     let mut bench = Bench::new(build(Kind::Csfq, &given)?, &[10.0, 10.0]);
     bench.goodputs(5.0, 10.0);
     assert_eq!(bench.drops.of(Reason::Label), 0);
     assert!(bench.drops.of(Reason::Limit) > 1000);
-    // With labels of 10 and 2 Mbit/s the first loses, as a flow of 10 Mbit/s beside one of 2 should.
+    // With labels of 10 and 2 Mbit/s only the first flow loses packets.
     let mut queue = build(Kind::Csfq, &given)?;
     let mut lost = [0, 0];
     let mut drops = Drops::default();
     let mut labels = [0, 0];
     for n in 0..60_000_u64 {
-        // Every sixth packet of the second flow; a packet each 2/3 ms is 12 Mbit/s.
+        // Every sixth packet is of the second flow; a packet each 2/3 ms is 12 Mbit/s.
         let (flow, label) = if n % 6 == 5 { (1, 2_000_000) } else { (0, 10_000_000) };
         let now = Time::from_nanos(n * 666_667);
         queue.enqueue(now, SimplePacket::new(flow, 1000).with_label(label), &mut drops);
@@ -227,7 +233,7 @@ fn csfq_in_the_core_goes_by_labels_alone() -> Outcome {
     for (flow, _) in drops.0.iter().filter(|(_, reason)| *reason == Reason::Label) {
         lost[*flow as usize] += 1;
     }
-    // 10 of 12 fit: the first flow keeps 8 of its 10 and is known by that behind this queue.
+    // 10 of 12 Mbit/s fit: the first flow keeps 8 of its 10, and leaves with that as its label.
     assert!((f64::from(lost[0]) / 50_000.0 - 1.0 / 6.0).abs() < 0.01, "{lost:?}");
     assert_eq!(lost[1], 0);
     assert!((labels[0] as f64 / 8e6 - 1.0).abs() < 0.1, "{labels:?}");
@@ -235,10 +241,11 @@ fn csfq_in_the_core_goes_by_labels_alone() -> Outcome {
     Ok(())
 }
 
-/// RED's thresholds for the tests on top of it.
+/// The thresholds of RED for the disciplines that build on it.
 const RED: [(&str, &str); 3] = [("limit", "100p"), ("min", "10p"), ("max", "60p")];
 
-/// SPEC 7.3: flows of equal constant rates end at equal goodputs. Each is monitored now and then, so it takes a while.
+/// Would catch a RED-PD that treats equal flows differently: flows of equal constant rates end at equal goodputs. Each
+/// is monitored at times, so the test takes the mean over a long time.
 #[test]
 fn red_pd_leaves_equal_flows_equal() -> Outcome {
     let mut bench = Bench::new(build(Kind::RedPd, &RED)?, &[2.0; 8]);
@@ -248,7 +255,7 @@ fn red_pd_leaves_equal_flows_equal() -> Outcome {
     Ok(())
 }
 
-/// SPEC 7.3: a flow that takes four times its share is monitored and loses it to the others; RED lets it have it.
+/// Would catch a RED-PD that does not hold back a flow of four times its share, which RED lets have most of it.
 #[test]
 fn red_pd_takes_from_the_greedy() -> Outcome {
     let rates = one_greedy(9, 4.0);
@@ -261,13 +268,13 @@ fn red_pd_takes_from_the_greedy() -> Outcome {
     let filtered: Vec<u64> =
         bench.drops.0.iter().filter(|(_, reason)| *reason == Reason::RatePenalty).map(|(flow, _)| *flow).collect();
     let greedy = filtered.iter().filter(|flow| **flow == 9).count();
-    // The others too send more than a TCP of 40 ms would at this drop rate, but not much.
+    // The other flows too send more than a TCP of 40 ms would at this drop rate, but only a little.
     assert!(greedy * 4 > filtered.len() * 3, "{greedy} of {}", filtered.len());
     Ok(())
 }
 
-/// SPEC 7.1: a flow at twice the link's rate is held at the box's rate, for as long as it goes on, and the others get what
-/// they send; when it has stopped it is let out.
+/// Would catch a box that leaks, or never opens: a flow at twice the link's rate is held at the box's rate for as long
+/// as it goes on, the others get what they send, and when it has stopped it is released.
 #[test]
 fn the_penalty_box_holds_a_flood_at_its_rate() -> Outcome {
     let mut rates = vec![0.8; 8];
@@ -278,14 +285,15 @@ fn the_penalty_box_holds_a_flood_at_its_rate() -> Outcome {
     assert!((goodputs[8] / 0.4 - 1.0).abs() < 0.05, "{goodputs:?}");
     assert!(goodputs[..8].iter().all(|goodput| (goodput / 0.8 - 1.0).abs() < 0.02), "{goodputs:?}");
     assert!(bench.drops.0.iter().all(|(flow, reason)| *flow == 8 && *reason == Reason::RatePenalty));
-    // It falls silent for three periods of 5 s, and comes back with what it may send.
+    // It stops for three periods of 5 s, and starts again at a rate that it may send.
     bench.flows[8] = (bench.now + Duration::from_secs(16.0), 1.0);
     let goodputs = bench.goodputs(20.0, 10.0);
     assert!((goodputs[8] / 1.0 - 1.0).abs() < 0.02, "{goodputs:?}");
     Ok(())
 }
 
-/// SPEC 7.1, S003's criticism: a log shows the heaviest flow. Once that is boxed there are no drops that would show the next.
+/// The weakness of the box: a log shows only the heaviest flow, and once that is in the box no drops show the next
+/// (Feng, Kandlur, Saha, Shin, "Stochastic Fair Blue", INFOCOM 2001, section V-A).
 #[test]
 fn the_penalty_box_catches_only_the_heaviest() -> Outcome {
     let mut bench = Bench::new(build(Kind::RedPenaltyBox, &RED)?, &[8.0, 5.0, 1.0, 1.0]);

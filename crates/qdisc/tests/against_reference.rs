@@ -1,11 +1,9 @@
 //! Every discipline against the slow reference, decision by decision, under random scripts.
 
-#[path = "reference/diary.rs"]
-mod diary;
 mod reference;
 
-use diary::Diary;
-use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::testing::Recorder;
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 use reference::{Algorithm, Reference, Settings, Spacing};
 
@@ -142,7 +140,7 @@ fn factor(algorithm: Algorithm, in_bytes: bool) -> (Algorithm, Vec<(&'static str
 type Switches = (bool, bool, bool, bool, bool, bool, bool, bool);
 
 /// A configuration and the reference's settings that mean the same.
-fn setup() -> impl Strategy<Value = (QdiscConfig, Settings)> {
+fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
     let red = (
         prop::sample::select(vec![("none", Spacing::None), ("count", Spacing::Count), ("wait", Spacing::Wait)]),
         prop::sample::select(vec![0.037_f64, 0.31, 0.5, 1.0]),
@@ -202,8 +200,8 @@ fn setup() -> impl Strategy<Value = (QdiscConfig, Settings)> {
 }
 
 /// `kind` with those of `given` that it knows.
-fn configure(kind: Kind, given: &[(&'static str, String)]) -> Result<QdiscConfig, ParameterError> {
-    let mut config = QdiscConfig::new(kind);
+fn configure(kind: Kind, given: &[(&'static str, String)]) -> Result<QdiscParameters, ParameterError> {
+    let mut config = QdiscParameters::new(kind);
     for (key, text) in given {
         if kind.parameters().iter().any(|parameter| parameter.key == *key) {
             config.set(key, text.as_str().into())?;
@@ -222,7 +220,7 @@ proptest! {
         let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(number) };
         let mut queue = config.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let mut slow = Reference::new(settings, host.seed);
-        let mut diary = Diary::default();
+        let mut recorder = Recorder::default();
         let mut now = Time::ZERO;
         for (id, step) in script.into_iter().enumerate() {
             match step {
@@ -233,22 +231,22 @@ proptest! {
                         responsive: flow % 2 == 1,
                         ..SimplePacket::new(flow, bytes).with_id(id as u64)
                     };
-                    queue.enqueue(now, packet, &mut diary);
+                    queue.enqueue(now, packet, &mut recorder);
                     slow.enqueue(now, packet);
                 }
                 Step::Dequeue => {
-                    diary.dequeue(&mut queue, now);
+                    recorder.dequeue(&mut queue, now);
                     slow.dequeue(now);
                 }
                 Step::Wait(time) => now += time,
             }
-            prop_assert_eq!(&diary.0, &slow.events);
+            prop_assert_eq!(&recorder.events, &slow.events);
             prop_assert_eq!(queue.packets(), slow.live().len());
             prop_assert_eq!(queue.bytes(), slow.bytes());
             if let Some(average) = queue.average() {
                 prop_assert!((average - slow.average()).abs() <= 1e-9 * slow.average().abs(), "{} {}", average, slow.average());
             }
         }
-        diary.check_books(&queue);
+        recorder.check_counters(&queue);
     }
 }

@@ -5,8 +5,6 @@
 mod afd;
 #[path = "reference/csfq.rs"]
 mod csfq;
-#[path = "reference/diary.rs"]
-mod diary;
 #[path = "reference/fred.rs"]
 mod fred;
 #[path = "reference/line.rs"]
@@ -20,16 +18,16 @@ mod red_pd;
 #[path = "reference/sred.rs"]
 mod sred;
 
-use diary::Diary;
+use fairlane_qdisc::testing::Recorder;
 use fairlane_qdisc::{
-    AnyQdisc, Bytes, Duration, Host, Kind, Packets, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Size, Time,
+    BoxQdisc, Bytes, Duration, Host, Kind, Packets, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Size, Time,
 };
 use line::Slow;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// So many packets of a flow, with so much time after each.
+    /// Packets of a flow, with a gap after each.
     Arrive {
         flow: u64,
         bytes: u32,
@@ -38,7 +36,7 @@ enum Step {
         gap: u64,
         label: u64,
     },
-    /// The link asks so often.
+    /// The link asks for this many packets.
     Leave(u32),
     Wait(Duration),
 }
@@ -47,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
     let flow = prop_oneof![3 => Just(0_u64), 3 => 1_u64..6, 1 => 6_u64..40];
     let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1000, 1500, 9000]);
     let gap = prop_oneof![Just(0_u64), 1_u64..4_000_000];
-    // CSFQ's, in bit/s; mostly none.
+    // The label of CSFQ in bit/s; mostly none.
     let label = prop_oneof![4 => Just(0_u64), 1 => 1_u64..3_000_000];
     prop_oneof![
         10 => (flow, bytes, any::<bool>(), 1_u32..6, gap, label)
@@ -60,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn script() -> impl Strategy<Value = Vec<Step>> {
-    // Now and then up to two hours pass.
+    // Some scripts have a pause of up to two hours.
     let long = prop::collection::vec((0.0_f64..1.0, 1_u64..7200), 0..2);
     (prop::collection::vec(step(), 0..300), long).prop_map(|(mut steps, long)| {
         for (at, secs) in long {
@@ -74,15 +72,15 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
 /// 1 Mbit/s.
 const RATE: Rate = Rate::from_bits_per_second(1_000_000);
 
-/// `kind` with `given`.
-fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscConfig, TestCaseError> {
+/// Returns the parameters of `kind` with those `given`.
+fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscParameters, TestCaseError> {
     given
         .iter()
-        .try_fold(QdiscConfig::new(kind), |config, (key, text)| config.with(key, text.as_str()))
+        .try_fold(QdiscParameters::new(kind), |config, (key, text)| config.with(key, text.as_str()))
         .map_err(|error| TestCaseError::fail(error.to_string()))
 }
 
-/// Whether the discipline says and does what the reference does, all along `script`.
+/// Checks that the discipline and the reference make the same decisions throughout `script`.
 fn agree(
     kind: Kind,
     given: &[(&str, String)],
@@ -91,10 +89,10 @@ fn agree(
     script: Vec<Step>,
 ) -> Result<(), TestCaseError> {
     let host = Host { rate: RATE, seed: Seed::new(number) };
-    let mut queue: AnyQdisc<SimplePacket> =
+    let mut queue: BoxQdisc<SimplePacket> =
         configure(kind, given)?.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let mut slow = slow(host.seed);
-    let mut diary = Diary::default();
+    let mut recorder = Recorder::default();
     let mut now = Time::ZERO;
     let mut id = 0;
     for step in script {
@@ -104,31 +102,31 @@ fn agree(
                     let packet = SimplePacket::new(flow, bytes).with_id(id).with_label(label);
                     let packet = SimplePacket { ecn_capable: ecn, ..packet };
                     id += 1;
-                    queue.enqueue(now, packet, &mut diary);
+                    queue.enqueue(now, packet, &mut recorder);
                     slow.enqueue(now, packet);
                     now += Duration::from_nanos(gap);
-                    same(&queue, &diary, slow.as_ref())?;
+                    same(&queue, &recorder, slow.as_ref())?;
                 }
             }
             Step::Leave(packets) => {
                 for _ in 0..packets {
-                    let label = diary.dequeue(&mut queue, now).map(|packet| packet.label);
+                    let label = recorder.dequeue(&mut queue, now).map(|packet| packet.label);
                     slow.dequeue(now);
                     prop_assert!(label.is_none() || label == slow.line().labels.last().copied());
                     now += RATE.transmission(1000);
-                    same(&queue, &diary, slow.as_ref())?;
+                    same(&queue, &recorder, slow.as_ref())?;
                 }
             }
             Step::Wait(time) => now += time,
         }
     }
-    diary.check_books(&queue);
+    recorder.check_counters(&queue);
     Ok(())
 }
 
-fn same(queue: &AnyQdisc<SimplePacket>, diary: &Diary, slow: &dyn Slow) -> Result<(), TestCaseError> {
-    prop_assert_eq!(diary.0.last(), slow.line().events.last());
-    prop_assert_eq!(diary.0.len(), slow.line().events.len());
+fn same(queue: &BoxQdisc<SimplePacket>, recorder: &Recorder, slow: &dyn Slow) -> Result<(), TestCaseError> {
+    prop_assert_eq!(recorder.events.last(), slow.line().events.last());
+    prop_assert_eq!(recorder.events.len(), slow.line().events.len());
     prop_assert_eq!(queue.packets(), slow.line().queue.len());
     prop_assert_eq!(queue.bytes(), slow.line().bytes());
     if let (Some(fast), Some(slow)) = (queue.average(), slow.average()) {
@@ -137,7 +135,7 @@ fn same(queue: &AnyQdisc<SimplePacket>, diary: &Diary, slow: &dyn Slow) -> Resul
     Ok(())
 }
 
-/// A limit: a few packets or kilobytes, now and then none.
+/// A limit of a few packets or kilobytes, sometimes 0.
 fn limit() -> impl Strategy<Value = Size> {
     prop_oneof![
         (0_u32..60).prop_map(|packets| Size::Packets(Packets::new(packets))),
@@ -161,7 +159,7 @@ fn sred() -> impl Strategy<Value = sred::Settings> {
     })
 }
 
-/// Thresholds in packets or kilobytes, as text, and what they are in the average's unit.
+/// Returns a threshold of packets or kilobytes as text, and in the average's unit.
 fn size(count: u32, in_bytes: bool) -> (String, f64) {
     let text = if in_bytes { format!("{count}kb") } else { format!("{count}p") };
     (text, f64::from(count) * if in_bytes { 1000.0 } else { 1.0 })
@@ -220,7 +218,7 @@ fn csfq() -> impl Strategy<Value = csfq::Settings> {
     )
 }
 
-/// RED's part of the disciplines on top of it.
+/// The parameters of RED for the disciplines that build on it.
 fn red() -> impl Strategy<Value = (red::Settings, Vec<(&'static str, String)>)> {
     use red::Spacing;
     let spacing =
@@ -250,8 +248,8 @@ fn red() -> impl Strategy<Value = (red::Settings, Vec<(&'static str, String)>)> 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Would catch any decision that differs from the definition: who is compared and overwritten, the frequency, the
-    /// bands of the queue, both variants.
+    /// Would catch any decision that differs from the definition: which entry is compared and overwritten, the
+    /// frequency, the bands of the queue, both variants.
     #[test]
     fn sred_decides_as_the_reference(s in sred(), script in script(), number in any::<u64>()) {
         let given = [
@@ -266,15 +264,15 @@ proptest! {
         agree(Kind::Sred, &given, number, |seed| Box::new(sred::Sred::new(s, seed)), script)?;
     }
 
-    /// Would catch any decision that differs from the definition: who is struck, spared or tried, the strikes' end, when
-    /// the average is taken and over which flows it is shared.
+    /// Would catch any decision that differs from the definition: which flow is struck, spared or tried, the end of
+    /// strikes, the times at which the average is updated, and the flows among which it is divided.
     #[test]
     fn fred_decides_as_the_reference((s, given) in fred(), script in script(), number in any::<u64>()) {
         agree(Kind::Fred, &given, number, |seed| Box::new(fred::Fred::new(s, seed)), script)?;
     }
 
-    /// Would catch any decision that differs from the definition: what is sampled and evicted, the counts, the
-    /// controller's law and when it runs.
+    /// Would catch any decision that differs from the definition: the samples and evictions, the counts, the
+    /// controller's formula and the times at which it runs.
     #[test]
     fn afd_decides_as_the_reference(s in afd(), script in script(), number in any::<u64>()) {
         let given = [
@@ -287,8 +285,8 @@ proptest! {
         agree(Kind::Afd, &given, number, |seed| Box::new(afd::Afd::new(s, seed)), script)?;
     }
 
-    /// Would catch any decision that differs from the definition: the rates, who is known at the edge, when and how the
-    /// fair rate moves, what is labelled anew.
+    /// Would catch any decision that differs from the definition: the rates, the flows known at the edge, the updates
+    /// of the fair rate, and relabelling.
     #[test]
     fn csfq_decides_as_the_reference(s in csfq(), script in script(), number in any::<u64>()) {
         let unit = if matches!(s.limit, Size::Packets(_)) { "p" } else { "b" };
@@ -304,8 +302,8 @@ proptest! {
         agree(Kind::Csfq, &given, number, |seed| Box::new(csfq::Csfq::new(s, seed)), script)?;
     }
 
-    /// Would catch any decision that differs from the definition: the intervals and their lists, who is monitored,
-    /// raised, lowered and released and when, the test of responsiveness, the filter.
+    /// Would catch any decision that differs from the definition: the intervals and their lists, the flows that are
+    /// monitored and released, the changes of their probabilities, the test of responsiveness, the filter.
     #[test]
     fn red_pd_decides_as_the_reference(
         limit in limit(),
@@ -319,8 +317,8 @@ proptest! {
         agree(Kind::RedPd, &given, number, |seed| Box::new(red_pd::RedPd::new(limit, s, r, seed)), script)?;
     }
 
-    /// Would catch any decision that differs from the definition: when a period ends, who is judged by what, who is
-    /// boxed and let out, and what the box lets through.
+    /// Would catch any decision that differs from the definition: the end of a period, the tests, the flows put into
+    /// the box and released, and the packets that the box lets through.
     #[test]
     fn the_penalty_box_decides_as_the_reference(
         limit in limit(),
@@ -352,8 +350,9 @@ proptest! {
     }
 }
 
-/// With `probability` and `weight` 1 the averages are whole and p_a meets 1, where it leaps: with `byte_drop` a smaller one is
-/// multiplied by the packet's size. Once in some 10,000 random scripts discipline and reference were on either side of it.
+/// Would catch a rounding that differs from the reference's where p_a reaches 1 and jumps: with `probability` and
+/// `weight` 1 the averages are whole, and with `byte_drop` a p_a below 1 is multiplied by the packet's size. About one
+/// in 10,000 random scripts found such a difference.
 #[test]
 fn fred_and_the_reference_round_alike() {
     let arrive = |flow, bytes, packets| Step::Arrive { flow, bytes, ecn: false, packets, gap: 0, label: 0 };

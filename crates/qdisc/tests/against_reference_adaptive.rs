@@ -1,13 +1,11 @@
-//! BLUE, its bins and the stochastic queues against slow references, decision by decision, under random scripts.
+//! Compares every decision of BLUE, SFB, SFRED, SFQ and SFQ with RED with slow references, under random scripts.
 
-use diary::{Diary, Event};
-use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::testing::{Event, Recorder};
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 
 #[path = "reference/blue.rs"]
 mod blue;
-#[path = "reference/diary.rs"]
-mod diary;
 #[allow(dead_code, reason = "only RED is used of it here")]
 mod reference;
 #[path = "reference/sfb.rs"]
@@ -15,7 +13,7 @@ mod sfb;
 #[path = "reference/sfq.rs"]
 mod sfq;
 
-/// So many packets or bytes.
+/// A limit in packets or bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
     Packets(usize),
@@ -23,7 +21,7 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    /// Whether `queue` and one packet more are not more than this.
+    /// Tells whether `queue` with `more` is within the limit.
     fn holds(self, queue: &[SimplePacket], more: Option<&SimplePacket>) -> bool {
         match self {
             Self::Packets(packets) => queue.iter().chain(more).count() <= packets,
@@ -31,7 +29,7 @@ impl Room {
         }
     }
 
-    /// As a parameter.
+    /// Returns the limit as the text of a parameter.
     fn text(self) -> String {
         match self {
             Self::Packets(packets) => format!("{packets}p"),
@@ -40,11 +38,11 @@ impl Room {
     }
 }
 
-/// A discipline in plain lists.
+/// A slow reference of a discipline, with plain lists.
 pub(crate) trait Slow {
     fn enqueue(&mut self, now: Time, packet: SimplePacket, events: &mut Vec<Event>);
     fn dequeue(&mut self, now: Time, events: &mut Vec<Event>);
-    /// What is queued, in any order.
+    /// Returns the queued packets, in any order.
     fn backlog(&self) -> Vec<SimplePacket>;
 }
 
@@ -74,13 +72,13 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
     range.prop_map(Duration::from_millis)
 }
 
-fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscConfig, ParameterError> {
-    given.iter().try_fold(QdiscConfig::new(kind), |config, (key, text)| config.with(key, text.as_str()))
+fn configure(kind: Kind, given: &[(&str, String)]) -> Result<QdiscParameters, ParameterError> {
+    given.iter().try_fold(QdiscParameters::new(kind), |config, (key, text)| config.with(key, text.as_str()))
 }
 
-/// Runs `script` on the queue that `config` means and on `slow`.
+/// Runs `script` on the queue of `config` and on the slow reference, and compares them after each step.
 fn compare(
-    config: &QdiscConfig,
+    config: &QdiscParameters,
     slow: impl FnOnce(Seed) -> Box<dyn Slow>,
     script: Vec<Step>,
     number: u64,
@@ -88,27 +86,27 @@ fn compare(
     let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(number) };
     let mut queue = config.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let mut slow = slow(host.seed);
-    let (mut diary, mut events) = (Diary::default(), Vec::new());
+    let (mut recorder, mut events) = (Recorder::default(), Vec::new());
     let mut now = Time::ZERO;
     for (id, step) in script.into_iter().enumerate() {
         match step {
             Step::Enqueue { flow, bytes, ecn } => {
                 let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, bytes).with_id(id as u64) };
-                queue.enqueue(now, packet, &mut diary);
+                queue.enqueue(now, packet, &mut recorder);
                 slow.enqueue(now, packet, &mut events);
             }
             Step::Dequeue => {
-                diary.dequeue(&mut queue, now);
+                recorder.dequeue(&mut queue, now);
                 slow.dequeue(now, &mut events);
             }
             Step::Wait(time) => now += time,
         }
-        prop_assert_eq!(&diary.0, &events);
+        prop_assert_eq!(&recorder.events, &events);
         let backlog = slow.backlog();
         prop_assert_eq!(queue.packets(), backlog.len());
         prop_assert_eq!(queue.bytes(), backlog.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>());
     }
-    diary.check_books(&queue);
+    recorder.check_counters(&queue);
     Ok(())
 }
 
@@ -132,7 +130,7 @@ fn blue_settings() -> impl Strategy<Value = blue::Blue> {
     )
 }
 
-fn blue_config(s: &blue::Blue) -> Result<QdiscConfig, ParameterError> {
+fn blue_config(s: &blue::Blue) -> Result<QdiscParameters, ParameterError> {
     let mut given = vec![
         ("limit", s.limit.text()),
         ("increment", s.increment.to_string()),
@@ -175,7 +173,7 @@ fn sfb_settings() -> impl Strategy<Value = sfb::Sfb> {
     )
 }
 
-fn sfb_config(s: &sfb::Sfb) -> Result<QdiscConfig, ParameterError> {
+fn sfb_config(s: &sfb::Sfb) -> Result<QdiscParameters, ParameterError> {
     let mut given = vec![
         ("limit", s.limit.text()),
         ("levels", s.levels.to_string()),
@@ -220,7 +218,7 @@ fn sfq_settings() -> impl Strategy<Value = sfq::Sfq> {
     )
 }
 
-fn sfq_config(s: &sfq::Sfq) -> Result<QdiscConfig, ParameterError> {
+fn sfq_config(s: &sfq::Sfq) -> Result<QdiscParameters, ParameterError> {
     let mut given = vec![
         ("limit", s.limit.text()),
         ("flows", s.flows.to_string()),
@@ -232,7 +230,7 @@ fn sfq_config(s: &sfq::Sfq) -> Result<QdiscConfig, ParameterError> {
     configure(Kind::Sfq, &given)
 }
 
-/// The number of queues, and what each one's RED is told.
+/// Generates the number of queues, and the settings of the RED in each.
 fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
     use reference::Spacing::{Count, None, Wait};
     let spacing = prop::sample::select(vec![None, Count, Wait]);
@@ -266,7 +264,7 @@ fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
     )
 }
 
-fn sfq_red_config(flows: usize, red: &reference::Settings) -> Result<QdiscConfig, ParameterError> {
+fn sfq_red_config(flows: usize, red: &reference::Settings) -> Result<QdiscParameters, ParameterError> {
     let size = |number: f64| if red.in_bytes { format!("{number}b") } else { format!("{number}p") };
     let spacing = match red.spacing {
         reference::Spacing::None => "none",
@@ -291,8 +289,8 @@ fn sfq_red_config(flows: usize, red: &reference::Settings) -> Result<QdiscConfig
     configure(Kind::SfqRed, &given)
 }
 
-/// A refusal as a failure of the test.
-fn built(config: Result<QdiscConfig, ParameterError>) -> Result<QdiscConfig, TestCaseError> {
+/// Turns an error into a failure of the test.
+fn built(config: Result<QdiscParameters, ParameterError>) -> Result<QdiscParameters, TestCaseError> {
     config.map_err(|error| TestCaseError::fail(error.to_string()))
 }
 
@@ -305,21 +303,22 @@ proptest! {
         compare(&built(blue_config(&s))?, |seed| Box::new(blue::SlowBlue::new(s, seed)), script, number)?;
     }
 
-    /// Would catch a bin that is not the flow's, a count that is not what is queued, a lesson too many or too few, a
-    /// wrong order of the stages, a hash that moves too early, and packets that leave bins which they did not enter.
+    /// Would catch a bin that is not the flow's, a count that is not what is queued, an update too many or too few, a
+    /// wrong order of the tests, a hash that moves at another time, and packets that leave bins which they did not
+    /// enter.
     #[test]
     fn bins_decide_as_the_reference(s in sfb_settings(), script in prop::collection::vec(step(), 0..400), number in any::<u64>()) {
         compare(&built(sfb_config(&s))?, |seed| Box::new(sfb::SlowSfb::new(s, seed)), script, number)?;
     }
 
-    /// Would catch a turn that is lost or doubled, an allotment that is forgotten, a victim that is not of the longest
-    /// queue, a packet that the moving hash loses or reorders, and ns-2's rule a packet off.
+    /// Would catch a turn that is lost or doubled, an allotment that is lost, a drop from another queue than the
+    /// longest, a packet that the moving hash loses or reorders, and a limit of ns-2's rule that is off by one packet.
     #[test]
     fn sfq_decides_as_the_reference(s in sfq_settings(), script in prop::collection::vec(step(), 0..500), number in any::<u64>()) {
         compare(&built(sfq_config(&s))?, |seed| Box::new(sfq::SlowSfq::new(s, seed)), script, number)?;
     }
 
-    /// Would catch an average that another queue disturbs, an idle time that begins late, and a turn out of order.
+    /// Would catch an average that depends on another queue, an idle time that begins late, and a turn out of order.
     #[test]
     fn sfq_with_red_decides_as_the_reference((flows, red) in sfq_red_settings(), script in prop::collection::vec(step(), 0..500), number in any::<u64>()) {
         compare(&built(sfq_red_config(flows, &red))?, |seed| Box::new(sfq::SlowSfqRed::new(flows, red, seed)), script, number)?;

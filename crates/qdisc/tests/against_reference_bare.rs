@@ -1,12 +1,10 @@
-//! BARE against its slow reference, decision by decision, under random scripts.
+//! Compares every decision of BARE with its slow reference, under random scripts.
 
-#[path = "reference/diary.rs"]
-mod diary;
 #[path = "reference/bare.rs"]
 mod reference;
 
-use diary::Diary;
-use fairlane_qdisc::{Duration, Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::testing::Recorder;
+use fairlane_qdisc::{Duration, Host, Kind, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 use reference::{Reference, Settings};
 
@@ -29,7 +27,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A configuration, and the reference's settings that mean the same.
+/// Generates a configuration and the same as settings of the reference.
 fn setup() -> impl Strategy<Value = (Vec<(&'static str, String)>, Settings)> {
     let queue = (any::<bool>(), 0_u64..90, 1_u64..60, 0_u64..60);
     let threshold = (3000_u64..12_000, 500_u64..9000, 1_u32..9, 0_u32..9, 1_u32..24);
@@ -60,7 +58,7 @@ fn setup() -> impl Strategy<Value = (Vec<(&'static str, String)>, Settings)> {
             };
             let given = vec![
                 ("limit", format!("{limit}{}", if in_packets { "p" } else { "kb" })),
-                // In packets of 1000 bytes, or said in bytes.
+                // In packets of 1000 bytes, or in bytes.
                 ("target", format!("{target}{}", if weighted { "p" } else { "kb" })),
                 ("fair_drop", format!("{fair_drop}kb")),
                 ("hi", format!("{hi}b")),
@@ -86,40 +84,41 @@ fn setup() -> impl Strategy<Value = (Vec<(&'static str, String)>, Settings)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Would catch any decision that differs from the listing: the order of its tests, when a state is made, reused and
-    /// forgotten, what the exponent follows and when, whose share is what, and any packet lost or counted twice.
+    /// Would catch any decision that differs from the listing: another order of its tests, a state that is created,
+    /// reused or forgotten at another time, an exponent that changes otherwise, wrong shares, and a packet lost or
+    /// counted twice.
     #[test]
     fn decides_as_the_listing((given, settings) in setup(), script in prop::collection::vec(step(), 0..900), number: u64) {
-        let mut config = QdiscConfig::new(Kind::Bare);
+        let mut config = QdiscParameters::new(Kind::Bare);
         for (key, text) in given {
             config.set(key, text.as_str().into()).map_err(|error| TestCaseError::fail(error.to_string()))?;
         }
         let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(number) };
         let mut queue = config.build(&host).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let mut slow = Reference::new(settings, host.seed);
-        let mut diary = Diary::default();
+        let mut recorder = Recorder::default();
         let mut now = Time::ZERO;
         for (id, step) in script.into_iter().enumerate() {
             match step {
                 Step::Enqueue { host, bytes } => {
-                    // Sixty pairs of few hosts; the flow's own key says nothing.
+                    // Sixty pairs of few hosts; the flow's key must not matter.
                     let packet = SimplePacket::new(id as u64 % 3, bytes).with_id(id as u64);
                     let packet = packet.with_hosts(host % 8, host / 8).with_class((host * 67) as u8);
-                    queue.enqueue(now, packet, &mut diary);
+                    queue.enqueue(now, packet, &mut recorder);
                     slow.enqueue(now, packet);
                 }
                 Step::Dequeue => {
-                    diary.dequeue(&mut queue, now);
+                    recorder.dequeue(&mut queue, now);
                     slow.dequeue();
                 }
                 Step::Wait(nanos) => now += Duration::from_nanos(nanos),
             }
-            prop_assert_eq!(&diary.0, &slow.events);
+            prop_assert_eq!(&recorder.events, &slow.events);
             prop_assert_eq!(queue.packets(), slow.packets());
             prop_assert_eq!(queue.bytes(), slow.bytes());
             let average = queue.average().unwrap_or(f64::NAN);
             prop_assert!((average - slow.avgq).abs() <= 1e-9 * slow.avgq.abs(), "{} {}", average, slow.avgq);
         }
-        diary.check_books(&queue);
+        recorder.check_counters(&queue);
     }
 }

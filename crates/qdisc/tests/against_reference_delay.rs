@@ -1,13 +1,11 @@
-//! The disciplines that control delay against slow references, decision by decision, under random scripts.
+//! Compares the disciplines that control delay with slow references, decision by decision, under random scripts.
 
-use diary::Diary;
-use fairlane_qdisc::{AnyQdisc, Bytes, Duration, Host, Kind, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::testing::Recorder;
+use fairlane_qdisc::{BoxQdisc, Bytes, Duration, Host, Kind, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 use reference::delay::{Limit, Slow};
 use reference::{cake, cobalt, codel, fq, pi2, pie};
 
-#[path = "reference/diary.rs"]
-mod diary;
 mod reference {
     pub(crate) mod cake;
     pub(crate) mod cobalt;
@@ -46,14 +44,14 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         10 => (packet(), prop_oneof![4 => 1_u8..3, 1 => 10_u8..40]).prop_map(|(packet, times)| Step::Enqueue { packet, times }),
         8 => (1_u8..4).prop_map(Step::Dequeue),
-        // Up to 4 ms, 60 ms and 3 s.
+        // Waits of up to 4 ms, 60 ms and 3 s.
         6 => (1_u64..4_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
         3 => (1_u64..60_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
         1 => (1_u64..3_000_000_000).prop_map(|nanos| Step::Wait(Duration::from_nanos(nanos))),
     ]
 }
 
-/// What was given to a discipline.
+/// Parameters as text, for a discipline.
 #[derive(Clone, Debug, Default)]
 struct Given(Vec<(&'static str, String)>);
 
@@ -63,8 +61,8 @@ impl Given {
         self
     }
 
-    fn build(&self, kind: Kind, host: &Host) -> Result<AnyQdisc<SimplePacket>, TestCaseError> {
-        let mut config = QdiscConfig::new(kind);
+    fn build(&self, kind: Kind, host: &Host) -> Result<BoxQdisc<SimplePacket>, TestCaseError> {
+        let mut config = QdiscParameters::new(kind);
         for (key, value) in &self.0 {
             config.set(key, value.as_str().into()).map_err(|error| TestCaseError::fail(error.to_string()))?;
         }
@@ -82,9 +80,9 @@ fn limit() -> impl Strategy<Value = (Limit, String)> {
 
 const LINK: Rate = Rate::from_bits_per_second(10_000_000);
 
-/// Runs `script` through both.
-fn compare(mut queue: AnyQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Step]) -> Result<(), TestCaseError> {
-    let mut diary = Diary::default();
+/// Runs `script` through both disciplines and compares their events and states.
+fn compare(mut queue: BoxQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Step]) -> Result<(), TestCaseError> {
+    let mut recorder = Recorder::default();
     let mut now = Time::from_nanos(1_000_000_000);
     let mut id = 0;
     let mut checked = 0;
@@ -93,26 +91,26 @@ fn compare(mut queue: AnyQdisc<SimplePacket>, slow: &mut dyn Slow, script: &[Ste
             Step::Enqueue { packet, times } => {
                 for _ in 0..times {
                     id += 1;
-                    queue.enqueue(now, packet.with_id(id), &mut diary);
+                    queue.enqueue(now, packet.with_id(id), &mut recorder);
                     slow.enqueue(now, packet.with_id(id));
                 }
             }
             Step::Dequeue(times) => {
                 for _ in 0..times {
-                    diary.dequeue(&mut queue, now);
+                    recorder.dequeue(&mut queue, now);
                     slow.dequeue(now);
                     prop_assert_eq!(queue.ready_at(), slow.ready_at());
                 }
             }
             Step::Wait(time) => now += time,
         }
-        prop_assert_eq!(&diary.0[checked..], slow.events().get(checked..).unwrap_or_default(), "{:?}", step);
-        checked = diary.0.len();
+        prop_assert_eq!(&recorder.events[checked..], slow.events().get(checked..).unwrap_or_default(), "{:?}", step);
+        checked = recorder.events.len();
         let queued = slow.queued();
         prop_assert_eq!(queue.packets(), queued.len());
         prop_assert_eq!(queue.bytes(), queued.iter().map(|p| u64::from(p.bytes)).sum::<u64>());
     }
-    diary.check_books(&queue);
+    recorder.check_counters(&queue);
     Ok(())
 }
 
@@ -216,8 +214,8 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 0..300)
 }
 
-// Each would catch any decision that differs from the definitions: which packet, when, for which reason, in which order;
-// and any packet lost or reported twice.
+// Each would catch any decision that differs from the definitions: which packet, when, for which reason, in which
+// order; and any packet lost or reported twice.
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -308,7 +306,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With many flows too, so that ways of a set run out.
+    /// Many flows take part, so that the ways of a set run out.
     #[test]
     fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv3: bool, isolation in 0_usize..4, crowd in 0_u64..3000, script in script(), seed: u64) {
         let names = ["flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
@@ -325,7 +323,7 @@ proptest! {
             limit, rate, shaped, rtt: millis(rtt), diffserv3, by_source: isolation % 2 == 1, by_destination: isolation >= 2,
         };
         let mut script = script;
-        // Each burst of the last flow is one of many flows instead.
+        // Each burst of the last flow is given to one of many flows.
         for (number, step) in script.iter_mut().enumerate() {
             if let Step::Enqueue { packet, .. } = step && packet.flow == 7 {
                 packet.flow = number as u64 * 7919 % (crowd + 1);

@@ -1,16 +1,14 @@
-//! Fair queueing against slow references, decision by decision, under random scripts.
+//! Comparison of the fair queueing disciplines with their slow references, decision by decision, under random scripts.
 
 #[path = "reference/cbq.rs"]
 mod cbq;
-#[path = "reference/diary.rs"]
-mod diary;
 #[path = "reference/drr.rs"]
 mod drr;
 #[path = "reference/fair.rs"]
 mod fair;
 
-use diary::{Diary, Event};
-use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::testing::{Event, Recorder};
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 
 const RATE: u64 = 1_000_000;
@@ -24,12 +22,12 @@ enum Step {
     },
     Dequeue,
     Wait(Duration),
-    /// Until what is held back may go.
+    /// Waits until a packet that is held back is ready.
     UntilReady,
 }
 
-/// Arrivals of a heavy flow and others, departures, and times from nothing to days. Whole milliseconds make virtual
-/// times meet exactly, so that ties are tried too.
+/// Arrivals of a heavy flow and others, departures, and waiting times from nothing to days. Whole milliseconds make virtual
+/// times equal, so that ties are tried too.
 fn step() -> impl Strategy<Value = Step> {
     let flow = prop_oneof![3 => Just(0_u64), 4 => 1_u64..9, 1 => Just(u64::MAX)];
     let bytes = prop::sample::select(vec![40_u32, 250, 500, 1000, 1000, 1500, 9000]);
@@ -48,7 +46,7 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 0..500)
 }
 
-/// A limit as it is written, and as a number.
+/// A limit as text and as a number, and whether it is in bytes.
 fn limit() -> impl Strategy<Value = (String, u64, bool)> {
     prop_oneof![
         (0_u64..40).prop_map(|packets| (format!("{packets}p"), packets, false)),
@@ -56,7 +54,7 @@ fn limit() -> impl Strategy<Value = (String, u64, bool)> {
     ]
 }
 
-/// Either of the two: what is slow and what is fast say the same.
+/// A slow reference.
 trait Slow {
     fn enqueue(&mut self, now: Time, packet: SimplePacket);
     fn dequeue(&mut self, now: Time);
@@ -115,47 +113,48 @@ impl Slow for fair::Reference {
     }
 }
 
-fn config(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscConfig, ParameterError> {
-    given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))
+fn parameters(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscParameters, ParameterError> {
+    given.iter().try_fold(QdiscParameters::new(kind), |parameters, &(key, text)| parameters.with(key, text))
 }
 
-/// Plays `script` to both.
+/// Runs `script` on the discipline and on its reference, and compares them after each step.
 fn compare(
-    config: Result<QdiscConfig, ParameterError>,
+    parameters: Result<QdiscParameters, ParameterError>,
     mut slow: impl Slow,
     script: Vec<Step>,
 ) -> Result<(), TestCaseError> {
     let host = Host { rate: Rate::from_bits_per_second(RATE), seed: Seed::new(1) };
-    let mut queue = config.and_then(|c| c.build(&host)).map_err(|error| TestCaseError::fail(error.to_string()))?;
-    let mut diary = Diary::default();
+    let mut queue =
+        parameters.and_then(|given| given.build(&host)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let mut recorder = Recorder::default();
     let mut now = Time::ZERO;
     for (id, step) in script.into_iter().enumerate() {
         match step {
             Step::Enqueue { flow, bytes, class } => {
                 let packet = SimplePacket::new(flow, bytes).with_id(id as u64).with_class(class);
-                queue.enqueue(now, packet, &mut diary);
+                queue.enqueue(now, packet, &mut recorder);
                 slow.enqueue(now, packet);
             }
             Step::Dequeue => {
-                diary.dequeue(&mut queue, now);
+                recorder.dequeue(&mut queue, now);
                 slow.dequeue(now);
             }
             Step::Wait(time) => now += time,
             Step::UntilReady => now = now.max(queue.ready_at().unwrap_or(now)),
         }
-        prop_assert_eq!(&diary.0[..], slow.events());
+        prop_assert_eq!(&recorder.events[..], slow.events());
         prop_assert_eq!((queue.packets(), queue.bytes()), slow.backlog());
         prop_assert_eq!(queue.ready_at(), slow.ready_at());
     }
-    diary.check_books(&queue);
+    recorder.check_counters(&queue);
     Ok(())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Would catch a turn that is lost or taken twice, a deficit kept by who has left, a wrong victim, and rounds that are
-    /// counted at once but would have gone otherwise.
+    /// Would catch a turn that is lost or taken twice, a deficit counter kept by an empty queue, a drop of the wrong packet,
+    /// and skipped rounds that differ from rounds taken one by one.
     #[test]
     fn drr_decides_as_the_reference(
         (limit, number, limit_in_bytes) in limit(),
@@ -168,27 +167,27 @@ proptest! {
         let quantum_text = format!("{quantum}b");
         let given = [("limit", &limit[..]), ("quantum", &quantum_text), ("drop", drop), ("weighted", &weighted.to_string())];
         let settings = drr::Settings { limit: number, limit_in_bytes, quantum, drop_front, weighted };
-        compare(config(Kind::Drr, &given), drr::Reference::new(settings), script)?;
+        compare(parameters(Kind::Drr, &given), drr::Reference::new(settings), script)?;
     }
 
-    /// Would catch a tag that differs by one unit where it decides, virtual time that misses a flow's end, a tie that
-    /// falls to another flow, and anything remembered over an idle time.
+    /// Would catch a tag that differs by one unit where it decides, virtual time that misses the end of a flow, a tie that
+    /// goes to another flow, and state that is kept over an idle time.
     #[test]
     fn fair_queueing_decides_as_the_reference(
-        (kind, law) in prop::sample::select(vec![
-            (Kind::Wfq, fair::Law::Wfq), (Kind::Scfq, fair::Law::Scfq), (Kind::Stfq, fair::Law::Stfq),
+        (kind, clock) in prop::sample::select(vec![
+            (Kind::Wfq, fair::Clock::Wfq), (Kind::Scfq, fair::Clock::Scfq), (Kind::Stfq, fair::Clock::Stfq),
         ]),
         (limit, number, limit_in_bytes) in limit(),
         weighted in any::<bool>(),
         script in script(),
     ) {
         let given = [("limit", &limit[..]), ("weighted", &weighted.to_string())];
-        let settings = fair::Settings { law, limit: number, limit_in_bytes, weighted, rate: RATE };
-        compare(config(kind, &given), fair::Reference::new(settings), script)?;
+        let settings = fair::Settings { clock, limit: number, limit_in_bytes, weighted, rate: RATE };
+        compare(parameters(kind, &given), fair::Reference::new(settings), script)?;
     }
 
-    /// Would catch an average that differs, a class that borrows although it is bounded or although another is within
-    /// its limit, a priority or a turn passed over, and a time that is too early or too late.
+    /// Would catch an average that differs, a class that borrows although it is bounded or although another is below its
+    /// share, a priority or a turn that is passed over, and a class that is ready too early or too late.
     #[test]
     fn cbq_decides_as_the_reference(
         (limit, number, limit_in_bytes) in limit(),
@@ -216,11 +215,11 @@ proptest! {
         let rate = RATE as f64;
         let settings =
             cbq::Settings { limit: number, limit_in_bytes, shares, prio, bounded, maxburst, extradelay, rate };
-        compare(config(Kind::Cbq, &given), cbq::Reference::new(settings), script)?;
+        compare(parameters(Kind::Cbq, &given), cbq::Reference::new(settings), script)?;
     }
 }
 
-/// Shares and priorities of one class to eight.
+/// Shares and priorities of one to eight classes.
 fn classes() -> impl Strategy<Value = (Vec<f64>, Vec<u8>)> {
     prop_oneof![
         prop::sample::select(vec![vec![1.0], vec![0.5, 0.25], vec![0.125; 8], vec![0.3, 0.1, 0.6], vec![0.01, 0.99]]),

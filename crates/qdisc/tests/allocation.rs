@@ -1,26 +1,26 @@
-//! Nothing is allocated on the packet path once the queue has been as full as it gets.
+//! Nothing is allocated on the packet path once the queue has reached its largest size.
 
-use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 
 /// Would catch a table, a list of candidates or a ring that grows with time or with the number of flows.
 #[test]
 fn nothing_is_allocated_after_warm_up() -> Result<(), ParameterError> {
     for kind in Kind::ALL {
         let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(1) };
-        let mut config = QdiscConfig::new(kind).with("limit", "300p")?;
+        let mut config = QdiscParameters::new(kind).with("limit", "300p")?;
         if kind == Kind::Xchoke {
             config.set("age", "1s".into())?;
         }
         let mut queue = config.build(&host)?;
         let mut chance = host.seed.stream("arrivals");
         let mut now = Time::ZERO;
-        // As full as it gets: strangers that come at once.
+        // Fills the queue with packets of different flows that all arrive at once.
         for flow in 0..5000 {
             queue.enqueue(now, SimplePacket::new(flow, 1000), &mut ());
         }
         let mut work = |arrivals: u32| {
             for _ in 0..arrivals {
-                // From idle to overload and back, a heavy flow and a hundred thousand others.
+                // A heavy flow and a hundred thousand others, from idle to overload and back.
                 let overload = 1 + chance.below(12);
                 for _ in 0..chance.below(40) {
                     let flow = if chance.below(2) == 0 { 0 } else { u64::from(chance.below(100_000)) };
@@ -42,13 +42,13 @@ fn nothing_is_allocated_after_warm_up() -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// Would catch memory taken in advance: a limit of millions costs nothing until it is used.
+/// Would catch memory that is allocated in advance: a large limit must cost nothing until it is used.
 #[test]
 fn a_large_limit_is_free() -> Result<(), ParameterError> {
     let host = Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(1) };
     for kind in Kind::ALL {
         let with_limit = |limit: &str| -> Result<u64, ParameterError> {
-            let config = QdiscConfig::new(kind).with("limit", limit)?;
+            let config = QdiscParameters::new(kind).with("limit", limit)?;
             let mut queue = Ok(());
             let measured = allocation_counter::measure(|| {
                 queue =
@@ -57,7 +57,7 @@ fn a_large_limit_is_free() -> Result<(), ParameterError> {
             queue?;
             Ok(measured.bytes_max)
         };
-        // A table whose size other parameters set is there with either.
+        // Tables whose size depends on other parameters are allocated in both cases.
         let (small, large) = (with_limit("300p")?, with_limit("16777216p")?);
         assert!(large < small + 20_000, "{kind}: {large} instead of {small}");
     }

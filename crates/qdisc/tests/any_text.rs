@@ -1,6 +1,6 @@
-//! Whatever is written as a parameter is accepted or refused, and what is accepted works.
+//! Any text given as a parameter is either accepted or refused, and every accepted configuration works.
 
-use fairlane_qdisc::{Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time, Value};
+use fairlane_qdisc::{Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time, Value};
 use proptest::prelude::*;
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -20,12 +20,12 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Sets what is accepted, and works with the result on a link of `rate`.
+/// Sets the parameters that are accepted, and runs the resulting discipline on a link of `rate`.
 fn try_out(kind: Kind, given: Vec<(usize, Value)>, rate: u64) -> Result<(), ParameterError> {
-    let mut config = QdiscConfig::new(kind);
+    let mut config = QdiscParameters::new(kind);
     for (number, value) in given {
         let key = kind.parameters()[number % kind.parameters().len()].key;
-        // Refused is fine: then it is not set.
+        // A refused parameter stays unset.
         let _ = config.set(key, value);
     }
     let rate = Rate::from_bits_per_second(rate);
@@ -48,10 +48,24 @@ fn try_out(kind: Kind, given: Vec<(usize, Value)>, rate: u64) -> Result<(), Para
     Ok(())
 }
 
+/// The largest threshold, whose derived partner would be larger than any queue: found by the test below. Would catch a
+/// configuration that explains and does not build.
+#[test]
+fn the_largest_thresholds_build() {
+    for kind in [Kind::Ared, Kind::Fred, Kind::Red, Kind::Choke] {
+        for key in ["min", "max"] {
+            let config = QdiscParameters::new(kind).with(key, "16777216p").unwrap_or_else(|error| panic!("{error}"));
+            let host = Host { rate: Rate::from_bits_per_second(1), seed: Seed::new(1) };
+            let built = config.build::<SimplePacket>(&host).map(drop);
+            assert_eq!(config.explain(host.rate).map(drop), built, "{kind} {key}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Would catch a panic, an overflow, or a configuration that explains but does not build.
+    /// Would catch a panic, an overflow, or a configuration that can be explained but not built.
     #[test]
     fn no_value_panics(kind in kind(), given in prop::collection::vec((any::<usize>(), value()), 0..8), rate in prop_oneof![Just(0), Just(1), any::<u64>()]) {
         if let Err(error) = try_out(kind, given, rate) {
@@ -59,11 +73,11 @@ proptest! {
         }
     }
 
-    /// Would catch a panic on a strange key or name, or an error that does not say what there is.
+    /// Would catch a panic on an unknown key or name, or an error that does not list the known ones.
     #[test]
     fn no_name_panics(kind in kind(), name in any::<String>(), value in value()) {
         if !kind.parameters().iter().any(|parameter| parameter.key == name) {
-            let refused = QdiscConfig::new(kind).set(&name, value).map_err(|error| error.to_string());
+            let refused = QdiscParameters::new(kind).set(&name, value).map_err(|error| error.to_string());
             prop_assert!(refused.is_err_and(|error| error.contains("limit")));
         }
         if let Err(error) = name.parse::<Kind>() {

@@ -1,16 +1,13 @@
-//! The vectors in `conformance/vectors`, for implementations elsewhere: the library agrees with every one of them, they say
-//! what the slow references say, and they are up to date.
+//! The vectors in `conformance/vectors`, for implementations in other languages: the library agrees with each of them, they
+//! agree with the slow references, and they are up to date.
 //!
-//! `UPDATE_VECTORS=1 cargo test -p fairlane-qdisc --test conformance` writes them anew.
+//! `UPDATE_VECTORS=1 cargo test -p fairlane-qdisc --test conformance` writes them again.
 
 #[path = "conformance/adaptive.rs"]
 #[allow(dead_code, reason = "the references can do more than the vectors ask")]
 mod adaptive;
 #[path = "conformance/cases.rs"]
 mod cases;
-#[path = "reference/diary.rs"]
-#[allow(dead_code, reason = "the vectors keep no books")]
-mod diary;
 #[path = "conformance/file.rs"]
 mod file;
 #[path = "conformance/slow.rs"]
@@ -52,7 +49,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use accounting_references::line;
-use diary::Event;
+use fairlane_qdisc::testing::{Event, Vector, replay};
 use fairlane_qdisc::{Kind, Seed};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -61,19 +58,19 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors")
 }
 
-/// Would catch a library that does not do what the reference does with these operations, a file that was forgotten when a
-/// discipline, its parameters or the operations changed, and a file that does not say everything.
+/// Would catch a library that differs from the reference for these operations, a file that was not updated when a discipline,
+/// its parameters or the operations changed, and an incomplete file.
 #[test]
 fn the_vectors_are_what_the_references_say_and_the_library_does() -> Outcome {
     compare_with_the_references()?;
-    // Only then: they may have been written just now.
+    // Only after the check above, which may have written the files.
     replay_the_files()
 }
 
 fn compare_with_the_references() -> Outcome {
     let operations = cases::operations();
     for case in cases::cases()? {
-        let library = file::replay(case.config.build(&case.host())?, &operations);
+        let library = replay(&mut case.config.build(&case.host())?, &operations);
         let (expected, from) = file::expected(&case, &library, &operations);
         for ((operation, expected), got) in operations.iter().zip(&expected).zip(&library) {
             assert!(got.agrees(expected), "{}: {operation:?}: {got:?} instead of {expected:?}", case.name);
@@ -88,7 +85,7 @@ fn compare_with_the_references() -> Outcome {
     Ok(())
 }
 
-/// What an implementation elsewhere would do: with the files, and nothing but them.
+/// Replays the files as another implementation would, with nothing but the files.
 fn replay_the_files() -> Outcome {
     let mut kinds = BTreeSet::new();
     for entry in fs::read_dir(folder())? {
@@ -97,9 +94,9 @@ fn replay_the_files() -> Outcome {
         if path.file_name().is_some_and(|name| name == "streams.jsonl") {
             continue;
         }
-        let vector = file::read(&text)?;
+        let vector = Vector::parse(&text)?;
         assert!(vector.operations.len() > 300, "{}", path.display());
-        let got = file::replay(vector.queue, &vector.operations);
+        let got = vector.replay()?;
         let differs = (0..got.len()).find(|&line| !got[line].agrees(&vector.expected[line]));
         assert_eq!(differs, None, "{}, line {:?}", path.display(), differs.map(|line| line + 2));
         let drops = got.iter().flat_map(|after| &after.events).any(|event| matches!(event, Event::Dropped(..)));
@@ -132,7 +129,8 @@ fn words(seed: u64, name: &str, count: usize) -> Vec<u64> {
     (0..count).map(|_| word()).collect()
 }
 
-/// Who replays a discipline that draws must draw the same numbers. Would catch a generator that is not the one described.
+/// Implementations that replay a randomised discipline need the same random numbers. Would catch a generator that differs from
+/// the one that `conformance/README.md` describes.
 #[test]
 fn the_streams_are_as_described() -> Outcome {
     let mut text = String::new();

@@ -1,10 +1,11 @@
-//! What the disciplines that control delay take when nothing is given, and what they warn of.
+//! Defaults and warnings of the disciplines that control delay.
 
-use fairlane_qdisc::{Kind, ParameterError, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, ParameterError, QdiscParameters, Rate};
 
 const LINK: Rate = Rate::from_bits_per_second(20_000_000);
 
-/// The manuals' tables: tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-cake(8), tc-dualpi2(8).
+/// Would catch a default that differs from the manuals: tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8),
+/// tc-cake(8) and tc-dualpi2(8).
 #[test]
 fn defaults_are_those_of_the_manuals() -> Result<(), ParameterError> {
     let codel = [("target", "5ms"), ("interval", "100ms"), ("ce_threshold", "never")];
@@ -24,7 +25,7 @@ fn defaults_are_those_of_the_manuals() -> Result<(), ParameterError> {
         (Kind::Pi2, pi2.clone()),
         (Kind::DualPi2, [&pi2[..], &dual].concat()),
     ] {
-        let explained = QdiscConfig::new(kind).explain(LINK)?;
+        let explained = QdiscParameters::new(kind).explain(LINK)?;
         for (key, value) in table {
             let used = explained.parameters.iter().find(|row| row.key == key).map(|row| row.value.as_str());
             assert_eq!(used, Some(value), "{kind} {key}");
@@ -34,12 +35,12 @@ fn defaults_are_those_of_the_manuals() -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// SPEC 17.6 and RFC 9332, appendix A.1: 100 ms gives 15 ms, 0.15 and 3.
+/// A longest round-trip time of 100 ms gives 15 ms, 0.15 and 3 (RFC 9332, appendix A.1).
 #[test]
 fn gains_follow_from_the_longest_round_trip_time() -> Result<(), ParameterError> {
     for kind in [Kind::Pi2, Kind::DualPi2] {
         for (max_rtt, tupdate, alpha, beta) in [("100ms", "15ms", 0.15, 3.0), ("30ms", "10ms", 1.0 / 0.9, 10.0)] {
-            let explained = QdiscConfig::new(kind).with("max_rtt", max_rtt)?.explain(LINK)?;
+            let explained = QdiscParameters::new(kind).with("max_rtt", max_rtt)?.explain(LINK)?;
             let used = |key: &str| explained.parameters.iter().find(|row| row.key == key).map(|row| row.value.clone());
             let number = |key: &str| used(key).and_then(|value| value.parse::<f64>().ok()).unwrap_or(f64::NAN);
             assert_eq!(used("tupdate").as_deref(), Some(tupdate));
@@ -49,7 +50,7 @@ fn gains_follow_from_the_longest_round_trip_time() -> Result<(), ParameterError>
     Ok(())
 }
 
-/// Each warns of what would not work, and says why.
+/// Would catch a warning that is missing or does not say what is wrong.
 #[test]
 fn what_looks_wrong_is_said() -> Result<(), ParameterError> {
     let slow = Rate::from_bits_per_second(1_000_000);
@@ -68,11 +69,12 @@ fn what_looks_wrong_is_said() -> Result<(), ParameterError> {
         (Kind::DualPi2, &[("classic_protection", "60")], LINK, "no longer low"),
         (Kind::DualPi2, &[], slow, "longer than 1ms"),
     ] {
-        let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))?;
+        let config =
+            given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))?;
         let warnings = config.explain(rate)?.warnings;
         assert!(warnings.iter().any(|warning| warning.contains(words)), "{kind} {given:?}: {warnings:?}");
     }
-    let refused = QdiscConfig::new(Kind::FqPie).with("memory_limit", "300p")?.explain(LINK);
+    let refused = QdiscParameters::new(Kind::FqPie).with("memory_limit", "300p")?.explain(LINK);
     assert!(refused.is_err_and(|error| error.key() == "memory_limit"));
     Ok(())
 }

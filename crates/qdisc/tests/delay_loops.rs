@@ -1,20 +1,22 @@
-//! The disciplines that control delay in a closed loop: windows that grow with acknowledgements and shrink with signals.
+//! The disciplines that control delay in a closed loop: windows that grow with acknowledgements and shrink with
+//! signals.
 //!
-//! The sources are those that the RFCs' analyses have in mind, with nothing of TCP but its window: a classic one halves
-//! it at most once a round trip, a scalable one takes half a packet off for each mark.
+//! The sources are those of the RFCs' analyses, which have nothing of TCP but its window: a classic source halves it at
+//! most once a round trip, a scalable one takes half a packet off for each mark.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Time,
+    BoxQdisc, DropSink, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, SimplePacket,
+    Time,
 };
 
 type Outcome = Result<(), ParameterError>;
 
-/// How a source sends.
+/// The response of a source to signals.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Law {
+enum Response {
     /// Reno: a half for a loss or a mark, once a round trip.
     Reno,
     /// Half a packet for each mark, as an unsmoothed DCTCP; Reno for a loss.
@@ -25,16 +27,18 @@ enum Law {
 
 #[derive(Clone, Debug)]
 struct Source {
-    law: Law,
+    response: Response,
     bytes: u32,
     window: f64,
     slow_start: bool,
     in_flight: u32,
     reduced: Time,
     delivered: u64,
-    /// Packets delivered, and what they waited in all, since measuring began.
+    /// The packets delivered since measuring began.
     count: u64,
+    /// The sum of their waits, in seconds.
     waited: f64,
+    /// The longest of their waits, in seconds.
     longest: f64,
 }
 
@@ -44,17 +48,17 @@ enum Event {
     Link,
     /// A source sends because of the time.
     Send(usize),
-    /// The sender learns of a packet that was sent then.
+    /// The sender learns whether the packet that it sent at `sent` was marked or lost.
     Told { source: usize, sent: Time, marked: bool, lost: bool },
 }
 
-/// When each packet was sent, for the fate of those that are dropped.
+/// Collects the dropped packets, with the times at which they were sent.
 struct Losses<'a> {
     sent: &'a [Time],
     lost: Vec<(usize, Time)>,
 }
 
-impl Fate<SimplePacket> for Losses<'_> {
+impl DropSink<SimplePacket> for Losses<'_> {
     fn dropped(&mut self, _now: Time, packet: SimplePacket, _reason: Reason) {
         self.lost.push((packet.flow as usize, self.sent[packet.id as usize]));
     }
@@ -62,13 +66,13 @@ impl Fate<SimplePacket> for Losses<'_> {
 }
 
 struct Loop {
-    queue: AnyQdisc<SimplePacket>,
+    queue: BoxQdisc<SimplePacket>,
     rate: Rate,
     rtt: Duration,
     sources: Vec<Source>,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     number: u64,
-    /// When each packet was sent, by its id.
+    /// The time at which each packet was sent, by its id.
     sent: Vec<Time>,
     busy: bool,
     now: Time,
@@ -81,11 +85,12 @@ impl Loop {
         given: &[(&str, &str)],
         rate: Rate,
         rtt: Duration,
-        laws: &[Law],
+        responses: &[Response],
     ) -> Result<Self, ParameterError> {
-        let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))?;
-        let source = |law: &Law| Source {
-            law: *law,
+        let config =
+            given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))?;
+        let source = |response: &Response| Source {
+            response: *response,
             bytes: 1000,
             window: 1.0,
             slow_start: true,
@@ -100,7 +105,7 @@ impl Loop {
             queue: config.build(&Host { rate, seed: Seed::new(1) })?,
             rate,
             rtt,
-            sources: laws.iter().map(source).collect(),
+            sources: responses.iter().map(source).collect(),
             events: BinaryHeap::new(),
             number: 0,
             sent: Vec::new(),
@@ -108,9 +113,9 @@ impl Loop {
             now: Time::ZERO,
             measure_from: Time::ZERO,
         };
-        for source in 0..laws.len() {
-            // Within a round trip, not all at once.
-            let after = Duration::from_nanos(rtt.as_nanos() * source as u64 / laws.len() as u64);
+        for source in 0..responses.len() {
+            // The sources start within a round trip, not all at once.
+            let after = Duration::from_nanos(rtt.as_nanos() * source as u64 / responses.len() as u64);
             new.at(Time::ZERO + after, Event::Send(source));
         }
         Ok(new)
@@ -122,9 +127,9 @@ impl Loop {
     }
 
     fn send(&mut self, source: usize) {
-        let Source { law, bytes, .. } = self.sources[source];
+        let Source { response, bytes, .. } = self.sources[source];
         let packet = SimplePacket::new(source as u64, bytes).with_id(self.sent.len() as u64);
-        let packet = if law == Law::Scalable { packet.with_l4s() } else { packet };
+        let packet = if response == Response::Scalable { packet.with_l4s() } else { packet };
         self.sent.push(self.now);
         self.sources[source].in_flight += 1;
         let mut losses = Losses { sent: &self.sent, lost: Vec::new() };
@@ -146,7 +151,7 @@ impl Loop {
         let packet = self.queue.dequeue(self.now, &mut losses);
         self.tell_losses(losses.lost);
         let Some(packet) = packet else {
-            // Held back: the link asks again when it may.
+            // The packets are held back: the link asks again when one is ready.
             let ready = self.queue.ready_at();
             self.busy = ready.is_some();
             if let Some(ready) = ready {
@@ -174,15 +179,15 @@ impl Loop {
         let now = self.now;
         let s = &mut self.sources[source];
         s.in_flight -= 1;
-        match s.law {
-            Law::Constant(_) => return,
-            Law::Scalable if marked => {
+        match s.response {
+            Response::Constant(_) => return,
+            Response::Scalable if marked => {
                 s.slow_start = false;
                 s.window -= 0.5;
             }
             _ if marked || lost => {
                 s.slow_start = false;
-                // Once for all that was sent before.
+                // One halving answers for all packets sent before it.
                 if sent >= s.reduced {
                     s.window *= 0.5;
                     s.reduced = now;
@@ -197,7 +202,7 @@ impl Loop {
         }
     }
 
-    /// Runs until `seconds` seconds and measures from `from` on.
+    /// Runs for `seconds` seconds and measures from second `from` on.
     fn run(&mut self, from: u64, seconds: u64) {
         self.measure_from = Time::from_nanos(from * 1_000_000_000);
         let end = Time::from_nanos(seconds * 1_000_000_000);
@@ -210,7 +215,7 @@ impl Loop {
             match event {
                 Event::Link => self.transmit(),
                 Event::Send(source) => {
-                    if let Law::Constant(every) = self.sources[source].law {
+                    if let Response::Constant(every) = self.sources[source].response {
                         self.at(time + every, Event::Send(source));
                     }
                     self.send(source);
@@ -220,14 +225,14 @@ impl Loop {
         }
     }
 
-    /// What packets of `sources` waited on average, in milliseconds.
+    /// Returns the mean wait of the packets of `sources`, in milliseconds.
     fn delay(&self, sources: std::ops::Range<usize>) -> f64 {
         let (count, waited) =
             self.sources[sources].iter().fold((0, 0.0), |(count, waited), s| (count + s.count, waited + s.waited));
         1e3 * waited / count as f64
     }
 
-    /// Bits per second that `sources` got on average, measured for `seconds` seconds.
+    /// Returns the mean rate of a source among `sources` in bit/s, measured for `seconds` seconds.
     fn throughput(&self, sources: std::ops::Range<usize>, seconds: u64) -> f64 {
         let count = sources.len();
         let bytes: u64 = self.sources[sources].iter().map(|s| s.delivered).sum();
@@ -243,36 +248,36 @@ fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// SPEC 17.1: the standing queue of one TCP comes down to about the target, and the link stays busy. DropTail's is
-/// many times that.
+/// CoDel brings the standing queue of one TCP down to about the target (RFC 8289, section 3) and keeps the link busy;
+/// DropTail's queue is many times that.
 #[test]
 fn codel_brings_one_tcp_to_its_target() -> Outcome {
-    let mut codel = Loop::new(Kind::Codel, &[], mbit(10), millis(40), &[Law::Reno])?;
+    let mut codel = Loop::new(Kind::Codel, &[], mbit(10), millis(40), &[Response::Reno])?;
     codel.run(10, 60);
     let delay = codel.delay(0..1);
     assert!((1.0..10.0).contains(&delay), "{delay} ms");
     assert!(codel.throughput(0..1, 50) > 8.5e6, "{}", codel.throughput(0..1, 50));
-    let mut droptail = Loop::new(Kind::DropTail, &[("limit", "1000p")], mbit(10), millis(40), &[Law::Reno])?;
+    let mut droptail = Loop::new(Kind::DropTail, &[("limit", "1000p")], mbit(10), millis(40), &[Response::Reno])?;
     droptail.run(10, 60);
     assert!(droptail.delay(0..1) > 20.0 * delay);
     Ok(())
 }
 
-/// COBALT does what CoDel does.
+/// COBALT does the same.
 #[test]
 fn cobalt_brings_one_tcp_to_its_target() -> Outcome {
-    let mut cobalt = Loop::new(Kind::Cobalt, &[], mbit(10), millis(40), &[Law::Reno])?;
+    let mut cobalt = Loop::new(Kind::Cobalt, &[], mbit(10), millis(40), &[Response::Reno])?;
     cobalt.run(10, 60);
     assert!((1.0..10.0).contains(&cobalt.delay(0..1)), "{} ms", cobalt.delay(0..1));
     assert!(cobalt.throughput(0..1, 50) > 8.5e6);
     Ok(())
 }
 
-/// SPEC 17.3: 5 to 50 TCPs are held at 15 ms, give or take 5.
+/// PIE holds 5 to 50 TCPs at 15 ms, give or take 5 (RFC 8033, section 4).
 #[test]
 fn pie_holds_its_target_for_5_to_50_tcps() -> Outcome {
     for tcps in [5, 20, 50] {
-        let mut pie = Loop::new(Kind::Pie, &[], mbit(50), millis(50), &vec![Law::Reno; tcps])?;
+        let mut pie = Loop::new(Kind::Pie, &[], mbit(50), millis(50), &vec![Response::Reno; tcps])?;
         pie.run(15, 45);
         let delay = pie.delay(0..tcps);
         assert!((delay - 15.0).abs() < 5.0, "{tcps}: {delay} ms");
@@ -282,16 +287,17 @@ fn pie_holds_its_target_for_5_to_50_tcps() -> Outcome {
     Ok(())
 }
 
-/// SPEC 17.3: 50 UDP flows that send up to three times what the link carries: the delay comes to the target all the same.
+/// The delay comes to the target even if 50 UDP flows send up to three times the link's rate.
 ///
-/// Five times would need a probability of 0.8. RFC 8033's spacing passes every second packet up to 0.85, so it swings.
+/// Five times the rate would need a probability of 0.8. Up to 0.85 RFC 8033's spacing of signals (section 5.4) passes
+/// every second packet, so the delay would swing.
 #[test]
 fn pie_bounds_the_delay_under_overload() -> Outcome {
     for estimator in ["false", "true"] {
         for overload in [1.2, 2.0, 3.0] {
             let every = Duration::from_secs(50.0 * 0.0008 / overload);
             let given = [("dq_rate_estimator", estimator)];
-            let mut pie = Loop::new(Kind::Pie, &given, mbit(10), millis(50), &[Law::Constant(every); 50])?;
+            let mut pie = Loop::new(Kind::Pie, &given, mbit(10), millis(50), &[Response::Constant(every); 50])?;
             pie.run(20, 40);
             let (delay, longest) = (pie.delay(0..50), pie.sources.iter().map(|s| 1e3 * s.longest).fold(0.0, f64::max));
             assert!((delay - 15.0).abs() < 5.0, "{estimator} {overload}: {delay} ms");
@@ -301,13 +307,13 @@ fn pie_bounds_the_delay_under_overload() -> Outcome {
     Ok(())
 }
 
-/// SPEC appendix E: beside a flow that floods, every other flow keeps its share, and its delay stays at 15 ms or less.
+/// Beside a flow that floods, every other flow keeps its share and a delay of at most 15 ms, the target.
 #[test]
 fn fq_pie_isolates_an_unresponsive_flow() -> Outcome {
-    let mut laws = vec![Law::Reno; 9];
-    // Twice the link from one flow.
-    laws.push(Law::Constant(Duration::from_nanos(40_000)));
-    let mut fq_pie = Loop::new(Kind::FqPie, &[], mbit(100), millis(50), &laws)?;
+    let mut responses = vec![Response::Reno; 9];
+    // One flow sends at twice the link's rate.
+    responses.push(Response::Constant(Duration::from_nanos(40_000)));
+    let mut fq_pie = Loop::new(Kind::FqPie, &[], mbit(100), millis(50), &responses)?;
     fq_pie.run(20, 60);
     for flow in 0..10 {
         let (delay, share) = (fq_pie.delay(flow..flow + 1), fq_pie.throughput(flow..flow + 1, 40));
@@ -317,19 +323,19 @@ fn fq_pie_isolates_an_unresponsive_flow() -> Outcome {
     Ok(())
 }
 
-/// SPEC 17.2: a flow that sends less than a quantum in a round waits for one packet at most, whatever the others do; and
-/// the others share by bytes, whatever the sizes of their packets.
+/// A flow that sends less than a quantum in a round waits for one packet at most, and the other flows share by bytes,
+/// whatever the sizes of their packets (RFC 8290, section 1.3).
 #[test]
 fn fq_codel_serves_sparse_flows_first_and_shares_bytes() -> Outcome {
-    let mut laws = vec![Law::Constant(Duration::from_nanos(400_000)); 4];
+    let mut responses = vec![Response::Constant(Duration::from_nanos(400_000)); 4];
     // A packet of 200 bytes every 20 ms.
-    laws.push(Law::Constant(Duration::from_nanos(20_000_000)));
-    let mut fq = Loop::new(Kind::FqCodel, &[], mbit(10), millis(50), &laws)?;
+    responses.push(Response::Constant(Duration::from_nanos(20_000_000)));
+    let mut fq = Loop::new(Kind::FqCodel, &[], mbit(10), millis(50), &responses)?;
     for (source, bytes) in [1500, 1000, 600, 300, 200].into_iter().enumerate() {
         fq.sources[source].bytes = bytes;
     }
     fq.run(5, 65);
-    // What is being sent must be finished: 1500 bytes, 1.2 ms; and one packet may be of another sparse flow.
+    // The packet on the link must be finished, 1500 bytes or 1.2 ms, and one packet may be of another sparse flow.
     assert!(fq.sources[4].longest <= 0.0025, "{}", fq.sources[4].longest);
     assert_eq!(fq.sources[4].count, 3000);
     let bulk: Vec<_> = (0..4).map(|source| fq.throughput(source..source + 1, 60)).collect();
@@ -338,11 +344,12 @@ fn fq_codel_serves_sparse_flows_first_and_shares_bytes() -> Outcome {
     Ok(())
 }
 
-/// CAKE's shaper in the loop: the rate that was asked for is used up, by equal shares, and the queue stands at the target.
+/// CAKE's flows use up the rate, that of the shaper or else that of the link, in equal shares, and the queue stays near
+/// the target.
 #[test]
 fn cake_shares_a_shaped_rate() -> Outcome {
     for (given, rate) in [(&[("bandwidth", "8mbit")][..], 8e6), (&[], 10e6)] {
-        let mut cake = Loop::new(Kind::Cake, given, mbit(10), millis(50), &[Law::Reno; 8])?;
+        let mut cake = Loop::new(Kind::Cake, given, mbit(10), millis(50), &[Response::Reno; 8])?;
         cake.run(10, 40);
         let shares: Vec<_> = (0..8).map(|source| cake.throughput(source..source + 1, 30)).collect();
         assert!(shares.iter().all(|share| (share / rate * 8.0 - 1.0).abs() < 0.1), "{shares:?}");
@@ -353,14 +360,14 @@ fn cake_shares_a_shaped_rate() -> Outcome {
     Ok(())
 }
 
-/// SPEC 17.6: at equal round-trip times Reno and scalable flows get rates within a factor of two, and scalable packets
-/// wait about a millisecond.
+/// At equal round-trip times Reno and scalable flows get rates within a factor of two (RFC 9332, section 2.1), and the
+/// scalable packets of DualPI2 wait about a millisecond.
 #[test]
 fn pi2_and_dualpi2_share_between_reno_and_scalable_flows() -> Outcome {
     for kind in [Kind::DualPi2, Kind::Pi2] {
         for count in [1, 5] {
-            let laws = [vec![Law::Reno; count], vec![Law::Scalable; count]].concat();
-            let mut dual = Loop::new(kind, &[], mbit(40), millis(20), &laws)?;
+            let responses = [vec![Response::Reno; count], vec![Response::Scalable; count]].concat();
+            let mut dual = Loop::new(kind, &[], mbit(40), millis(20), &responses)?;
             dual.run(30, 90);
             let (reno, scalable) = (dual.throughput(0..count, 60), dual.throughput(count..2 * count, 60));
             assert!((0.5..2.0).contains(&(reno / scalable)), "{kind} {count}: {reno} {scalable}");

@@ -1,17 +1,19 @@
-//! CHOKe, its candidates and gCHOKe with unresponsive flows among many others, against the models of `fairlane-theory`.
+//! CHOKe with one or several candidates and gCHOKe, with unresponsive flows among many others, compared with the models of
+//! `fairlane-theory`.
 //!
-//! The others are TCP in the limit of the models: each packet is of a flow of its own, and they fill every place that comes free.
+//! The other flows are TCP as the models idealise it: each packet belongs to a flow of its own, and they fill every free place.
 
-use fairlane_qdisc::{AnyQdisc, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::{BoxQdisc, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use fairlane_theory::{Candidates, Choke, Comparisons, GChoke};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Packets that wait all the time.
+/// The constant number of packets in the queue.
 const LENGTH: usize = 500;
 
-/// The discipline without RED: a weight of 1 makes the average the queue itself, and the thresholds are 0 and out of reach.
-fn build(kind: Kind, more: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
+/// Builds the discipline so that RED never signals: with a weight of 1 the average is the queue length, and the thresholds
+/// are 0 and out of reach.
+fn build(kind: Kind, more: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
     let alone = [
         ("limit", "1000000p"),
         ("min", "0p"),
@@ -20,15 +22,15 @@ fn build(kind: Kind, more: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, Pa
         ("probability", "0.000000001"),
         ("spare", "false"),
     ];
-    let mut config = QdiscConfig::new(kind);
+    let mut config = QdiscParameters::new(kind);
     for (key, value) in alone.iter().chain(more) {
         config = config.with(key, *value)?;
     }
     config.build(&Host { rate: Rate::from_bits_per_second(8_000_000), seed: Seed::new(1) })
 }
 
-/// The share of the link of `flows` that send `load` each.
-fn share(queue: &mut AnyQdisc<SimplePacket>, flows: u64, load: f64) -> f64 {
+/// Returns the share of the link that `flows` flows get together if each sends at `load`.
+fn share(queue: &mut BoxQdisc<SimplePacket>, flows: u64, load: f64) -> f64 {
     const DEPARTURES: u32 = 200_000;
     let mut random = Seed::new(7).stream("arrivals");
     let mut other = flows;
@@ -53,7 +55,7 @@ fn share(queue: &mut AnyQdisc<SimplePacket>, flows: u64, load: f64) -> f64 {
     theirs / counted
 }
 
-/// Would catch a draw that is not uniform, a victim that stays and an arrival that is let in beside its victim.
+/// Would catch a draw that is not uniform, a matching packet that stays in the queue, and a matching arrival that is admitted.
 #[test]
 fn choke_and_its_family_are_as_in_theory() -> Outcome {
     for (candidates, flows, load) in [(1, 1, 0.5), (1, 1, 2.0), (2, 1, 1.0), (2, 5, 0.4), (4, 5, 1.0)] {
@@ -67,7 +69,7 @@ fn choke_and_its_family_are_as_in_theory() -> Outcome {
         let model = GChoke::at_load(comparisons, 1.0)?.share();
         assert!((seen - model).abs() < 0.012, "maxcomp {maxcomp}: {seen}, not {model}");
     }
-    // The two draw apart at this load, so neither passes for the other.
+    // The two models differ at this load, so a mix-up of the two would be noticed.
     assert!(Choke::at_load(1.0, 0.0)?.share() - GChoke::at_load(Comparisons::Unlimited, 1.0)?.share() > 0.05);
     Ok(())
 }

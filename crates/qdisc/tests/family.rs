@@ -1,13 +1,13 @@
-//! What the disciplines promise as a family: equalities between them, published laws, and behaviour at the edges.
+//! Properties of the disciplines as a family: equalities between them, published formulas, and behaviour in extreme cases.
 
 use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Stream,
-    Time,
+    BoxQdisc, DropSink, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, SimplePacket,
+    Stream, Time,
 };
 
 type Outcome = Result<(), ParameterError>;
 
-/// What became of each packet, by its id.
+/// The fate of each packet, by its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Trace {
     dropped: Vec<(u64, Reason)>,
@@ -15,7 +15,7 @@ struct Trace {
     departed: Vec<SimplePacket>,
 }
 
-impl Fate<SimplePacket> for Trace {
+impl DropSink<SimplePacket> for Trace {
     fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
         self.dropped.push((packet.id, reason));
     }
@@ -30,16 +30,16 @@ impl Trace {
     }
 }
 
-fn config(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscConfig, ParameterError> {
-    given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))
+fn config(kind: Kind, given: &[(&str, &str)]) -> Result<QdiscParameters, ParameterError> {
+    given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))
 }
 
-fn build(kind: Kind, given: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
+fn build(kind: Kind, given: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
     config(kind, given)?.build(&Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(11) })
 }
 
-/// Runs 20,000 arrivals at `load` packets a departure, of the flows that `flow` says, and then empties the queue.
-fn run(queue: &mut AnyQdisc<SimplePacket>, load: u32, mut flow: impl FnMut(u64, &mut Stream) -> u64) -> Trace {
+/// Runs 20,000 arrivals, on average `load` per departure, with the flows that `flow` returns, and then empties the queue.
+fn run(queue: &mut BoxQdisc<SimplePacket>, load: u32, mut flow: impl FnMut(u64, &mut Stream) -> u64) -> Trace {
     let mut chance = Seed::new(21).stream("arrivals");
     let mut trace = Trace::default();
     let mut now = Time::ZERO;
@@ -61,12 +61,12 @@ fn run(queue: &mut AnyQdisc<SimplePacket>, load: u32, mut flow: impl FnMut(u64, 
 
 const PAPER: [(&str, &str); 3] = [("limit", "300p"), ("min", "100p"), ("max", "200p")];
 
-/// One heavy flow of half the arrivals, and 32 others.
+/// One heavy flow with half of the arrivals, and 32 others.
 fn mixed(_id: u64, chance: &mut Stream) -> u64 {
     if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(32)) }
 }
 
-/// SPEC 20.7: three ways to say one candidate.
+/// One candidate, configured in three ways: `candidates = 1`, one region with the rule 2i-1, and `maxcomp = 1`.
 #[test]
 fn one_candidate_is_one_candidate() -> Outcome {
     let plain = run(&mut build(Kind::Choke, &PAPER)?, 2, mixed);
@@ -80,7 +80,8 @@ fn one_candidate_is_one_candidate() -> Outcome {
     Ok(())
 }
 
-/// SPEC 20.8: where no two packets are of one flow, every CHOKe is RED.
+/// If no two packets belong to the same flow, nothing matches, and every CHOKe makes RED's decisions (INFOCOM 2000,
+/// section II-A).
 #[test]
 fn choke_among_strangers_is_red() -> Outcome {
     let given = [PAPER[0], PAPER[1], PAPER[2], ("ecn", "true"), ("probability", "0.3")];
@@ -92,10 +93,10 @@ fn choke_among_strangers_is_red() -> Outcome {
     Ok(())
 }
 
-/// SPEC 4.1 (iii) and 4.4: a flow alone takes a packet of its own with every arrival, above `max` too.
+/// INFOCOM 2000, section II-A: if there is only one flow, every arrival matches, also above `max`.
 #[test]
 fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
-    // The average is slow: the flow fills the queue to its limit of 40 before it is noticed.
+    // The average rises slowly: the flow fills the queue to its limit of 40 before the average exceeds `min`.
     for (above_max, matched) in [("true", 40), ("false", 0)] {
         let given = [("limit", "40p"), ("min", "10p"), ("max", "20p"), ("weight", "0.01")];
         let mut queue =
@@ -104,7 +105,7 @@ fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
         for _ in 0..40 {
             queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
         }
-        // Strangers find no room and raise the average above `max`.
+        // Packets of other flows find no room and raise the average above `max`.
         for flow in 0..500 {
             queue.enqueue(Time::ZERO, SimplePacket::new(1000 + flow, 1000), &mut ());
         }
@@ -122,7 +123,8 @@ fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
         queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
     }
     assert_eq!((queue.packets(), trace.dropped.len()), (11, 0));
-    // Eleven are queued: one arrival takes one with it, ten are not above `min`, and so on.
+    // Eleven packets are queued: an arrival is dropped together with one of them. Ten are not above `min`, so the next one
+    // is admitted, and so on.
     for admitted in [10, 11, 10, 11, 10] {
         queue.enqueue(Time::ZERO, SimplePacket::new(5, 1000), &mut trace);
         assert_eq!(queue.packets(), admitted);
@@ -130,7 +132,8 @@ fn a_flow_alone_is_not_admitted_above_min() -> Outcome {
     Ok(())
 }
 
-/// SPEC 4.7: a burst of one flow is hit by Back CHOKe on every second packet; Front takes the heads of the flow.
+/// Pan, Prabhakar, Psounis, section IV: in a burst of one flow, back CHOKe drops every second arrival; front CHOKe drops the
+/// flow's packets at the head.
 #[test]
 fn front_and_back_compare_with_the_ends() -> Outcome {
     let given = [("limit", "300p"), ("min", "5p"), ("max", "200p"), ("weight", "1"), ("probability", "0.000001")];
@@ -153,18 +156,18 @@ fn front_and_back_compare_with_the_ends() -> Outcome {
         front.enqueue(Time::ZERO, SimplePacket::new(7, 1000), &mut trace);
         backlog.push(front.packets());
     }
-    // Two heads are of the flow; the third packet is not.
+    // The first two packets belong to the flow; the third does not.
     assert_eq!(backlog, [7, 6, 7, 8]);
     Ok(())
 }
 
-/// SPEC 4.8 and 20.9.
+/// Pan, Prabhakar, Psounis, section IV-B: an arrival of one of the last flows admitted is dropped.
 #[test]
 fn mloc_remembers_the_last_flows() -> Outcome {
     let given = [("limit", "40p")];
     let forgetful = run(&mut build(Kind::MlocChoke, &[("limit", "40p"), ("memory", "0")])?, 2, mixed);
     assert_eq!(forgetful, run(&mut build(Kind::DropTail, &given)?, 2, mixed));
-    // Memory for all but one of five flows is a strict round robin; for all five it shuts the queue.
+    // Memory for all but one of five flows gives a strict round robin; with memory for all five nothing is admitted any more.
     let five = |_: u64, chance: &mut Stream| u64::from(chance.below(5));
     let robin = run(&mut build(Kind::MlocChoke, &[("limit", "40000p"), ("memory", "4")])?, 1, five);
     assert!(robin.departed.len() > 1000);
@@ -175,7 +178,8 @@ fn mloc_remembers_the_last_flows() -> Outcome {
     Ok(())
 }
 
-/// SPEC 19.2: with memory of one flow the share of flow i is proportional to l_i (L - l_i).
+/// The Markov chain of back CHOKe (INFOCOM 2000, section IV-B): with memory of one flow the share of flow i is proportional
+/// to l_i (L - l_i).
 #[test]
 fn mloc_shares_follow_the_chain() -> Outcome {
     let rates = [1_u32, 1, 1, 7];
@@ -199,7 +203,8 @@ fn mloc_shares_follow_the_chain() -> Outcome {
     Ok(())
 }
 
-/// SPEC 4.10 and appendix D: losses an arrival of a flow that holds 0.3 of the buffer.
+/// Eshete and Jiang, arXiv 1202.0789: an arrival of a flow that holds the part h of the buffer matches k times with
+/// probability h^k (1 - h), up to maxcomp, and is dropped if there is a match; here h is 0.3.
 #[test]
 fn gchoke_loses_as_expected() -> Outcome {
     for (maxcomp, expected) in [("1", 0.6), ("2", 0.69), ("5", 0.72753)] {
@@ -221,7 +226,7 @@ fn gchoke_loses_as_expected() -> Outcome {
             }
             let mut trace = Trace::default();
             for n in 0..250_u64 {
-                // A stranger first where a packet was taken, so that the average stays above `min`.
+                // Replaces dropped packets by packets of other flows, so that the average stays above `min`.
                 while queue.packets() < 20_000 {
                     queue.enqueue(Time::ZERO, SimplePacket::new(1_000_000 + n, 1000), &mut ());
                 }
@@ -236,8 +241,9 @@ fn gchoke_loses_as_expected() -> Outcome {
     Ok(())
 }
 
-/// SPEC 19.4, one flow of any load among strangers: with h its share of the buffer, its share of the link is
-/// zL/(1+zL) and its load that over 1-2h, where z = (1-2h)/(1-h) and L = -ln z.
+/// Tang, Wang, Low, "Understanding CHOKe", IEEE/ACM ToN 12(4), 2004, for one flow of any load among flows of one packet
+/// each: if h is its share of the buffer, its share of the link is zL/(1+zL), and its load is this share divided by 1-2h,
+/// where z = (1-2h)/(1-h) and L = -ln z.
 #[test]
 fn choke_shares_follow_the_leaky_buffer() -> Outcome {
     for heavy in [20, 50, 80] {
@@ -277,7 +283,7 @@ fn choke_shares_follow_the_leaky_buffer() -> Outcome {
     Ok(())
 }
 
-/// SPEC 1.3 rule 5: a match and the limit drop even what could be marked.
+/// A match and the limit drop even packets that could be marked: only signals of an AQM mark.
 #[test]
 fn a_match_and_the_limit_never_mark() -> Outcome {
     let given = [("limit", "40p"), ("min", "10p"), ("max", "30p"), ("ecn", "true"), ("weight", "0.05")];
@@ -297,7 +303,7 @@ fn a_match_and_the_limit_never_mark() -> Outcome {
     Ok(())
 }
 
-/// Every kind keeps the order inside a flow, decides the same again from the same seed, and books every packet.
+/// Every kind keeps the order of a flow's packets, makes the same decisions with the same seed, and accounts for every packet.
 #[test]
 fn order_books_and_repetition() -> Outcome {
     for kind in Kind::ALL {
@@ -313,7 +319,7 @@ fn order_books_and_repetition() -> Outcome {
     Ok(())
 }
 
-/// SPEC 20.4: no room, room for one, and a packet larger than the room.
+/// Limits of zero packets, of one packet, and below the size of a packet.
 #[test]
 fn the_smallest_limits_hold() -> Outcome {
     for kind in Kind::ALL {
@@ -336,8 +342,9 @@ fn the_smallest_limits_hold() -> Outcome {
     Ok(())
 }
 
-/// A flow at 10, 40 and 100 times the link beside others that together just fill it. SPEC 19.4 gives the flow 2.87 %
-/// of the link at 10 times, and less above. Linux's ring leaks here and gives it the whole link.
+/// A flow at 10, 40 and 100 times the link's rate beside others that together just fill the link. Tang, Wang and Low's
+/// model gives the flow 2.87 % of the link at 10 times, and less above. With Linux's ring, whose holes use up its room, it
+/// would get the whole link.
 #[test]
 fn no_overload_takes_the_link() -> Outcome {
     for overload in [10, 40, 100] {
@@ -367,7 +374,7 @@ fn no_overload_takes_the_link() -> Outcome {
     Ok(())
 }
 
-/// SPEC 3.1 (c): RED drops the same fraction of every flow.
+/// Floyd and Jacobson, section X: RED drops the same fraction of every flow.
 #[test]
 fn red_drops_in_proportion() -> Outcome {
     let mut queue = build(Kind::Red, &[("limit", "300p"), ("min", "5p"), ("max", "200p"), ("uniformize", "count")])?;
@@ -388,7 +395,7 @@ fn red_drops_in_proportion() -> Outcome {
     Ok(())
 }
 
-/// SPEC 2: Poisson arrivals, exponential service, five waiting and one in service: the loss of M/M/1/6.
+/// Poisson arrivals, exponential service, room for five waiting packets and one in service: the loss of M/M/1/6.
 #[test]
 fn droptail_loses_as_m_m_1_k() -> Outcome {
     let mut queue = build(Kind::DropTail, &[("limit", "5p")])?;
@@ -411,8 +418,8 @@ fn droptail_loses_as_m_m_1_k() -> Outcome {
     Ok(())
 }
 
-/// Its page and its list of parameters say 1250 packets of 1000 bytes, 10 s at 1 Mbit/s; a table that never forgets comes to hold
-/// everybody.
+/// The default of `age` is the time of 1250 packets of 1000 bytes, 10 s at 1 Mbit/s. A table that is never aged would in
+/// the end contain every flow.
 #[test]
 fn xchoke_forgets_by_default() -> Outcome {
     for (given, rate, expected) in [
@@ -421,7 +428,7 @@ fn xchoke_forgets_by_default() -> Outcome {
         (Some(("avpkt", "500b")), 1_000_000, "5s"),
         (Some(("bandwidth", "2mbit")), 1_000_000, "5s"),
     ] {
-        let mut config = QdiscConfig::new(Kind::Xchoke);
+        let mut config = QdiscParameters::new(Kind::Xchoke);
         if let Some((key, value)) = given {
             config = config.with(key, value)?;
         }
@@ -432,7 +439,8 @@ fn xchoke_forgets_by_default() -> Outcome {
     Ok(())
 }
 
-/// xCHOKe: a flow that matched n times is dropped with p_b 2^n, before anything else; and the table forgets.
+/// xCHOKe: arrivals of a flow that matched n times are dropped with probability p_b 2^n, before any other test; hits are
+/// halved with time.
 #[test]
 fn xchoke_punishes_by_hits_and_forgets() -> Outcome {
     let given =
@@ -451,13 +459,13 @@ fn xchoke_punishes_by_hits_and_forgets() -> Outcome {
         n += 1;
         assert!(n < 100_000);
     }
-    // p_b is at least 0.02 * 82 / 400, and 2^8 of that is certain.
+    // p_b is at least 0.02 * 82 / 400, and 2^8 times that is above 1.
     let before = trace.drops(Reason::Table);
     for _ in 0..100 {
         queue.enqueue(Time::ZERO, SimplePacket::new(7, 1000), &mut trace);
     }
     assert_eq!(trace.drops(Reason::Table), before + 100);
-    // Six halvings of 8 leave nothing.
+    // 8 halved six times is 0.
     let later = Time::from_nanos(60_000_000_000);
     let mut admitted = 0;
     for _ in 0..20 {
@@ -469,10 +477,10 @@ fn xchoke_punishes_by_hits_and_forgets() -> Outcome {
     Ok(())
 }
 
-/// What a packet costs beside itself: a flow key. A discipline must not grow unnoticed.
+/// Would catch a packet, a flow key or a discipline that takes more memory than before.
 #[test]
 fn sizes() {
     assert_eq!(size_of::<SimplePacket>(), 48);
     assert_eq!(size_of::<fairlane_qdisc::FlowKey>(), 8);
-    assert!(size_of::<AnyQdisc<SimplePacket>>() <= 1024, "{}", size_of::<AnyQdisc<SimplePacket>>());
+    assert!(size_of::<BoxQdisc<SimplePacket>>() <= 1024, "{}", size_of::<BoxQdisc<SimplePacket>>());
 }

@@ -1,69 +1,40 @@
-//! The disciplines under Poisson arrivals and exponential service, against closed forms and the tables of the CHOKe paper.
-//!
-//! As in the models, the packet in service stays at the head of the queue: it is taken when its service ends. Time advances by
-//! uniformisation: each step is an arrival of flow i with probability `lambda_i / (Lambda + mu)`, else an end of service, which
-//! finds the queue empty or not. Averages over steps are averages over time.
+//! The disciplines under Poisson arrivals and exponential service, compared with closed forms and the tables of the CHOKe
+//! paper.
 
-use fairlane_qdisc::{
-    AnyQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Seed, SimplePacket, Time,
-};
+use fairlane_qdisc::testing::{FlowObservation, Station};
+use fairlane_qdisc::{BoxQdisc, Host, Kind, ParameterError, QdiscParameters, Rate, Seed, SimplePacket};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
+/// The observation as fractions.
 struct Observed {
-    /// For each flow, the part of all ends of service that served one of its packets.
+    /// For each flow, its fraction of the packets served.
     served: Vec<f64>,
-    /// For each flow, its part of what was admitted.
+    /// For each flow, its fraction of the packets admitted.
     admitted: Vec<f64>,
-    /// The part of time with so many packets, the last for more.
+    /// The fractions of the time with 0, 1, … packets in the queue.
     lengths: Vec<f64>,
-    /// The part of all arrivals that was lost.
+    /// The fraction of the arrivals that was lost.
     lost: f64,
 }
 
-fn observe(queue: &mut AnyQdisc<SimplePacket>, mu: f64, lambda: &[f64], steps: u32) -> Observed {
-    let total = mu + lambda.iter().sum::<f64>();
-    let mut random = Seed::new(7).stream("events");
-    let (mut served, mut offered, mut services) = (vec![0.0; lambda.len()], vec![0.0; lambda.len()], 0.0);
-    let mut admitted = vec![0.0; lambda.len()];
-    let mut lengths = vec![0.0; 64];
-    let mut now = Time::ZERO;
-    for _ in 0..steps {
-        now += Duration::from_nanos(1000);
-        let length = queue.packets().min(lengths.len() - 1);
-        lengths[length] += 1.0 / f64::from(steps);
-        let mut roll = random.unit() * total;
-        let flow = lambda.iter().position(|rate| {
-            roll -= rate;
-            roll < 0.0
-        });
-        if let Some(flow) = flow {
-            offered[flow] += 1.0;
-            let before = queue.counters().dropped_total().packets;
-            queue.enqueue(now, SimplePacket::new(flow as u64, 1000), &mut ());
-            if queue.counters().dropped_total().packets == before {
-                admitted[flow] += 1.0;
-            }
-        } else {
-            services += 1.0;
-            if queue.packets() > 0
-                && let Some(packet) = queue.dequeue(now, &mut ())
-            {
-                served[packet.flow as usize] += 1.0;
-            }
-        }
-    }
-    let (all, in_all) = (offered.iter().sum::<f64>(), admitted.iter().sum::<f64>());
+fn observe(queue: &mut BoxQdisc<SimplePacket>, mu: f64, lambda: &[f64], steps: u32) -> Observed {
+    let station = Station { mu, rates: lambda.to_vec() };
+    let seen = station.observe(queue, steps, &mut Seed::new(7).stream("events"));
+    let sum = |count: fn(&FlowObservation) -> u64| seen.flows.iter().map(count).sum::<u64>();
+    let parts = |count: fn(&FlowObservation) -> u64, of: u64| {
+        seen.flows.iter().map(|flow| count(flow) as f64 / of as f64).collect()
+    };
     Observed {
-        served: served.iter().map(|count| count / services).collect(),
-        admitted: admitted.iter().map(|count| count / in_all).collect(),
-        lengths,
-        lost: 1.0 - in_all / all,
+        served: parts(|flow| flow.served, seen.services),
+        admitted: parts(|flow| flow.admitted, sum(|flow| flow.admitted)),
+        lengths: seen.lengths.iter().map(|&count| count as f64 / seen.steps as f64).collect(),
+        lost: 1.0 - sum(|flow| flow.admitted) as f64 / sum(|flow| flow.offered) as f64,
     }
 }
 
-fn build(kind: Kind, given: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
-    let mut config = QdiscConfig::new(kind);
+fn build(kind: Kind, given: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
+    let mut config = QdiscParameters::new(kind);
     for (key, value) in given {
         config = config.with(key, *value)?;
     }
@@ -83,11 +54,11 @@ fn front_choke_gives_table_2() -> Outcome {
         (&[3.0, 5.0], &[0.117, 0.429, 0.455], 0.003),
         (&[3.0, 6.0], &[0.110, 0.429, 0.462], 0.003),
         (&[0.3, 0.6, 0.9], &[0.218, 0.188, 0.273, 0.321], 0.003),
-        // Close to instability, it mixes slowly: the authors' own simulation is off by 0.005.
+        // Close to instability convergence is slow: the authors' own simulation differs by 0.005.
         (&[0.5, 1.0, 1.5], &[0.042, 0.250, 0.333, 0.375], 0.006),
     ];
     for (lambda, theory, tolerance) in rows {
-        // A weight of 1 makes the average the queue itself, and thresholds of 0 and without reach leave CHOKe alone.
+        // With a weight of 1 the average is the queue length, and with thresholds of 0 and out of reach RED never signals.
         let alone = [
             ("limit", "1000000p"),
             ("min", "0p"),
@@ -128,8 +99,8 @@ fn back_choke_with_memory_gives_table_3() -> Outcome {
     Ok(())
 }
 
-/// Each kind with what makes it let everything pass that fits into `limit`.
-fn passing(kind: Kind, limit: &str) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
+/// Builds each kind with parameters under which it drops nothing that fits into `limit`.
+fn passing(kind: Kind, limit: &str) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
     match kind {
         Kind::DropTail => build(kind, &[("limit", limit)]),
         Kind::MlocChoke => build(kind, &[("limit", limit), ("memory", "0")]),

@@ -1,33 +1,33 @@
-//! What CHOKe's successors and BARE promise: equalities with the disciplines that they extend, what they never do, and whom
-//! weights favour.
+//! Properties of CHOKe's successors and BARE: equality with the disciplines that they extend, actions that they never take, and
+//! the effect of weights.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fairlane_qdisc::{
-    AnyQdisc, Duration, Fate, Host, Kind, ParameterError, Qdisc, QdiscConfig, Rate, Reason, Seed, SimplePacket, Stream,
-    Time,
+    BoxQdisc, DropSink, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, SimplePacket,
+    Stream, Time,
 };
 
 type Outcome = Result<(), ParameterError>;
 
-fn build(kind: Kind, given: &[(&str, &str)]) -> Result<AnyQdisc<SimplePacket>, ParameterError> {
-    let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text))?;
+fn build(kind: Kind, given: &[(&str, &str)]) -> Result<BoxQdisc<SimplePacket>, ParameterError> {
+    let config = given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))?;
     config.build(&Host { rate: Rate::from_bits_per_second(1_000_000), seed: Seed::new(11) })
 }
 
-/// What became of each packet.
+/// The fate of each packet.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Trace {
     dropped: Vec<(u64, Reason)>,
     marked: Vec<(u64, Reason)>,
     departed: Vec<u64>,
-    /// Drops of packets other than the one that came.
+    /// The number of drops of packets other than the arriving one.
     from_queue: usize,
     arriving: u64,
 }
 
-impl Fate<SimplePacket> for Trace {
+impl DropSink<SimplePacket> for Trace {
     fn dropped(&mut self, _now: Time, packet: SimplePacket, reason: Reason) {
         self.from_queue += usize::from(packet.id != self.arriving);
         self.dropped.push((packet.id, reason));
@@ -44,7 +44,7 @@ impl Trace {
 }
 
 /// Runs 20,000 arrivals of the packets that `packet` makes at twice the link's rate, and then empties the queue.
-fn run(queue: &mut AnyQdisc<SimplePacket>, mut packet: impl FnMut(u64, &mut Stream) -> SimplePacket) -> Trace {
+fn run(queue: &mut BoxQdisc<SimplePacket>, mut packet: impl FnMut(u64, &mut Stream) -> SimplePacket) -> Trace {
     let mut chance = Seed::new(21).stream("arrivals");
     let mut trace = Trace::default();
     let mut now = Time::ZERO;
@@ -69,14 +69,13 @@ const PAPER: [(&str, &str); 4] = [("limit", "300p"), ("min", "100p"), ("max", "2
 /// One heavy flow of half the packets, and 32 others; every third packet can be marked.
 fn mixed(id: u64, chance: &mut Stream) -> SimplePacket {
     let flow = if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(32)) };
-    SimplePacket { ecn_capable: id.is_multiple_of(3), ..SimplePacket::new(flow, 1000) }
+    SimplePacket { ecn_capable: id % 3 == 0, ..SimplePacket::new(flow, 1000) }
 }
 
-/// SPEC 20.8 goes on: among strangers whoever builds on RED is RED.
+/// If no two packets belong to the same flow, every discipline that builds on RED makes RED's decisions.
 #[test]
 fn the_successors_over_red_are_red_among_strangers() -> Outcome {
-    let stranger =
-        |id: u64, _: &mut Stream| SimplePacket { ecn_capable: id.is_multiple_of(3), ..SimplePacket::new(id, 1000) };
+    let stranger = |id: u64, _: &mut Stream| SimplePacket { ecn_capable: id % 3 == 0, ..SimplePacket::new(id, 1000) };
     let red = run(&mut build(Kind::Red, &PAPER)?, stranger);
     assert!(red.drops(Reason::Early) > 100 && red.marked.len() > 100);
     for kind in [Kind::Choked, Kind::Sac, Kind::Rechoke] {
@@ -94,13 +93,13 @@ fn sac_compares_only_unresponsive_packets() -> Outcome {
     assert_eq!(choke, run(&mut build(Kind::Sac, &one)?, |id, chance| mixed(id, chance).unresponsive()));
     let red = run(&mut build(Kind::Red, &PAPER)?, mixed);
     assert_eq!(red, run(&mut build(Kind::Sac, &PAPER)?, mixed));
-    // Free to adapt it matches more: the heavy flow has more than a tenth of the queue.
+    // With more candidates allowed there are more matches, since the heavy flow has more than a tenth of the queue.
     let free = run(&mut build(Kind::Sac, &PAPER)?, |id, chance| mixed(id, chance).unresponsive());
     assert!(free.drops(Reason::MatchVictim) > free.drops(Reason::MatchArrival));
     Ok(())
 }
 
-/// SPEC 4.13: RECHOKe drops no packet that is queued, and punishes the flow that is in both histories.
+/// Govindaswamy, Zaruba, Balasekaran 2007: RECHOKe drops no packet that is queued, and punishes the flow that is in both histories.
 #[test]
 fn rechoke_drops_no_queued_packet() -> Outcome {
     let trace = run(&mut build(Kind::Rechoke, &PAPER)?, mixed);
@@ -108,14 +107,15 @@ fn rechoke_drops_no_queued_packet() -> Outcome {
     assert!(trace.drops(Reason::Table) > 1000, "{}", trace.drops(Reason::Table));
     let choke = run(&mut build(Kind::Choke, &PAPER)?, mixed);
     assert!(choke.from_queue > 1000, "the trace can tell");
-    // Hits alone are no crime: where RED never signals, nobody is punished.
+    // Hits alone are not punished: if RED never signals, nothing is dropped.
     let never = [("limit", "100000p"), ("min", "1p"), ("max", "16777216p"), ("probability", "0.0000001")];
     let spared = run(&mut build(Kind::Rechoke, &never)?, mixed);
     assert!(spared.dropped.is_empty());
     Ok(())
 }
 
-/// SPEC 4.11: below its threshold CHOKeW compares nothing; with every flow a stranger it is DropTail.
+/// Wen, Fang, Sun 2005: below its threshold CHOKeW compares nothing. If no two packets belong to the same flow, it equals
+/// DropTail.
 #[test]
 fn chokew_is_droptail_until_flows_meet() -> Outcome {
     let limit = [("limit", "60p")];
@@ -131,8 +131,8 @@ fn chokew_is_droptail_until_flows_meet() -> Outcome {
     Ok(())
 }
 
-/// SPEC 4.11: throughput grows with the weight, and the queue settles between `min` and `max`. Eight flows of each
-/// weight send alike, twice what the link carries.
+/// Wen, Fang, Sun 2005: throughput grows with the weight, and the queue settles between `min` and `max`. Eight flows of each
+/// weight send at equal rates, together at twice the link's rate.
 #[test]
 fn chokew_favours_weights_and_settles() -> Outcome {
     for kind in [Kind::Chokew, Kind::Choker] {
@@ -151,7 +151,7 @@ fn chokew_favours_weights_and_settles() -> Outcome {
             }
             let limit = queue.counters().dropped(Reason::Limit).packets;
             if step <= 50_000 {
-                // The factor starts at nothing, and the queue overflows until it has grown.
+                // The factor starts at 0, and the queue overflows until the factor has grown.
                 overflows = limit;
             } else {
                 assert_eq!(limit, overflows, "{kind}: the queue stays below its limit");
@@ -161,24 +161,24 @@ fn chokew_favours_weights_and_settles() -> Outcome {
         }
         let mean = lengths / steps;
         assert!((125.0..=175.0).contains(&mean), "{kind}: {mean}");
-        // Steps of the weight are worth at least a twentieth more each.
+        // Each step of the weight gives at least 5 % more throughput.
         assert!(served.windows(2).all(|pair| f64::from(pair[1]) > 1.05 * f64::from(pair[0])), "{kind}: {served:?}");
     }
     Ok(())
 }
 
-/// A sender that adds a packet to its window each round trip and halves it for a loss.
+/// A sender that adds one packet to its window per round trip and halves the window after a loss.
 struct Sender {
     window: f64,
     flying: u32,
-    /// Losses up to this packet are of one event.
+    /// Losses of packets before this one belong to the same loss event.
     recover: u64,
     sent: u64,
     class: u8,
     delivered: u64,
 }
 
-/// What happens in the closed loop, at its time.
+/// An event of the closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     LinkFree,
@@ -186,20 +186,20 @@ enum Event {
     Lost(usize, u64),
 }
 
-/// Tells the senders of drops, a round trip later.
+/// Reports drops to the senders, one round trip later.
 struct Losses<'a>(&'a mut BinaryHeap<Reverse<(u64, Event)>>);
 
 const ROUND_TRIP: u64 = 12_000_000;
 
-impl Fate<SimplePacket> for Losses<'_> {
+impl DropSink<SimplePacket> for Losses<'_> {
     fn dropped(&mut self, now: Time, packet: SimplePacket, _reason: Reason) {
         self.0.push(Reverse((now.as_nanos() + ROUND_TRIP, Event::Lost(packet.flow as usize, packet.id))));
     }
     fn marked(&mut self, _now: Time, _packet: &SimplePacket, _reason: Reason) {}
 }
 
-/// Packets delivered of each of `classes` senders in 60 s over 20 Mbit/s, the first 10 s not counted.
-fn closed_loop(mut queue: AnyQdisc<SimplePacket>, classes: &[u8]) -> Vec<u64> {
+/// Returns the number of packets delivered from each of `classes` senders in 60 s over 20 Mbit/s, without the first 10 s.
+fn closed_loop(mut queue: BoxQdisc<SimplePacket>, classes: &[u8]) -> Vec<u64> {
     let sender = |&class: &u8| Sender { window: 2.0, flying: 0, recover: 0, sent: 0, class, delivered: 0 };
     let mut senders: Vec<Sender> = classes.iter().map(sender).collect();
     let mut events = BinaryHeap::new();
@@ -247,14 +247,14 @@ fn closed_loop(mut queue: AnyQdisc<SimplePacket>, classes: &[u8]) -> Vec<u64> {
     senders.iter().map(|sender| sender.delivered).collect()
 }
 
-/// SPEC 15.6 and figure 12 of BARE's paper: eight flows that halve their windows for losses, two of each weight. Their
-/// shares are as their weights, within 30 %, and without weights they are equal.
+/// Figure 12 of BARE's paper (Cho and Cho, Computer Networks 39, 2002): eight flows that halve their windows after losses,
+/// two of each weight. Their shares are in proportion to their weights, within 30 %; without weights they are equal.
 #[test]
 fn weighted_bare_shares_by_weight() -> Outcome {
     let classes = [0x00, 0x00, 0x40, 0x40, 0x80, 0x80, 0xc0, 0xc0];
     let rate = Rate::from_bits_per_second(20_000_000);
     for weighted in [true, false] {
-        let config = QdiscConfig::new(Kind::Bare).with("weighted", weighted)?;
+        let config = QdiscParameters::new(Kind::Bare).with("weighted", weighted)?;
         let delivered = closed_loop(config.build(&Host { rate, seed: Seed::new(3) })?, &classes);
         let all: u64 = delivered.iter().sum();
         assert!(all > 110_000, "the link is busy: {all} of 125,000");
@@ -267,14 +267,14 @@ fn weighted_bare_shares_by_weight() -> Outcome {
     Ok(())
 }
 
-/// What was refused, or what looks wrong, of a kind with these parameters on a link of 20 Mbit/s.
+/// Returns the error or the warnings for a kind with these parameters on a link of 20 Mbit/s.
 fn complaint(kind: Kind, given: &[(&str, &str)]) -> String {
-    let config = given.iter().try_fold(QdiscConfig::new(kind), |config, &(key, text)| config.with(key, text));
+    let config = given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text));
     let explained = config.and_then(|config| config.explain(Rate::from_bits_per_second(20_000_000)));
     explained.map_or_else(|error| error.to_string(), |explained| explained.warnings.join("; "))
 }
 
-/// Would catch a contradiction that is let through, a warning that is missing, and one where all is well.
+/// Would catch a contradiction that is accepted, a missing warning, and a warning without a reason.
 #[test]
 fn what_contradicts_is_refused_and_what_looks_wrong_is_said() {
     for kind in [Kind::Bare, Kind::Chokew, Kind::Choker, Kind::Choked, Kind::Sac, Kind::Rechoke] {
@@ -290,8 +290,8 @@ fn what_contradicts_is_refused_and_what_looks_wrong_is_said() {
         (Kind::Bare, &[("fair_drop", "400kb")], "fair_drop 400000b is above limit 320kb"),
         (Kind::Bare, &[("k", "47ms")], "k 47ms is below the 48ms of the target queue"),
         (Kind::Bare, &[("timeout", "100ms")], "timeout 100ms is below k 150ms"),
-        (Kind::Chokew, &[("min", "200p"), ("max", "100p")], "min: 200 is above max, which is 100"),
-        (Kind::Chokew, &[("threshold", "300p")], "threshold 300 is above max 175"),
+        (Kind::Chokew, &[("min", "200p"), ("max", "100p")], "min: 200p is above max, which is 100p"),
+        (Kind::Chokew, &[("threshold", "300p")], "threshold 300p is above max 175p"),
         (Kind::Chokew, &[("min", "20kb")], "max: it cannot follow from limit 500p, which has another unit"),
         (Kind::Choker, &[("band", "20kb")], "band: 20kb has another unit than the other sizes, which are in packets"),
         (Kind::Rechoke, &[("hit_cap", "2")], "hits: 3 is above hit_cap, which is 2"),
@@ -302,12 +302,12 @@ fn what_contradicts_is_refused_and_what_looks_wrong_is_said() {
     }
 }
 
-/// SPEC 4.11's defaults, and the same parts of another limit; a threshold that is given holds the others.
+/// CHOKeW's published constants, and the same fractions of another limit; a given threshold bounds the others.
 #[test]
 fn chokew_scales_with_its_limit() {
     let values = |given: &[(&str, &str)]| {
         let config =
-            given.iter().try_fold(QdiscConfig::new(Kind::Choker), |config, &(key, text)| config.with(key, text));
+            given.iter().try_fold(QdiscParameters::new(Kind::Choker), |config, &(key, text)| config.with(key, text));
         let rows = config.and_then(|config| config.explain(Rate::from_bits_per_second(0))).map(|e| e.parameters);
         let rows = rows.unwrap_or_default();
         let value = |key| rows.iter().find(|row| row.key == key).map_or("", |row| row.value.as_str()).to_string();

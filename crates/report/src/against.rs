@@ -4,21 +4,21 @@ use fairlane_outcome::{Estimate, GroupOutcome, Outcome, QueueOutcome};
 
 use crate::numbers::{Scale, aligned};
 use crate::summary::{NOTHING, heading};
-use crate::table::{Look, Table, Terminal};
+use crate::table::{Look, Terminal, TextTable};
 
-/// A number of which both outcomes have one: what it is, of what, its unit, and the two.
+/// A number that both outcomes have: its subject, its name, its unit, and both values.
 struct Row {
     of: String,
     what: &'static str,
     scale: fn(&[Estimate]) -> Scale,
-    /// Differences of ratios are in points, not in percent of anything.
+    /// Differences of ratios are in percentage points.
     numbers: [Estimate; 2],
 }
 
-/// A row for each number of the groups and of the bottleneck: what `measured` has, what `simulated` has, and the difference, each
-/// with its interval where there are several runs.
+/// A row for each number of the groups and of the bottleneck: `measured`, `simulated` and the difference, each
+/// with its interval if there are several runs.
 ///
-/// The interval of a difference is the root of the sum of both squares; with one run on either side it is that of the other.
+/// The interval of a difference is the root of the sum of both squares; if one side has a single run, it is that of the other side.
 #[must_use]
 pub fn against_table(measured: &Outcome, simulated: &Outcome, terminal: &Terminal) -> String {
     let rows = rows(measured, simulated);
@@ -32,7 +32,7 @@ pub fn against_table(measured: &Outcome, simulated: &Outcome, terminal: &Termina
         let text = cell(row, &difference);
         if difference.mean >= 0.0 { format!("+{text}") } else { text }
     });
-    let table = Table::new()
+    let table = TextTable::new()
         .key("of", rows.iter().map(|row| row.of.clone()).collect())
         .key("number", rows.iter().map(|row| row.what.to_owned()).collect())
         .right(&measured.engine, number(0))
@@ -45,7 +45,7 @@ pub fn against_table(measured: &Outcome, simulated: &Outcome, terminal: &Termina
     text + &table.print(terminal)
 }
 
-/// The first less the second.
+/// The first number minus the second.
 fn difference(numbers: &[Estimate; 2]) -> Estimate {
     let [first, second] = numbers;
     let squares: Vec<f64> = numbers.iter().filter_map(Estimate::ci95).map(|half| half * half).collect();
@@ -73,7 +73,7 @@ fn rows(measured: &Outcome, simulated: &Outcome) -> Vec<Row> {
     let mut rows = Vec::new();
     for group in &measured.groups {
         let Some(other) = simulated.group(&group.name) else { continue };
-        // The index of one flow says nothing.
+        // The index of a single flow is always 1.
         let told = of_group.iter().filter(|(what, ..)| *what != "Jain" || group.flows > 1);
         rows.extend(told.map(|(what, field, scale)| {
             let numbers = [field(group), field(other)];
@@ -94,7 +94,7 @@ fn rows(measured: &Outcome, simulated: &Outcome) -> Vec<Row> {
 mod tests {
     use super::*;
 
-    /// By hand: the widths 3 and 4 of independent numbers give 5.
+    /// Calculated by hand: the widths 3 and 4 of independent numbers give 5.
     #[test]
     fn a_difference_has_the_interval_of_both() {
         let of = |mean, half| Estimate::new(mean, half);

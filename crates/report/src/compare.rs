@@ -6,9 +6,9 @@ use crate::PaperNumbers;
 use crate::summary::{
     NOTHING, group_names, heading, labels, legend, with_bottlenecks, with_groups, with_jain, with_shares,
 };
-use crate::table::{Look, Table, Terminal};
+use crate::table::{Look, Terminal, TextTable};
 
-/// One row for each discipline: what each group got, how equally, and what the queue did; with `paper`, the paper's
+/// One row for each discipline: throughput and fairness of each group, and the state of the queue; with `paper`, the paper's
 /// numbers stand beside them.
 #[must_use]
 pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, terminal: &Terminal) -> String {
@@ -25,9 +25,9 @@ pub fn compare_table(outcomes: &[Outcome], paper: Option<&PaperNumbers>, termina
 }
 
 /// The table alone.
-pub(crate) fn table(outcomes: &[Outcome], paper: Option<&PaperNumbers>) -> Table {
+pub(crate) fn table(outcomes: &[Outcome], paper: Option<&PaperNumbers>) -> TextTable {
     let names = group_names(outcomes);
-    let table = with_groups(Table::new().key("queue", labels(outcomes)), outcomes, &names, |table, name| {
+    let table = with_groups(TextTable::new().key("queue", labels(outcomes)), outcomes, &names, |table, name| {
         let Some(paper) = paper else { return table };
         let text = |outcome: &Outcome| outcome.bottleneck().and_then(|queue| paper.of(&queue.kind, name));
         let cells: Vec<String> = outcomes.iter().map(|outcome| text(outcome).unwrap_or("–").to_owned()).collect();

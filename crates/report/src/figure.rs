@@ -9,40 +9,40 @@ use fairlane_outcome::Estimate;
 
 pub use self::outcomes::compare_figure;
 
-/// A figure: what it shows, and how its axes read.
+/// A figure: its content and its axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What the figure shows.
+    /// The figure's title.
     pub title: String,
     /// The horizontal axis; bars have their categories there, and only its label is used.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// The lines or bars.
     pub content: Content,
-    /// Values of the vertical axis to compare with, drawn as dashed lines.
+    /// Reference values of the vertical axis, drawn as dashed lines.
     pub marks: Vec<Mark>,
 }
 
 /// An axis: its label and its scale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What is measured, with the unit; nothing for none.
+    /// The quantity and its unit; empty for none.
     pub label: String,
-    /// Whether equal ratios are equally far apart. Points that are not above zero are then left out. Bars ignore it.
+    /// True for a logarithmic axis. Points that are not above zero are then left out. Bars ignore it.
     pub log: bool,
 }
 
-/// What a figure draws.
+/// The content of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// Lines through points, with error bars where there are intervals.
+    /// Lines through points, with error bars for intervals.
     Lines(Vec<Line>),
-    /// For each category a bar of each series, side by side, with error bars where there are intervals.
+    /// For each category the bars of all series side by side, with error bars for intervals.
     Bars(Bars),
-    /// For each category one bar, of the series' values upon each other.
+    /// For each category one bar, with the series' values stacked.
     Stacked(Bars),
-    /// For each category one bar, of the series' parts of 1.
+    /// For each category one bar of length 1, divided into the series' parts.
     Shares(Bars),
 }
 
@@ -51,23 +51,23 @@ pub enum Content {
 pub struct Line {
     /// The name in the legend.
     pub name: String,
-    /// How it is drawn.
+    /// The style of the line.
     pub style: LineStyle,
     /// The points, from left to right. Points that are not finite are left out.
     pub points: Vec<(f64, Estimate)>,
 }
 
-/// How a line is drawn.
+/// Styles of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineStyle {
-    /// Through the points, each with a marker and its interval.
+    /// A line through the points, each with a marker and its interval.
     #[default]
     Marked,
-    /// Through the points, without markers: for many of them.
+    /// A line without markers, for many points.
     Plain,
-    /// Level from each point to the next: for counts and distributions.
+    /// Steps, level from each point to the next, for counts and distributions.
     Steps,
-    /// Only the markers: for values to compare with, such as a paper's.
+    /// Only markers, for reference values such as a paper's.
     Points,
 }
 
@@ -80,23 +80,23 @@ pub struct Bars {
     pub series: Vec<(String, Vec<Estimate>)>,
 }
 
-/// A value to compare with.
+/// A reference value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Where it crosses the vertical axis.
+    /// The value at which it crosses the vertical axis.
     pub at: f64,
-    /// What it says.
+    /// The label.
     pub label: String,
 }
 
 impl Axis {
-    /// An axis on which equal differences are equally far apart.
+    /// A linear axis.
     #[must_use]
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), log: false }
     }
 
-    /// An axis on which equal ratios are equally far apart.
+    /// A logarithmic axis.
     #[must_use]
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), log: true }
@@ -124,19 +124,19 @@ impl Figure {
         draw::standalone(self)
     }
 
-    /// For a page of usual width: without the title, in colours of the page's style.
+    /// The figure for a page of usual width: without the title, in the page's colours.
     #[cfg(feature = "html")]
     pub(crate) fn wide_svg(&self) -> String {
         draw::wide(self)
     }
 
-    /// For a page as narrow as a telephone.
+    /// The figure for a page as narrow as a telephone.
     #[cfg(feature = "html")]
     pub(crate) fn narrow_svg(&self) -> String {
         draw::narrow(self)
     }
 
-    /// What the figure shows, for those who do not see it.
+    /// Describes the figure in words, for screen readers.
     #[cfg(feature = "html")]
     pub(crate) fn description(&self) -> String {
         let (what, names): (&str, Vec<&str>) = match &self.content {

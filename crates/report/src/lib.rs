@@ -1,6 +1,6 @@
-//! Outcomes for people: terminal tables, figures and pages.
+//! Reports of outcomes: terminal tables, figures and pages.
 //!
-//! [`compare_table`], [`run_report`] and [`sweep_table`] print for a terminal of any width; nothing is longer than it.
+//! [`compare_table`], [`run_report`] and [`sweep_table`] print for a terminal of any width, and never exceed it.
 //! With the feature `figures`, `Figure` draws the same numbers as SVG; with the feature `html`, `html::Page` makes pages
 //! that stand alone.
 #![forbid(unsafe_code)]
@@ -26,3 +26,7 @@ pub use paper::{PaperNumber, PaperNumbers};
 pub use run::run_report;
 pub use sweep::sweep_table;
 pub use table::Terminal;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

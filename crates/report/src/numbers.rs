@@ -1,4 +1,4 @@
-//! Numbers as people read them: with a unit, an interval, and no more digits than they are worth.
+//! Formatting of numbers: with a unit, an interval, and only significant digits.
 
 use fairlane_outcome::Estimate;
 
@@ -47,7 +47,7 @@ impl Scale {
         let widest = values.iter().filter_map(Estimate::ci95).fold(0.0_f64, f64::max);
         let last = units.last().copied().unwrap_or((1.0, ""));
         let (divisor, unit) = units.iter().copied().find(|(divisor, _)| largest / divisor < 9999.5).unwrap_or(last);
-        // Three digits of the largest value, and the first one of the widest interval.
+        // Three digits of the largest value, and the first digit of the widest interval.
         let of_value = digits_after_point(largest / divisor, [99.5, 9.95]);
         let of_interval = if widest > 0.0 { digits_after_point(widest / divisor, [0.95, 0.095]) } else { 0 };
         Self { divisor, unit, decimals: of_value.max(of_interval) }
@@ -94,14 +94,14 @@ pub(crate) fn count(value: f64) -> String {
     grouped
 }
 
-/// A number with so many digits that count, and none that do not.
+/// A number with this many significant digits, without trailing zeros.
 #[cfg(feature = "figures")]
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let rounded: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
     if rounded == 0.0 || (1e-4..1e15).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
-/// The unit in which the largest of some rates in bit/s is readable, and how many bit/s it is.
+/// The unit in which the largest of some rates in bit/s is readable, and its size in bit/s.
 #[cfg(feature = "html")]
 pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
     let scale = Scale::rate(&[Estimate::single(largest)]);
@@ -119,17 +119,17 @@ pub(crate) fn percent(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
-/// A ratio of 0 to 1 as whole percent; what is there but less than half a percent shows as `<1 %`.
+/// A ratio of 0 to 1 as whole percent; positive values below half a percent are `<1 %`.
 pub(crate) fn whole_percent(ratio: f64) -> String {
     if ratio > 0.0 && ratio < 0.005 { "<1 %".to_owned() } else { format!("{:.0} %", ratio * 100.0) }
 }
 
-/// A time in seconds, as short as it goes.
+/// A time in seconds, as short as possible.
 pub(crate) fn seconds(value: f64) -> String {
     format!("{value} s")
 }
 
-/// Lines the parts of several rows up: each part right, one space between those that any row has.
+/// Aligns the parts of several rows to the right, with one space between parts that any row has.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,4 +1,4 @@
-//! What a paper reports, to stand beside what was measured.
+//! Numbers of a paper, shown beside our results.
 
 /// One number of a paper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,14 +7,14 @@ pub struct PaperNumber {
     pub queue: String,
     /// The group of flows that it is about, such as `cbr`.
     pub group: String,
-    /// The number with its unit, as short as it goes: `250 kb/s (25 %)`.
+    /// The number with its unit, as short as possible: `250 kb/s (25 %)`.
     pub text: String,
 }
 
 /// The numbers of one figure or table of a paper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PaperNumbers {
-    /// Where they stand.
+    /// The paper and the figure or table.
     pub source: String,
     /// The numbers.
     pub numbers: Vec<PaperNumber>,
@@ -43,7 +43,7 @@ impl PaperNumbers {
         }
     }
 
-    /// What the paper says of `group` under `queue`.
+    /// Returns the paper's number for `group` under `queue`.
     #[must_use]
     pub fn of(&self, queue: &str, group: &str) -> Option<&str> {
         let number = self.numbers.iter().find(|number| number.queue == queue && number.group == group)?;

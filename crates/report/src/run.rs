@@ -4,12 +4,12 @@ use fairlane_outcome::{Delay, Estimate, FlowOutcome, GroupOutcome, Outcome, Queu
 
 use crate::numbers::{Scale, count, percent};
 use crate::summary::{column, dropped, heading};
-use crate::table::{Look, Table, Terminal};
+use crate::table::{Look, Terminal, TextTable};
 
-/// Up to this many flows are shown one by one.
+/// The most flows that are shown one by one.
 pub(crate) const FLOWS: usize = 40;
 
-/// The queues, why they dropped, the groups and the flows of one outcome.
+/// The queues, their drops by reason, the groups and the flows of one outcome.
 #[must_use]
 pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
     let mut text = heading(outcome, terminal);
@@ -22,7 +22,7 @@ pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
 }
 
 /// The tables that have rows, each with its title.
-pub(crate) fn tables(outcome: &Outcome) -> impl Iterator<Item = (&'static str, Table)> {
+pub(crate) fn tables(outcome: &Outcome) -> impl Iterator<Item = (&'static str, TextTable)> {
     let tables = [
         ("Queues", queues(&outcome.queues)),
         ("Drops", drops(&outcome.queues)),
@@ -33,12 +33,12 @@ pub(crate) fn tables(outcome: &Outcome) -> impl Iterator<Item = (&'static str, T
     tables.into_iter().filter_map(|(title, table)| Some((title, table?)))
 }
 
-fn queues(queues: &[QueueOutcome]) -> Option<Table> {
+fn queues(queues: &[QueueOutcome]) -> Option<TextTable> {
     let text = |field: fn(&QueueOutcome) -> String| queues.iter().map(field).collect::<Vec<_>>();
     let number = |field: fn(&QueueOutcome) -> Option<Estimate>, scale| {
         column(&queues.iter().map(field).collect::<Vec<_>>(), scale)
     };
-    let table = Table::new()
+    let table = TextTable::new()
         .key("queue", text(|queue| queue.name.clone()))
         .left("kind", text(|queue| queue.kind.clone()))
         .right("used", number(|queue| Some(queue.utilisation), Scale::percent))
@@ -61,15 +61,15 @@ fn queues(queues: &[QueueOutcome]) -> Option<Table> {
 }
 
 /// A row for each reason by which a queue dropped.
-fn drops(queues: &[QueueOutcome]) -> Option<Table> {
+fn drops(queues: &[QueueOutcome]) -> Option<TextTable> {
     let rows: Vec<_> = queues
         .iter()
         .flat_map(|queue| queue.dropped.iter().map(move |(reason, count)| (queue, reason, count)))
         .filter(|(_, _, count)| count.mean > 0.0)
         .collect();
-    // What was dropped has arrived; should an engine count otherwise, it must not show as infinite.
+    // Dropped packets have arrived; if an engine counts otherwise, the result must not be infinite.
     let of_arrived = |queue: &QueueOutcome, count: &Estimate| count.mean / queue.arrived.mean.max(count.mean);
-    let table = Table::new()
+    let table = TextTable::new()
         .key("queue", rows.iter().map(|(queue, _, _)| queue.name.clone()).collect())
         .key("reason", rows.iter().map(|(_, reason, _)| reason.to_string()).collect())
         .right("packets", rows.iter().map(|(_, _, dropped)| count(dropped.mean)).collect())
@@ -78,12 +78,12 @@ fn drops(queues: &[QueueOutcome]) -> Option<Table> {
     (!rows.is_empty()).then_some(table)
 }
 
-fn groups(outcome: &Outcome) -> Option<Table> {
+fn groups(outcome: &Outcome) -> Option<TextTable> {
     let groups = &outcome.groups;
     let number = |field: fn(&GroupOutcome) -> Estimate, scale| {
         column(&groups.iter().map(|group| Some(field(group))).collect::<Vec<_>>(), scale)
     };
-    let table = Table::new()
+    let table = TextTable::new()
         .key("group", groups.iter().map(|group| group.name.clone()).collect())
         .right("flows", groups.iter().map(|group| group.flows.to_string()).collect())
         .right("throughput", number(|group| group.throughput_bps, Scale::rate))
@@ -95,14 +95,14 @@ fn groups(outcome: &Outcome) -> Option<Table> {
     (!groups.is_empty()).then_some(table)
 }
 
-/// A row for each group that makes transfers: how many were completed, and how long they took.
-fn transfers(groups: &[GroupOutcome]) -> Option<Table> {
+/// A row for each group with transfers: the number of completed ones, and their durations.
+fn transfers(groups: &[GroupOutcome]) -> Option<TextTable> {
     let rows: Vec<(&GroupOutcome, &TransferOutcome)> =
         groups.iter().filter_map(|group| Some((group, group.transfers.as_deref()?))).collect();
     let time = |field: fn(&Delay) -> Estimate| {
         column(&rows.iter().map(|(_, made)| Some(field(&made.completion_s))).collect::<Vec<_>>(), Scale::time)
     };
-    let table = Table::new()
+    let table = TextTable::new()
         .key("group", rows.iter().map(|(group, _)| group.name.clone()).collect())
         .right("completed", rows.iter().map(|(_, made)| count(made.completed.mean)).collect())
         .right("took", time(|time| time.mean))
@@ -113,7 +113,7 @@ fn transfers(groups: &[GroupOutcome]) -> Option<Table> {
 }
 
 /// A row for each flow; the longest bar is the fastest flow's.
-fn flows(outcome: &Outcome) -> Option<Table> {
+fn flows(outcome: &Outcome) -> Option<TextTable> {
     let flows = &outcome.flows;
     let fastest = flows.iter().fold(0.0_f64, |fastest, flow| fastest.max(flow.throughput_bps.mean));
     let bar = |flow: &FlowOutcome| {
@@ -124,7 +124,7 @@ fn flows(outcome: &Outcome) -> Option<Table> {
         column(&flows.iter().map(|flow| Some(field(flow))).collect::<Vec<_>>(), scale)
     };
     let counted = |field: fn(&FlowOutcome) -> Estimate| flows.iter().map(|flow| count(field(flow).mean)).collect();
-    let table = Table::new()
+    let table = TextTable::new()
         .key("flow", flows.iter().map(|flow| flow.name.clone()).collect())
         .right("throughput", number(|flow| flow.throughput_bps, Scale::rate))
         .bar("", flows.iter().map(bar).collect())
@@ -142,8 +142,8 @@ fn flows(outcome: &Outcome) -> Option<Table> {
     (!flows.is_empty()).then_some(table)
 }
 
-/// A row for each group: how far its flows' throughputs lie apart.
-fn spread(outcome: &Outcome) -> Option<Table> {
+/// A row for each group: percentiles of its flows' throughputs.
+fn spread(outcome: &Outcome) -> Option<TextTable> {
     let sorted: Vec<Vec<f64>> = outcome.groups.iter().map(|group| throughputs(outcome, &group.name)).collect();
     // The value below which `hundredths` of the flows lie (nearest rank), in the unit of the group's fastest.
     let quantile = |hundredths: usize| -> Vec<String> {
@@ -154,7 +154,7 @@ fn spread(outcome: &Outcome) -> Option<Table> {
         };
         sorted.iter().map(|values| text(values).unwrap_or_else(|| "–".to_owned())).collect()
     };
-    let table = Table::new()
+    let table = TextTable::new()
         .key("group", outcome.groups.iter().map(|group| group.name.clone()).collect())
         .right("flows", sorted.iter().map(|values| values.len().to_string()).collect())
         .right("slowest", quantile(0))

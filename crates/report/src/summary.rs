@@ -1,17 +1,17 @@
-//! What the reports have in common: the heading, and columns over several outcomes.
+//! Parts that several reports share: the heading, and columns over several outcomes.
 
 use fairlane_outcome::{Estimate, GroupOutcome, Outcome, QueueOutcome, Reason};
 
 use crate::numbers::{Scale, aligned, percent, seconds, whole_percent};
-use crate::table::{Look, Table, Terminal, fill};
+use crate::table::{Look, Terminal, TextTable, fill};
 
-/// What an empty list of outcomes prints.
+/// The text for an empty list of outcomes.
 pub(crate) const NOTHING: &str = "Nothing was measured.\n";
 
-/// What is said of an outcome that was interrupted.
+/// The note about an interrupted outcome.
 pub(crate) const INTERRUPTED: &str = "Interrupted: this is what was done until then.";
 
-/// The heading: what was run, how often, over which time.
+/// The heading: the scenario, the number of runs and the measured time.
 pub(crate) fn heading(outcome: &Outcome, terminal: &Terminal) -> String {
     let mut text = terminal.line(&outcome.scenario, Look::Strong);
     text += &terminal.words(&facts(outcome).map(|fact| (fact, Look::Faint)));
@@ -21,7 +21,7 @@ pub(crate) fn heading(outcome: &Outcome, terminal: &Terminal) -> String {
     text
 }
 
-/// The engine, the seed, how many runs there were and what time was measured.
+/// The engine, the seed, the number of runs and the measured time.
 pub(crate) fn facts(outcome: &Outcome) -> [String; 4] {
     let runs = match outcome.runs {
         1 => "1 run".to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
     names
 }
 
-/// How the groups look in a bar, and what each would have if all flows had the same.
+/// Prints each group's fill in the bars, and its share if all flows had the same throughput.
 pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) -> String {
     let Some(outcome) = outcomes.first() else { return String::new() };
     let entry = |(index, name): (usize, &&str)| {
@@ -51,20 +51,20 @@ pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) 
     terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>())
 }
 
-/// How many flows the group has, and what they would have together if every flow had the same.
+/// Prints the number of flows in the group, and their total share if all flows had the same throughput.
 pub(crate) fn size(outcome: &Outcome, name: &str) -> String {
     let flows = outcome.group(name).map_or(0, |group| group.flows);
     let noun = if flows == 1 { "flow" } else { "flows" };
     format!("{flows} {noun}, fair share {}", percent(fair_share(outcome, name)))
 }
 
-/// The group's part of everything if every flow had the same, 0 to 1.
+/// The group's share if all flows had the same throughput, 0 to 1.
 pub(crate) fn fair_share(outcome: &Outcome, name: &str) -> f64 {
     let all: u64 = outcome.groups.iter().map(|group| group.flows).sum();
     outcome.group(name).map_or(0.0, |group| if all > 0 { group.flows as f64 / all as f64 } else { 0.0 })
 }
 
-/// What tells the outcomes apart: the discipline, and the engine where there are several.
+/// Labels that distinguish the outcomes: the discipline, and the engine if there are several.
 pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
     let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
     let label = |outcome: &Outcome| {
@@ -74,7 +74,7 @@ pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(label).collect()
 }
 
-/// A column's text: the numbers of `field`, in one unit; nothing where an outcome has none.
+/// A column's text: the numbers of `field`, in one unit; empty for outcomes without one.
 pub(crate) fn column(values: &[Option<Estimate>], scale: fn(&[Estimate]) -> Scale) -> Vec<String> {
     let known: Vec<Estimate> = values.iter().copied().flatten().collect();
     let scale = scale(&known);
@@ -101,13 +101,13 @@ fn throughput(groups: &[Option<&GroupOutcome>], scale: &Scale) -> Vec<String> {
     aligned(&groups.iter().map(parts).collect::<Vec<_>>())
 }
 
-/// Adds the groups' throughput and share, `beside` each what is to be compared with it.
+/// Adds the groups' throughput and share; `beside` adds a column of reference values after each.
 pub(crate) fn with_groups(
-    mut table: Table,
+    mut table: TextTable,
     outcomes: &[Outcome],
     names: &[&str],
-    beside: impl Fn(Table, &str) -> Table,
-) -> Table {
+    beside: impl Fn(TextTable, &str) -> TextTable,
+) -> TextTable {
     let all: Vec<Estimate> =
         outcomes.iter().flat_map(|outcome| &outcome.groups).map(|group| group.throughput_bps).collect();
     let scale = Scale::rate(&all);
@@ -119,14 +119,14 @@ pub(crate) fn with_groups(
 }
 
 /// Adds the bar of all groups' shares.
-pub(crate) fn with_shares(table: Table, outcomes: &[Outcome], names: &[&str]) -> Table {
+pub(crate) fn with_shares(table: TextTable, outcomes: &[Outcome], names: &[&str]) -> TextTable {
     let share = |outcome: &Outcome, name: &str| outcome.group(name).map_or(0.0, |group| group.share.mean);
     let parts = outcomes.iter().map(|outcome| names.iter().map(|name| share(outcome, name)).collect()).collect();
     table.stacked("share", parts)
 }
 
 /// Adds Jain's index among the flows of each group of several TCP flows.
-pub(crate) fn with_jain(mut table: Table, outcomes: &[Outcome], names: &[&str]) -> Table {
+pub(crate) fn with_jain(mut table: TextTable, outcomes: &[Outcome], names: &[&str]) -> TextTable {
     for name in names {
         let several_tcp = |outcome: &Outcome| outcome.flows_of(name).filter(|flow| flow.kind == "tcp").count() > 1;
         if outcomes.iter().any(several_tcp) {
@@ -137,8 +137,8 @@ pub(crate) fn with_jain(mut table: Table, outcomes: &[Outcome], names: &[&str]) 
     table
 }
 
-/// Adds what the bottleneck of each outcome did.
-pub(crate) fn with_bottlenecks(table: Table, outcomes: &[Outcome]) -> Table {
+/// Adds columns about the bottleneck of each outcome.
+pub(crate) fn with_bottlenecks(table: TextTable, outcomes: &[Outcome]) -> TextTable {
     let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
     let field = |field: fn(&QueueOutcome) -> Estimate| -> Vec<Option<Estimate>> {
         queues.iter().map(|queue| queue.map(field)).collect()

@@ -1,11 +1,11 @@
-//! A sweep, one row a point.
+//! A sweep, one row per point.
 
 use fairlane_outcome::{Outcome, Point};
 
 use crate::summary::{NOTHING, group_names, heading, legend, with_bottlenecks, with_groups, with_jain, with_shares};
-use crate::table::{Table, Terminal};
+use crate::table::{Terminal, TextTable};
 
-/// One row for each outcome of a sweep: the values that were varied, then what each group got and what the queue did.
+/// One row for each outcome of a sweep: the varied values, the throughput of each group, and the state of the queue.
 #[must_use]
 pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
     let Some(first) = outcomes.first() else { return NOTHING.to_owned() };
@@ -14,14 +14,14 @@ pub fn sweep_table(outcomes: &[Outcome], terminal: &Terminal) -> String {
 }
 
 /// The table alone.
-pub(crate) fn table(outcomes: &[Outcome]) -> Table {
+pub(crate) fn table(outcomes: &[Outcome]) -> TextTable {
     let names = group_names(outcomes);
     let table = with_groups(keys(outcomes), outcomes, &names, |table, _| table);
     let table = with_shares(table, outcomes, &names);
     with_bottlenecks(with_jain(table, outcomes, &names), outcomes)
 }
 
-/// The keys that were varied, in the order asked.
+/// The varied keys, in the requested order.
 pub(crate) fn varied(outcomes: &[Outcome]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (key, _) in outcomes.iter().filter_map(|outcome| outcome.point.as_ref()).flat_map(Point::iter) {
@@ -32,14 +32,14 @@ pub(crate) fn varied(outcomes: &[Outcome]) -> Vec<&str> {
     names
 }
 
-/// A column for each key that was varied; the discipline where none was.
-fn keys(outcomes: &[Outcome]) -> Table {
+/// A column for each varied key, or for the discipline without any.
+fn keys(outcomes: &[Outcome]) -> TextTable {
     let names = varied(outcomes);
     if names.is_empty() {
         let kind = |outcome: &Outcome| outcome.bottleneck().map_or_else(String::new, |queue| queue.kind.clone());
-        return Table::new().key("queue", outcomes.iter().map(kind).collect());
+        return TextTable::new().key("queue", outcomes.iter().map(kind).collect());
     }
-    names.iter().fold(Table::new(), |table, name| {
+    names.iter().fold(TextTable::new(), |table, name| {
         let value =
             |outcome: &Outcome| outcome.point.as_ref().and_then(|point| point.get(name)).map(ToString::to_string);
         table.key(name, outcomes.iter().map(|outcome| value(outcome).unwrap_or_else(|| "–".to_owned())).collect())

@@ -1,44 +1,44 @@
 //! Tables that fit the terminal.
 //!
-//! Columns that do not fit beside each other go into a further table below, which repeats the first columns. So
+//! Columns that do not fit side by side go into another table below, which repeats the first columns. So
 //! nothing is left out on a narrow terminal, and a wide one shows everything at once.
 
 use core::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What a report is printed on.
+/// The terminal that a report is printed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns. Less than 40 counts as 40.
     pub width: usize,
-    /// Whether it shows colours (ANSI escape sequences).
+    /// True if it shows colours (ANSI escape sequences).
     pub colour: bool,
 }
 
-/// The narrowest terminal that a table is laid out for.
+/// The least width of the layout.
 const NARROWEST: usize = 40;
 /// Spaces between columns.
 const GAP: usize = 2;
-/// A bar is at least this wide, and at most that.
+/// The least and the largest width of a bar.
 const BAR: (usize, usize) = (12, 32);
-/// Fills that tell the parts of a bar apart, with and without colour.
+/// Fills that distinguish the parts of a bar, with and without colour.
 const FILLS: [char; 4] = ['█', '▒', '░', '▓'];
 /// A block of one to eight eighths of a character.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// How a piece of text looks.
+/// Styles of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Plain,
     Strong,
     Faint,
-    /// Of the n-th group of flows.
+    /// The colour of the n-th group of flows.
     Group(usize),
 }
 
 impl Look {
-    /// The ANSI code; the colours are those that stay readable on a light and on a dark background.
+    /// The ANSI code; the colours are readable on a light and on a dark background.
     fn code(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
@@ -50,12 +50,12 @@ impl Look {
 }
 
 impl Terminal {
-    /// The width that is laid out for.
+    /// The width of the layout.
     pub(crate) fn columns(&self) -> usize {
         self.width.max(NARROWEST)
     }
 
-    /// `text` with its look.
+    /// `text` with its style.
     pub(crate) fn paint(&self, text: &str, look: Look) -> String {
         match look.code() {
             Some(code) if self.colour && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
@@ -68,7 +68,7 @@ impl Terminal {
         self.paint(&cut(&printable(text), self.columns()), look) + "\n"
     }
 
-    /// Words in as many lines as it takes, each word with its look and none of them broken.
+    /// Words in as many lines as needed, each word with its style and none of them broken.
     pub(crate) fn words(&self, words: &[(String, Look)]) -> String {
         let mut text = String::new();
         let mut used = 0;
@@ -95,7 +95,7 @@ pub(crate) fn fill(group: usize) -> char {
     FILLS[group % FILLS.len()]
 }
 
-/// What stands in a column's rows.
+/// The cells of a column.
 enum Cells {
     Left(Vec<String>, Look),
     Right(Vec<String>, Look),
@@ -105,26 +105,26 @@ enum Cells {
     Bar(Vec<(f64, usize)>),
 }
 
-struct Column {
+struct TextColumn {
     title: String,
     cells: Cells,
 }
 
-/// A table: the first columns say what a row is about.
+/// A table; its first columns identify the rows.
 #[derive(Default)]
-pub(crate) struct Table {
-    keys: Vec<Column>,
-    columns: Vec<Column>,
+pub(crate) struct TextTable {
+    keys: Vec<TextColumn>,
+    columns: Vec<TextColumn>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a column that says what a row is about.
+    /// Adds a column that identifies the rows.
     pub(crate) fn key(mut self, title: &str, cells: Vec<String>) -> Self {
-        self.keys.push(Column::new(title, Cells::Left(clean(cells), Look::Strong)));
+        self.keys.push(TextColumn::new(title, Cells::Left(clean(cells), Look::Strong)));
         self
     }
 
@@ -148,17 +148,17 @@ impl Table {
         self.with(title, Cells::Stacked(parts))
     }
 
-    /// Adds a column of bars, each of one part of 1 in the look of a group.
+    /// Adds a column of bars, each a part of 1 in the colour of a group.
     pub(crate) fn bar(self, title: &str, parts: Vec<(f64, usize)>) -> Self {
         self.with(title, Cells::Bar(parts))
     }
 
     fn with(mut self, title: &str, cells: Cells) -> Self {
-        self.columns.push(Column::new(title, cells));
+        self.columns.push(TextColumn::new(title, cells));
         self
     }
 
-    /// The same for a page: numbers as numbers, and without bars, which the page has figures for.
+    /// The same table for a page: numbers as numbers, and without bars, since the page has figures.
     #[cfg(feature = "html")]
     pub(crate) fn to_page(&self) -> crate::html::Table {
         use crate::html::Cell;
@@ -175,10 +175,10 @@ impl Table {
         columns.fold(table, |table, (title, cells)| table.column(title, cells))
     }
 
-    /// The table, or as many tables below each other as it takes.
+    /// Prints the table, or as many tables below each other as needed.
     pub(crate) fn print(&self, terminal: &Terminal) -> String {
         let total = terminal.columns();
-        // What a row is about may take half of the width; the numbers need the other.
+        // The key columns take at most half of the width; the numbers need the other half.
         let most = (total / 2).checked_div(self.keys.len()).unwrap_or(0).saturating_sub(GAP).max(1);
         let keys: Vec<usize> = self.keys.iter().map(|key| key.width().min(most)).collect();
         let room = total.saturating_sub(keys.iter().map(|width| width + GAP).sum()).max(1);
@@ -192,8 +192,8 @@ impl Table {
         tables.join("\n")
     }
 
-    fn print_part(&self, columns: &[Column], keys: &[usize], room: usize, terminal: &Terminal) -> String {
-        let shown: Vec<(&Column, usize)> =
+    fn print_part(&self, columns: &[TextColumn], keys: &[usize], room: usize, terminal: &Terminal) -> String {
+        let shown: Vec<(&TextColumn, usize)> =
             self.keys.iter().zip(keys.iter().copied()).chain(columns.iter().zip(widths(columns, room))).collect();
         let rows = shown.iter().map(|(column, _)| column.rows()).max().unwrap_or(0);
         let mut text = String::new();
@@ -207,27 +207,28 @@ impl Table {
     }
 }
 
-/// How many of the columns fit beside each other: at least one.
-fn fitting(columns: &[Column], room: usize) -> usize {
+/// Returns the number of columns that fit beside each other: at least one.
+fn fitting(columns: &[TextColumn], room: usize) -> usize {
     let mut used = 0;
-    let fits = |column: &&Column| {
+    let fits = |column: &&TextColumn| {
         used += column.width() + if used > 0 { GAP } else { 0 };
         used <= room
     };
     columns.iter().take_while(fits).count().max(1)
 }
 
-/// The columns' widths: bars share what the others leave.
-fn widths(columns: &[Column], room: usize) -> Vec<usize> {
-    let least: usize = columns.iter().map(Column::width).sum::<usize>() + GAP * (columns.len() - 1);
+/// The columns' widths: bars share the rest of the width.
+fn widths(columns: &[TextColumn], room: usize) -> Vec<usize> {
+    let least: usize = columns.iter().map(TextColumn::width).sum::<usize>() + GAP * (columns.len() - 1);
     let bars = columns.iter().filter(|column| column.is_bar()).count();
     let spare = room.saturating_sub(least).checked_div(bars).unwrap_or(0);
-    let width =
-        |column: &Column| if column.is_bar() { (column.width() + spare).min(BAR.1) } else { column.width() }.min(room);
+    let width = |column: &TextColumn| {
+        if column.is_bar() { (column.width() + spare).min(BAR.1) } else { column.width() }.min(room)
+    };
     columns.iter().map(width).collect()
 }
 
-/// Cells beside each other, without spaces at the end of the line.
+/// Joins cells to a line without trailing spaces.
 fn joined(cells: impl Iterator<Item = (String, usize)>) -> String {
     let mut line = String::new();
     let mut pending = 0;
@@ -247,7 +248,7 @@ fn joined(cells: impl Iterator<Item = (String, usize)>) -> String {
     line
 }
 
-impl Column {
+impl TextColumn {
     fn new(title: &str, cells: Cells) -> Self {
         Self { title: printable(title), cells }
     }
@@ -273,12 +274,12 @@ impl Column {
         widest.max(self.title.width())
     }
 
-    /// The title, and how many spaces fill the column behind it.
+    /// The title, and the number of spaces that fill the column after it.
     fn print_title(&self, width: usize, terminal: &Terminal) -> (String, usize) {
         place(&self.title, width, matches!(self.cells, Cells::Right(..)), Look::Faint, terminal)
     }
 
-    /// The cell, and how many spaces fill the column behind it.
+    /// The cell, and the number of spaces that fill the column after it.
     fn print_cell(&self, row: usize, width: usize, terminal: &Terminal) -> (String, usize) {
         match &self.cells {
             Cells::Left(cells, look) => place(text_of(cells, row), width, false, *look, terminal),
@@ -303,7 +304,7 @@ fn place(text: &str, width: usize, right: bool, look: Look, terminal: &Terminal)
     if right { (" ".repeat(spaces) + &painted, 0) } else { (painted, spaces) }
 }
 
-/// Parts of 1 beside each other; each boundary is rounded, so that the whole is not longer than its sum.
+/// Parts of 1 side by side; boundaries are rounded, so that rounding errors do not add up.
 fn stacked(parts: &[f64], width: usize, terminal: &Terminal) -> (String, usize) {
     let mut text = String::new();
     let (mut sum, mut from) = (0.0, 0);
@@ -322,7 +323,7 @@ fn cells(part: f64, width: usize) -> usize {
     ((part * width as f64 + 0.5) as usize).min(width)
 }
 
-/// A bar to an eighth of a character; something is never shown as nothing.
+/// A bar to an eighth of a character; positive values are never invisible.
 fn eighths(part: f64, width: usize) -> String {
     let eighths = cells(part, width * 8).max(usize::from(part > 0.0));
     let mut bar: String = core::iter::repeat_n(EIGHTHS[7], eighths / 8).collect();
@@ -332,7 +333,7 @@ fn eighths(part: f64, width: usize) -> String {
     bar
 }
 
-/// The text with spaces as wide as digits where it was lined up, so that it stays so in letters of any width.
+/// Replaces the spaces of aligned text by spaces as wide as digits, so that it stays aligned in proportional fonts.
 #[cfg(feature = "html")]
 fn padded(text: &str) -> String {
     let mut padded = String::with_capacity(text.len());
@@ -343,7 +344,7 @@ fn padded(text: &str) -> String {
     padded
 }
 
-/// The text cut to `width`, with an ellipsis where something is missing.
+/// The text cut to `width`, with an ellipsis if something is missing.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -394,10 +395,10 @@ mod tests {
         assert_eq!(printable("a\x1b[2Jb\n"), "a�[2Jb�");
     }
 
-    /// Columns that do not fit stand below, under the same keys.
+    /// Columns that do not fit are printed below, with the same keys.
     #[test]
     fn columns_wrap_into_further_tables() {
-        let table = Table::new()
+        let table = TextTable::new()
             .key("queue", vec!["choke".to_owned(), "red".to_owned()])
             .right("first", vec!["1".repeat(20), "2".to_owned()])
             .right("second", vec!["3".repeat(20), "4".to_owned()]);

@@ -1,4 +1,4 @@
-//! What the figures contain; how they look was judged by eye.
+//! Content of the figures; their appearance was judged by eye.
 
 mod common;
 
@@ -10,7 +10,7 @@ fn compared() -> Vec<Outcome> {
     [DROPTAIL, RED, CHOKE].iter().map(|made| outcome(made, 32, 3)).collect()
 }
 
-/// Of 33 flows 32 are TCP: the line stands at 97 % of the axis.
+/// 32 of 33 flows are TCP, so the line stands at 97 % of the axis.
 #[test]
 fn comparison_has_every_discipline_group_and_the_fair_share() {
     let figure = compare_figure(&compared());

@@ -1,4 +1,4 @@
-//! What a page holds. How it looks and how it can be used is tested in a browser: `tests/browser`.
+//! Content of pages. Appearance and use are tested in a browser: `tests/browser`.
 
 use fairlane_outcome::Estimate;
 use fairlane_report::html::{Badge, Block, Cell, Inline, Page, Provenance, Section, Table, Tone};

@@ -1,4 +1,4 @@
-//! What the terminal shows. The snapshots were read by eye; the other tests hold at every width.
+//! Reports on the terminal. The snapshots were checked by eye; the other tests hold at every width.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What gives TCP its data.
+//! Sources of data for TCP.
 
 use fairlane_qdisc::{Duration, Size};
 
@@ -9,9 +9,9 @@ use crate::source::OnOff;
 pub enum Application {
     /// Unlimited data (FTP).
     Ftp,
-    /// One transfer after the other, each over a connection of its own.
+    /// Consecutive transfers, each over a new connection.
     Transfers(Transfers),
-    /// Unlimited data during the on periods, and nothing new during the off periods.
+    /// Unlimited data during the on periods, and no new data during the off periods.
     OnOff(OnOff),
 }
 
@@ -20,20 +20,20 @@ pub enum Application {
 pub struct Transfers {
     /// Mean size; each transfer is rounded up to whole packets.
     pub size: Size,
-    /// How the sizes are distributed.
+    /// Distribution of the sizes.
     pub sizes: Sizes,
-    /// Mean of the exponential pause after which the next transfer begins; `None`: there is one transfer alone.
+    /// Mean of the exponential pause before the next transfer; `None`: a single transfer.
     pub think: Option<Duration>,
 }
 
-/// How the sizes of transfers are distributed around their mean.
+/// Distribution of the sizes of transfers around their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizes {
     /// All are the same.
     Fixed,
     /// Exponentially.
     Exponential,
-    /// As Pareto.
+    /// Pareto distribution.
     Pareto {
         /// The tail's index; above 1. Up to 2 the variance is infinite.
         shape: f64,

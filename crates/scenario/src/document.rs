@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{Origin, ScenarioError, Source};
+use crate::error::{Origin, ScenarioError, SourceText};
 use crate::model::Scenario;
 use crate::read;
 use crate::suggest;
@@ -16,7 +16,7 @@ use crate::vary::{Point, Vary};
 const LARGEST: usize = 1 << 20;
 
 /// Figure 3 of the CHOKe paper.
-const BUILTIN: &str = include_str!("../../../scenarios/choke-fig3.toml");
+const BUILTIN: &str = include_str!("../data/choke-fig3.toml");
 
 /// A scenario file that has been read: valid TOML, not yet checked.
 ///
@@ -31,9 +31,9 @@ const BUILTIN: &str = include_str!("../../../scenarios/choke-fig3.toml");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Document {
-    pub(crate) source: Source,
+    pub(crate) source: SourceText,
     pub(crate) root: Table,
-    /// A program has changed it, so that the text is no longer what it says.
+    /// True if a program has changed it, so that the text is out of date.
     pub(crate) edited: bool,
 }
 
@@ -45,13 +45,13 @@ impl Document {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let refuse = |why: String| ScenarioError::new(&Source::new(&name, ""), &Origin::Whole, "", why);
+        let refuse = |why: String| ScenarioError::new(&SourceText::new(&name, ""), &Origin::Whole, "", why);
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(|error| refuse(format!("this file cannot be opened: {error}")))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(refuse("this is a folder".to_owned()).with_help("name a scenario file in it"));
         }
-        // One byte more than allowed tells a file that is too large, whatever its size says it is.
+        // Reading one byte more than allowed detects a file that is too large, whatever its metadata says.
         file.take(LARGEST as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| refuse(format!("this file cannot be read: {error}")))?;
@@ -73,10 +73,10 @@ impl Document {
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         if text.len() > LARGEST {
             let error =
-                ScenarioError::new(&Source::new(name, ""), &Origin::Whole, "", "this file is larger than 1 MiB");
+                ScenarioError::new(&SourceText::new(name, ""), &Origin::Whole, "", "this file is larger than 1 MiB");
             return Err(error.with_help("a scenario is a few hundred lines at most: is it the right file?"));
         }
-        let source = Source::new(name, text);
+        let source = SourceText::new(name, text);
         let root = tree::parse(&source)?;
         Ok(Self { source, root, edited: false })
     }
@@ -99,7 +99,7 @@ impl Document {
     /// Sets the value of `key`, as `--set key=value` does.
     ///
     /// A key is the path to a value: `duration`, `bottleneck.queue.max`, and by name `flows.cbr.rate`,
-    /// `links.r1-r2.delay`. The value is read as its key wants it: a count, a ratio, `true`, a value with a unit. A new
+    /// `links.r1-r2.delay`. The value has the type of its key: a count, a ratio, `true`, a value with a unit. A new
     /// `queue.kind` keeps the parameters of the file that the new discipline knows too.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl Document {
     /// The scenario at one point of a sweep.
     ///
     /// # Errors
-    /// As [`set`](Self::set) and [`scenario`](Self::scenario), with the option as `--vary key=value`.
+    /// The errors of [`set`](Self::set) and [`scenario`](Self::scenario), which name the option `--vary key=value`.
     pub fn at(&self, point: &Point) -> Result<Scenario, ScenarioError> {
         let mut document = self.clone();
         for (key, value) in point.settings() {
@@ -173,15 +173,15 @@ impl Document {
         read::scenario(&self.source, &self.root)
     }
 
-    /// The error of an engine that cannot do what `key` asks for, such as `bottleneck.loss` or `flows.web.source`: what it
-    /// cannot do, what to do instead, and where the key or the table that it would be in was written.
+    /// Creates the error of an engine that does not support `key`, such as `bottleneck.loss` or `flows.web.source`: the
+    /// problem, the remedy, and the place where the key or its table was written.
     #[must_use]
     pub fn refuse(&self, key: &str, message: &str, help: &str) -> ScenarioError {
         let origin = self.origin(key);
         ScenarioError::new(&self.source, &origin, key, message).with_help(help)
     }
 
-    /// Where `key` was written, or as much of its path as there is.
+    /// Returns the place where `key` was written, or the longest part of its path that exists.
     fn origin(&self, key: &str) -> Origin {
         let (mut table, mut origin) = (&self.root, Origin::Whole);
         let mut steps = key.split('.');
@@ -214,10 +214,10 @@ impl Document {
     }
 }
 
-/// What is wrong with a key path, and what to do about it.
-pub(crate) type Refusal = (String, String);
+/// A message about a key path, and the help that goes with it.
+pub(crate) type KeyError = (String, String);
 
-fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result<(), Refusal> {
+fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result<(), KeyError> {
     let (path, last) = steps(key)?;
     let table = walk(root, &path, &Origin::Given(Arc::clone(option)))?;
     if let Some(Data::Table(inner)) = table.get(last).map(|entry| &entry.node.data) {
@@ -237,7 +237,7 @@ fn assign(root: &mut Table, key: &str, value: &str, option: &Arc<str>) -> Result
 }
 
 /// The steps of a key's path, the last one by itself.
-pub(crate) fn steps(key: &str) -> Result<(Vec<&str>, &str), Refusal> {
+pub(crate) fn steps(key: &str) -> Result<(Vec<&str>, &str), KeyError> {
     let mut steps = key.split('.').collect::<Vec<_>>();
     match steps.pop() {
         Some(last) if !last.is_empty() && !steps.contains(&"") => Ok((steps, last)),
@@ -250,7 +250,7 @@ fn text(item: &str, option: &Arc<str>) -> Node {
 }
 
 /// The table at the end of `path`; tables that the file does not have are made.
-pub(crate) fn walk<'t>(root: &'t mut Table, path: &[&str], origin: &Origin) -> Result<&'t mut Table, Refusal> {
+pub(crate) fn walk<'t>(root: &'t mut Table, path: &[&str], origin: &Origin) -> Result<&'t mut Table, KeyError> {
     let mut table = root;
     let mut rest = path;
     if let [list @ ("flows" | "links"), after @ ..] = path {
@@ -267,7 +267,7 @@ pub(crate) fn walk<'t>(root: &'t mut Table, path: &[&str], origin: &Origin) -> R
 }
 
 /// The group of flows or the link called `wanted`.
-fn member<'t>(root: &'t mut Table, list: &str, wanted: Option<&str>) -> Result<&'t mut Table, Refusal> {
+fn member<'t>(root: &'t mut Table, list: &str, wanted: Option<&str>) -> Result<&'t mut Table, KeyError> {
     let nodes = match root.get_mut(list).map(|node| &mut node.data) {
         Some(Data::Array(nodes)) => nodes.as_mut_slice(),
         _ => &mut [],
@@ -303,7 +303,7 @@ pub(crate) fn table_name(node: &Node) -> Option<String> {
 /// The place of the first byte that is not UTF-8, shown in the text before it.
 fn not_utf8(name: &str, bytes: &[u8]) -> ScenarioError {
     let before = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let source = Source::new(name, before);
+    let source = SourceText::new(name, before);
     let place = Origin::File(before.len()..before.len());
     ScenarioError::new(&source, &place, "", "this is not UTF-8 text").with_help("save the file as UTF-8")
 }

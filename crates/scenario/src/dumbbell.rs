@@ -1,6 +1,6 @@
 //! The usual dumbbell, from a program.
 
-use fairlane_qdisc::{Duration, QdiscConfig, Rate, Value};
+use fairlane_qdisc::{Duration, QdiscParameters, Rate, Value};
 
 use crate::document::Document;
 use crate::error::ScenarioError;
@@ -9,7 +9,7 @@ use crate::read::congestion_name;
 
 /// A dumbbell in the making: hosts on the left, one bottleneck, hosts on the right.
 ///
-/// It writes a scenario file, so that what it does not name has the file's defaults and is checked as a file is.
+/// It generates a scenario file, so that everything else has the file's defaults and checks.
 ///
 /// ```
 /// use fairlane_scenario::{Congestion, Duration, Rate, Scenario};
@@ -46,21 +46,21 @@ impl Scenario {
 }
 
 impl Dumbbell {
-    /// What the scenario is called; default `dumbbell`.
+    /// Name of the scenario; default `dumbbell`.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.top = self.top.with("name", name);
         self
     }
 
-    /// What is left out of every average; default nothing.
+    /// Time at the start that is left out of every average; default 0.
     #[must_use]
     pub fn warmup(mut self, warmup: Duration) -> Self {
         self.top = self.top.with("warmup", warmup.to_string());
         self
     }
 
-    /// Where all randomness comes from, at most 2^63 − 1; default 1.
+    /// Seed of all random numbers, at most 2^63 − 1; default 1.
     #[must_use]
     pub fn seed(mut self, seed: i64) -> Self {
         self.top = self.top.with("seed", seed);
@@ -76,14 +76,14 @@ impl Dumbbell {
 
     /// The bottleneck's queue; default droptail of 1000 packets.
     #[must_use]
-    pub fn queue(mut self, queue: &QdiscConfig) -> Self {
+    pub fn queue(mut self, queue: &QdiscParameters) -> Self {
         let kind = Keys::default().with("kind", queue.kind().name());
         let keys = queue.given().fold(kind, |keys, (key, value)| keys.with(key, scalar(value)));
         self.bottleneck = self.bottleneck.with("queue", keys.0);
         self
     }
 
-    /// How every host hangs on its side; default 10 Mbit/s and 1 ms.
+    /// The link between each host and its side; default 10 Mbit/s and 1 ms.
     #[must_use]
     pub fn access(mut self, rate: Rate, delay: Duration) -> Self {
         self.access = self.access.with("rate", rate.to_string()).with("delay", delay.to_string());
@@ -124,7 +124,7 @@ impl Dumbbell {
     /// The scenario, checked.
     ///
     /// # Errors
-    /// As [`Document::scenario`], about [`to_toml`](Self::to_toml).
+    /// The errors of [`Document::scenario`], with places in [`to_toml`](Self::to_toml).
     pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
         Document::parse("dumbbell", &self.to_toml())?.scenario()
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fairlane_qdisc::{Kind, QdiscConfig, Value};
+use fairlane_qdisc::{Kind, QdiscParameters, Value};
 
-use crate::document::{Document, Refusal, steps, table_name, walk};
+use crate::document::{Document, KeyError, steps, table_name, walk};
 use crate::error::{Origin, ScenarioError};
 use crate::tree::{Data, Node, Table};
 
@@ -13,12 +13,12 @@ impl Document {
     /// [`ScenarioError::source_text`].
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// The errors of [`parse`](Self::parse).
     pub fn from_table(name: &str, table: &toml::Table) -> Result<Self, ScenarioError> {
         Self::parse(name, &table.to_string())
     }
 
-    /// Everything that the document says.
+    /// All values of the document.
     #[must_use]
     pub fn to_table(&self) -> toml::Table {
         self.table_of(&self.root)
@@ -31,7 +31,7 @@ impl Document {
         if self.edited { self.to_table().to_string() } else { self.text().to_owned() }
     }
 
-    /// What the document says under `key`: a value, or a table of them. `None` where it says nothing, so that the default
+    /// Returns the value or the table under `key`. `None` if the document does not contain it, so that the default
     /// holds.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<toml::Value> {
@@ -77,7 +77,7 @@ impl Document {
             Data::Integer(number) => (*number).into(),
             Data::Float(number) => (*number).into(),
             Data::Boolean(switch) => (*switch).into(),
-            // No key wants a date, so that it is enough to show it.
+            // No key takes a date, so the text is enough for a message.
             Data::Date => match &node.origin {
                 Origin::File(span) => self.source.slice(span).into(),
                 _ => "date".into(),
@@ -88,7 +88,7 @@ impl Document {
     }
 }
 
-fn put(root: &mut Table, key: &str, value: &toml::Value, origin: &Origin) -> Result<(), Refusal> {
+fn put(root: &mut Table, key: &str, value: &toml::Value, origin: &Origin) -> Result<(), KeyError> {
     let (path, last) = steps(key)?;
     let table = walk(root, &path, origin)?;
     if (path.last(), last) == (Some(&"queue"), "kind")
@@ -100,7 +100,7 @@ fn put(root: &mut Table, key: &str, value: &toml::Value, origin: &Origin) -> Res
     Ok(())
 }
 
-/// Whether `kind` has the parameter `key`, and takes this value.
+/// Returns true if `kind` has the parameter `key` and accepts this value.
 fn knows(kind: Kind, key: &str, data: &Data) -> bool {
     let value = match data {
         Data::Text(text) => Value::Text(text.clone()),
@@ -109,7 +109,7 @@ fn knows(kind: Kind, key: &str, data: &Data) -> bool {
         Data::Boolean(switch) => Value::Boolean(*switch),
         Data::Date | Data::Array(_) | Data::Table(_) => return false,
     };
-    QdiscConfig::new(kind).set(key, value).is_ok()
+    QdiscParameters::new(kind).set(key, value).is_ok()
 }
 
 fn data(value: &toml::Value, origin: &Origin) -> Data {

@@ -1,14 +1,14 @@
-//! Why a scenario was refused, and where it says so.
+//! Errors in scenarios, with their places.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A scenario's text and what it is called.
+/// A scenario's text and name.
 #[derive(Clone, Debug)]
-pub(crate) struct Source(Arc<(String, String)>);
+pub(crate) struct SourceText(Arc<(String, String)>);
 
-impl Source {
+impl SourceText {
     pub(crate) fn new(name: &str, text: &str) -> Self {
         Self(Arc::new((name.to_owned(), text.to_owned())))
     }
@@ -21,35 +21,35 @@ impl Source {
         &self.0.1
     }
 
-    /// The text that `span` covers; empty where it covers none.
+    /// The text that `span` covers; empty for an invalid span.
     pub(crate) fn slice(&self, span: &Range<usize>) -> &str {
         self.text().get(span.clone()).unwrap_or("")
     }
 }
 
-/// Where a key or a value was written.
+/// The place where a key or a value was written.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// In the file, at these bytes.
     File(Range<usize>),
     /// On the command line: the option as it was given, such as `--set seed=2`.
     Given(Arc<str>),
-    /// By a program, in place of what the file said: the statement, such as `scenario["seed"] = 2`.
+    /// A statement of a program that replaced the file's value, such as `scenario["seed"] = 2`.
     Edited(Arc<str>),
     /// Nowhere in the text: the file as a whole.
     Whole,
 }
 
-/// Why a scenario was refused: which key, what is wrong with its value, what would be right, and where it was written.
+/// An error in a scenario: the key, the problem, the remedy, and the place where the value was written.
 ///
 /// Its `Display` is one paragraph that starts with `file:line:column:` or with the option or statement. The parts are
-/// there for a program that wants to show the place in the text.
+/// available to programs that show the place in the text.
 #[derive(Clone, Debug)]
 pub struct ScenarioError(Box<Detail>);
 
 #[derive(Clone, Debug)]
 struct Detail {
-    source: Source,
+    source: SourceText,
     origin: Origin,
     key: String,
     message: String,
@@ -57,7 +57,7 @@ struct Detail {
 }
 
 impl ScenarioError {
-    pub(crate) fn new(source: &Source, origin: &Origin, key: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(source: &SourceText, origin: &Origin, key: &str, message: impl Into<String>) -> Self {
         Self(Box::new(Detail {
             source: source.clone(),
             origin: origin.clone(),
@@ -78,19 +78,19 @@ impl ScenarioError {
         &self.0.key
     }
 
-    /// What is wrong, with the offending value.
+    /// The problem, with the offending value.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to write instead, where the message does not say it.
+    /// The remedy, if the message does not contain it.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// What the file is called.
+    /// The name of the file.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.0.source.name()

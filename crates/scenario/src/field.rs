@@ -1,4 +1,4 @@
-//! Typed reading of tables and values: what a key wants, and an error that says so when it gets something else.
+//! Typed reading of tables and values, with errors that name the expected type.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -7,14 +7,14 @@ use std::str::FromStr;
 
 use fairlane_qdisc::{Bytes, Duration, Rate, Size, UnitError, Value};
 
-use crate::error::{Origin, ScenarioError, Source};
+use crate::error::{Origin, ScenarioError, SourceText};
 use crate::suggest;
 use crate::tree::{Data, Entry, Node, Table, join};
 
 /// A table with its place in the file.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
-    source: &'a Source,
+    source: &'a SourceText,
     table: &'a Table,
     origin: &'a Origin,
     path: String,
@@ -23,48 +23,48 @@ pub(crate) struct Reader<'a> {
 /// A value with its place in the file.
 #[derive(Clone)]
 pub(crate) struct Field<'a> {
-    source: &'a Source,
+    source: &'a SourceText,
     node: &'a Node,
     replaced: Option<&'a Node>,
     path: String,
 }
 
 /// A type that is written with a unit.
-pub(crate) trait Unit: FromStr<Err = UnitError> {
-    /// The unit to suggest for `number`, which has none.
+pub(crate) trait WithUnit: FromStr<Err = UnitError> {
+    /// The unit to suggest for `number`, which has no unit.
     fn unit_of(number: f64) -> &'static str;
 }
 
-impl Unit for Duration {
+impl WithUnit for Duration {
     fn unit_of(_number: f64) -> &'static str {
         "s"
     }
 }
 
-impl Unit for Rate {
-    /// Whoever writes thousands has not thought of megabits.
+impl WithUnit for Rate {
+    /// Numbers in the thousands were not meant as megabits.
     fn unit_of(number: f64) -> &'static str {
         if number < 1000.0 { "mbit" } else { "bit" }
     }
 }
 
-impl Unit for Bytes {
+impl WithUnit for Bytes {
     fn unit_of(_number: f64) -> &'static str {
         "b"
     }
 }
 
-impl Unit for Size {
+impl WithUnit for Size {
     fn unit_of(_number: f64) -> &'static str {
         "p"
     }
 }
 
-/// Keys that exist elsewhere, or under another name, and what to do about each.
+/// Keys that exist elsewhere or under another name, each with the remedy.
 pub(crate) type Elsewhere = &'static [(&'static str, &'static str)];
 
 impl<'a> Reader<'a> {
-    pub(crate) fn root(source: &'a Source, table: &'a Table) -> Self {
+    pub(crate) fn root(source: &'a SourceText, table: &'a Table) -> Self {
         Self { source, table, origin: &Origin::File(0..0), path: String::new() }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         self.table.get(key).map(|entry| self.field(entry))
     }
 
-    /// `key`, or an error that says what to write.
+    /// `key`, or an error with an example.
     pub(crate) fn need(&self, key: &str, example: &str) -> Result<Field<'a>, ScenarioError> {
         self.get(key).ok_or_else(|| {
             let message = format!("`{key}` is missing");
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         ScenarioError::new(self.source, at, &join(&self.path, key), message)
     }
 
-    /// Whether an option of the command line made the table.
+    /// Returns true if an option of the command line created the table.
     pub(crate) const fn is_given(&self) -> bool {
         matches!(self.origin, Origin::Given(_))
     }
@@ -153,17 +153,17 @@ impl<'a> Field<'a> {
         ScenarioError::new(self.source, &self.node.origin, &self.path, message)
     }
 
-    /// The value is not of the kind that the key wants.
+    /// The error of a value of the wrong type.
     fn mismatch(&self, wanted: &str) -> ScenarioError {
         self.error(format!("{wanted} is expected here, and {} is {}", self.written(), self.node.data.what()))
     }
 
-    /// Whether an option of the command line gave the value.
+    /// Returns true if an option of the command line gave the value.
     pub(crate) const fn is_given(&self) -> bool {
         matches!(self.node.origin, Origin::Given(_))
     }
 
-    /// What the file said before an option of the command line replaced it.
+    /// Returns the value of the file that an option of the command line replaced.
     pub(crate) fn replaced(&self) -> Option<Self> {
         self.replaced.map(|node| Self { node, replaced: None, ..self.clone() })
     }
@@ -176,7 +176,7 @@ impl<'a> Field<'a> {
     }
 
     /// A value with a unit.
-    pub(crate) fn unit<T: Unit>(&self) -> Result<T, ScenarioError> {
+    pub(crate) fn unit<T: WithUnit>(&self) -> Result<T, ScenarioError> {
         match &self.node.data {
             Data::Text(text) => text.parse().map_err(|error: UnitError| self.error(error.to_string())),
             Data::Integer(number) => Err(self.without_unit(T::unit_of(*number as f64))),
@@ -191,7 +191,7 @@ impl<'a> Field<'a> {
     }
 
     /// A value with a unit, in `range`.
-    pub(crate) fn unit_in<T: Unit + PartialOrd + Display>(
+    pub(crate) fn unit_in<T: WithUnit + PartialOrd + Display>(
         &self,
         range: &RangeInclusive<T>,
     ) -> Result<T, ScenarioError> {
@@ -250,7 +250,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Whether the value is `false`, for keys that can be switched off.
+    /// Returns true if the value is `false`, for keys that can be switched off.
     pub(crate) fn is_off(&self) -> bool {
         matches!(self.switch(), Ok(false))
     }
@@ -284,7 +284,7 @@ impl<'a> Field<'a> {
         Path::new(self.source.name()).with_file_name(name)
     }
 
-    /// Whether the value is a table.
+    /// Returns true if the value is a table.
     pub(crate) const fn is_table(&self) -> bool {
         matches!(self.node.data, Data::Table(_))
     }

@@ -1,4 +1,4 @@
-//! What to run: the scenario file, its units, its validation and its sweeps.
+//! Descriptions of experiments: the scenario file, its units, its validation and its sweeps.
 //!
 //! A file becomes a [`Document`], options of the command line change it, and [`Document::scenario`] checks it: a
 //! [`Scenario`] is complete and free of contradictions, so that an engine needs to check nothing. The file's format is
@@ -33,8 +33,12 @@ pub use application::{Application, Sizes, Transfers};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;
-pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, Rate, Size, Value};
+pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
 pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Tfrc, Traffic};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use vary::{Point, Vary};
 pub use wire::{Loss, RateSteps, Wire};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! A scenario that has been checked: what an engine needs to know, and nothing of the file it came from.
+//! A checked scenario: everything that an engine needs, without references to the file.
 
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
@@ -6,16 +6,16 @@ use crate::application::Application;
 use crate::source::{OnOff, Udp};
 use crate::wire::Wire;
 
-/// A network, the traffic that it carries, and how long to watch.
+/// A network, its traffic, and the time to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What the scenario is called.
+    /// Name of the scenario.
     pub name: String,
-    /// How long it runs.
+    /// Simulated time.
     pub duration: Duration,
-    /// What is left out of every average, from the start; less than `duration`.
+    /// Time at the start that is left out of every average; less than `duration`.
     pub warmup: Duration,
-    /// Where all randomness comes from.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// The names of the nodes that links join.
     pub nodes: Vec<String>,
@@ -37,9 +37,9 @@ impl Scenario {
 pub struct Link {
     /// The link's name; its queues are reported under it, the reverse one with `/reverse` appended.
     pub name: String,
-    /// Where it begins: an index into [`Scenario::nodes`].
+    /// The node where it begins: an index into [`Scenario::nodes`].
     pub from: usize,
-    /// Where it ends: an index into [`Scenario::nodes`].
+    /// The node where it ends: an index into [`Scenario::nodes`].
     pub to: usize,
     /// The direction from `from` to `to`.
     pub forward: LinkSide,
@@ -50,7 +50,7 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSide {
-    /// Rate of transmission; where it varies, the [nominal](crate::RateSteps::nominal) one.
+    /// Rate of transmission; the [nominal](crate::RateSteps::nominal) rate if it varies.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,
@@ -60,7 +60,7 @@ pub struct LinkSide {
     pub wire: Wire,
 }
 
-/// How a host hangs on its node: a link of its own, the same in both directions.
+/// The link that connects a host to its node, the same in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     /// Rate of transmission.
@@ -80,14 +80,14 @@ pub struct Hop {
     pub reverse: bool,
 }
 
-/// Flows that are alike. Each flow has a source host and a destination host of its own.
+/// Flows with the same parameters. Each flow has a source host and a destination host of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
     /// The group's name; its flows are `name/0`, `name/1` …
     pub name: String,
-    /// How many flows.
+    /// Number of flows.
     pub count: u32,
-    /// What they carry.
+    /// The kind of traffic, with its parameters.
     pub traffic: Traffic,
     /// Size of a data packet on the wire.
     pub packet: Bytes,
@@ -97,24 +97,24 @@ pub struct FlowGroup {
     pub start_from: Duration,
     /// The end of the range of starts.
     pub start_to: Duration,
-    /// When the flows stop sending; `None` for never.
+    /// Time when the flows stop sending; `None` for never.
     pub stop: Option<Duration>,
     /// The links from the source's node to the destination's.
     pub path: Vec<Hop>,
     /// The links back, for acknowledgements.
     pub back: Vec<Hop>,
-    /// How each source hangs on the path's first node; `None`: it is the node.
+    /// The link between each source and the path's first node; `None`: the source is that node.
     pub source: Option<Access>,
-    /// How each destination hangs on the path's last node; `None`: it is the node.
+    /// The link between each destination and the path's last node; `None`: the destination is that node.
     pub sink: Option<Access>,
 }
 
-/// What a flow sends.
+/// The kind of traffic that a flow sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
     /// TCP.
     Tcp(Tcp),
-    /// UDP, which nothing slows down.
+    /// UDP, which does not react to loss or marks.
     Udp(Udp),
     /// TCP-Friendly Rate Control.
     Tfrc(Tfrc),
@@ -123,20 +123,20 @@ pub enum Traffic {
 /// TCP-Friendly Rate Control (RFC 5348).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tfrc {
-    /// The application's rate on the wire, which it does not exceed; `None`: without limit.
+    /// The highest rate of the application on the wire; `None`: no limit.
     pub rate: Option<Rate>,
-    /// On and off periods of its data; `None`: data without end.
+    /// On and off periods of its data; `None`: unlimited data.
     pub on_off: Option<OnOff>,
     /// Packets are spaced by the round trip of the moment, which damps oscillations (section 4.5).
     pub damping: bool,
-    /// Its packets say that they are ECN-capable, and a mark counts as a loss.
+    /// True if its packets are ECN-capable; a mark counts as a loss.
     pub ecn: bool,
 }
 
 /// A TCP sender and its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
-    /// What gives it its data.
+    /// The application that supplies the data.
     pub application: Application,
     /// Congestion control and loss recovery.
     pub congestion: Congestion,
@@ -158,8 +158,8 @@ pub struct Tcp {
     pub timestamps: bool,
     /// New segments on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and BBR have
-    /// laws of their own.
+    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and BBR are
+    /// not affected.
     pub byte_counting: bool,
     /// An acknowledgement for every second segment, or after this delay (RFC 1122); `None`: one for every segment.
     pub delayed_ack: Option<Duration>,
@@ -196,7 +196,7 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// Whether losses are repaired by selective acknowledgements (RFC 6675).
+    /// Returns true if losses are repaired by selective acknowledgements (RFC 6675).
     #[must_use]
     pub const fn uses_sack(self) -> bool {
         match self {
@@ -205,7 +205,7 @@ impl Congestion {
         }
     }
 
-    /// Whether it does nothing without Explicit Congestion Notification.
+    /// Returns true if it needs Explicit Congestion Notification.
     #[must_use]
     pub const fn needs_ecn(self) -> bool {
         matches!(self, Self::Dctcp)
@@ -239,7 +239,7 @@ impl Tcp {
     }
 
     /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
-    /// (RFC 6928), limited transmit, delayed acknowledgements, and a window that grows by what is acknowledged (RFC 3465).
+    /// (RFC 6928), limited transmit, delayed acknowledgements, and a window that grows by the acknowledged data (RFC 3465).
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {

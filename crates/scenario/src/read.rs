@@ -1,4 +1,4 @@
-//! From keys and values to a checked scenario.
+//! Converts keys and values into a checked scenario.
 
 mod application;
 mod flows;
@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 
 use fairlane_qdisc::{Bytes, Duration, Rate};
 
-use crate::error::{ScenarioError, Source};
+use crate::error::{ScenarioError, SourceText};
 use crate::field::{Elsewhere, Reader};
 use crate::model::Scenario;
 use crate::tree::Table;
@@ -47,7 +47,7 @@ const MAX_FLOWS: u32 = 100_000;
 const FLOWS: RangeInclusive<u32> = 1..=100_000_000;
 
 /// Checks everything; the first thing that is wrong is the error.
-pub(crate) fn scenario(source: &Source, table: &Table) -> Result<Scenario, ScenarioError> {
+pub(crate) fn scenario(source: &SourceText, table: &Table) -> Result<Scenario, ScenarioError> {
     let root = Reader::root(source, table).only(&KEYS, ELSEWHERE)?;
     let name = root.get("name").map_or(Ok(stem(source.name())), |field| field.text())?.to_owned();
     let (duration, warmup) = times(&root)?;
@@ -67,7 +67,7 @@ fn times(root: &Reader<'_>) -> Result<(Duration, Duration), ScenarioError> {
     let Some(field) = root.get("warmup") else { return Ok((duration, Duration::ZERO)) };
     let warmup: Duration = field.unit()?;
     if warmup >= duration {
-        // A shorter run asked for on the command line is what does not fit the file.
+        // A shorter duration from the command line is what does not fit the file.
         let place = if lasts.is_given() { lasts } else { field };
         let message = format!("a warm-up of {warmup} leaves nothing to measure of a duration of {duration}");
         return Err(place.error(message).with_help("make `warmup` shorter than `duration`"));

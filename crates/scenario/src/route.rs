@@ -85,10 +85,10 @@ mod tests {
     use super::*;
     use crate::model::LinkSide;
     use crate::wire::Wire;
-    use fairlane_qdisc::{Duration, Kind, QdiscConfig, Rate};
+    use fairlane_qdisc::{Duration, Kind, QdiscParameters, Rate};
 
     fn link(from: usize, to: usize) -> Link {
-        let queue = QdiscConfig::new(Kind::DropTail);
+        let queue = QdiscParameters::new(Kind::DropTail).resolve(Rate::default()).unwrap();
         let side =
             LinkSide { rate: Rate::from_bits_per_second(1), delay: Duration::ZERO, queue, wire: Wire::default() };
         Link { name: String::new(), from, to, forward: side.clone(), reverse: side }

@@ -1,23 +1,23 @@
-//! What sends, and when: the sources of UDP.
+//! Sources of UDP: the times and sizes of their packets.
 
 use std::sync::Arc;
 
 use fairlane_qdisc::{Bytes, Duration, Rate};
 
-/// UDP: a source that nothing slows down.
+/// UDP: a source that does not react to loss or marks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Udp {
     /// Rate on the wire: of [`Source::OnOff`] during the on periods, of all others in the mean.
     pub rate: Rate,
-    /// When it sends.
+    /// The process that decides when packets are sent.
     pub source: Source,
-    /// How large its packets are. The sizes do not change when they are sent.
+    /// Distribution of packet sizes. The times of sending do not depend on it.
     pub sizes: PacketSizes,
-    /// Whether its packets say that they are ECN-capable.
+    /// True if its packets are ECN-capable.
     pub ecn: bool,
 }
 
-/// How the sizes of packets are distributed around their mean.
+/// Distribution of packet sizes around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketSizes {
     /// All are the same, or those of the trace.
@@ -27,23 +27,23 @@ pub enum PacketSizes {
     Geometric,
 }
 
-/// When a UDP source sends.
+/// The process that decides when a UDP source sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// At a constant rate (CBR); the phase of the first packet is drawn uniformly from one interval.
+    /// A constant rate (CBR); the phase of the first packet is drawn uniformly from one interval.
     Cbr {
         /// Each interval between packets is drawn uniformly from (1 − jitter) to (1 + jitter) times the mean; 0 to 1.
         jitter: f64,
     },
     /// A Poisson process: exponential gaps.
     Poisson,
-    /// At a constant rate during the on periods, and not at all during the off periods.
+    /// A constant rate during the on periods, and nothing during the off periods.
     OnOff(OnOff),
     /// A packet in each slot with the same probability, whatever went before: geometric gaps.
     Geometric {
         /// Length of a slot.
         slot: Duration,
-        /// Of a packet in a slot; above 0, at most 1.
+        /// Probability of a packet in a slot; above 0, at most 1.
         probability: f64,
     },
     /// Self-similar traffic from a Markov chain that moves once a slot.
@@ -59,11 +59,11 @@ pub enum Source {
     Trace(Trace),
 }
 
-/// Packets that were recorded, flow by flow. It is shared: a clone costs nothing.
+/// Recorded packets, flow by flow. They are shared, so that cloning is cheap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace(Arc<[Box<[Recorded]>]>);
 
-/// One of them.
+/// A recorded packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// When, from the start of the flow.
@@ -73,18 +73,18 @@ pub struct Recorded {
 }
 
 impl Trace {
-    /// Of `flows`, each with its packets in order.
+    /// Creates a trace of `flows`, each with its packets in order.
     pub(crate) fn new(flows: Vec<Vec<Recorded>>) -> Self {
         Self(flows.into_iter().map(Vec::into_boxed_slice).collect())
     }
 
-    /// The packets of flow `index` of a group: where there are more flows than the trace has, it begins again.
+    /// The packets of flow `index` of a group; if the group has more flows than the trace, the trace's flows are reused in order.
     #[must_use]
     pub fn flow(&self, index: u32) -> &[Recorded] {
         self.0.get(index as usize % self.0.len().max(1)).map_or(&[], |packets| packets)
     }
 
-    /// How many flows were recorded.
+    /// Number of recorded flows.
     #[must_use]
     pub fn flows(&self) -> usize {
         self.0.len()
@@ -98,16 +98,16 @@ pub struct OnOff {
     pub on: Duration,
     /// Mean length of an off period.
     pub off: Duration,
-    /// How the lengths are distributed.
+    /// Distribution of the lengths.
     pub periods: Periods,
 }
 
-/// How the lengths of on and off periods are distributed.
+/// Distribution of the lengths of on and off periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Periods {
     /// Exponentially.
     Exponential,
-    /// As Pareto: P(X > x) = (m/x)^shape from m = mean · (shape − 1)/shape on.
+    /// Pareto: P(X > x) = (m/x)^shape for x ≥ m, with m = mean · (shape − 1)/shape.
     Pareto {
         /// The tail's index; above 1. Up to 2 the variance is infinite.
         shape: f64,
@@ -121,7 +121,7 @@ pub enum Periods {
 /// (q/a)^i, where q = a^(1 − 1/(3 − 2H)): the silences then have a tail of index 3 − 2H, up to (a/q)^(states − 1) slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ssmp {
-    /// How many states, from 2; each one more reaches over a/q times longer scales.
+    /// Number of states, from 2; each further one reaches over a/q times longer scales.
     pub states: u32,
     /// The base a, from 2.
     pub a: f64,
@@ -148,7 +148,7 @@ impl Ssmp {
 mod tests {
     use super::*;
 
-    /// SPEC appendix D.
+    /// q = a^(1 − 1/(3 − 2H)) by hand: with H = 0.8 it is a^(2/7), and 5^(2/7) = 1.58382. Would catch a wrong exponent.
     #[test]
     fn q_for_a_hurst_parameter_of_four_fifths() {
         for (a, q) in [(5.0, 1.583_82), (10.0, 1.930_70)] {
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// The stationary law in full, from the balance of each state with 0: π_i · (q/a)^i = π_0 · a^−i.
+    /// The complete stationary distribution, from the balance of each state with 0: π_i · (q/a)^i = π_0 · a^−i.
     #[test]
     fn activity_is_what_balance_leaves() {
         for (states, a, hurst) in [(2, 2.0, 0.5), (8, 10.0, 0.8), (32, 1000.0, 0.99)] {

@@ -14,7 +14,7 @@ pub(crate) fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str> +
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();
     let length = written.chars().count();
-    // A name of which nothing is left is another name, not a slip.
+    // A name without any common letter is another name, not a typing error.
     let near = (1 + length / 4).min(length.saturating_sub(1));
     let close = known.into_iter().map(|name| (distance(&written, name), name)).filter(|(far, _)| *far <= near);
     close.min_by_key(|(far, _)| *far).map(|(_, name)| name)

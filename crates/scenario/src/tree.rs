@@ -1,11 +1,11 @@
-//! A parsed file in which every key and value knows where it was written.
+//! A parsed file, with the place of every key and value.
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::error::{Origin, ScenarioError, Source};
+use crate::error::{Origin, ScenarioError, SourceText};
 
-/// A value and where it was written.
+/// A value with its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) data: Data,
@@ -18,14 +18,14 @@ pub(crate) enum Data {
     Integer(i64),
     Float(f64),
     Boolean(bool),
-    /// TOML's dates and times, which no key of a scenario wants.
+    /// TOML's dates and times, which no key of a scenario takes.
     Date,
     Array(Vec<Node>),
     Table(Table),
 }
 
 impl Data {
-    /// What it is, in words for a person.
+    /// Describes the kind of value for a message.
     pub(crate) const fn what(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -48,10 +48,10 @@ pub(crate) struct Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    /// Where the key stands.
+    /// The place of the key.
     pub(crate) at: Origin,
     pub(crate) node: Node,
-    /// What the file said before an option of the command line replaced it.
+    /// The value of the file that an option of the command line replaced.
     pub(crate) replaced: Option<Node>,
 }
 
@@ -69,12 +69,12 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 
-    /// Keeps the entries that `wanted` wants.
+    /// Keeps the entries for which `wanted` returns true.
     pub(crate) fn retain(&mut self, wanted: impl FnMut(&Entry) -> bool) {
         self.entries.retain(wanted);
     }
 
-    /// The table under `key`, made as of `origin` if there is none; `None` when something else is there.
+    /// The table under `key`, created with `origin` if missing; `None` if the key has another value.
     pub(crate) fn table_mut(&mut self, key: &str, origin: &Origin) -> Option<&mut Self> {
         if self.get(key).is_none() {
             self.set(key, Data::Table(Self::default()), origin);
@@ -85,7 +85,7 @@ impl Table {
         }
     }
 
-    /// Sets `key` as of `origin`; what the file said is remembered.
+    /// Sets `key` with `origin`, and remembers the file's value.
     pub(crate) fn set(&mut self, key: &str, data: Data, origin: &Origin) {
         let node = Node { data, origin: origin.clone() };
         match self.entries.iter_mut().find(|entry| entry.key == key) {
@@ -101,12 +101,12 @@ impl Table {
 }
 
 /// Reads TOML.
-pub(crate) fn parse(source: &Source) -> Result<Table, ScenarioError> {
+pub(crate) fn parse(source: &SourceText) -> Result<Table, ScenarioError> {
     let parsed = DeTable::parse(source.text()).map_err(|error| syntax_error(source, &error))?;
     table(source, parsed.get_ref(), "")
 }
 
-fn table(source: &Source, parsed: &DeTable<'_>, path: &str) -> Result<Table, ScenarioError> {
+fn table(source: &SourceText, parsed: &DeTable<'_>, path: &str) -> Result<Table, ScenarioError> {
     let mut in_order = parsed.iter().collect::<Vec<_>>();
     in_order.sort_by_key(|(key, _)| key.span().start);
     let mut entries = Vec::with_capacity(in_order.len());
@@ -118,7 +118,7 @@ fn table(source: &Source, parsed: &DeTable<'_>, path: &str) -> Result<Table, Sce
     Ok(Table { entries })
 }
 
-fn node(source: &Source, value: &Spanned<DeValue<'_>>, path: &str) -> Result<Node, ScenarioError> {
+fn node(source: &SourceText, value: &Spanned<DeValue<'_>>, path: &str) -> Result<Node, ScenarioError> {
     let origin = Origin::File(value.span());
     let data = match value.get_ref() {
         DeValue::String(text) => Data::Text(text.to_string()),
@@ -146,7 +146,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-fn syntax_error(source: &Source, error: &toml::de::Error) -> ScenarioError {
+fn syntax_error(source: &SourceText, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let message = format!("this is not TOML: {}", error.message());
     let refused = ScenarioError::new(source, &Origin::File(span.clone()), "", message);
@@ -157,7 +157,7 @@ fn syntax_error(source: &Source, error: &toml::de::Error) -> ScenarioError {
 }
 
 /// A value such as `10mbit` that was written without quotes at `place`: the commonest slip in these files.
-fn unquoted_unit(source: &Source, place: usize) -> Option<&str> {
+fn unquoted_unit(source: &SourceText, place: usize) -> Option<&str> {
     let value = source.text().get(place..)?;
     let end = value.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(value.len());
     let value = &value[..end];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
 
-use crate::error::{Origin, ScenarioError, Source};
+use crate::error::{Origin, ScenarioError, SourceText};
 
 /// The most points of a sweep.
 const MOST_POINTS: usize = 100_000;
@@ -129,7 +129,7 @@ fn with(point: &Point, key: &str, value: &str) -> Point {
 
 fn refuse(text: &str, message: impl Into<String>) -> ScenarioError {
     let option: Arc<str> = format!("--vary {text}").into();
-    ScenarioError::new(&Source::new("", ""), &Origin::Given(option), "", message)
+    ScenarioError::new(&SourceText::new("", ""), &Origin::Given(option), "", message)
 }
 
 /// The parts of `a..b/N`; `None` for a list.
@@ -141,32 +141,32 @@ fn range(values: &str) -> Option<(&str, &str, &str)> {
 
 /// The values of a range.
 fn spread(from: &str, to: &str, steps: &str) -> Result<Vec<String>, String> {
-    let (count, law) = match steps.strip_suffix("log") {
-        Some(count) => (count, Law::Logarithmic),
-        None => (steps, Law::Linear),
+    let (count, spacing) = match steps.strip_suffix("log") {
+        Some(count) => (count, Spacing::Logarithmic),
+        None => (steps, Spacing::Linear),
     };
     let count = count.parse::<usize>().ok().filter(|count| (2..=MOST_POINTS).contains(count)).ok_or_else(|| {
         format!("\"{steps}\" is not a number of values: write 2 to {MOST_POINTS}, and log after it for equal factors")
     })?;
-    let (unit, first, last) = Unit::common(from, to)?;
-    if law == Law::Logarithmic && (first == 0 || last == 0) {
+    let (unit, first, last) = EndUnit::common(from, to)?;
+    if spacing == Spacing::Logarithmic && (first == 0 || last == 0) {
         return Err("a logarithmic range can neither begin nor end at 0".to_owned());
     }
-    let values = (0..count).map(|step| unit.write(law.at(first, last, step, count - 1))).collect::<Vec<_>>();
+    let values = (0..count).map(|step| unit.write(spacing.at(first, last, step, count - 1))).collect::<Vec<_>>();
     match values.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(format!("the range gives {} twice: ask for fewer values", pair[0])),
         None => Ok(values),
     }
 }
 
-/// How the values of a range are spaced.
+/// Spacing of the values of a range.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Law {
+enum Spacing {
     Linear,
     Logarithmic,
 }
 
-impl Law {
+impl Spacing {
     /// The value `step` of `steps` steps from `first` to `last`, rounded; the ends are exact.
     fn at(self, first: u64, last: u64, step: usize, steps: usize) -> u64 {
         if step == 0 || step == steps {
@@ -187,9 +187,9 @@ impl Law {
     }
 }
 
-/// What the ends of a range count, as a whole number of the smallest unit.
+/// The quantity that the ends of a range have in common, as a whole number of its smallest unit.
 #[derive(Clone, Copy)]
-enum Unit {
+enum EndUnit {
     Rate,
     Time,
     Bytes,
@@ -201,7 +201,7 @@ enum Unit {
 /// Digits of a fraction after the point.
 const DIGITS: usize = 12;
 
-impl Unit {
+impl EndUnit {
     const ALL: [Self; 6] = [Self::Rate, Self::Time, Self::Bytes, Self::Packets, Self::Count, Self::Fraction];
 
     /// The unit that both ends have.

@@ -1,17 +1,17 @@
-//! What a link does to packets beyond sending them at a rate and delaying them.
+//! Impairments of a link: loss, jitter and changes of its rate.
 
 use fairlane_qdisc::{Duration, Rate};
 
-/// What happens between the end of a link's transmission and the other end.
+/// The impairments between the end of a link's transmission and the other end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wire {
-    /// How it loses packets; `None`: not at all.
+    /// Packet loss; `None`: no losses.
     pub loss: Option<Loss>,
     /// Each packet's delay is drawn uniformly from the link's delay ± this; at most the delay.
     pub jitter: Duration,
     /// Packets may overtake each other; otherwise one that would waits for the one before it.
     pub reorder: bool,
-    /// How the rate varies; `None`: it is always the link's.
+    /// Changes of the rate; `None`: the link's rate is constant.
     pub rates: Option<RateSteps>,
 }
 
@@ -30,7 +30,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Each packet is lost with `probability`, whatever becomes of the others.
+    /// Loses each packet with `probability`, independently of the others.
     #[must_use]
     pub const fn independent(probability: f64) -> Self {
         Self { to_bad: 0.0, to_good: 1.0, in_bad: probability, in_good: probability }
@@ -46,24 +46,24 @@ pub struct RateSteps {
 }
 
 impl RateSteps {
-    /// The caller has checked what the type promises.
+    /// Creates steps that meet the conditions of the type; the caller has checked them.
     pub(crate) const fn new(steps: Vec<(Duration, Rate)>, every: Option<Duration>) -> Self {
         Self { steps, every }
     }
 
-    /// From when on which rate holds.
+    /// Each rate, with the time from which it holds.
     #[must_use]
     pub fn steps(&self) -> &[(Duration, Rate)] {
         &self.steps
     }
 
-    /// After how long all begins again; `None`: the last rate stays.
+    /// The period after which the steps repeat; `None`: the last rate stays.
     #[must_use]
     pub const fn every(&self) -> Option<Duration> {
         self.every
     }
 
-    /// The one rate that stands for all: the mean where they are repeated, else the highest; at least 1 bit/s.
+    /// The one rate that represents all: the mean if the steps repeat, else the highest; at least 1 bit/s.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         let rates = self.steps.iter().map(|(_, rate)| rate.bits_per_second());

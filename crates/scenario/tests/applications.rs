@@ -1,4 +1,4 @@
-//! What gives TCP its data: what it means in a file, and what a slip is told.
+//! Sources of data for TCP: their meaning in a file, and the messages about mistakes.
 
 use fairlane_scenario::{
     Application, Bytes, Document, Duration, OnOff, Packets, Periods, Scenario, ScenarioError, Size, Sizes, Traffic,

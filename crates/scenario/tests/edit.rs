@@ -69,13 +69,13 @@ fn a_change_is_as_if_the_file_said_so() {
     // A new table takes the discipline's defaults, and nothing of what stood there.
     let queue: toml::Table = "kind = 'choke'\nmin = '7p'".parse().unwrap();
     let document = changed("links.r1-r2.queue", queue).unwrap();
-    let given: Vec<_> = scenario(&document).links[0].forward.queue.given().map(|(key, _)| key).collect();
+    let given: Vec<_> = scenario(&document).links[0].forward.queue.parameters().given().map(|(key, _)| key).collect();
     assert_eq!(given, ["min"]);
     // RED has no candidates.
     let document = changed("links.r1-r2.queue.kind", "red").unwrap();
     let queue = &scenario(&again(&document)).links[0].forward.queue;
     assert_eq!(queue.kind(), Kind::Red);
-    assert_eq!(queue.given().map(|(key, _)| key).collect::<Vec<_>>(), ["limit", "min", "max"]);
+    assert_eq!(queue.parameters().given().map(|(key, _)| key).collect::<Vec<_>>(), ["limit", "min", "max"]);
 }
 
 /// Would catch a change that is refused without saying which, or as if it stood in the file.

@@ -1,4 +1,4 @@
-//! What a wrong file is told: where, what, and what to do.
+//! Messages about wrong files: the place, the problem and the remedy.
 
 use std::fmt::Write;
 
@@ -68,7 +68,7 @@ rate = "100kbit"
 path = ["b", "c"]
 "#;
 
-/// Where the error must point, in the text of a case.
+/// The place that the error must point to, in the text of a case.
 const HERE: char = '‸';
 
 /// A slip: what is replaced in a valid file, by what, with the place marked, and parts of what must be said.

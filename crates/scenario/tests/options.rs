@@ -1,4 +1,4 @@
-//! What `--set` and `--vary` change.
+//! Effects of `--set` and `--vary`.
 
 use fairlane_scenario::{Document, Duration, Kind, Rate, Scenario, ScenarioError, Source, Traffic, Vary};
 
@@ -36,7 +36,7 @@ fn changed(document: Document, settings: &[(&str, &str)]) -> Scenario {
 
 fn queue_of(scenario: &Scenario) -> Vec<String> {
     let queue = &scenario.links[0].forward.queue;
-    let given = queue.given().map(|(key, value)| format!("{key}={value}"));
+    let given = queue.parameters().given().map(|(key, value)| format!("{key}={value}"));
     std::iter::once(queue.kind().to_string()).chain(given).collect()
 }
 
@@ -155,7 +155,8 @@ fn wrong_options_say_which_option_it_was() {
     }
 }
 
-/// SPEC 4.8: as many flows remembered as there are let nothing through.
+/// With as many flows in the memory as there are, no flow is admitted any more: the stability condition of back CHOKe with memory
+/// (Pan, Prabhakar, Psounis 2000, equations 4 and 5) needs fewer. Would catch a limit that is off by one.
 #[test]
 fn a_queue_cannot_remember_every_flow() {
     let mloc = |memory| [("bottleneck.queue.kind", "mloc-choke"), ("bottleneck.queue.memory", memory)];

@@ -17,7 +17,7 @@ const FILES: [&str; 8] = [
     include_str!("../../../scenarios/web.toml"),
 ];
 
-/// What slips are made of.
+/// Fragments that typing errors are made of.
 const PIECES: [&str; 24] = [
     "",
     "\"",
@@ -88,7 +88,7 @@ proptest! {
 
     #[test]
     fn values_of_other_keys_are_refused_at_a_place(file in 0..FILES.len(), from in 0.0..1.0_f64, to in 0.0..1.0_f64) {
-        // What stands after one "=" is moved behind another one: valid TOML, mostly, and seldom a valid scenario.
+        // The text after one "=" is moved behind another one: mostly valid TOML, and seldom a valid scenario.
         let lines = FILES[file].lines().collect::<Vec<_>>();
         let pairs = (0..lines.len()).filter(|line| lines[*line].contains(" = ") && !lines[*line].starts_with('#'));
         let pairs = pairs.collect::<Vec<_>>();

@@ -1,8 +1,8 @@
-//! What a valid file means: defaults, presets, networks, paths.
+//! Meaning of valid files: defaults, presets, networks, paths.
 
 use fairlane_scenario::{
-    Access, Bytes, Congestion, Document, Duration, FlowGroup, Hop, Kind, QdiscConfig, Rate, Scenario, Source, Tcp,
-    Traffic,
+    Access, Bytes, Congestion, Document, Duration, FlowGroup, Hop, Kind, QdiscConfig, QdiscParameters, Rate, Scenario,
+    Source, Tcp, Traffic,
 };
 
 fn scenario(text: &str) -> Scenario {
@@ -19,7 +19,8 @@ fn tcp_of(group: &FlowGroup) -> &Tcp {
 }
 
 fn droptail(limit: &str) -> QdiscConfig {
-    QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap_or_else(|error| panic!("{error}"))
+    let parameters = QdiscParameters::new(Kind::DropTail).with("limit", limit);
+    parameters.and_then(|parameters| parameters.resolve(mbit(1))).unwrap_or_else(|error| panic!("{error}"))
 }
 
 const fn ms(millis: u64) -> Duration {
@@ -253,7 +254,7 @@ fn a_program_builds_figure_3_as_the_file_does() {
         .warmup(ms(20_000))
         .seed(1)
         .delay(ms(1))
-        .queue(&queue)
+        .queue(queue.parameters())
         .access(mbit(10), ms(1))
         .preset("ns2-1999")
         .tcp("ftp", 32, Congestion::Reno, 300)

@@ -71,7 +71,8 @@ fn figure_3_is_the_papers() {
     let [link] = &scenario.links[..] else { panic!("{} links", scenario.links.len()) };
     assert_eq!((link.forward.rate, link.forward.delay), (mbit(1.0), Duration::from_millis(1)));
     assert_eq!(link.name, "bottleneck");
-    let given = link.forward.queue.given().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
+    let given =
+        link.forward.queue.parameters().given().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
     assert_eq!(given[..3], ["limit=300p", "min=100p", "max=200p"]);
     let [ftp, cbr] = &scenario.flows[..] else { panic!("{} groups", scenario.flows.len()) };
     assert_eq!((ftp.name.as_str(), ftp.count, cbr.name.as_str(), cbr.count), ("ftp", 32, "cbr", 1));
@@ -87,7 +88,7 @@ fn figure_3_is_the_papers() {
     assert_eq!((tcp.window, udp.rate), (300, mbit(2.0)));
 }
 
-/// Which flows cross which links, from the columns of Table I.
+/// The links that each flow crosses, from the columns of Table I.
 #[test]
 fn table_1_is_the_papers() {
     let scenario = scenario("choke-table1.toml");

@@ -1,4 +1,4 @@
-//! Whole scenarios: what a run costs, set-up included.
+//! The time of whole runs, including setup.
 #![allow(missing_docs, reason = "criterion's macros write public items without documentation")]
 
 use std::hint::black_box;
@@ -17,7 +17,7 @@ fn scenario(name: &str, duration: &str, warmup: &str) -> Scenario {
     document.scenario().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The time an iteration takes is reported per event as well: criterion's throughput counts events.
+/// Measures each scenario; the throughput counts events.
 fn scenarios(c: &mut Criterion) {
     let mut group = c.benchmark_group("scenario");
     group.sample_size(10);

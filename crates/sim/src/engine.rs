@@ -3,34 +3,33 @@
 use std::fmt;
 
 use fairlane_outcome::{Cost, FlowRun, Run};
-use fairlane_qdisc::{AnyQdisc, Host, Qdisc, Seed, Time};
+use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Hop, Scenario, Traffic};
 
-use crate::ahead::Lookahead;
-use crate::batch::Control;
+use crate::control::Control;
 use crate::event::{TARGETS, Target};
 use crate::flow::{Flow, Totals};
-use crate::link::{Link, Queue};
-use crate::network::{Metered, Network, QueueError, link_of};
+use crate::link::{Link, LinkQueue};
+use crate::network::Network;
 use crate::observer::Observer;
-use crate::own::{Disciplines, FromScenario, Own};
 use crate::packet::Packet;
-use crate::plane::Plane;
+use crate::prefetch::Prefetcher;
 use crate::sampling::Sampling;
+use crate::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
 
-/// A scenario that cannot be run.
+/// The reason why a scenario cannot be run.
 #[derive(Debug)]
 pub enum Error {
-    /// A queue's parameters contradict each other.
+    /// The parameters of a queue contradict each other.
     Queue {
         /// The link's name.
         link: String,
-        /// What is wrong.
+        /// The error in the parameters.
         error: fairlane_qdisc::ParameterError,
     },
-    /// More links or flows than the simulator can number.
+    /// The scenario has more links or flows than the simulator can number.
     TooLarge {
-        /// How many it would be.
+        /// The number that the scenario needs.
         wanted: usize,
     },
     /// A flow's source and destination are the same host: its packets would cross no link.
@@ -47,7 +46,10 @@ impl fmt::Display for Error {
         match self {
             Self::Queue { link, error } => write!(f, "the queue of link \"{link}\": {error}"),
             Self::TooLarge { wanted } => {
-                write!(f, "{wanted} links and flows are too many: the simulator numbers {TARGETS}; use fewer flows")
+                write!(
+                    f,
+                    "the scenario needs {wanted} links and flows, the simulator supports {TARGETS}; use fewer flows"
+                )
             }
             Self::NoRate => f.write_str("a link needs a rate above zero"),
             Self::NoLink { group } => {
@@ -68,55 +70,55 @@ impl From<QueueError> for Error {
     }
 }
 
-/// How many events pass between two looks at whether to go on.
-const LOOK_EVERY: u64 = 1 << 14;
+/// Events between two checks of [`Control::stopped`].
+const CHECK_EVERY: u64 = 1 << 14;
 
-/// Runs `scenario`: its run number `run`, which has randomness of its own, told to `observer`.
+/// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the run.
 ///
-/// When `control` says stop, what was measured so far comes back as a partial run.
+/// After [`Control::stop`] it returns the measurements so far, as a partial run.
 ///
 /// # Errors
-/// The scenario cannot be run; see [`Error`].
+/// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Ok(Engine::new(scenario, run, observer, &mut FromScenario)?.run(run, control))
+    Ok(Engine::new(scenario, run, observer, None)?.run(run, control))
 }
 
-/// As [`run`], with disciplines of the caller's own: `own` is asked for each direction of each link, by its
-/// [name](crate::link_name), before the scenario's discipline is built. Where it gives one, with the name that outcomes call it
-/// by, that one stands there; the scenario's queue is left out.
+/// Runs `scenario` as [`run`] does, with disciplines of the caller.
 ///
-/// The seed of the [`Host`](fairlane_qdisc::Host) that `own` gets is the one that the scenario's discipline would have had.
+/// `custom` is called once for each direction of each link, with its [name](crate::link_name) and its rate and seed.
+/// The discipline that it returns replaces the scenario's queue; outcomes show it under the name returned with it. For
+/// `None` the scenario's queue is used. The seed is the one that the scenario's discipline would have had.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with<D: Qdisc<Packet>>(
+pub fn run_with(
     scenario: &Scenario,
     run: u32,
     control: &Control,
     observer: &mut impl Observer,
-    own: impl FnMut(&str, &Host) -> Option<(&'static str, D)>,
+    mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Ok(Engine::new(scenario, run, observer, &mut Own(own))?.run(run, control))
+    Ok(Engine::new(scenario, run, observer, Some(&mut custom))?.run(run, control))
 }
 
-/// Bytes that a run of `scenario` needs at least: those of its flows and their hosts' links. Packets, queues and results come
-/// on top.
+/// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
+/// more.
 #[must_use]
 pub fn least_memory(scenario: &Scenario) -> u64 {
     let group = |group: &fairlane_scenario::FlowGroup| {
         let ends = usize::from(group.source.is_some()) + usize::from(group.sink.is_some());
-        let flow = size_of::<Flow>() + 2 * ends * size_of::<Link<AnyQdisc<Packet>>>() + size_of::<Tally>();
+        let flow = size_of::<Flow>() + 2 * ends * size_of::<Link>() + size_of::<Tally>();
         u64::from(group.count) * flow as u64
     };
     scenario.flows.iter().map(group).sum()
 }
 
-struct Engine<'s, 'o, O, D> {
+struct Engine<'s, 'o, O> {
     scenario: &'s Scenario,
-    plane: Plane<'o, O, D>,
+    network: Network<'o, O>,
     flows: Vec<Flow>,
-    ahead: Lookahead,
-    /// What had been counted of each flow when the measurement began; empty when it began at the start.
+    prefetcher: Prefetcher,
+    /// The counts of each flow when the measurement began; empty if it began at time zero.
     before: Vec<Tally>,
     now: Time,
     from: Time,
@@ -124,12 +126,12 @@ struct Engine<'s, 'o, O, D> {
     sampling: Option<Sampling>,
 }
 
-impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
-    fn new(
+impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
+    fn new<'c>(
         scenario: &'s Scenario,
         run: u32,
         observer: &'o mut O,
-        disciplines: &mut impl Disciplines<Discipline = D>,
+        custom: Option<&'c mut CustomQdiscs<'c>>,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
         let wanted = 2 * scenario.links.len() + 4 * count;
@@ -143,23 +145,24 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
             return Err(Error::NoLink { group: group.name.clone() });
         }
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
-        let mut plane = Plane::new(Network::new(scenario, seed, disciplines)?, events_per_second(scenario), observer);
+        let topology = Topology::new(scenario, seed, custom)?;
+        let mut network = Network::new(topology, events_per_second(scenario), observer);
         let mut flows = Vec::with_capacity(count);
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
-                let mut flow = Flow::new(id, (group, index), plane.network.routes[id as usize], seed);
-                plane.events.push(flow.start(group, seed), Target::Source(id));
+                let mut flow = Flow::new(id, (group, index), network.topology.routes[id as usize], seed);
+                network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
         }
-        let (ahead, sampling) = (Lookahead::new(count), Sampling::of(plane.observer));
+        let (prefetcher, sampling) = (Prefetcher::new(count), Sampling::of(network.observer));
         let (before, now, from) = (Vec::new(), Time::ZERO, Time::ZERO);
-        Ok(Self { scenario, plane, flows, ahead, before, now, from, events: 0, sampling })
+        Ok(Self { scenario, network, flows, prefetcher, before, now, from, events: 0, sampling })
     }
 
-    /// The whole run.
+    /// Runs to the end, or until `control` stops it.
     fn run(mut self, run: u32, control: &Control) -> Run {
         let warmup = Time::ZERO + self.scenario.warmup;
         let end = Time::ZERO + self.scenario.duration;
@@ -173,7 +176,7 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         self.result(run, partial)
     }
 
-    /// Goes on to `until`, with samples on the way; true when it was told to stop.
+    /// Handles the events before `until` and takes samples at each interval; returns true if `control` stopped the run.
     fn advance(&mut self, until: Time, control: &Control) -> bool {
         while let Some(at) = self.sampling.map(Sampling::next).filter(|at| *at <= until) {
             if self.handle_before(at, control) {
@@ -184,21 +187,21 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         self.handle_before(until, control)
     }
 
-    /// Tells the observer of all flows and queues.
+    /// Passes a sample of all flows and queues to the observer.
     fn sample(&mut self) {
         if let Some(sampling) = &mut self.sampling {
-            sampling.take(self.now, &self.flows, &mut self.plane);
+            sampling.take(self.now, &self.flows, &mut self.network);
         }
     }
 
-    /// Handles every event before `until`; true when it was told to stop on the way.
+    /// Handles every event before `until`; returns true if `control` stopped the run.
     fn handle_before(&mut self, until: Time, control: &Control) -> bool {
-        while let Some((at, target)) = self.plane.events.pop_before(until) {
+        while let Some((at, target)) = self.network.events.pop_before(until) {
             self.now = at;
             self.handle(at, target);
             self.events += 1;
-            self.ahead.look(&self.plane, &self.flows);
-            if self.events.is_multiple_of(LOOK_EVERY) && control.stopped() {
+            self.prefetcher.advance(&self.network, &self.flows);
+            if self.events.is_multiple_of(CHECK_EVERY) && control.stopped() {
                 return true;
             }
         }
@@ -209,32 +212,32 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
     fn handle(&mut self, now: Time, target: Target) {
         match target {
             Target::Arrival(link) => {
-                if let Some(packet) = self.plane.arrive(now, link) {
-                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
+                if let Some(packet) = self.network.arrive(now, link) {
+                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.network);
                 }
             }
-            Target::LinkFree(link) => self.plane.link_free(now, link),
-            Target::Overtaking(link) => {
-                if let Some(packet) = self.plane.overtake(now, link) {
-                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.plane);
+            Target::LinkFree(link) => self.network.link_free(now, link),
+            Target::ReorderedArrival(link) => {
+                if let Some(packet) = self.network.arrive_reordered(now, link) {
+                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.network);
                 }
             }
-            Target::Release(link) => self.plane.release(now, link),
-            Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.plane),
-            Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.plane),
-            Target::ReceiverTimer(flow) => self.flows[flow as usize].on_receiver_timer(now, &mut self.plane),
+            Target::Release(link) => self.network.release(now, link),
+            Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.network),
+            Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.network),
+            Target::ReceiverTimer(flow) => self.flows[flow as usize].on_receiver_timer(now, &mut self.network),
         }
     }
 
-    /// The warm-up is over.
+    /// Starts the measurement at the end of the warm-up.
     fn begin_measurement(&mut self) {
         self.from = self.now;
         if self.now > Time::ZERO {
-            self.before = tallies(&self.flows, &self.plane.dropped, &self.plane.lost).collect();
+            self.before = tallies(&self.flows, &self.network.dropped, &self.network.lost).collect();
         }
         self.flows.iter_mut().for_each(Flow::begin_measurement);
-        for link in &mut self.plane.network.links {
-            if let Queue::Managed(managed) = &mut link.queue
+        for link in &mut self.network.topology.links {
+            if let LinkQueue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
             {
                 meter.begin(self.now);
@@ -242,35 +245,35 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         }
     }
 
-    /// Nothing is lost from the books: at no queue, and in the whole.
+    /// Checks, in debug builds, that no packet is unaccounted for, at each queue and in the whole network.
     fn check(&self) {
         if !cfg!(debug_assertions) {
             return;
         }
         let (mut inside, mut dropped) = (0, 0);
-        for link in &self.plane.network.links {
-            inside += link.underway() as u64;
-            if let Queue::Managed(managed) = &link.queue {
-                let (queue, counters) = (&managed.discipline, managed.discipline.counters());
-                let gone = (counters.departed, counters.dropped_total());
-                assert_eq!(counters.arrived.packets, gone.0.packets + gone.1.packets + queue.packets() as u64);
-                assert_eq!(counters.arrived.bytes, gone.0.bytes + gone.1.bytes + queue.bytes());
-                inside += queue.packets() as u64;
-                dropped += gone.1.packets;
+        for link in &self.network.topology.links {
+            inside += link.in_flight() as u64;
+            if let LinkQueue::Managed(managed) = &link.queue {
+                let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
+                let (departed, lost) = (counters.departed, counters.dropped_total());
+                assert_eq!(counters.arrived.packets, departed.packets + lost.packets + status.packets as u64);
+                assert_eq!(counters.arrived.bytes, departed.bytes + lost.bytes + status.bytes);
+                inside += status.packets as u64;
+                dropped += lost.packets;
             }
         }
-        dropped += self.plane.dropped_from_wires + self.plane.lost_on_wires;
-        assert_eq!(self.plane.injected, self.plane.ejected + dropped + inside);
+        dropped += self.network.dropped_at_plain_links + self.network.lost_on_links;
+        assert_eq!(self.network.injected, self.network.ejected + dropped + inside);
     }
 
     fn result(self, run: u32, partial: bool) -> Run {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let Self { scenario, plane, flows, before, now, from, events, .. } = self;
-        let packet_hops = plane.packet_hops;
-        // First what is not needed goes: for a million flows the result is as large as the network.
-        let (network, dropped, lost) = plane.close();
-        let metered: Vec<Metered> = network.metered(scenario, (from, now)).collect();
+        let Self { scenario, network, flows, before, now, from, events, .. } = self;
+        let packet_hops = network.packet_hops;
+        // Frees unneeded parts first: for a million flows the result is as large as the network.
+        let (topology, dropped, lost) = network.close();
+        let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
         Run {
             scenario: scenario.name.clone(),
@@ -286,16 +289,16 @@ impl<'s, 'o, O: Observer, D: Qdisc<Packet>> Engine<'s, 'o, O, D> {
         }
     }
 
-    /// The place of a link's queue among those of the result.
+    /// Returns the index of a link's queue in the result; `None` if it is not metered.
     fn reported(&self, hop: Hop) -> Option<usize> {
         let link = link_of(hop) as usize;
-        let metered = |link: &Link<D>| matches!(&link.queue, Queue::Managed(queue) if queue.meter.is_some());
-        metered(&self.plane.network.links[link])
-            .then(|| self.plane.network.links[..link].iter().filter(|link| metered(link)).count())
+        let metered = |link: &Link| matches!(&link.queue, LinkQueue::Managed(queue) if queue.meter.is_some());
+        metered(&self.network.topology.links[link])
+            .then(|| self.network.topology.links[..link].iter().filter(|link| metered(link)).count())
     }
 }
 
-/// What is counted of a flow since the start: at its ends, and of its packets on the way.
+/// The counts of a flow since time zero: those of its end points, and its packets that the network dropped or lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     totals: Totals,
@@ -308,7 +311,7 @@ fn tallies<'a>(flows: &'a [Flow], dropped: &'a [u64], lost: &'a [u64]) -> impl I
     counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
 }
 
-/// What was counted of each flow after `before`, up to `tallies`; `exits` has the queue by which each group leaves.
+/// Returns the counts of each flow from `before` to `tallies`. `exits` is the last metered queue on each group's path.
 fn flow_runs(
     scenario: &Scenario,
     exits: &[Option<usize>],
@@ -346,8 +349,8 @@ fn flow_runs(
     runs
 }
 
-/// About how many events a second the scenario will make: five for a packet that crosses a link between nodes, two for one
-/// that a source sends whatever happens.
+/// Estimates the number of events per second: five for each packet that crosses a link between nodes, and two for each
+/// packet of a UDP source.
 fn events_per_second(scenario: &Scenario) -> f64 {
     let packet_bits = |bytes: u64| 8.0 * bytes.max(1) as f64;
     let smallest = scenario.flows.iter().map(|group| group.packet.get()).min().unwrap_or(1000);

@@ -1,30 +1,30 @@
-//! What happens next: moments in order, with ties in the order in which they were scheduled.
+//! The event queue: events by time, and events of the same time in the order in which they were scheduled.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fairlane_qdisc::Time;
 
-/// What an event is about: which kind of thing, and which of them.
+/// The kind of an event, and the number of the link or flow that handles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The packet at the head of this link's pipe reaches the other end.
+    /// The first packet of this link's pipe reaches the far end.
     Arrival(u32),
-    /// This link has sent its packet.
+    /// This link has finished a transmission.
     LinkFree(u32),
-    /// This link's queue may have a packet that it held back.
+    /// This link's discipline may release a packet that it held back.
     Release(u32),
-    /// The next of the packets on this link that may overtake each other reaches the other end.
-    Overtaking(u32),
+    /// The next packet on this link, which reorders packets, reaches the far end.
+    ReorderedArrival(u32),
     /// This flow's source starts, stops or sends its next packet.
     Source(u32),
-    /// This flow's sender has a timer that may be due.
+    /// A timer of this flow's sender may be due.
     SenderTimer(u32),
-    /// This flow's receiver has a timer that may be due.
+    /// The timer of this flow's receiver may be due.
     ReceiverTimer(u32),
 }
 
-/// An entry's second word holds the sequence number above the target, so that one comparison orders both.
+/// A pending event. `tie` holds the sequence number above the target, so that one comparison of the key orders events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     time: u64,
@@ -34,7 +34,7 @@ struct Entry {
 const KIND_BITS: u32 = 3;
 const TARGET_BITS: u32 = 28;
 
-/// The most links, and the most flows, that a target can name.
+/// The largest number of links, and of flows, that a target can address.
 pub(crate) const TARGETS: usize = 1 << (TARGET_BITS - KIND_BITS);
 
 impl Target {
@@ -46,7 +46,7 @@ impl Target {
             Self::SenderTimer(index) => (3, index),
             Self::ReceiverTimer(index) => (4, index),
             Self::Release(index) => (5, index),
-            Self::Overtaking(index) => (6, index),
+            Self::ReorderedArrival(index) => (6, index),
         };
         (index as u64) << KIND_BITS | kind
     }
@@ -61,7 +61,7 @@ impl Target {
             3 => Self::SenderTimer(index),
             4 => Self::ReceiverTimer(index),
             5 => Self::Release(index),
-            _ => Self::Overtaking(index),
+            _ => Self::ReorderedArrival(index),
         }
     }
 }
@@ -72,61 +72,59 @@ impl Entry {
     }
 }
 
-/// Two wheels, and a heap for what lies beyond both.
+/// A hierarchical timing wheel (Varghese and Lauck 1987) of two levels, with a heap for the distant future.
 ///
-/// Time is cut into short stretches, and as many stretches as the first wheel has places make a turn of it. The first wheel holds
-/// what comes in the present turn, by stretches; the second what comes in later turns, by turns; when a turn begins, its events
-/// move from the second to the first. A stretch holds about two events, so that finding the next one costs the same however many
-/// are waiting. The events of a stretch are put in order when its time comes.
+/// Time is divided into slots. The fine wheel holds the events of the current rotation, by slots; the coarse wheel
+/// those of later rotations, by rotations, whose events move to the fine wheel when the rotation begins. A slot is
+/// short enough to hold about two events, so the cost of finding the next event does not depend on how many are
+/// pending. The events of a slot are sorted when its time comes.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// A stretch is 2^shift nanoseconds.
+    /// A slot is 2^shift nanoseconds long.
     shift: u32,
-    /// The stretch whose events are in `due`, counted from time zero.
+    /// The slot whose events are in `due`, counted from time zero.
     current: u64,
-    /// What is left of the current stretch, the next event last.
+    /// The remaining events of the current slot, the next event last.
     due: Vec<Entry>,
-    /// The stretches of this turn.
-    stretches: Stretches,
-    /// The events of this turn.
-    waiting: Waiting,
-    /// The turns after it.
-    turns: Turns,
-    /// What lies beyond the turns.
-    beyond: BinaryHeap<Reverse<u128>>,
+    fine: FineWheel,
+    /// The events on the fine wheel.
+    chains: EntryChains,
+    coarse: CoarseWheel,
+    /// The keys of the events beyond the coarse wheel.
+    distant: BinaryHeap<Reverse<u128>>,
     sequence: u64,
 }
 
 /// The end of a chain.
 const NIL: u32 = u32::MAX;
 
-/// Stretches in a turn: a power of two.
-const STRETCHES: u64 = 1 << 15;
+/// Slots in a rotation of the fine wheel: a power of two.
+const SLOTS: u64 = 1 << 15;
 
-/// Turns that the second wheel holds: a power of two.
-const TURNS: u64 = 1 << 12;
+/// Rotations that the coarse wheel holds: a power of two.
+const ROTATIONS: u64 = 1 << 12;
 
-/// Which places of a ring are not empty, a bit each.
+/// The positions of a wheel that hold events, one bit each.
 #[derive(Debug)]
 struct Occupied(Vec<u64>);
 
 impl Occupied {
-    fn new(places: u64) -> Self {
-        Self(vec![0; places as usize / 64])
+    fn new(positions: u64) -> Self {
+        Self(vec![0; positions as usize / 64])
     }
 
-    fn set(&mut self, place: usize) {
-        self.0[place / 64] |= 1 << (place % 64);
+    fn set(&mut self, position: usize) {
+        self.0[position / 64] |= 1 << (position % 64);
     }
 
-    fn clear(&mut self, place: usize) {
-        self.0[place / 64] &= !(1 << (place % 64));
+    fn clear(&mut self, position: usize) {
+        self.0[position / 64] &= !(1 << (position % 64));
     }
 
-    /// The first place at or after `from` that is not empty.
+    /// Returns the first occupied position at or after `from`.
     fn next(&self, from: u64) -> Option<u64> {
         let first = from as usize / 64;
-        // Of the first word, only what is not before `from`.
+        // In the first word, the positions before `from` do not count.
         let mut mask = u64::MAX << (from % 64);
         for (word, bits) in self.0.iter().enumerate().skip(first) {
             let bits = bits & mask;
@@ -139,37 +137,37 @@ impl Occupied {
     }
 }
 
-/// The stretches of a turn, a chain of events each.
+/// The slots of a rotation, each a chain of events.
 #[derive(Debug)]
-struct Stretches {
-    /// The first event of each chain: a place in [`Waiting`], or [`NIL`].
+struct FineWheel {
+    /// The first event of each chain: an index into [`EntryChains`], or [`NIL`].
     heads: Vec<u32>,
     occupied: Occupied,
 }
 
-impl Stretches {
+impl FineWheel {
     fn new() -> Self {
-        Self { heads: vec![NIL; STRETCHES as usize], occupied: Occupied::new(STRETCHES) }
+        Self { heads: vec![NIL; SLOTS as usize], occupied: Occupied::new(SLOTS) }
     }
 
-    fn add(&mut self, stretch: u64, entry: Entry, waiting: &mut Waiting) {
-        let place = (stretch % STRETCHES) as usize;
-        self.heads[place] = waiting.keep(entry, self.heads[place]);
-        self.occupied.set(place);
+    fn add(&mut self, slot: u64, entry: Entry, chains: &mut EntryChains) {
+        let position = (slot % SLOTS) as usize;
+        self.heads[position] = chains.insert(entry, self.heads[position]);
+        self.occupied.set(position);
     }
 
-    /// The head of a chain, which then is empty here.
-    fn take(&mut self, place: u64) -> u32 {
-        self.occupied.clear(place as usize);
-        std::mem::replace(&mut self.heads[place as usize], NIL)
+    /// Removes a chain and returns its head.
+    fn take(&mut self, position: u64) -> u32 {
+        self.occupied.clear(position as usize);
+        std::mem::replace(&mut self.heads[position as usize], NIL)
     }
 }
 
-/// The turns to come, a list of events each, in chunks: a turn's events lie side by side where they are read in one go when it
-/// begins, and no list holds room that another one needs.
+/// The later rotations, each a list of events in chunks: the events of a rotation are adjacent in memory where they are
+/// read together, and no list reserves memory that another one needs.
 #[derive(Debug)]
-struct Turns {
-    /// The chunk of each turn that is not full: a place in `chunks`, or [`NIL`].
+struct CoarseWheel {
+    /// The chunk of each rotation that is not full: an index into `chunks`, or [`NIL`].
     heads: Vec<u32>,
     occupied: Occupied,
     chunks: Vec<Chunk>,
@@ -177,55 +175,55 @@ struct Turns {
     free: u32,
 }
 
-/// Events of one turn.
+/// Events of one rotation.
 #[derive(Debug)]
 struct Chunk {
     entries: [Entry; CHUNK],
     len: u32,
-    /// The next chunk of the turn, or the next free one.
+    /// The next chunk of the rotation, or the next free one.
     next: u32,
 }
 
 /// Events in a chunk.
 const CHUNK: usize = 32;
 
-impl Turns {
+impl CoarseWheel {
     fn new() -> Self {
-        let heads = vec![NIL; TURNS as usize];
-        Self { heads, occupied: Occupied::new(TURNS), chunks: Vec::new(), free: NIL }
+        let heads = vec![NIL; ROTATIONS as usize];
+        Self { heads, occupied: Occupied::new(ROTATIONS), chunks: Vec::new(), free: NIL }
     }
 
-    fn add(&mut self, turn: u64, entry: Entry) {
-        let place = (turn % TURNS) as usize;
-        let mut head = self.heads[place];
+    fn add(&mut self, rotation: u64, entry: Entry) {
+        let position = (rotation % ROTATIONS) as usize;
+        let mut head = self.heads[position];
         if head == NIL || self.chunks[head as usize].len as usize == CHUNK {
-            head = self.begin_chunk(head);
-            self.heads[place] = head;
-            self.occupied.set(place);
+            head = self.add_chunk(head);
+            self.heads[position] = head;
+            self.occupied.set(position);
         }
         let chunk = &mut self.chunks[head as usize];
         chunk.entries[chunk.len as usize] = entry;
         chunk.len += 1;
     }
 
-    /// An empty chunk before `next`.
-    fn begin_chunk(&mut self, next: u32) -> u32 {
+    /// Returns the index of an empty chunk that is chained before `next`.
+    fn add_chunk(&mut self, next: u32) -> u32 {
         if self.free == NIL {
             self.chunks.push(Chunk { entries: [Entry { time: 0, tie: 0 }; CHUNK], len: 0, next });
             return self.chunks.len() as u32 - 1;
         }
-        let place = self.free;
-        let chunk = &mut self.chunks[place as usize];
+        let index = self.free;
+        let chunk = &mut self.chunks[index as usize];
         self.free = chunk.next;
         (chunk.len, chunk.next) = (0, next);
-        place
+        index
     }
 
-    /// Gives each event of `turn` to `to`, and forgets them.
-    fn drain(&mut self, turn: u64, mut to: impl FnMut(Entry)) {
-        let place = (turn % TURNS) as usize;
-        self.occupied.clear(place);
-        let mut head = std::mem::replace(&mut self.heads[place], NIL);
+    /// Removes the events of `rotation` and passes each to `to`.
+    fn drain(&mut self, rotation: u64, mut to: impl FnMut(Entry)) {
+        let position = (rotation % ROTATIONS) as usize;
+        self.occupied.clear(position);
+        let mut head = std::mem::replace(&mut self.heads[position], NIL);
         while head != NIL {
             let chunk = &mut self.chunks[head as usize];
             chunk.entries[..chunk.len as usize].iter().for_each(|entry| to(*entry));
@@ -236,77 +234,78 @@ impl Turns {
     }
 }
 
-/// Events in chains.
+/// Storage for chains of events.
 #[derive(Debug)]
-struct Waiting {
-    places: Vec<(Entry, u32)>,
-    /// The first free place.
+struct EntryChains {
+    /// Each entry with the index of the next one of its chain, or of the next free one.
+    entries: Vec<(Entry, u32)>,
+    /// The first free index.
     free: u32,
 }
 
-impl Waiting {
-    /// Keeps `entry` before `next`, and tells where.
-    fn keep(&mut self, entry: Entry, next: u32) -> u32 {
+impl EntryChains {
+    /// Chains `entry` before `next` and returns its index.
+    fn insert(&mut self, entry: Entry, next: u32) -> u32 {
         if self.free == NIL {
-            self.places.push((entry, next));
-            return self.places.len() as u32 - 1;
+            self.entries.push((entry, next));
+            return self.entries.len() as u32 - 1;
         }
-        let place = self.free;
-        let slot = &mut self.places[place as usize];
+        let index = self.free;
+        let slot = &mut self.entries[index as usize];
         self.free = slot.1;
         *slot = (entry, next);
-        place
+        index
     }
 
-    /// Frees `place`; its entry, and the place of the next one.
-    fn release(&mut self, place: u32) -> (Entry, u32) {
-        let slot = &mut self.places[place as usize];
+    /// Removes the entry at `index`, and returns it with the index of the next one.
+    fn remove(&mut self, index: u32) -> (Entry, u32) {
+        let slot = &mut self.entries[index as usize];
         let taken = *slot;
         slot.1 = self.free;
-        self.free = place;
+        self.free = index;
         taken
     }
 }
 
 impl EventQueue {
-    /// A queue for about so many events a second; another number makes it slower and changes nothing else.
+    /// Returns an empty queue for about this many events per second. The number affects the speed and nothing else.
     pub(crate) fn new(events_per_second: f64) -> Self {
         let nanos = 2e9 / events_per_second.max(1.0);
         Self {
             shift: (nanos as u64).max(1).ilog2(),
             current: 0,
             due: Vec::new(),
-            stretches: Stretches::new(),
-            waiting: Waiting { places: Vec::new(), free: NIL },
-            turns: Turns::new(),
-            beyond: BinaryHeap::new(),
+            fine: FineWheel::new(),
+            chains: EntryChains { entries: Vec::new(), free: NIL },
+            coarse: CoarseWheel::new(),
+            distant: BinaryHeap::new(),
             sequence: 0,
         }
     }
 
-    /// Adds an event. One before the present comes next.
+    /// Schedules an event. An event in the past comes next.
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         self.sequence += 1;
         let entry = Entry { time: at.as_nanos(), tie: self.sequence << TARGET_BITS | target.encode() };
-        let stretch = entry.time >> self.shift;
-        if stretch <= self.current {
+        let slot = entry.time >> self.shift;
+        if slot <= self.current {
             self.make_due(entry);
             return;
         }
-        let (turn, present) = (stretch / STRETCHES, self.current / STRETCHES);
-        if turn == present {
-            self.stretches.add(stretch, entry, &mut self.waiting);
-        } else if turn < present + TURNS {
-            self.turns.add(turn, entry);
+        let (rotation, present) = (slot / SLOTS, self.current / SLOTS);
+        if rotation == present {
+            self.fine.add(slot, entry, &mut self.chains);
+        } else if rotation < present + ROTATIONS {
+            self.coarse.add(rotation, entry);
         } else {
-            self.beyond.push(Reverse(entry.key()));
+            self.distant.push(Reverse(entry.key()));
         }
     }
 
-    /// Takes the next event, if it is before `until`.
+    /// Removes and returns the next event if it is before `until`.
     pub(crate) fn pop_before(&mut self, until: Time) -> Option<(Time, Target)> {
         if self.due.is_empty() {
-            self.go_on();
+            self.advance();
         }
         let next = self.due.last()?;
         let at = Time::from_nanos(next.time);
@@ -318,46 +317,46 @@ impl EventQueue {
         Some((at, target))
     }
 
-    /// The stretch of time that is being handled.
-    pub(crate) const fn stretch(&self) -> u64 {
+    /// Returns the slot whose events are being handled.
+    pub(crate) const fn current_slot(&self) -> u64 {
         self.current
     }
 
-    /// Appends the next events of this turn after the present stretch, at least `most` where there are so many, in no
-    /// particular order, and gives the first stretch after them.
+    /// Appends the targets of the next events of this rotation after the current slot, in no particular order and at
+    /// least `most` of them if there are as many. Returns the first slot after them.
     pub(crate) fn upcoming(&self, most: usize, targets: &mut Vec<Target>) -> u64 {
-        let turn = self.current / STRETCHES * STRETCHES;
-        let mut place = self.current % STRETCHES + 1;
-        while targets.len() < most && place < STRETCHES {
-            let Some(next) = self.stretches.occupied.next(place) else { break };
-            let mut chained = self.stretches.heads[next as usize];
+        let rotation = self.current / SLOTS * SLOTS;
+        let mut position = self.current % SLOTS + 1;
+        while targets.len() < most && position < SLOTS {
+            let Some(next) = self.fine.occupied.next(position) else { break };
+            let mut chained = self.fine.heads[next as usize];
             while chained != NIL {
-                let (entry, after) = self.waiting.places[chained as usize];
+                let (entry, after) = self.chains.entries[chained as usize];
                 targets.push(Target::decode(entry.tie));
                 chained = after;
             }
-            place = next + 1;
+            position = next + 1;
         }
-        turn + place
+        rotation + position
     }
 
-    /// Puts an event among those of the current stretch, which are few.
+    /// Inserts an event into those of the current slot, which are few.
     fn make_due(&mut self, entry: Entry) {
         let later = self.due.iter().rposition(|due| due.key() > entry.key());
-        self.due.insert(later.map_or(0, |place| place + 1), entry);
+        self.due.insert(later.map_or(0, |index| index + 1), entry);
     }
 
-    /// Goes on to the next stretch that has events.
-    fn go_on(&mut self) {
-        let mut next = self.stretches.occupied.next(self.current % STRETCHES);
-        if next.is_none() && self.next_turn() {
-            next = self.stretches.occupied.next(0);
+    /// Advances to the next slot that holds events.
+    fn advance(&mut self) {
+        let mut next = self.fine.occupied.next(self.current % SLOTS);
+        if next.is_none() && self.next_rotation() {
+            next = self.fine.occupied.next(0);
         }
-        let Some(place) = next else { return };
-        self.current = self.current / STRETCHES * STRETCHES + place;
-        let mut chained = self.stretches.take(place);
+        let Some(position) = next else { return };
+        self.current = self.current / SLOTS * SLOTS + position;
+        let mut chained = self.fine.take(position);
         while chained != NIL {
-            let (entry, next) = self.waiting.release(chained);
+            let (entry, next) = self.chains.remove(chained);
             self.due.push(entry);
             chained = next;
         }
@@ -366,62 +365,31 @@ impl EventQueue {
         }
     }
 
-    /// Begins the next turn that has events; false when there is none.
-    fn next_turn(&mut self) -> bool {
-        let present = self.current / STRETCHES;
-        let start = (present + 1) % TURNS;
-        let near = self.turns.occupied.next(start).or_else(|| self.turns.occupied.next(0));
-        let near = near.map(|place| present + 1 + (place + TURNS - start) % TURNS);
-        let far = self.beyond.peek().map(|&Reverse(key)| self.turn_of(key));
-        let Some(turn) = near.into_iter().chain(far).min() else { return false };
-        self.current = turn * STRETCHES;
-        let Self { turns, stretches, waiting, shift, .. } = self;
-        turns.drain(turn, |entry| stretches.add(entry.time >> *shift, entry, waiting));
-        while let Some(&Reverse(key)) = self.beyond.peek() {
-            if self.turn_of(key) > turn {
+    /// Begins the next rotation that has events; returns false if there is none.
+    fn next_rotation(&mut self) -> bool {
+        let present = self.current / SLOTS;
+        let start = (present + 1) % ROTATIONS;
+        let near = self.coarse.occupied.next(start).or_else(|| self.coarse.occupied.next(0));
+        let near = near.map(|position| present + 1 + (position + ROTATIONS - start) % ROTATIONS);
+        let far = self.distant.peek().map(|&Reverse(key)| self.rotation_of(key));
+        let Some(rotation) = near.into_iter().chain(far).min() else { return false };
+        self.current = rotation * SLOTS;
+        let Self { coarse, fine, chains, shift, .. } = self;
+        coarse.drain(rotation, |entry| fine.add(entry.time >> *shift, entry, chains));
+        while let Some(&Reverse(key)) = self.distant.peek() {
+            if self.rotation_of(key) > rotation {
                 break;
             }
-            self.beyond.pop();
+            self.distant.pop();
             let entry = Entry { time: (key >> 64) as u64, tie: key as u64 };
-            self.stretches.add(entry.time >> self.shift, entry, &mut self.waiting);
+            self.fine.add(entry.time >> self.shift, entry, &mut self.chains);
         }
         true
     }
 
-    /// The turn of an entry with this key.
-    fn turn_of(&self, key: u128) -> u64 {
-        ((key >> 64) as u64 >> self.shift) / STRETCHES
-    }
-}
-
-/// A timer's place in the event queue. A deadline that moves away costs nothing: the event stays, and when it comes it is put
-/// off. Only a deadline that comes closer needs an event of its own.
-#[derive(Debug)]
-pub(crate) struct Alarm(Time);
-
-impl Alarm {
-    /// A timer that is not set.
-    pub(crate) const fn off() -> Self {
-        Self(Time::MAX)
-    }
-
-    /// Sees to it that an event for `target` comes at `deadline` or before.
-    pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut EventQueue) {
-        if let Some(deadline) = deadline
-            && deadline < self.0
-        {
-            self.0 = deadline;
-            events.push(deadline, target);
-        }
-    }
-
-    /// Whether the event at `now` is the one that was waited for; another has been overtaken by a closer one.
-    pub(crate) fn rings(&mut self, now: Time) -> bool {
-        let rings = self.0 == now;
-        if rings {
-            self.0 = Time::MAX;
-        }
-        rings
+    /// Returns the rotation of an entry with this key.
+    fn rotation_of(&self, key: u128) -> u64 {
+        ((key >> 64) as u64 >> self.shift) / SLOTS
     }
 }
 
@@ -430,7 +398,8 @@ mod tests {
     use super::*;
     use fairlane_qdisc::Seed;
 
-    /// Events of all distances, pushed while others are taken, come out as a sorted list has them.
+    /// Compares the queue with a sorted list, for events at all distances, pushed while others are removed. Would catch
+    /// any event that is lost, doubled or out of order.
     #[test]
     fn comes_out_by_time_and_then_by_order_of_scheduling() {
         for events_per_second in [0.0, 1e3, 1e6, 1e9, f64::INFINITY] {
@@ -438,12 +407,12 @@ mod tests {
             let mut queue = EventQueue::new(events_per_second);
             let mut expected: Vec<(u64, u32)> = Vec::new();
             let mut now = 0;
-            for index in 0..20_000 {
+            for number in 0..20_000 {
                 // From the same nanosecond to hours away.
                 let ahead = random.bits() >> (20 + random.below(44));
-                queue.push(Time::from_nanos(now + ahead), Target::Source(index));
-                let place = expected.partition_point(|&(at, _)| at <= now + ahead);
-                expected.insert(place, (now + ahead, index));
+                queue.push(Time::from_nanos(now + ahead), Target::Source(number));
+                let index = expected.partition_point(|&(at, _)| at <= now + ahead);
+                expected.insert(index, (now + ahead, number));
                 if random.chance(0.45) {
                     let (at, next) = expected.remove(0);
                     assert_eq!(queue.pop_before(Time::from_nanos(at)), None);
@@ -458,11 +427,11 @@ mod tests {
         }
     }
 
-    /// One that was pushed when it lay beyond all turns, and one that was pushed later, for a later turn that had come near.
+    /// Would catch an event from the heap that comes after a later one that was pushed when its rotation had come near.
     #[test]
-    fn what_lay_beyond_the_turns_comes_before_what_comes_after_it() {
+    fn distant_events_keep_their_order() {
         let mut queue = EventQueue::new(1e9);
-        let horizon = (STRETCHES * TURNS) << queue.shift;
+        let horizon = (SLOTS * ROTATIONS) << queue.shift;
         queue.push(Time::from_nanos(horizon / 2), Target::Source(0));
         queue.push(Time::from_nanos(horizon + horizon / 4), Target::Source(1));
         assert_eq!(queue.pop_before(Time::MAX).map(|(_, target)| target), Some(Target::Source(0)));
@@ -471,6 +440,7 @@ mod tests {
         assert_eq!(rest, [Target::Source(1), Target::Source(2)]);
     }
 
+    /// Would catch bits of a target that the sequence number overwrites.
     #[test]
     fn targets_survive_their_encoding() {
         let last = TARGETS as u32 - 1;

@@ -1,13 +1,14 @@
-//! Two numbers that say whether a simulation still does what it did.
+//! Fingerprints of a run, for regression tests.
 
 use fairlane_qdisc::Time;
 
-use crate::{Happening, Observer, PacketEvent, PacketKind};
+use crate::observer::{Observer, PacketEvent, QueueEvent};
+use crate::packet::PacketKind;
 
-/// Follows a run and sums it up in two numbers.
+/// Reduces the events of a run to two hashes.
 ///
-/// A fingerprint that is unchanged means the same trajectory, not a right one. One that has changed asks for a look at
-/// why; a change that is meant is recorded anew.
+/// An unchanged fingerprint means that the run is the same as before, not that it is correct. After an intended change
+/// the new fingerprint is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     strict: u64,
@@ -33,13 +34,13 @@ fn absorb(hash: &mut u64, words: &[u64]) {
 }
 
 impl Fingerprint {
-    /// Every decision at every queue and every delivery, with its time to the nanosecond.
+    /// Returns the hash of every event at every queue and of every delivery, with its time in nanoseconds.
     #[must_use]
     pub const fn strict(&self) -> u64 {
         self.strict
     }
 
-    /// What each flow had delivered and dropped in each second.
+    /// Returns the hash of the packets that each flow had delivered and dropped in each second.
     #[must_use]
     pub fn loose(&self) -> u64 {
         let mut last = self.clone();
@@ -70,16 +71,16 @@ impl Fingerprint {
 
 impl Observer for Fingerprint {
     fn packet(&mut self, event: &PacketEvent) {
-        let what = match event.happening {
-            Happening::Arrived => 0,
-            Happening::Departed { .. } => 1,
-            Happening::Lost => 2,
-            Happening::Dropped(reason) => 0x100 + reason.index() as u64,
-            Happening::Marked(reason) => 0x200 + reason.index() as u64,
+        let code = match event.queue_event {
+            QueueEvent::Arrived => 0,
+            QueueEvent::Departed { .. } => 1,
+            QueueEvent::Lost => 2,
+            QueueEvent::Dropped(reason) => 0x100 + reason.index() as u64,
+            QueueEvent::Marked(reason) => 0x200 + reason.index() as u64,
         };
         let packet = u64::from(event.flow) << 32 | u64::from(event.seq);
-        absorb(&mut self.strict, &[event.at.as_nanos(), u64::from(event.link) << 32 | what, packet]);
-        if matches!(event.happening, Happening::Dropped(_)) && event.kind == PacketKind::Data {
+        absorb(&mut self.strict, &[event.at.as_nanos(), u64::from(event.link) << 32 | code, packet]);
+        if matches!(event.queue_event, QueueEvent::Dropped(_)) && event.kind == PacketKind::Data {
             self.count(event.at, event.flow, 1);
         }
     }

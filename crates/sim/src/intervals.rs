@@ -1,14 +1,15 @@
-//! What flows and queues did in each interval, from what they have done since the start.
+//! Rows per interval, from samples of counts since the start.
 
 use std::collections::BTreeMap;
 
-use fairlane_outcome::{FlowRow, QueueRow};
+use fairlane_outcome::{FlowRow, FlowSample, QueueRow, QueueSample};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Scenario;
 
-use crate::{FlowSample, QueueSample, link_name};
+use crate::topology::link_name;
 
-/// Makes rows of samples, each of what was done since the sample before. For observers that are told at intervals.
+/// Converts samples into rows, each with the differences to the sample before. For observers with an
+/// [interval](crate::Observer::interval).
 #[derive(Clone, Debug)]
 pub struct Intervals {
     scenario: Scenario,
@@ -17,14 +18,14 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Nothing has been done yet in `scenario`.
+    /// Returns the state at the start of a run of `scenario`.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let start = |name| (name, Time::ZERO, FlowSample::default());
         Self { scenario: scenario.clone(), flows: scenario.flow_names().map(start).collect(), queues: BTreeMap::new() }
     }
 
-    /// The flow's row; `None` for a flow that the scenario does not have, or when no time has passed.
+    /// Returns the flow's row; `None` for a flow that the scenario does not have, or if no time has passed.
     pub fn flow(&mut self, at: Time, now: &FlowSample) -> Option<FlowRow<'_>> {
         let (name, before, last) = self.flows.get_mut(now.flow as usize)?;
         let seconds = at.since(std::mem::replace(before, at)).as_secs();
@@ -46,7 +47,7 @@ impl Intervals {
         })
     }
 
-    /// The queue's row; `None` when no time has passed.
+    /// Returns the queue's row; `None` if no time has passed.
     pub fn queue(&mut self, at: Time, now: &QueueSample) -> Option<QueueRow<'_>> {
         let start = || (link_name(&self.scenario, now.link), Time::ZERO, QueueSample::default());
         let (name, before, last) = self.queues.entry(now.link).or_insert_with(start);

@@ -1,9 +1,10 @@
 //! A fast, deterministic packet-level simulator of congested links.
 //!
-//! A [`Scenario`] goes in, a [`Run`](fairlane_outcome::Run) comes out: every packet of every flow crosses the links of
-//! its path, one event at a time, through the disciplines of `fairlane-qdisc` unchanged. Time is counted in whole
-//! nanoseconds, ties go in the order in which they were scheduled, and all randomness comes from the scenario's seed:
-//! the same scenario and run give the same result on every platform and on any number of threads.
+//! It takes a [`Scenario`] and returns a [`Run`](fairlane_outcome::Run). Every packet of every flow crosses the links
+//! of its path, event by event, through the disciplines of `fairlane-qdisc`. Time is counted in whole nanoseconds,
+//! events of the same time are handled in the order in which they were scheduled, and all randomness comes from the
+//! scenario's seed: the same scenario and run number give the same result on every platform and with any number of
+//! threads.
 //!
 //! ```
 //! use fairlane_scenario::Document;
@@ -21,43 +22,52 @@
 //!     rate = "2mbit"
 //! "#)?;
 //! let run = run(&document.scenario()?, 0, &Control::default(), &mut ())?;
-//! // CHOKe keeps a flow that is alone from filling the queue: it always meets itself.
+//! // A single flow cannot fill a CHOKe queue: each comparison finds a packet of the same flow.
 //! assert!(run.queues[0].mean_packets < 40.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
-mod ahead;
-mod batch;
+mod accounting;
+mod control;
 mod engine;
 mod event;
 mod fingerprint;
 mod flow;
+mod impairments;
 mod intervals;
 mod link;
 mod meter;
 mod network;
 mod observer;
-mod own;
 mod packet;
 mod pipe;
-mod plane;
+mod prefetch;
 mod replay;
+mod runner;
+mod sack_table;
 mod sampling;
 mod source;
 pub mod tcp;
 pub mod tfrc;
-mod wire;
+mod timer;
+mod topology;
+mod transmitter;
 
-pub use batch::{Control, run_all, run_all_observed};
+pub use control::Control;
 pub use engine::{Error, least_memory, run, run_with};
 pub use fairlane_outcome::{FlowSample, QueueSample};
 pub use fingerprint::Fingerprint;
 pub use intervals::Intervals;
-pub use network::link_name;
-pub use observer::{Happening, Observer, PacketEvent};
+pub use observer::{Observer, PacketEvent, QueueEvent};
 pub use packet::{Packet, PacketKind};
 pub use replay::{Replay, ReplayFlow};
+pub use runner::{run_all, run_all_observed};
+pub use topology::link_name;
 
 #[doc(no_inline)]
 pub use fairlane_scenario::Scenario;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,197 +1,124 @@
-//! One direction of a link: a queue, a transmitter, and the packets under way.
+//! One direction of a link: a queue, a transmitter, and the packets on their way to the far end.
 
-use fairlane_qdisc::{Bytes, Duration, Rate, Size, Time};
-use fairlane_scenario::{Kind, LinkSide, QdiscConfig, Value};
+use fairlane_qdisc::discipline::droptail::{Config, Drop};
+use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Size, Time};
+use fairlane_scenario::LinkSide;
 
-use crate::event::Alarm;
-use crate::meter::Meter;
-use crate::network::Visitors;
+use crate::impairments::Impairments;
+use crate::meter::{FlowRanges, Meter};
+use crate::packet::Packet;
 use crate::pipe::Pipe;
-use crate::wire::Wire;
+use crate::timer::Timer;
+use crate::transmitter::TransmissionTime;
 
-/// A link: what it is made of is up to `queue`. Each flow has four, so what is alike stands in a [`Medium`].
+/// One direction of a link. Each flow has four of its own, so what similar links share is kept in a [`Medium`].
 #[derive(Debug)]
-pub(crate) struct Link<D> {
-    /// The packets that have left the queue or are sure to leave it, by the time when each reaches the other end.
+pub(crate) struct Link {
+    /// The packets that have left the queue, or that are certain to leave it, in the order of their arrival at the far
+    /// end.
     pub(crate) pipe: Pipe,
-    /// Where its medium stands in [`Network::media`](crate::network::Network).
+    /// The index of its medium in [`Topology::media`](crate::topology::Topology).
     pub(crate) medium: u32,
-    /// See [`Pace::next`].
+    /// See [`TransmissionTime::next`].
     pub(crate) carry: u64,
-    pub(crate) queue: Queue<D>,
+    pub(crate) queue: LinkQueue,
 }
 
-/// What like links are made of.
+/// The properties that similar links share.
 #[derive(Debug)]
 pub(crate) struct Medium {
-    pub(crate) pace: Pace,
+    pub(crate) transmission: TransmissionTime,
     pub(crate) delay: Duration,
-    /// The most packets that wait before a [`Queue::Wire`]; the one being sent does not.
+    /// The limit of a [`LinkQueue::Plain`] in packets, without the one in transmission.
     pub(crate) limit: usize,
 }
 
-/// What stands before the transmitter.
+/// The queue before the transmitter.
 #[derive(Debug)]
-pub(crate) enum Queue<D> {
-    /// A FIFO that drops from the tail. Nothing that comes later changes when a packet leaves it, so its packets go into
-    /// the pipe at once and it needs one event a packet instead of two. `tests/links.rs` holds it against DropTail.
-    Wire {
-        /// When the transmitter has sent all that is in the pipe.
+pub(crate) enum LinkQueue {
+    /// A FIFO that drops from the tail. Later arrivals never change when a packet leaves it, so a packet enters the
+    /// pipe at once and takes one event instead of two. `tests/links.rs` compares it with DropTail.
+    Plain {
+        /// When the transmitter has sent all packets of the pipe.
         busy_until: Time,
     },
     /// A discipline.
-    Managed(Box<Managed<D>>),
+    Managed(Box<Managed>),
 }
 
-/// A discipline at work.
-#[derive(Debug)]
-pub(crate) struct Managed<D> {
+/// A discipline and the state of its transmitter.
+pub(crate) struct Managed {
     pub(crate) kind: &'static str,
-    pub(crate) discipline: D,
+    pub(crate) discipline: BoxQdisc<Packet>,
     /// The transmitter is sending.
     pub(crate) busy: bool,
-    /// When the discipline is asked again although nothing happened: it holds packets back.
-    pub(crate) release: Alarm,
-    /// Counts what data meets here; `None` at host links and where only acknowledgements pass.
+    /// The time at which a discipline that holds packets back is asked again.
+    pub(crate) release: Timer,
+    /// The counts of this queue; `None` at host links and where only acknowledgements pass.
     pub(crate) meter: Option<Meter>,
-    /// What happens to packets under way beyond the delay.
-    pub(crate) wire: Option<Wire>,
+    pub(crate) impairments: Option<Impairments>,
 }
 
-impl<D> Managed<D> {
-    /// `discipline`, called `kind` in outcomes, before a transmitter that is free; metered for these flows or not at all.
-    pub(crate) fn new(kind: &'static str, discipline: D, metered: Option<&Visitors>, wire: Option<Wire>) -> Self {
-        let meter = metered.map(|visitors| Meter::new(visitors.iter().cloned()));
-        Self { kind, discipline, busy: false, release: Alarm::off(), meter, wire }
+impl std::fmt::Debug for Managed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Managed").field("kind", &self.kind).field("busy", &self.busy).finish_non_exhaustive()
     }
 }
 
-impl<D> Link<D> {
-    pub(crate) const fn new(medium: u32, queue: Queue<D>) -> Self {
+impl Managed {
+    /// Returns `discipline`, named `kind` in outcomes, before a transmitter that is free. With `metered` the packets of
+    /// those flows are counted.
+    pub(crate) fn new(
+        kind: &'static str,
+        discipline: BoxQdisc<Packet>,
+        metered: Option<&FlowRanges>,
+        impairments: Option<Impairments>,
+    ) -> Self {
+        let meter = metered.map(|ranges| Meter::new(ranges.iter().cloned()));
+        Self { kind, discipline, busy: false, release: Timer::off(), meter, impairments }
+    }
+}
+
+impl Link {
+    pub(crate) const fn new(medium: u32, queue: LinkQueue) -> Self {
         Self { pipe: Pipe::new(), medium, carry: 0, queue }
     }
 
-    /// What happens to packets under way beyond the delay; only behind a [`Managed`] queue.
-    pub(crate) fn wire(&self) -> Option<&Wire> {
+    /// Returns the link's loss, jitter and rate steps; only links with a [`Managed`] queue have them.
+    pub(crate) fn impairments(&self) -> Option<&Impairments> {
         match &self.queue {
-            Queue::Managed(managed) => managed.wire.as_ref(),
-            Queue::Wire { .. } => None,
+            LinkQueue::Managed(managed) => managed.impairments.as_ref(),
+            LinkQueue::Plain { .. } => None,
         }
     }
 
-    /// Packets under way.
-    pub(crate) fn underway(&self) -> usize {
-        self.pipe.len() + self.wire().map_or(0, Wire::underway)
+    /// Returns the number of packets on their way to the far end.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.pipe.len() + self.impairments().map_or(0, Impairments::in_flight)
     }
 
-    /// Something of what is counted of `flow` here; see [`Lookahead`](crate::ahead::Lookahead).
-    pub(crate) fn counted(&self, flow: u32) -> u64 {
+    /// Reads the counts of `flow` at this link; see [`Prefetcher`](crate::prefetch::Prefetcher).
+    pub(crate) fn prefetch(&self, flow: u32) -> u64 {
         match &self.queue {
-            Queue::Managed(managed) => managed.meter.as_ref().map_or(0, |meter| meter.arrivals(flow)),
-            Queue::Wire { .. } => 0,
+            LinkQueue::Managed(managed) => managed.meter.as_ref().map_or(0, |meter| meter.arrivals(flow)),
+            LinkQueue::Plain { .. } => 0,
         }
     }
 }
 
 impl Medium {
-    /// The medium of `side`, with room for `limit` packets where the link is a wire.
+    /// Returns the medium of `side`; `limit` is that of its plain queue.
     pub(crate) const fn new(side: &LinkSide, limit: usize) -> Self {
-        Self { pace: Pace::new(side.rate), delay: side.delay, limit }
+        Self { transmission: TransmissionTime::new(side.rate), delay: side.delay, limit }
     }
 }
 
-/// The limit of a queue that is nothing but a tail-dropping FIFO of one packet or more; `None` for all others.
-pub(crate) fn plain_limit(config: &QdiscConfig) -> Option<usize> {
-    if config.kind() != Kind::DropTail {
-        return None;
-    }
-    let mut limit = None;
-    for (key, value) in config.given() {
-        match (key, value) {
-            ("limit", Value::Text(text)) => match text.parse() {
-                Ok(Size::Packets(packets)) if packets.get() > 0 => limit = Some(packets.get() as usize),
-                _ => return None,
-            },
-            _ => return None,
+/// Returns the limit of a FIFO that drops from the tail and holds at least one packet; `None` for all other disciplines.
+pub(crate) const fn plain_limit(config: &AnyConfig) -> Option<usize> {
+    match config {
+        AnyConfig::DropTail(Config { limit: Size::Packets(limit), drop: Drop::Tail }) if limit.get() > 0 => {
+            Some(limit.get() as usize)
         }
-    }
-    limit
-}
-
-/// How long packets take at a rate.
-#[derive(Clone, Debug)]
-pub(crate) struct Pace {
-    rate: u64,
-    /// The size that the next two fields are for: mostly it is the same again, and the division is saved.
-    bytes: u32,
-    nanos: u64,
-    remainder: u64,
-}
-
-impl Pace {
-    pub(crate) const fn new(rate: Rate) -> Self {
-        Self { rate: rate.bits_per_second(), bytes: 0, nanos: 0, remainder: 0 }
-    }
-
-    /// How long the next packet, of `bytes` bytes, takes. What a packet's time has over whole nanoseconds is carried to the
-    /// next, in `carry`, so that the rate is exact in the long run.
-    pub(crate) const fn next(&mut self, carry: &mut u64, bytes: u32) -> Duration {
-        if bytes != self.bytes {
-            let bit_nanos = bytes as u64 * 8_000_000_000;
-            self.bytes = bytes;
-            self.nanos = bit_nanos / self.rate;
-            self.remainder = bit_nanos % self.rate;
-        }
-        *carry += self.remainder;
-        if *carry >= self.rate {
-            *carry -= self.rate;
-            return Duration::from_nanos(self.nanos + 1);
-        }
-        Duration::from_nanos(self.nanos)
-    }
-
-    pub(crate) const fn rate(&self) -> Rate {
-        Rate::from_bits_per_second(self.rate)
-    }
-}
-
-/// Sends packets one after the other at a rate.
-#[derive(Clone, Debug)]
-pub(crate) struct Transmitter {
-    pace: Pace,
-    carry: u64,
-}
-
-impl Transmitter {
-    pub(crate) const fn new(rate: Rate) -> Self {
-        Self { pace: Pace::new(rate), carry: 0 }
-    }
-
-    /// How long the next packet, of `bytes` bytes, takes.
-    pub(crate) const fn next(&mut self, bytes: u32) -> Duration {
-        self.pace.next(&mut self.carry, bytes)
-    }
-
-    pub(crate) const fn rate(&self) -> Rate {
-        self.pace.rate()
-    }
-}
-
-/// A packet's size as the packet carries it.
-pub(crate) fn wire_bytes(bytes: Bytes) -> u32 {
-    u32::try_from(bytes.get()).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_that_does_not_divide_is_exact_in_the_long_run() {
-        let mut transmitter = Transmitter::new(Rate::from_bits_per_second(3_000_000));
-        let total: u64 = (0..3_000_000).map(|_| transmitter.next(1).as_nanos()).sum();
-        assert_eq!(total, 8_000_000_000);
-        let mut fast = Transmitter::new(Rate::from_bits_per_second(100_000_000_000));
-        assert_eq!(fast.next(1500).as_nanos(), 120);
+        _ => None,
     }
 }

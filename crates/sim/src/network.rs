@@ -1,260 +1,357 @@
-//! The network of a scenario, laid out: every link, and the route of every flow as a row of links.
+//! The network during a run: packets in queues and on links.
 
-use std::ops::Range;
+use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
-use fairlane_outcome::QueueRun;
-use fairlane_qdisc::{Host, ParameterError, Seed, Time};
+use crate::accounting::QueueAccounting;
+use crate::event::{EventQueue, Target};
+use crate::link::{Link, LinkQueue, Managed, Medium};
+use crate::observer::Observer;
+use crate::packet::{Packet, PacketKind};
+use crate::pipe::PacketStore;
+use crate::sack_table::SackTable;
+use crate::topology::{END, Topology};
 
-use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
-
-use crate::link::{Link, Managed, Medium, Queue, plain_limit};
-use crate::meter::Meter;
-use crate::own::Disciplines;
-use crate::wire::Wire;
-
-/// Ends a route: the packet has reached its host.
-pub(crate) const END: u32 = u32::MAX;
-
-/// Where a flow's two routes begin in the table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Routes {
-    pub(crate) forward: u32,
-    pub(crate) back: u32,
+/// All links with their queues and packets, and the pending events.
+pub(crate) struct Network<'o, O> {
+    pub(crate) events: EventQueue,
+    pub(crate) topology: Topology,
+    /// The packets on the links.
+    pub(crate) packets: PacketStore,
+    pub(crate) sacks: SackTable,
+    /// The data packets of each flow that queues have dropped.
+    pub(crate) dropped: Vec<u64>,
+    /// The data packets of each flow that were lost during transmission.
+    pub(crate) lost: Vec<u64>,
+    pub(crate) packet_hops: u64,
+    /// The packets that hosts have sent.
+    pub(crate) injected: u64,
+    /// The packets that have reached their hosts.
+    pub(crate) ejected: u64,
+    /// Packets of either kind that plain links have dropped.
+    pub(crate) dropped_at_plain_links: u64,
+    /// Packets of either kind that were lost during transmission.
+    pub(crate) lost_on_links: u64,
+    pub(crate) observer: &'o mut O,
 }
 
-/// Links and routes.
-#[derive(Debug)]
-pub(crate) struct Network<D> {
-    /// First the scenario's links, forward and reverse in turn, then the hosts' links.
-    pub(crate) links: Vec<Link<D>>,
-    pub(crate) media: Vec<Medium>,
-    /// All routes, one after the other, each ended by [`END`].
-    pub(crate) table: Vec<u32>,
-    /// Each flow's routes.
-    pub(crate) routes: Vec<Routes>,
-    first_host_link: u32,
-}
-
-/// What like links have in common.
-#[derive(Debug)]
-struct LinkKind {
-    side: LinkSide,
-    /// Nothing but a FIFO that drops from the tail, and a delay.
-    plain: bool,
-    /// Which flows are counted there.
-    metered: Option<Visitors>,
-    medium: u32,
-}
-
-/// The numbers of the flows that may come to a queue, in ranges that rise.
-pub(crate) type Visitors = Vec<Range<u32>>;
-
-/// The flows whose data or acknowledgements cross `hop`.
-fn visitors(scenario: &Scenario, hop: Hop) -> Visitors {
-    let mut first = 0;
-    let ranges = scenario.flows.iter().map(|group| {
-        let range = first..first + group.count;
-        first = range.end;
-        (group, range)
-    });
-    ranges.filter(|(group, _)| group.path.contains(&hop) || group.back.contains(&hop)).map(|(_, range)| range).collect()
-}
-
-/// A queue whose packets were counted.
-pub(crate) struct Metered {
-    name: String,
-    kind: &'static str,
-    rate_bps: f64,
-    meter: Meter,
-}
-
-impl Metered {
-    /// What was counted from the beginning of the measurement to `now`.
-    pub(crate) fn result(self, now: Time) -> QueueRun {
-        let Self { name, kind, rate_bps, meter } = self;
-        let (flows, mean_avg) = (meter.flows(now), meter.mean_average());
-        let mean_packets = flows.iter().map(|flow| flow.mean_packets).sum();
-        QueueRun { name, kind, rate_bps, mean_packets, mean_avg, delay_ns: meter.delay_ns().clone(), flows }
-    }
-}
-
-/// A queue that cannot be built: whose, and why.
-#[derive(Debug)]
-pub(crate) struct QueueError {
-    pub(crate) link: String,
-    pub(crate) error: ParameterError,
-}
-
-/// The number of one direction of a link of the scenario.
-pub(crate) const fn link_of(hop: Hop) -> u32 {
-    2 * hop.link as u32 + hop.reverse as u32
-}
-
-/// The name of a link in an engine's events: `bottleneck`, `bottleneck/reverse`, and `ftp/3/source` or `ftp/3/sink` for the
-/// links of the hosts of flow `ftp/3`, with `/reverse` for the direction towards the source.
-#[must_use]
-pub fn link_name(scenario: &Scenario, link: u32) -> String {
-    let mut index = link as usize;
-    let reverse = |on: bool| if on { "/reverse" } else { "" };
-    if let Some(named) = scenario.links.get(index / 2) {
-        return format!("{}{}", named.name, reverse(index % 2 == 1));
-    }
-    index -= 2 * scenario.links.len();
-    for group in &scenario.flows {
-        let ends: Vec<&str> = [(&group.source, "source"), (&group.sink, "sink")]
-            .into_iter()
-            .filter_map(|(access, end)| access.is_some().then_some(end))
-            .collect();
-        let each = 2 * ends.len();
-        let all = each * group.count as usize;
-        if index < all {
-            return format!("{}/{}/{}{}", group.name, index / each, ends[index % each / 2], reverse(index % 2 == 1));
+impl<'o, O: Observer> Network<'o, O> {
+    pub(crate) fn new(topology: Topology, events_per_second: f64, observer: &'o mut O) -> Self {
+        let zeros = vec![0; topology.routes.len()];
+        Self {
+            events: EventQueue::new(events_per_second),
+            topology,
+            packets: PacketStore::new(),
+            sacks: SackTable::default(),
+            dropped: zeros.clone(),
+            lost: zeros,
+            packet_hops: 0,
+            injected: 0,
+            ejected: 0,
+            dropped_at_plain_links: 0,
+            lost_on_links: 0,
+            observer,
         }
-        index -= all;
     }
-    format!("link {link}")
-}
 
-impl<D> Network<D> {
-    /// Lays out the network of `scenario`, whose queues come from `disciplines`.
-    pub(crate) fn new(
-        scenario: &Scenario,
-        seed: Seed,
-        disciplines: &mut impl Disciplines<Discipline = D>,
-    ) -> Result<Self, QueueError> {
-        let mut network =
-            Self { links: Vec::new(), media: Vec::new(), table: Vec::new(), routes: Vec::new(), first_host_link: 0 };
-        let flows = scenario.flows.iter().map(|group| group.count as usize).sum();
-        for (index, link) in scenario.links.iter().enumerate() {
-            for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
-                let hop = Hop { link: index, reverse };
-                let metered = scenario.flows.iter().any(|group| group.path.contains(&hop));
-                let kind = network.kind(side.clone(), metered.then(|| visitors(scenario, hop)));
-                network.add(scenario, &kind, seed, disciplines)?;
+    /// Returns the topology and the dropped and lost packets of each flow, and frees everything else.
+    pub(crate) fn close(self) -> (Topology, Vec<u64>, Vec<u64>) {
+        (self.topology, self.dropped, self.lost)
+    }
+
+    /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
+    pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
+        self.injected += 1;
+        self.enter(now, self.topology.table[packet.route as usize], packet);
+    }
+
+    /// Handles the arrival of the first packet of `link`'s pipe at the far end. Returns the packet if its host is there.
+    pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
+        let pipe = &mut self.topology.links[link as usize].pipe;
+        let taken = pipe.pop(&mut self.packets);
+        if let Some(at) = pipe.next_arrival(&self.packets) {
+            self.events.push(at, Target::Arrival(link));
+        }
+        taken.and_then(|packet| self.leave_link(now, packet))
+    }
+
+    /// Handles the next arrival on a `link` that reorders packets. Returns the packet if its host is at the far end.
+    pub(crate) fn arrive_reordered(&mut self, now: Time, link: u32) -> Option<Packet> {
+        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return None };
+        let packet = managed.impairments.as_mut()?.take()?;
+        self.leave_link(now, packet)
+    }
+
+    /// Passes `packet` on to the next link of its route, or returns it if it has reached its host.
+    fn leave_link(&mut self, now: Time, packet: Packet) -> Option<Packet> {
+        self.packet_hops += 1;
+        match self.topology.table[packet.route as usize] {
+            END => {
+                self.ejected += 1;
+                Some(packet)
+            }
+            next => {
+                self.enter(now, next, &packet);
+                None
             }
         }
-        network.first_host_link = network.links.len() as u32;
-        network.reserve(scenario, flows);
-        for group in &scenario.flows {
-            let ends =
-                [&group.source, &group.sink].map(|access| access.as_ref().map(|access| network.host_kinds(access)));
-            for _ in 0..group.count {
-                network.add_flow(scenario, group, &ends, seed, disciplines)?;
+    }
+
+    /// Handles the end of a transmission: `link` may send its next packet.
+    pub(crate) fn link_free(&mut self, now: Time, link: u32) {
+        let state = &mut self.topology.links[link as usize];
+        if let LinkQueue::Managed(managed) = &mut state.queue {
+            managed.busy = false;
+        }
+        self.send_next(now, link);
+    }
+
+    /// Handles the release timer of `link`, whose discipline held packets back.
+    pub(crate) fn release(&mut self, now: Time, link: u32) {
+        if let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue
+            && managed.release.fires(now)
+            && !managed.busy
+        {
+            self.send_next(now, link);
+        }
+    }
+
+    fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
+        match &mut self.topology.links[link as usize].queue {
+            LinkQueue::Plain { .. } => {
+                if let Some(arrival) = self.cross_plain_link(now, link, packet) {
+                    self.travel(arrival, link, packet);
+                }
+            }
+            LinkQueue::Managed(managed) => {
+                let Managed { discipline, meter, busy, .. } = &mut **managed;
+                let (backlog, average) = observed::<O>(discipline);
+                let mut accounting = QueueAccounting {
+                    link,
+                    meter: meter.as_mut(),
+                    sacks: &mut self.sacks,
+                    dropped: &mut self.dropped,
+                    observer: self.observer,
+                    backlog,
+                    average,
+                };
+                let packet = Packet { at: now, ..*packet };
+                accounting.arrived(now, &packet);
+                discipline.enqueue(now, packet, &mut accounting);
+                if let Some(meter) = meter {
+                    meter.averaged(discipline.average());
+                }
+                if !*busy {
+                    self.send_next(now, link);
+                }
             }
         }
-        Ok(network)
     }
 
-    /// Whether `link` is a plain wire between a node and a host. Each host has a flow and a link of its own.
-    pub(crate) fn is_host_wire(&self, link: u32) -> bool {
-        link >= self.first_host_link
-            && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, Queue::Wire { .. }))
-    }
-
-    /// Makes room for the hosts' links and the routes of all flows: doubling it by and by would take up to twice as much.
-    fn reserve(&mut self, scenario: &Scenario, flows: usize) {
-        let links = |group: &FlowGroup| 2 * (usize::from(group.source.is_some()) + usize::from(group.sink.is_some()));
-        let hops = |group: &FlowGroup| links(group) + group.path.len() + group.back.len() + 2;
-        let all = |each: &dyn Fn(&FlowGroup) -> usize| {
-            scenario.flows.iter().map(|group| group.count as usize * each(group)).sum::<usize>()
+    /// Sends the next packet of the queue of `link`, whose transmitter is free.
+    fn send_next(&mut self, now: Time, link: u32) {
+        let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
+        else {
+            return;
         };
-        self.links.reserve_exact(all(&links));
-        self.table.reserve_exact(all(&hops));
-        self.routes.reserve_exact(flows);
-    }
-
-    /// The rate of `link` in bit/s, averaged from `from` to `to`.
-    pub(crate) fn mean_rate(&self, link: &Link<D>, from: Time, to: Time) -> f64 {
-        let varying = link.wire().and_then(|wire| wire.mean_rate(from, to));
-        varying.unwrap_or_else(|| self.media[link.medium as usize].pace.rate().bits_per_second() as f64)
-    }
-
-    /// The queues that were metered, in the scenario's order, with what is to be told of them for the time `from` to `to`.
-    pub(crate) fn metered(self, scenario: &Scenario, (from, to): (Time, Time)) -> impl Iterator<Item = Metered> {
-        let rates: Vec<f64> =
-            self.links[..self.first_host_link as usize].iter().map(|link| self.mean_rate(link, from, to)).collect();
-        self.links.into_iter().zip(rates).enumerate().filter_map(|(id, (link, rate_bps))| {
-            let Queue::Managed(managed) = link.queue else { return None };
-            Some(Metered { name: link_name(scenario, id as u32), kind: managed.kind, rate_bps, meter: managed.meter? })
-        })
-    }
-
-    /// What links like `side` have in common; metered for these flows or not at all.
-    fn kind(&mut self, side: LinkSide, metered: Option<Visitors>) -> LinkKind {
-        let plain = metered.is_none() && side.wire == fairlane_scenario::Wire::default();
-        let limit = plain_limit(&side.queue).filter(|_| plain);
-        self.media.push(Medium::new(&side, limit.unwrap_or(0)));
-        LinkKind { side, plain: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
-    }
-
-    /// The links of like hosts: the one that data takes, and the other. They get a medium each, since the packets of a direction
-    /// are mostly of one size.
-    fn host_kinds(&mut self, access: &Access) -> [LinkKind; 2] {
-        let Access { rate, delay, queue } = access;
-        [(); 2].map(|()| {
-            self.kind(LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() }, None)
-        })
-    }
-
-    /// Adds the hosts of one flow, and its routes.
-    fn add_flow(
-        &mut self,
-        scenario: &Scenario,
-        group: &FlowGroup,
-        ends: &[Option<[LinkKind; 2]>; 2],
-        seed: Seed,
-        disciplines: &mut impl Disciplines<Discipline = D>,
-    ) -> Result<(), QueueError> {
-        let mut hosts = [None; 2];
-        for (host, end) in hosts.iter_mut().zip(ends) {
-            if let Some([data, other]) = end {
-                let data = self.add(scenario, data, seed, disciplines)?;
-                *host = Some((data, self.add(scenario, other, seed, disciplines)?));
-            }
-        }
-        let [source, sink] = hosts;
-        let forward = self.table.len() as u32;
-        self.table.extend(source.map(|(up, _)| up));
-        self.table.extend(group.path.iter().copied().map(link_of));
-        self.table.extend(sink.map(|(down, _)| down));
-        self.table.push(END);
-        let back = self.table.len() as u32;
-        self.table.extend(sink.map(|(_, up)| up));
-        self.table.extend(group.back.iter().copied().map(link_of));
-        self.table.extend(source.map(|(_, down)| down));
-        self.table.push(END);
-        self.routes.push(Routes { forward, back });
-        Ok(())
-    }
-
-    /// Adds one direction of a link.
-    fn add(
-        &mut self,
-        scenario: &Scenario,
-        kind: &LinkKind,
-        seed: Seed,
-        disciplines: &mut impl Disciplines<Discipline = D>,
-    ) -> Result<u32, QueueError> {
-        let LinkKind { side, plain, metered, medium } = kind;
-        let id = self.links.len() as u32;
-        let name = || link_name(scenario, id);
-        let host = |name: &str| Host { rate: side.rate, seed: seed.named("queue").named(name) };
-        let own = disciplines.own(name, host);
-        let wire = Wire::new(side, || seed.named("wire").named(&name()));
-        let queue = match own {
-            Some((kind, discipline)) => {
-                Queue::Managed(Box::new(Managed::new(kind, discipline, metered.as_ref(), wire)))
-            }
-            None if *plain => Queue::Wire { busy_until: Time::ZERO },
-            None => {
-                let name = name();
-                let kind = side.queue.kind().name();
-                let built = disciplines.scenarios(&side.queue, &host(&name));
-                let discipline = built.map_err(|error| QueueError { link: name, error })?;
-                Queue::Managed(Box::new(Managed::new(kind, discipline, metered.as_ref(), wire)))
-            }
+        let Managed { discipline, meter, busy, release, impairments, .. } = &mut **managed;
+        let mut accounting = QueueAccounting {
+            link,
+            meter: meter.as_mut(),
+            sacks: &mut self.sacks,
+            dropped: &mut self.dropped,
+            observer: self.observer,
+            backlog: if O::ACTIVE { discipline.packets() } else { 0 },
+            average: None,
         };
-        self.links.push(Link::new(*medium, queue));
-        Ok(id)
+        let Some(packet) = discipline.dequeue(now, &mut accounting) else {
+            release.set(retry_at(now, &discipline.status()), Target::Release(link), &mut self.events);
+            return;
+        };
+        (accounting.backlog, accounting.average) = observed::<O>(discipline);
+        accounting.departed(now, &packet);
+        *busy = true;
+        let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
+        let Some(impairments) = impairments else {
+            let sent = now + transmission.next(carry, packet.bytes);
+            let arrival = sent + *delay;
+            self.events.push(sent, Target::LinkFree(link));
+            return self.travel(arrival, link, &packet);
+        };
+        let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
+        self.events.push(transmitted.sent, Target::LinkFree(link));
+        match transmitted.arrival {
+            None => self.lose(now, link, &packet),
+            Some(arrival) if impairments.reorders() => {
+                impairments.keep(&packet, arrival, packet.route + 1);
+                self.events.push(arrival, Target::ReorderedArrival(link));
+            }
+            Some(arrival) => self.travel(arrival, link, &packet),
+        }
+    }
+
+    /// Counts `packet`, which `link` has begun to send, as lost during transmission.
+    fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
+        self.lost_on_links += 1;
+        if packet.kind() == PacketKind::Data {
+            self.lost[packet.flow as usize] += 1;
+        }
+        self.sacks.forget(packet.sack);
+        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
+        let (backlog, average) = observed::<O>(&managed.discipline);
+        let (meter, sacks, dropped) = (managed.meter.as_mut(), &mut self.sacks, &mut self.dropped);
+        QueueAccounting { link, meter, sacks, dropped, observer: self.observer, backlog, average }.lost(now, packet);
+    }
+
+    /// Schedules the arrival of `packet`, which `link` has sent, at the far end at `arrival`.
+    ///
+    /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later
+    /// changes a packet's passage. The packet is moved on to such a link at once, as of `arrival`, which saves an event.
+    fn travel(&mut self, mut arrival: Time, mut link: u32, packet: &Packet) {
+        let mut route = packet.route + 1;
+        loop {
+            let next = self.topology.table[route as usize];
+            if !self.topology.is_plain_host_link(next) {
+                break;
+            }
+            let Some(passed) = self.cross_plain_link(arrival, next, packet) else { return };
+            self.packet_hops += 1;
+            (arrival, link, route) = (passed, next, route + 1);
+        }
+        let pipe = &mut self.topology.links[link as usize].pipe;
+        if pipe.is_empty() {
+            self.events.push(arrival, Target::Arrival(link));
+        }
+        pipe.push(&mut self.packets, packet, arrival, route);
+    }
+
+    /// Returns when a packet that enters a plain link at `now` reaches the far end; `None` if it is dropped.
+    fn cross_plain_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Time> {
+        let Link { pipe, medium, carry, queue } = &mut self.topology.links[link as usize];
+        let LinkQueue::Plain { busy_until } = queue else { return None };
+        let Medium { transmission, delay, limit } = &mut self.topology.media[*medium as usize];
+        // The queue can be full only if the pipe holds more packets than the limit. Of the packets that have not been
+        // sent completely, one is in transmission and does not count towards the limit.
+        if pipe.len() > *limit && pipe.after(&self.packets, now + *delay) > *limit {
+            self.drop_at_plain_link(now, link, *packet);
+            return None;
+        }
+        *busy_until = now.max(*busy_until) + transmission.next(carry, packet.bytes);
+        Some(*busy_until + *delay)
+    }
+
+    fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {
+        self.dropped_at_plain_links += 1;
+        let backlog = self.topology.links[link as usize].pipe.len();
+        let mut accounting = QueueAccounting {
+            link,
+            meter: None,
+            sacks: &mut self.sacks,
+            dropped: &mut self.dropped,
+            observer: self.observer,
+            backlog,
+            average: None,
+        };
+        accounting.dropped(now, packet, Reason::Limit);
+    }
+}
+
+/// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.
+fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
+    if !O::ACTIVE {
+        return (0, None);
+    }
+    let status = discipline.status();
+    (status.packets, status.average)
+}
+
+/// Returns when to ask a discipline again that returned no packet at `now`: `None` if it is empty, and always later
+/// than `now`.
+pub(crate) fn retry_at(now: Time, status: &Status) -> Option<Time> {
+    let ready = status.ready_at.filter(|_| status.packets > 0)?;
+    Some(ready.max(now + Duration::from_nanos(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use fairlane_qdisc::Counters;
+
+    use super::*;
+    use crate::packet::{Flags, NO_SACK};
+    use crate::timer::Timer;
+
+    const GAP: Duration = Duration::from_millis(10);
+
+    /// Releases one packet every `GAP`.
+    struct Shaper {
+        queue: VecDeque<Packet>,
+        next: Time,
+        counters: Counters,
+    }
+
+    impl Qdisc<Packet> for Shaper {
+        fn enqueue(&mut self, _now: Time, packet: Packet, _sink: &mut dyn DropSink<Packet>) {
+            self.queue.push_back(packet);
+        }
+        fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<Packet>) -> Option<Packet> {
+            if now < self.next {
+                return None;
+            }
+            let packet = self.queue.pop_front()?;
+            self.next = now + GAP;
+            Some(packet)
+        }
+        fn status(&self) -> Status {
+            let mut status = Status::new(self.queue.len(), 0);
+            status.ready_at = Some(self.next);
+            status
+        }
+        fn counters(&self) -> &Counters {
+            &self.counters
+        }
+    }
+
+    fn packet(now: Time) -> Packet {
+        let flags = Flags::default();
+        Packet { sent: now, at: now, flow: 0, seq: 0, bytes: 1, route: 0, sack: NO_SACK, flags, class: 0 }
+    }
+
+    /// Would catch a shaper that is asked more than once, or not at the moment it named, however many arrivals there were
+    /// before; and an empty one that is asked at all.
+    #[test]
+    fn a_shaper_is_asked_when_it_is_ready() {
+        let mut shaper = Shaper { queue: VecDeque::new(), next: Time::ZERO, counters: Counters::default() };
+        let (mut timer, mut events) = (Timer::off(), EventQueue::new(1e3));
+        let mut left = Vec::new();
+        let mut ask = |shaper: &mut Shaper, timer: &mut Timer, events: &mut EventQueue, now: Time| {
+            while shaper.dequeue(now, &mut ()).is_some() {
+                left.push(now);
+            }
+            timer.set(retry_at(now, &shaper.status()), Target::Release(3), events);
+        };
+        for arrival in 0..5 {
+            let now = Time::ZERO + Duration::from_millis(arrival);
+            shaper.enqueue(now, packet(now), &mut ());
+            ask(&mut shaper, &mut timer, &mut events, now);
+        }
+        let mut fired = 0;
+        while let Some((now, target)) = events.pop_before(Time::MAX) {
+            assert_eq!(target, Target::Release(3));
+            assert!(timer.fires(now));
+            fired += 1;
+            ask(&mut shaper, &mut timer, &mut events, now);
+        }
+        let gaps: Vec<Time> = (0..5).map(|n| Time::ZERO + Duration::from_millis(10 * n)).collect();
+        assert_eq!((left, fired), (gaps, 4));
+    }
+
+    /// Would catch a simulation whose time does not advance because a discipline returns a time in the past.
+    #[test]
+    fn time_advances_although_the_queue_is_ready_now() {
+        let now = Time::from_nanos(50);
+        let queue = VecDeque::from([packet(now)]);
+        let shaper = Shaper { queue, next: Time::ZERO, counters: Counters::default() };
+        assert_eq!(retry_at(now, &shaper.status()), Some(Time::from_nanos(51)));
     }
 }

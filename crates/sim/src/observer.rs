@@ -1,79 +1,80 @@
-//! Whoever wants to see every packet: traces, captures, fingerprints.
+//! Observers of a run: traces, captures, fingerprints.
 
 use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::{Duration, Reason, Time};
 
-use crate::PacketKind;
+use crate::packet::PacketKind;
 
-/// What happened to a packet at a queue.
+/// An event of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// It came to the queue.
+pub enum QueueEvent {
+    /// The packet arrived at the queue.
     Arrived,
-    /// The link began to send it.
+    /// The link began to send the packet.
     Departed {
-        /// How long it was queued.
+        /// The time that the packet spent in the queue.
         sojourn: Duration,
     },
-    /// It was dropped.
+    /// The discipline dropped the packet.
     Dropped(Reason),
-    /// It was marked (ECN).
+    /// The discipline marked the packet (ECN).
     Marked(Reason),
-    /// The link has begun to send it, and it will not reach the other end.
+    /// The packet was lost during transmission; `Departed` came before.
     Lost,
 }
 
-/// A packet at a queue.
+/// A packet and what happened to it at a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacketEvent {
-    /// When.
+    /// The time of the event.
     pub at: Time,
-    /// The link whose queue it is; [`link_name`](crate::link_name) tells its name.
+    /// The number of the link; [`link_name`](crate::link_name) returns its name.
     pub link: u32,
-    /// What happened.
-    pub happening: Happening,
+    /// The event.
+    pub queue_event: QueueEvent,
     /// The packet's flow.
     pub flow: u32,
-    /// What the packet carries.
+    /// Data or acknowledgement.
     pub kind: PacketKind,
-    /// The packet's number in its flow; in an acknowledgement, the next one expected; in a report of TFRC, the report's own.
+    /// The sequence number in packets: for an acknowledgement, of the next packet expected; for a TFRC report, of the
+    /// report.
     pub seq: u32,
-    /// Size on the wire in bytes.
+    /// The size in bytes.
     pub bytes: u32,
-    /// The packet says that it is ECN-capable.
+    /// True if the packet is ECN-capable.
     pub ecn_capable: bool,
-    /// The packet has been marked.
+    /// True if the packet has been marked (CE).
     pub marked: bool,
-    /// Packets in the queue: as the arrival that caused this found it, or as the departure left it.
+    /// Packets in the queue: before the arrival that caused the event, or after the departure.
     pub backlog: usize,
-    /// The discipline's average at that moment, where it keeps one.
+    /// The discipline's average queue at that moment; `None` if it keeps none.
     pub average: Option<f64>,
 }
 
-/// Sees what happens, in the order of time. `()` looks away, and costs nothing.
+/// Is called for each event of a run, in the order of time. `()` ignores all events at no cost.
 pub trait Observer {
-    /// Whether there is anything to be told.
+    /// False if [`packet`](Self::packet) and [`delivered`](Self::delivered) need not be called.
     const ACTIVE: bool = true;
 
-    /// Something happened to a packet at a queue.
+    /// Called for each event of a packet at a queue.
     ///
-    /// Host links that drop from the tail tell of drops alone, and as soon as a drop is certain: its time may lie ahead by the
-    /// delay of the link before.
+    /// Host links that drop from the tail report drops only, and as soon as the drop is certain: its time may be in the
+    /// future by up to the delay of the link before.
     fn packet(&mut self, event: &PacketEvent);
 
-    /// A data packet reached its receiver.
+    /// Called when a data packet reaches its receiver.
     fn delivered(&mut self, at: Time, flow: u32, seq: u32);
 
-    /// After how long, again and again, to be told of every flow and of every queue that an outcome reports, and at the end;
-    /// `None` for never.
+    /// Returns the interval after which [`flow`](Self::flow) and [`queue`](Self::queue) are called for every flow and
+    /// for every queue in the outcome; they are called at the end of the run, too. `None`, the default, means never.
     fn interval(&self) -> Option<Duration> {
         None
     }
 
-    /// A flow at the end of an interval, before anything else of that moment happens.
+    /// Called for each flow at the end of an interval, before any other event of that time.
     fn flow(&mut self, _at: Time, _sample: &FlowSample) {}
 
-    /// A queue at the end of an interval, after all flows.
+    /// Called for each queue at the end of an interval, after all flows.
     fn queue(&mut self, _at: Time, _sample: &QueueSample) {}
 }
 
@@ -93,7 +94,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.delivered(at, flow, seq);
         self.1.delivered(at, flow, seq);
     }
-    /// The first one's, else the second one's; both are told.
+    /// Returns the interval of the first observer, or else of the second; both are called at that interval.
     fn interval(&self) -> Option<Duration> {
         self.0.interval().or_else(|| self.1.interval())
     }

@@ -1,49 +1,48 @@
-//! A packet in the simulator.
+//! The simulator's packet.
 
-use fairlane_qdisc::{FlowKey, Time};
+use fairlane_qdisc::{Bytes, FlowKey, Time};
 
-/// What a packet carries.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
-    /// Data.
+    /// A data packet.
     Data,
-    /// An acknowledgement of TCP, or a report of a TFRC receiver.
+    /// A TCP acknowledgement or a TFRC report.
     Ack,
 }
 
-/// A packet as the simulator's disciplines see it, through [`fairlane_qdisc::Packet`]. Small and `Copy`, since every hop
-/// moves it.
+/// A packet. Disciplines see it through [`fairlane_qdisc::Packet`]. It is small and `Copy`, since every hop moves it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// When its sender sent it; in an acknowledgement, when the segment that it answers was sent.
+    /// The time at which the sender sent it; for an acknowledgement, the time at which the segment it answers was sent.
     pub(crate) sent: Time,
-    /// On a link: when it reaches the other end. In a queue: when it came there.
+    /// On a link, the time of arrival at the far end; in a queue, the time at which it arrived there.
     pub(crate) at: Time,
-    /// The flow that it belongs to.
+    /// The number of its flow.
     pub(crate) flow: u32,
-    /// Its number in the flow; in an acknowledgement, the next one expected; in a report, the report's own.
+    /// The sequence number in packets: for an acknowledgement, of the next packet expected; for a TFRC report, of the
+    /// report.
     pub(crate) seq: u32,
-    /// Size on the wire.
+    /// The size in bytes.
     pub(crate) bytes: u32,
-    /// Where the next link that it enters stands in the table of routes; in a queue, that queue's link.
+    /// The index of its next link in the routing table; in a queue, of that queue's link.
     pub(crate) route: u32,
-    /// Its selective acknowledgements: a place in the table of blocks, or [`NO_SACK`].
+    /// The index of its SACK blocks in the [`SackTable`](crate::sack_table::SackTable), or [`NO_SACK`].
     pub(crate) sack: u32,
-    /// What it carries and what has been marked in it.
     pub(crate) flags: Flags,
-    /// Its TOS or traffic class byte without ECN's bits.
+    /// The TOS or traffic class byte without the ECN bits.
     pub(crate) class: u8,
 }
 
-/// No selective acknowledgements.
+/// No SACK blocks.
 pub(crate) const NO_SACK: u32 = u32::MAX;
 
-/// Bits of a packet's header.
+/// The flags of a packet's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u8);
 
 impl Flags {
-    /// It is an acknowledgement.
+    /// The packet is an acknowledgement or a report.
     pub(crate) const ACK: Self = Self(1);
     /// ECN-Capable Transport.
     pub(crate) const ECT: Self = Self(2);
@@ -53,29 +52,29 @@ impl Flags {
     pub(crate) const ECE: Self = Self(8);
     /// Congestion Window Reduced.
     pub(crate) const CWR: Self = Self(16);
-    /// It is of UDP, which does not slow down after a loss.
+    /// The packet is a UDP datagram, whose sender does not react to losses.
     pub(crate) const DATAGRAM: Self = Self(32);
 
-    /// These bits and those of `other` when `on`.
+    /// Returns these flags, with those of `other` added if `on` is true.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
         if on { Self(self.0 | other.0) } else { self }
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all flags of `other` are set.
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
 impl Packet {
-    /// What it carries.
+    /// Returns the kind of the packet.
     pub(crate) const fn kind(&self) -> PacketKind {
         if self.flags.has(Flags::ACK) { PacketKind::Ack } else { PacketKind::Data }
     }
 }
 
 impl fairlane_qdisc::Packet for Packet {
-    /// As with real headers, the two directions of a connection are two flows.
+    /// Returns a key that differs between the two directions of a connection, as with real headers.
     fn flow(&self) -> FlowKey {
         FlowKey::new(u64::from(self.flow) * 2 + u64::from(self.flags.has(Flags::ACK)))
     }
@@ -88,7 +87,7 @@ impl fairlane_qdisc::Packet for Packet {
     fn mark_ce(&mut self) {
         self.flags = self.flags.with(Flags::CE, true);
     }
-    /// Every flow has two hosts of its own.
+    /// Returns the sender's address: every flow has two hosts of its own.
     fn source_host(&self) -> u64 {
         u64::from(self.flow) * 2 + u64::from(self.flags.has(Flags::ACK))
     }
@@ -98,7 +97,7 @@ impl fairlane_qdisc::Packet for Packet {
     fn class(&self) -> u8 {
         self.class
     }
-    /// No source sends ECT(1), so it is CE alone that says so (RFC 9331, section 5.1).
+    /// Returns true for CE: no source here sends ECT(1), and CE alone may be an L4S packet (RFC 9331, section 5.1).
     fn l4s(&self) -> bool {
         self.flags.has(Flags::CE)
     }
@@ -107,11 +106,16 @@ impl fairlane_qdisc::Packet for Packet {
     }
 }
 
+/// Returns a scenario's packet size as packets store it.
+pub(crate) fn packet_bytes(bytes: Bytes) -> u32 {
+    u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Would catch an acknowledgement that seems to come from the sender of what it answers.
+    /// Would catch an acknowledgement whose source is the sender of the data.
     #[test]
     fn an_acknowledgement_goes_from_the_receiver_to_the_sender() {
         use fairlane_qdisc::Packet as _;
@@ -134,6 +138,7 @@ mod tests {
         assert_eq!((data.responsive(), ack.responsive(), other.responsive()), (true, true, false));
     }
 
+    /// Would catch a packet that outgrows two thirds of a cache line.
     #[test]
     fn a_packet_stays_small() {
         assert_eq!(size_of::<Packet>(), 40);

@@ -1,5 +1,5 @@
-//! Packets under way on links: all pipes share one store, so that memory follows the packets that are under way at a time, not
-//! the sum of what each link ever had.
+//! Packets on links. All pipes share one store, so that memory follows the number of packets in flight at a time and
+//! not the sum of each link's maximum.
 
 use fairlane_qdisc::Time;
 
@@ -8,10 +8,11 @@ use crate::packet::Packet;
 /// The end of a chain.
 const NIL: u32 = u32::MAX;
 
-/// Where the packets of all pipes are kept, each chained to the next of its pipe.
+/// The packets of all pipes, each chained to the next one of its pipe.
 #[derive(Debug)]
-pub(crate) struct Store {
-    places: Vec<(Packet, u32)>,
+pub(crate) struct PacketStore {
+    slots: Vec<(Packet, u32)>,
+    /// The first free slot.
     free: u32,
 }
 
@@ -21,41 +22,42 @@ pub(crate) struct Pipe {
     head: u32,
     tail: u32,
     len: u32,
-    /// The first packet that [`Pipe::after`] has not yet seen to be gone, and how many before it are.
-    staying: u32,
-    gone: u32,
+    /// The first packet that arrives after the time of the last call of [`Pipe::after`].
+    later: u32,
+    /// The number of packets before it.
+    earlier: u32,
 }
 
-impl Store {
+impl PacketStore {
     pub(crate) const fn new() -> Self {
-        Self { places: Vec::new(), free: NIL }
+        Self { slots: Vec::new(), free: NIL }
     }
 
-    /// The packet that is kept at `place`.
-    pub(crate) fn at(&self, place: u32) -> &Packet {
-        &self.places[place as usize].0
+    /// Returns the packet in `slot`.
+    pub(crate) fn get(&self, slot: u32) -> &Packet {
+        &self.slots[slot as usize].0
     }
 
-    /// The packet behind the one at `place`.
-    pub(crate) fn after(&self, place: u32) -> Option<&Packet> {
-        let next = self.places[place as usize].1;
-        (next != NIL).then(|| &self.places[next as usize].0)
+    /// Returns the packet behind the one in `slot`.
+    pub(crate) fn next(&self, slot: u32) -> Option<&Packet> {
+        let next = self.slots[slot as usize].1;
+        (next != NIL).then(|| &self.slots[next as usize].0)
     }
 
-    /// Keeps a copy of `packet`, with another time and another place in its route.
-    fn keep(&mut self, packet: &Packet, at: Time, route: u32) -> u32 {
-        let place = self.free;
-        // First the copy, then the changes: the other way round the processor would wait for them before it could copy.
-        let kept = if place == NIL {
-            self.places.push((*packet, NIL));
-            self.places.len() as u32 - 1
+    /// Stores a copy of `packet` with the given time and route, and returns its slot.
+    fn insert(&mut self, packet: &Packet, at: Time, route: u32) -> u32 {
+        let slot = self.free;
+        // Copying first is faster: after a change the processor would have to wait before it could copy.
+        let kept = if slot == NIL {
+            self.slots.push((*packet, NIL));
+            self.slots.len() as u32 - 1
         } else {
-            let slot = &mut self.places[place as usize];
-            self.free = slot.1;
-            *slot = (*packet, NIL);
-            place
+            let free = &mut self.slots[slot as usize];
+            self.free = free.1;
+            *free = (*packet, NIL);
+            slot
         };
-        let packet = &mut self.places[kept as usize].0;
+        let packet = &mut self.slots[kept as usize].0;
         packet.at = at;
         packet.route = route;
         kept
@@ -64,71 +66,71 @@ impl Store {
 
 impl Pipe {
     pub(crate) const fn new() -> Self {
-        Self { head: NIL, tail: NIL, len: 0, staying: NIL, gone: 0 }
+        Self { head: NIL, tail: NIL, len: 0, later: NIL, earlier: 0 }
     }
 
-    /// Packets in the pipe.
+    /// Returns the number of packets.
     pub(crate) const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no packets.
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where the first packet is kept.
+    /// Returns the slot of the first packet.
     pub(crate) fn first(&self) -> Option<u32> {
         (self.len > 0).then_some(self.head)
     }
 
-    /// Appends a copy of `packet` that reaches the other end at `at`, and stands there at `route`.
-    pub(crate) fn push(&mut self, store: &mut Store, packet: &Packet, at: Time, route: u32) {
-        let place = store.keep(packet, at, route);
+    /// Appends a copy of `packet` that arrives at `at` with its next hop at `route`.
+    pub(crate) fn push(&mut self, store: &mut PacketStore, packet: &Packet, at: Time, route: u32) {
+        let slot = store.insert(packet, at, route);
         if self.len == 0 {
-            self.head = place;
+            self.head = slot;
         } else {
-            store.places[self.tail as usize].1 = place;
+            store.slots[self.tail as usize].1 = slot;
         }
-        if self.staying == NIL {
-            self.staying = place;
+        if self.later == NIL {
+            self.later = slot;
         }
-        self.tail = place;
+        self.tail = slot;
         self.len += 1;
     }
 
-    /// Takes the first packet.
-    pub(crate) fn pop(&mut self, store: &mut Store) -> Option<Packet> {
+    /// Removes and returns the first packet.
+    pub(crate) fn pop(&mut self, store: &mut PacketStore) -> Option<Packet> {
         if self.len == 0 {
             return None;
         }
-        let place = self.head;
-        let slot = &mut store.places[place as usize];
-        let (packet, next) = *slot;
-        slot.1 = store.free;
-        store.free = place;
+        let slot = self.head;
+        let taken = &mut store.slots[slot as usize];
+        let (packet, next) = *taken;
+        taken.1 = store.free;
+        store.free = slot;
         self.head = next;
         self.len -= 1;
-        if self.gone > 0 {
-            self.gone -= 1;
+        if self.earlier > 0 {
+            self.earlier -= 1;
         } else {
-            self.staying = next;
+            self.later = next;
         }
         Some(packet)
     }
 
-    /// When the first packet reaches the other end.
-    pub(crate) fn next_arrival(&self, store: &Store) -> Option<Time> {
-        (self.len > 0).then(|| store.places[self.head as usize].0.at)
+    /// Returns the time of the first arrival.
+    pub(crate) fn next_arrival(&self, store: &PacketStore) -> Option<Time> {
+        (self.len > 0).then(|| store.slots[self.head as usize].0.at)
     }
 
-    /// How many packets reach the other end after `time`, which must not be before that of an earlier call.
-    pub(crate) fn after(&mut self, store: &Store, time: Time) -> usize {
-        while self.staying != NIL && store.places[self.staying as usize].0.at <= time {
-            self.staying = store.places[self.staying as usize].1;
-            self.gone += 1;
+    /// Returns the number of packets that arrive after `time`, which must not decrease between calls.
+    pub(crate) fn after(&mut self, store: &PacketStore, time: Time) -> usize {
+        while self.later != NIL && store.slots[self.later as usize].0.at <= time {
+            self.later = store.slots[self.later as usize].1;
+            self.earlier += 1;
         }
-        (self.len - self.gone) as usize
+        (self.len - self.earlier) as usize
     }
 }
 
@@ -155,18 +157,19 @@ mod tests {
         }
     }
 
-    /// Would catch packets that are lost, exchanged between pipes or counted wrongly, and places that are not used again.
+    /// Compares pipes with lists. Would catch packets that are lost, exchanged between pipes or counted wrongly, and
+    /// slots that are not reused.
     #[test]
     fn pipes_of_one_store_behave_as_lists() {
         let mut random = Seed::new(1).stream("pipes");
-        let mut store = Store::new();
+        let mut store = PacketStore::new();
         let mut pipes: Vec<(Pipe, VecDeque<(u64, u32)>)> = (0..5).map(|_| (Pipe::new(), VecDeque::new())).collect();
         let (mut now, mut most, mut inside) = (0, 0, 0);
         for seq in 0..50_000 {
             now += u64::from(random.below(3));
             let (pipe, list) = &mut pipes[random.below(5) as usize];
             if random.chance(0.5) {
-                // As on a link, each packet arrives after the one before.
+                // As on a link, packets arrive in order.
                 let at = list.back().map_or(now, |&(at, _)| at.max(now)) + u64::from(random.below(4));
                 pipe.push(&mut store, &packet(seq), Time::from_nanos(at), seq + 1);
                 list.push_back((at, seq));
@@ -184,6 +187,6 @@ mod tests {
             }
             most = most.max(inside);
         }
-        assert_eq!(store.places.len() as i32, most, "a place is made only when none is free");
+        assert_eq!(store.slots.len() as i32, most, "a slot is allocated only if none is free");
     }
 }

@@ -1,27 +1,27 @@
-//! Traffic that does not react: arrivals from elsewhere through one queue and its transmitter.
+//! Open-loop traffic: recorded arrivals at one queue and its link.
 
 use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
-use fairlane_qdisc::{AnyQdisc, Fate, Host, Packet, Qdisc, QdiscConfig, Rate, Reason, Seed, Tagged, Time};
+use fairlane_qdisc::{BoxQdisc, DropSink, Host, Packet, Qdisc, QdiscParameters, Rate, Reason, Seed, Tagged, Time};
 
-use crate::batch::Control;
+use crate::control::Control;
 use crate::engine::Error;
-use crate::link::Transmitter;
 use crate::meter::Meter;
-use crate::plane::held_until;
+use crate::network::retry_at;
+use crate::transmitter::Transmitter;
 
-/// The queue's name in outcomes, as that of a dumbbell.
+/// The queue's name in outcomes, the same as in a dumbbell scenario.
 const NAME: &str = "bottleneck";
 
-/// An open loop: a discipline and the link that it feeds, offered packets at the times when the caller says that they come.
+/// A queue and its link, to which the caller offers packets at given times.
 ///
-/// Memory follows the packets that wait and the flows that were seen, not the number of packets. The randomness is that of
-/// the bottleneck of a scenario with the same seed: what arrives alike is treated alike.
+/// Memory follows the number of queued packets and of flows, not the number of arrivals. The randomness is that of the
+/// bottleneck of a scenario with the same seed: the same arrivals lead to the same decisions.
 ///
 /// ```
-/// use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed, SimplePacket, Time};
+/// use fairlane_qdisc::{Kind, QdiscParameters, Rate, Seed, SimplePacket, Time};
 /// use fairlane_sim::Replay;
 ///
-/// let (config, rate) = (QdiscConfig::new(Kind::DropTail), Rate::from_bits_per_second(1_000_000));
+/// let (config, rate) = (QdiscParameters::new(Kind::DropTail), Rate::from_bits_per_second(1_000_000));
 /// let mut replay = Replay::new(&config, rate, Seed::new(1))?;
 /// let mut left = Vec::new();
 /// for id in 0..3 {
@@ -33,36 +33,36 @@ const NAME: &str = "bottleneck";
 /// assert_eq!(left, [(0, 0), (8_000_000, 1), (16_000_000, 2)]);
 /// # Ok::<(), fairlane_sim::Error>(())
 /// ```
-pub struct Replay<P: Packet> {
+pub struct Replay<P: Packet + Send + Sync + 'static> {
     kind: &'static str,
-    discipline: AnyQdisc<Waiting<P>>,
+    discipline: BoxQdisc<QueuedPacket<P>>,
     transmitter: Transmitter,
     meter: Meter,
     now: Time,
-    /// When the link has sent what it is sending; `None` while it sends nothing.
+    /// The end of the transmission in progress; `None` while the link is idle.
     free: Option<Time>,
-    /// When the discipline may give out what it holds back.
+    /// The time at which the discipline may release a packet that it holds back.
     release: Option<Time>,
     events: u64,
 }
 
-/// A flow of a replay, as outcomes name it.
+/// The names of a flow of a replay in outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayFlow {
     /// The flow's name.
     pub name: String,
-    /// The group that it is counted in.
+    /// The name of its flow group.
     pub group: String,
-    /// What it carries, such as `tcp`.
+    /// The kind of its traffic, such as `tcp`.
     pub kind: &'static str,
 }
 
-impl<P: Packet> Replay<P> {
-    /// An empty queue of `config` before a link of `rate`.
+impl<P: Packet + Send + Sync + 'static> Replay<P> {
+    /// Returns an empty queue of `config` with a link of `rate`.
     ///
     /// # Errors
-    /// The queue's parameters contradict each other, or the rate is zero.
-    pub fn new(config: &QdiscConfig, rate: Rate, seed: Seed) -> Result<Self, Error> {
+    /// [`Error::Queue`] if the parameters contradict each other, [`Error::NoRate`] if the rate is zero.
+    pub fn new(config: &QdiscParameters, rate: Rate, seed: Seed) -> Result<Self, Error> {
         if rate.bits_per_second() == 0 {
             return Err(Error::NoRate);
         }
@@ -72,7 +72,7 @@ impl<P: Packet> Replay<P> {
             kind: config.kind().name(),
             discipline: built.map_err(|error| Error::Queue { link: NAME.to_owned(), error })?,
             transmitter: Transmitter::new(rate),
-            meter: Meter::of_any(),
+            meter: Meter::for_any_flow(),
             now: Time::ZERO,
             free: None,
             release: None,
@@ -80,27 +80,32 @@ impl<P: Packet> Replay<P> {
         })
     }
 
-    /// Offers a packet of the flow with the number `flow` at `at`, or, should that be past, at the time of the arrival before
-    /// it; flows are numbered from 0 without gaps. `departed` hears of each packet that the link has begun to send by then, and when.
+    /// Offers a packet of flow number `flow` at `at`, or at the time of the arrival before if `at` is earlier. Flows
+    /// are numbered from 0 without gaps. `departed` is called for each packet that the link has begun to send by then,
+    /// with the time.
     ///
-    /// A link that becomes free at `at` takes its next packet before this one comes.
+    /// A link that becomes free at `at` takes its next packet before this one arrives.
     pub fn arrive(&mut self, at: Time, flow: u32, packet: P, departed: &mut impl FnMut(Time, P)) {
         while let Some(next) = self.next().filter(|next| *next <= at) {
             self.send_next(next, departed);
         }
         let now = self.now.max(at);
         (self.now, self.events) = (now, self.events + 1);
-        self.meter.reach(flow);
+        self.meter.ensure(flow);
         self.meter.arrived(now, flow);
-        self.discipline.enqueue(now, Tagged::new(packet, Arrival { at: now, flow }), &mut Clerk(&mut self.meter));
+        self.discipline.enqueue(
+            now,
+            Tagged::new(packet, ArrivalTag { at: now, flow }),
+            &mut ReplayAccounting(&mut self.meter),
+        );
         self.meter.averaged(self.discipline.average());
         if self.free.is_none() {
             self.send_next(now, departed);
         }
     }
 
-    /// The end: sends what waits, until nothing does, and tells `control` of a finished run; true when `control` said stop on
-    /// the way. What the discipline will never give out stays.
+    /// Sends the queued packets and reports a finished run to `control`. Returns true if `control` stopped it before
+    /// the end. Packets that the discipline never releases stay in the queue.
     pub fn drain(&mut self, control: &Control, departed: &mut impl FnMut(Time, P)) -> bool {
         while let Some(next) = self.next().filter(|next| *next < Time::MAX) {
             if control.stopped() {
@@ -112,8 +117,8 @@ impl<P: Packet> Replay<P> {
         false
     }
 
-    /// What was measured from time zero until now, of flows with these names, by their numbers. A flow's packets are sent when
-    /// they come to the queue and delivered when the link takes them.
+    /// Returns the measurements from time zero until now. `flows` has the names of the flows, by number. A packet
+    /// counts as sent when it arrives at the queue, and as delivered when the link begins to send it.
     #[must_use]
     pub fn run(&self, scenario: &str, seed: u64, flows: &[ReplayFlow], partial: bool) -> Run {
         let now = self.free.map_or(self.now, |free| free.max(self.now));
@@ -162,43 +167,43 @@ impl<P: Packet> Replay<P> {
         }
     }
 
-    /// When the link has something to do.
+    /// Returns the time of the next event.
     fn next(&self) -> Option<Time> {
         self.free.or(self.release)
     }
 
-    /// Lets the link take a packet at `now`, if there is one.
+    /// Sends the next packet of the queue at `now`, if there is one.
     fn send_next(&mut self, now: Time, departed: &mut impl FnMut(Time, P)) {
         (self.now, self.events) = (now, self.events + 1);
-        let Some(waiting) = self.discipline.dequeue(now, &mut Clerk(&mut self.meter)) else {
-            (self.free, self.release) = (None, held_until(now, &self.discipline));
+        let Some(queued) = self.discipline.dequeue(now, &mut ReplayAccounting(&mut self.meter)) else {
+            (self.free, self.release) = (None, retry_at(now, &self.discipline.status()));
             return;
         };
-        let bytes = waiting.packet.bytes();
-        self.meter.departed(now, waiting.tag.flow, bytes, waiting.tag.at);
+        let bytes = queued.packet.bytes();
+        self.meter.departed(now, queued.tag.flow, bytes, queued.tag.at);
         (self.free, self.release) = (Some(now + self.transmitter.next(bytes)), None);
-        departed(now, waiting.packet);
+        departed(now, queued.packet);
     }
 }
 
-/// A packet in the queue.
-type Waiting<P> = Tagged<P, Arrival>;
+/// A packet in the queue, with its arrival.
+type QueuedPacket<P> = Tagged<P, ArrivalTag>;
 
-/// When it came, and of which flow it is.
+/// The arrival time and the flow number of a packet.
 #[derive(Clone, Copy)]
-struct Arrival {
+struct ArrivalTag {
     at: Time,
     flow: u32,
 }
 
-/// Keeps the books of the queue.
-struct Clerk<'m>(&'m mut Meter);
+/// Counts the packets that the discipline drops and marks.
+struct ReplayAccounting<'m>(&'m mut Meter);
 
-impl<P: Packet> Fate<Waiting<P>> for Clerk<'_> {
-    fn dropped(&mut self, now: Time, waiting: Waiting<P>, reason: Reason) {
-        self.0.dropped(now, waiting.tag.flow, reason);
+impl<P: Packet + Send + Sync + 'static> DropSink<QueuedPacket<P>> for ReplayAccounting<'_> {
+    fn dropped(&mut self, now: Time, queued: QueuedPacket<P>, reason: Reason) {
+        self.0.dropped(now, queued.tag.flow, reason);
     }
-    fn marked(&mut self, _now: Time, waiting: &Waiting<P>, _reason: Reason) {
-        self.0.marked(waiting.tag.flow);
+    fn marked(&mut self, _now: Time, queued: &QueuedPacket<P>, _reason: Reason) {
+        self.0.marked(queued.tag.flow);
     }
 }

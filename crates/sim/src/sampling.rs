@@ -1,14 +1,14 @@
-//! Flows and queues as they stand after each interval.
+//! Samples of all flows and queues at intervals.
 
+use fairlane_outcome::QueueSample;
 use fairlane_qdisc::{Count, Duration, Qdisc, Time};
 
 use crate::flow::Flow;
-use crate::link::Queue;
-use crate::packet::Packet;
-use crate::plane::Plane;
-use crate::{Observer, QueueSample};
+use crate::link::LinkQueue;
+use crate::network::Network;
+use crate::observer::Observer;
 
-/// When the observer is told.
+/// The times at which the observer gets samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampling {
     every: Duration,
@@ -16,51 +16,46 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// As `observer` asks; none if it does not, or for an interval of no time.
+    /// Returns the sampling that `observer` asks for; `None` if it asks for none, or for an interval of zero.
     pub(crate) fn of(observer: &impl Observer) -> Option<Self> {
         let every = observer.interval().filter(|every| *every > Duration::ZERO)?;
         Some(Self { every, last: Time::ZERO })
     }
 
-    /// When it is told next.
+    /// Returns the time of the next samples.
     pub(crate) fn next(self) -> Time {
         self.last + self.every
     }
 
-    /// Whether it has been told of `now`.
+    /// Returns true if the samples of `now` have been taken.
     pub(crate) fn took(self, now: Time) -> bool {
         self.last == now
     }
 
-    /// Tells it.
-    pub(crate) fn take<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        flows: &[Flow],
-        plane: &mut Plane<'_, O, D>,
-    ) {
+    /// Passes samples of all flows and queues to the observer.
+    pub(crate) fn take<O: Observer>(&mut self, now: Time, flows: &[Flow], network: &mut Network<'_, O>) {
         self.last = now;
         for (id, flow) in flows.iter().enumerate() {
-            let (dropped, lost) = (plane.dropped[id], plane.lost[id]);
-            plane.observer.flow(now, &flow.sample(dropped, lost));
+            let (dropped, lost) = (network.dropped[id], network.lost[id]);
+            network.observer.flow(now, &flow.sample(dropped, lost));
         }
-        for (link, state) in plane.network.links.iter().enumerate() {
-            let Queue::Managed(managed) = &state.queue else { continue };
+        for (link, state) in network.topology.links.iter().enumerate() {
+            let LinkQueue::Managed(managed) = &state.queue else { continue };
             if managed.meter.is_none() {
                 continue;
             }
-            let (queue, counters) = (&managed.discipline, managed.discipline.counters());
+            let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
             let sample = QueueSample {
                 link: link as u32,
                 arrived: counters.arrived,
                 departed: counters.departed,
                 dropped: counters.dropped_total(),
                 marked: counters.marked_total(),
-                backlog: Count { packets: queue.packets() as u64, bytes: queue.bytes() },
-                average: queue.average(),
-                probability: queue.probability(),
+                backlog: Count { packets: status.packets as u64, bytes: status.bytes },
+                average: status.average,
+                probability: status.probability,
             };
-            plane.observer.queue(now, &sample);
+            network.observer.queue(now, &sample);
         }
     }
 }

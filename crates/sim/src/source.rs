@@ -1,4 +1,4 @@
-//! When a UDP source sends. Each draws from streams of its own.
+//! UDP sources: the times and sizes of packets. Each source has its own random streams.
 
 mod cbr;
 pub(crate) mod draw;
@@ -32,7 +32,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The source of flow `index` of a group of `udp`, with packets of `bytes` bytes unless it says otherwise.
+    /// Returns the source of flow `index` of its group, with packets of `bytes` bytes unless it is a trace.
     pub(crate) fn new(udp: &Udp, index: u32, bytes: u32, seed: Seed) -> Self {
         match udp.source {
             scenario::Source::Trace(ref trace) => Self::Trace(Trace::new(trace.clone(), index)),
@@ -48,7 +48,7 @@ impl Source {
         }
     }
 
-    /// From the flow's start to its first packet. `start` is the stream that drew the start.
+    /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was drawn.
     pub(crate) fn first(&mut self, start: &mut Stream) -> Duration {
         match self {
             Self::Cbr(source) => source.phase(start),
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    /// From one packet to the next.
+    /// Returns the time from one packet to the next.
     pub(crate) fn next(&mut self) -> Duration {
         match self {
             Self::Cbr(source) => source.next(),
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    /// The size of the packet that [`first`](Self::first) or [`next`](Self::next) told of last, where they differ.
+    /// Returns the size of the packet whose time was returned last; `None` if all packets have the same size.
     pub(crate) fn bytes(&self) -> Option<u32> {
         match self {
             Self::Trace(source) => source.bytes(),

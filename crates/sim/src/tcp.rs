@@ -1,8 +1,9 @@
-//! TCP, written from the RFCs, as two state machines that own no clock and no packets.
+//! TCP as two state machines without a clock and without I/O, written from the RFCs.
 //!
-//! Sequence numbers count segments, as in ns-2: segment 0 is the first, an acknowledgement names the next one expected.
+//! Sequence numbers count segments, as in ns-2: segment 0 is the first, and an acknowledgement has the number of the next
+//! segment expected.
 
-mod law;
+mod congestion;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -11,19 +12,19 @@ mod sender;
 mod state;
 mod window;
 
-pub use receiver::{Received, Receiver};
-pub use sender::Sender;
+pub use receiver::{Received, TcpReceiver};
+pub use sender::TcpSender;
 
 use fairlane_qdisc::Time;
 
-/// A data segment on its way into the network.
+/// A data segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its number.
+    /// The sequence number.
     pub seq: u32,
-    /// It has been sent before.
+    /// True if the segment has been sent before.
     pub retransmission: bool,
-    /// Congestion Window Reduced (RFC 3168).
+    /// The Congestion Window Reduced flag (RFC 3168).
     pub cwr: bool,
 }
 
@@ -32,15 +33,16 @@ pub struct Segment {
 pub struct Ack {
     /// The next segment that the receiver expects.
     pub next: u32,
-    /// What it holds beyond that (RFC 2018); empty unless the flow uses SACK.
+    /// The segments received beyond that (RFC 2018); empty unless the flow uses SACK.
     pub sack: SackBlocks,
-    /// ECN-Echo (RFC 3168).
+    /// The ECN-Echo flag (RFC 3168).
     pub ece: bool,
-    /// When the segment that caused this was sent (RFC 7323); with delayed acknowledgements, the first of those acknowledged.
+    /// The time at which the segment that caused the acknowledgement was sent (RFC 7323); with delayed
+    /// acknowledgements, the first of those acknowledged.
     pub echo: Time,
 }
 
-/// Up to three ranges `[start, end)` of segments that the receiver holds, the most recently changed first (RFC 2018).
+/// Up to three ranges `[start, end)` of received segments, the most recently changed first (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 3],
@@ -48,7 +50,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; a fourth is left out.
+    /// Adds a block; a fourth one is ignored.
     pub fn push(&mut self, start: u32, end: u32) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
             *slot = (start, end);
@@ -56,21 +58,21 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no blocks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// Where a sender puts its segments.
-pub trait Network {
-    /// Takes a segment at once.
+/// Takes the segments that a sender sends.
+pub trait SegmentSink {
+    /// Sends a segment.
     fn send(&mut self, segment: Segment);
 }

@@ -1,9 +1,9 @@
-//! TCP-Friendly Rate Control (RFC 5348), as two state machines that own no clock and no packets.
+//! TCP-Friendly Rate Control (RFC 5348) as two state machines without a clock and without I/O.
 //!
-//! The sender sends at a rate, not by a window: the rate that TCP would have for the loss event rate and the round trip time
-//! that the receiver lets it know once a round trip, and at most twice what the receiver gets. Losses within one round trip
-//! are one event, and the rate of events is averaged over eight intervals between them, so the rate follows the network
-//! slowly and smoothly.
+//! The sender controls a rate instead of a window: the rate that TCP would have at the loss event rate and the
+//! round-trip time that the receiver reports once per round trip, and at most twice the rate that the receiver gets.
+//! Losses within one round trip are one loss event, and the loss event rate is averaged over eight intervals between
+//! events, so the rate changes slowly and smoothly.
 
 mod equation;
 mod history;
@@ -12,20 +12,20 @@ mod sender;
 
 pub use equation::{loss_event_rate, throughput};
 pub use history::LossHistory;
-pub use receiver::{Arrival, Receiver};
-pub use sender::Sender;
+pub use receiver::{Arrival, TfrcReceiver};
+pub use sender::TfrcSender;
 
 use fairlane_qdisc::{Duration, Time};
 
-/// What a receiver lets the sender know (RFC 5348, 3.2.2).
+/// A report of the receiver (RFC 5348, section 3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
-    /// When the last packet that had arrived was sent.
+    /// The time at which the last received packet was sent.
     pub echo: Time,
-    /// How long that packet has been here.
+    /// The time from the arrival of that packet to the report.
     pub delay: Duration,
-    /// What arrived lately, in bytes per second.
+    /// The receive rate X_recv, in bytes per second.
     pub receive_rate: f64,
-    /// The loss event rate p, 0 to 1.
+    /// The loss event rate p, from 0 to 1.
     pub loss_event_rate: f64,
 }

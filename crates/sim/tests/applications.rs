@@ -1,4 +1,4 @@
-//! TCP whose application has no unlimited data: transfers of limited size, and on/off periods.
+//! TCP applications without unlimited data: transfers of limited size, and on/off periods.
 
 use fairlane_outcome::Run;
 use fairlane_scenario::Document;
@@ -6,10 +6,10 @@ use fairlane_sim::{Control, Observer, PacketEvent, run};
 
 /// A dumbbell of 1 Gbit/s throughout, with 12 ms one way.
 fn wide(duration: &str, flows: &str) -> Run {
-    watched(duration, flows, &mut ())
+    observe(duration, flows, &mut ())
 }
 
-fn watched(duration: &str, flows: &str, observer: &mut impl Observer) -> Run {
+fn observe(duration: &str, flows: &str, observer: &mut impl Observer) -> Run {
     let text = format!(
         r#"
         duration = "{duration}"
@@ -35,11 +35,12 @@ fn completions(run: &Run, flow: usize) -> &[u64] {
     run.flows[flow].completions_ns.as_deref().unwrap_or_else(|| panic!("flow {flow} makes transfers"))
 }
 
-/// By hand. A packet takes 3 · 8 µs + 12 ms, an acknowledgement 3 · 0.32 µs + 12 ms: a round trip of 24.02496 ms. Seven packets
-/// from a window of one go in rounds of 1, 2 and 4. The last of the third round waits for the seven transmissions before it
-/// that began with the first acknowledgement of two: it leaves the host 32 µs after that and takes two links more.
+/// By hand: a packet takes 3 · 8 µs + 12 ms, an acknowledgement 3 · 0.32 µs + 12 ms, so a round trip takes 24.02496 ms.
+/// Seven packets from a window of one are sent in rounds of 1, 2 and 4. The four of the third round take 32 µs on the
+/// first link, and the last one takes two more links.
 const SEVEN_NS: u64 = 2 * 24_024_960 + 32_000 + 2 * 8_000 + 12_000_000;
 
+/// Would catch a transfer of a wrong size, or one that does not begin with slow start.
 #[test]
 fn a_transfer_takes_its_rounds_of_slow_start() {
     for size in ["7p", "6001b", "7kb"] {
@@ -49,8 +50,9 @@ fn a_transfer_takes_its_rounds_of_slow_start() {
     }
 }
 
-/// Each transfer begins anew with a window of one, so all take the same time. One and its acknowledgement take 72.1 ms, the
-/// pause 50 ms in the mean: 1638 in 200 s, give or take √1638 · 50/122 = 17.
+/// Would catch a transfer that inherits the window of the one before: each begins with a window of one, so all take the
+/// same time. A transfer with its last acknowledgement takes 72.1 ms, the pause 50 ms on average: 1638 in 200 s, with a
+/// standard deviation of √1638 · 50/122 = 17.
 #[test]
 fn one_transfer_follows_another_after_a_pause() {
     let run = wide("200s", "source = \"transfers\"\nsize = \"7p\"\nthink = \"50ms\"");
@@ -59,8 +61,8 @@ fn one_transfer_follows_another_after_a_pause() {
     assert!((completions.len() as f64 - 1638.0).abs() < 70.0, "{}", completions.len());
 }
 
-/// The mean of what transfers carry is that of the distribution, and half a packet more for rounding up where sizes are
-/// drawn. With an exponential size of 20 packets and 20,000 transfers its standard error is 0.7 %.
+/// Would catch sizes with a wrong mean: it is that of the distribution, plus half a packet for rounding up if sizes are
+/// random. With an exponential size of 20 packets and 20,000 transfers the standard error is 0.7 %.
 #[test]
 fn sizes_are_drawn_from_their_distribution() {
     for (sizes, expected, tolerance) in [
@@ -73,14 +75,15 @@ fn sizes_are_drawn_from_their_distribution() {
             wide("20s", &format!("source = \"transfers\"\nsize = \"20kb\"\nthink = \"1ms\"\ncount = 100\n{sizes}"));
         let transfers: usize = (0..100).map(|flow| completions(&run, flow).len()).sum();
         let packets: u64 = run.flows.iter().map(|flow| flow.unique_bytes / 1000).sum();
-        // Transfers that are under way at the end: at most one a flow, in 150 to 200.
+        // At the end at most one transfer per flow is incomplete, of 150 to 200.
         let mean = packets as f64 / transfers as f64;
         assert!(transfers > 10_000, "{transfers}");
         assert!((mean / expected - 1.0).abs() <= tolerance + 0.01, "{sizes}: {mean}");
     }
 }
 
-/// With losses in plenty each transfer is still delivered whole, once: nothing of an old connection is taken for the new one.
+/// Would catch packets of an old connection that are taken for those of the new one: with many losses each transfer is
+/// still delivered completely, once.
 #[test]
 fn losses_do_not_mix_connections() {
     let text = r#"
@@ -109,6 +112,7 @@ fn losses_do_not_mix_connections() {
     }
 }
 
+/// Would catch transfers completed during the warm-up that count.
 #[test]
 fn the_warm_up_is_left_out() {
     let transfers = "source = \"transfers\"\nsize = \"1p\"\nthink = \"1ms\"";
@@ -119,7 +123,7 @@ fn the_warm_up_is_left_out() {
     assert_eq!(whole[whole.len() - half.len()..], *half);
 }
 
-/// After `stop` no transfer begins; one alone without a pause is not repeated; one without limit makes none.
+/// Would catch transfers that begin after `stop`, and completions of a flow without transfers.
 #[test]
 fn transfers_end() {
     let stopped = wide("4s", "source = \"transfers\"\nsize = \"1p\"\nthink = \"1ms\"\nstop = \"2s\"");
@@ -128,7 +132,7 @@ fn transfers_end() {
     assert_eq!(wide("1s", "").flows[0].completions_ns, None);
 }
 
-/// When a packet last left the host, and the silences longer than 100 ms.
+/// The time of the last delivery, and the sum of the silences longer than 100 ms.
 #[derive(Default)]
 struct Silences {
     last: f64,
@@ -146,15 +150,17 @@ impl Observer for Silences {
     }
 }
 
-/// A flow that is on for 2 s and off for 3 s in the mean, as S003 has them, is silent for three fifths of the time, but for
-/// the round trip that an off period finds under way. Its window of 20 packets is full all the rest: 20 packets a round trip
-/// of 24.025 ms. Over 400 turns of exponential length the standard error of the part is 4 %.
+/// Would catch an on/off application that sends in off periods or does not fill its window in on periods. A flow that
+/// is on for 2 s and off for 3 s on average (the periods in Feng, Kandlur, Saha and Shin, INFOCOM 2001, figure 4) is
+/// silent for three fifths of the time, except for the round trip at the start of each off period. In the rest it sends
+/// its window of 20 packets per round trip of 24.025 ms. Over 400 exponential periods the standard error of the
+/// fraction is 4 %.
 #[test]
 fn an_on_off_application_is_greedy_or_silent() {
     for source in ["source = \"exponential\"", "source = \"pareto\"\nshape = 3"] {
         let mut silences = Silences::default();
         let keys = format!("{source}\non = \"2s\"\noff = \"3s\"\nwindow = 20");
-        let run = watched("2000s", &keys, &mut silences);
+        let run = observe("2000s", &keys, &mut silences);
         assert!((silences.silent / 2000.0 - 0.6).abs() < 0.06, "{source}: {}", silences.silent);
         let active = 2000.0 - silences.silent;
         let expected = active / 0.024_024_96 * 20.0;

@@ -1,10 +1,10 @@
-//! What the disciplines that control delay do to real transports, and that the simulator obeys a shaper.
+//! Disciplines that control delay, with real transports; and shapers.
 
 use fairlane_outcome::Run;
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, run};
 
-/// `tcp` SACK flows over a link of `rate` with 40 ms of round trip and more, and `udp` flows of `udp_rate`.
+/// Runs `tcp` SACK flows over a link of `rate` with a round-trip time of at least 40 ms, and `udp` flows of `udp_rate`.
 fn simulate(rate: &str, queue: &str, tcp: u32, udp: (u32, &str)) -> Run {
     let (count, udp_rate) = udp;
     let udp = match count {
@@ -42,20 +42,20 @@ fn simulate(rate: &str, queue: &str, tcp: u32, udp: (u32, &str)) -> Run {
     run(&scenario, 0, &Control::default(), &mut ()).expect("it runs")
 }
 
-/// The mean delay in the queue, in milliseconds.
+/// Returns the mean delay in the queue in milliseconds.
 fn delay(run: &Run) -> f64 {
     run.queues[0].delay_ns.mean() / 1e6
 }
 
-/// Bits per second that left the queue, by flow.
+/// Returns the rate in bit/s that left the queue, by flow.
 fn rates(run: &Run) -> Vec<f64> {
     let seconds = run.to_s - run.from_s;
     run.queues[0].flows.iter().map(|flow| 8.0 * flow.departed_bytes as f64 / seconds).collect()
 }
 
-/// Would catch a simulator that forgets to ask a shaper again, or asks it too early: the link carries 10 Mbit/s, the shaper
-/// lets 6 through, and the flows share it. A Reno that halves its window and finds hardly a queue fills at least three quarters
-/// of its share; the flood takes what is left of the shares.
+/// Would catch a simulator that does not ask a shaper again, or asks too early: the link carries 10 Mbit/s, the shaper
+/// passes 6, and the flows share them. Reno, which halves its window at a short queue, fills at least three quarters of
+/// its share; the flood takes the rest.
 #[test]
 fn the_shaper_is_obeyed() {
     let run = simulate("10mbit", "{ kind = \"cake\", bandwidth = \"6mbit\" }", 4, (1, "9mbit"));
@@ -65,17 +65,17 @@ fn the_shaper_is_obeyed() {
     assert!(rates[..4].iter().all(|rate| (0.75..1.05).contains(&(rate / 1.2e6))), "{rates:?}");
 }
 
-/// SPEC 17.1: the standing queue of one TCP comes down to about CoDel's target.
+/// RFC 8289, section 3.2: CoDel brings the standing queue of one TCP flow down to about its target of 5 ms.
 #[test]
 fn codel_brings_one_tcp_to_its_target() {
     let run = simulate("10mbit", "{ kind = \"codel\" }", 1, (0, ""));
     assert!((1.0..10.0).contains(&delay(&run)), "{} ms", delay(&run));
-    // A Reno that halves its window and finds hardly a queue fills at least three quarters.
+    // Reno, which halves its window at a short queue, fills at least three quarters of the link.
     assert!(rates(&run)[0] > 7.5e6, "{:?}", rates(&run));
 }
 
-/// SPEC 17.3: PIE holds 5 to 50 TCPs at 15 ms, give or take 5; and bounds the delay when 50 UDP flows come that send three
-/// times what the link carries.
+/// RFC 8033, section 4.2: PIE keeps the delay of 5 to 50 TCP flows near its target of 15 ms. Would also catch an
+/// unbounded delay when 50 UDP flows send three times the link's rate.
 #[test]
 fn pie_holds_its_target() {
     for tcp in [5, 20, 50] {
@@ -86,7 +86,8 @@ fn pie_holds_its_target() {
     assert!((delay(&run) - 15.0).abs() < 5.0, "{} ms", delay(&run));
 }
 
-/// SPEC 17.2 and appendix E: beside a flood of twice the link, every TCP keeps about its share under fair queueing.
+/// RFC 8290, section 3: under fair queueing each TCP flow keeps about its share beside a flood of twice the link's
+/// rate. Would catch a discipline that does not isolate the flood.
 #[test]
 fn fair_queues_isolate_a_flood() {
     for kind in ["fq-codel", "fq-pie", "cake"] {

@@ -1,10 +1,10 @@
-//! What BARE and CHOKe's successors do to real transports: the numbers are those of BARE's paper and of its model.
+//! BARE (Cho and Cho, Computer Networks 39, 2002) and the successors of CHOKe, with real transports.
 
 use fairlane_outcome::{Outcome, Run};
 use fairlane_scenario::Document;
-use fairlane_sim::{Control, Happening, Observer, PacketEvent, PacketKind, run};
+use fairlane_sim::{Control, Observer, PacketEvent, PacketKind, QueueEvent, run};
 
-/// Deliveries by flow, and the drops of one flow, in seconds.
+/// The deliveries by flow, and the drops of the first flow, in seconds.
 #[derive(Default)]
 struct Log {
     delivered: Vec<(f64, u32)>,
@@ -13,7 +13,7 @@ struct Log {
 
 impl Observer for Log {
     fn packet(&mut self, event: &PacketEvent) {
-        let is_drop = matches!(event.happening, Happening::Dropped(_)) && event.kind == PacketKind::Data;
+        let is_drop = matches!(event.queue_event, QueueEvent::Dropped(_)) && event.kind == PacketKind::Data;
         if is_drop && event.flow == 0 {
             self.drops_of_first.push(event.at.as_secs());
         }
@@ -31,7 +31,7 @@ fn simulate(text: &str) -> (Run, Log) {
     (run, log)
 }
 
-/// The paper's topology: 20 Mbit/s, 2 ms a hop, 320 kB; `tcp` NewReno flows and `cbr` flows of 3 Mbit/s.
+/// Runs BARE's topology: 20 Mbit/s, 2 ms per hop, 320 kB; `tcp` NewReno flows and `cbr` flows of 3 Mbit/s.
 fn paper(seconds: u32, queue: &str, tcp: u32, cbr: u32) -> (Run, Log) {
     let cbr = if cbr > 0 {
         format!(
@@ -67,14 +67,14 @@ fn paper(seconds: u32, queue: &str, tcp: u32, cbr: u32) -> (Run, Log) {
     ))
 }
 
-/// Kbit/s of the flows in `flows` together, from `from` to `to` seconds.
+/// Returns the total rate of `flows` in kbit/s from `from` to `to` seconds.
 fn rate(log: &Log, flows: std::ops::Range<u32>, from: f64, to: f64) -> f64 {
     let packets = log.delivered.iter().filter(|(at, flow)| (from..to).contains(at) && flows.contains(flow)).count();
     8.0 * packets as f64 / (to - from)
 }
 
-/// Figure 9 of BARE's paper: 12 TCPs and 8 CBRs of 3 Mbit/s. The CBRs, of which each may have 1 Mbit/s, are down to that
-/// within two seconds and stay within a quarter of it; RED gives them nearly all.
+/// Figure 9 of BARE's paper: 12 TCP flows and 8 CBR flows of 3 Mbit/s. The CBR flows are down to their share of 1
+/// Mbit/s within two seconds and stay within a quarter of it; RED gives them nearly the whole link.
 #[test]
 fn bare_regulates_cbr_flows_within_two_seconds() {
     let (_, log) = paper(20, r#"{ kind = "bare" }"#, 12, 8);
@@ -90,10 +90,10 @@ fn bare_regulates_cbr_flows_within_two_seconds() {
     }
     let red = r#"{ kind = "red", limit = "320kb", min = "53kb", max = "160kb", probability = 0.2 }"#;
     let (_, red) = paper(20, red, 12, 8);
-    assert!(rate(&red, 12..20, 4.0, 20.0) / 8.0 > 1500.0, "there was something to regulate");
+    assert!(rate(&red, 12..20, 4.0, 20.0) / 8.0 > 1500.0, "RED does not regulate the CBR flows");
 }
 
-/// The coefficient of variation of the gaps between loss events: drops within 50 ms of another are of one event.
+/// Returns the coefficient of variation of the gaps between loss events. Drops within 50 ms of each other are one event.
 fn variation(drops: &[f64]) -> f64 {
     let mut events: Vec<f64> = Vec::new();
     for &at in drops.iter().filter(|&&at| at > 5.0) {
@@ -108,8 +108,8 @@ fn variation(drops: &[f64]) -> f64 {
     square.sqrt() / mean
 }
 
-/// Figure 7: of 20 TCPs the first has its losses nearly periodically under BARE. Under RED their gaps are geometric: the
-/// paper's equations 2 and 3 give 0.95.
+/// Figure 7: the losses of the first of 20 TCP flows are nearly periodic under BARE. Under RED the gaps are geometric,
+/// with a coefficient of variation of 0.95 by equations 2 and 3.
 #[test]
 fn bare_drops_nearly_periodically() {
     let (_, bare) = paper(100, r#"{ kind = "bare" }"#, 20, 0);
@@ -122,7 +122,7 @@ fn bare_drops_nearly_periodically() {
 }
 
 /// Figure 5: the average queue is near its target, half of the virtual threshold and at most 120 kB, and below 140 kB.
-/// With ten flows and fewer the threshold is short for TCP's bursts, which the paper complains of too.
+/// With ten flows or fewer the threshold is too low for TCP's bursts, as the paper says, too.
 #[test]
 fn bare_keeps_the_queue_at_its_target() {
     for (flows, target) in [(20, 80.0), (40, 120.0), (80, 120.0), (200, 120.0)] {
@@ -134,8 +134,8 @@ fn bare_keeps_the_queue_at_its_target() {
     }
 }
 
-/// SPEC appendix E: of CHOKe's successors each leaves a UDP flow that sends twice what the link carries less of it than
-/// CHOKe does, and the link stays busy. CHOKe's part is 25.1 % by its model.
+/// Would catch a successor of CHOKe that leaves a UDP flow of twice the link's rate as much of the link as CHOKe does,
+/// or that lets the link become idle. CHOKe's share is 25.1 % by the model of Tang, Wang and Low (ToN 12(4), 2004).
 #[test]
 fn the_successors_leave_unresponsive_traffic_less_than_choke() {
     let share = |kind: &str| {

@@ -1,8 +1,9 @@
-//! Each scenario's trajectory is the one on record, in debug and in release, on every platform.
+//! The fingerprint of each scenario is the recorded one, in debug and release builds and on every platform.
 //!
-//! `scenarios/fingerprints.csv` has a line a scenario: until when it was run, the strict fingerprint (every decision, to the
-//! nanosecond) and the loose one (what each flow had delivered and dropped in each second). `UPDATE_FINGERPRINTS=1` records
-//! them anew. A strict one alone may move when the code changes its order of work; a loose one that moves means other results.
+//! `scenarios/fingerprints.csv` has a line for each scenario: the simulated time, the strict fingerprint (every event,
+//! in nanoseconds) and the loose one (packets delivered and dropped by flow and second). `UPDATE_FINGERPRINTS=1`
+//! records new ones. A change of the order of events may change the strict fingerprint alone; a change of the loose one
+//! means other results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,11 +18,11 @@ fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-/// Until when a scenario is run: long enough for its queues to fill, short enough for a debug build.
+/// Returns the simulated time: long enough for the queues to fill, short enough for a debug build.
 fn until(name: &str) -> &'static str {
     match name {
         "overload" | "peers-100mbit" | "peers-1gbit" => "2s",
-        // Its flows start until then.
+        // The last flows start by then.
         "blue-fig6" => "62s",
         _ => "12s",
     }
@@ -39,6 +40,7 @@ fn fingerprint(name: &str) -> Fingerprint {
     fingerprint
 }
 
+/// Would catch any change of a result.
 #[test]
 fn are_those_on_record() {
     let files = std::fs::read_dir(scenarios()).expect("the folder of scenarios");
@@ -53,7 +55,7 @@ fn are_those_on_record() {
     for name in &names {
         let fingerprint = fingerprint(name);
         let (strict, loose) = (fingerprint.strict(), fingerprint.loose());
-        writeln!(now, "{name},{},{strict:016x},{loose:016x}", until(name)).expect("a string takes all");
+        writeln!(now, "{name},{},{strict:016x},{loose:016x}", until(name)).expect("writing to a string cannot fail");
     }
     let record = scenarios().join("fingerprints.csv");
     if std::env::var_os("UPDATE_FINGERPRINTS").is_some() {
@@ -64,18 +66,18 @@ fn are_those_on_record() {
         text.lines().filter_map(|line| line.split_once(',')).map(|(name, rest)| (name.into(), rest.into())).collect()
     };
     let (was, is) = (of(&recorded), of(&now));
-    let moved: Vec<String> = is
+    let changed: Vec<String> = is
         .iter()
         .filter(|(name, line)| was.get(*name) != Some(line))
-        .map(|(name, line)| format!("{name}: {line}, on record {}", was.get(name).map_or("nothing", String::as_str)))
+        .map(|(name, line)| format!("{name}: {line}, recorded {}", was.get(name).map_or("nothing", String::as_str)))
         .collect();
-    assert!(moved.is_empty(), "moved:\n{}", moved.join("\n"));
-    assert_eq!(was.len(), is.len(), "the record has scenarios that are gone");
+    assert!(changed.is_empty(), "changed:\n{}", changed.join("\n"));
+    assert_eq!(was.len(), is.len(), "the record has scenarios that no longer exist");
 }
 
-/// A fingerprint that another seed, another queue or another flow leaves alone would see nothing.
+/// Would catch a fingerprint that does not depend on the seed, the queue or the flows.
 #[test]
-fn move_when_anything_does() {
+fn change_with_the_scenario() {
     let print = |key: &str, value: &str| {
         let mut document =
             Document::load(scenarios().join("choke-fig3.toml")).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
-//! The functions that `fuzz/run` fuzzes, over the committed corpora and over random bytes for a few seconds: with the toolchain
-//! that everybody has, so that they keep up with the code, and what was found once stays found.
+//! Runs the fuzz targets of `fuzz/run` on the committed corpora and, for a few seconds, on random bytes. This needs no
+//! nightly toolchain, keeps the targets compiling, and repeats every input that once failed.
 
 #[path = "../../../fuzz/entries/capture.rs"]
 mod capture;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use fairlane_qdisc::{Kind, Seed, Stream};
 
-/// The files of a folder of this repository. There are some.
+/// Returns the files of a folder of this repository; panics if there are none.
 fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -26,11 +26,11 @@ fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// Runs `target` on every file of `folder`, and says which one it was that did not pass.
+/// Runs `target` on every file of `folder`; panics with the name of a file that fails.
 fn run_all(folder: &str, target: fn(&[u8])) {
     for (path, bytes) in files(folder) {
         let outcome = std::panic::catch_unwind(|| target(&bytes));
-        assert!(outcome.is_ok(), "{} does not pass", path.display());
+        assert!(outcome.is_ok(), "{} fails", path.display());
     }
 }
 
@@ -38,9 +38,9 @@ fn bytes(random: &mut Stream, most: u32) -> Vec<u8> {
     (0..random.below(most)).map(|_| random.bits() as u8).collect()
 }
 
-/// Random bytes are mostly a script already: each byte says something.
+/// Would catch a discipline that loses or doubles a packet for some script. Most random bytes are valid scripts.
 #[test]
-fn any_discipline_keeps_its_books() {
+fn any_discipline_conserves_packets() {
     run_all("fuzz/corpus/discipline", discipline::run);
     let mut random = Seed::new(1).stream("fuzz");
     for _ in 0..6000 {
@@ -48,7 +48,7 @@ fn any_discipline_keeps_its_books() {
     }
 }
 
-/// The files that there are, with some bytes changed, and bytes alone.
+/// Would catch a panic, or an error without a position, for a scenario file with some bytes changed or for random bytes.
 #[test]
 fn any_text_is_a_scenario_or_an_error_with_a_place() {
     run_all("fuzz/corpus/scenario", scenario::run);
@@ -62,7 +62,7 @@ fn any_text_is_a_scenario_or_an_error_with_a_place() {
     }
 }
 
-/// Every kind, every key of it, and values that mostly fit.
+/// Would catch a panic, or an error without a reason, for any kind and any of its keys with mostly valid values.
 #[test]
 fn any_text_is_a_configuration_or_an_error_that_says_why() {
     run_all("fuzz/corpus/config", config::run);
@@ -83,7 +83,7 @@ fn any_text_is_a_configuration_or_an_error_that_says_why() {
     }
 }
 
-/// `text` with a few bytes put in, taken out or replaced.
+/// Returns `text` with a few bytes inserted, removed or replaced.
 fn changed(text: &[u8], random: &mut Stream) -> Vec<u8> {
     let mut text = text.to_vec();
     for _ in 0..1 + random.below(4) {
@@ -95,7 +95,8 @@ fn changed(text: &[u8], random: &mut Stream) -> Vec<u8> {
     text
 }
 
-/// A real capture cut anywhere, with some bytes changed.
+/// Would catch a panic, or an error without the packet's number, for a capture that is truncated or has some bytes
+/// changed.
 #[test]
 fn any_bytes_are_a_capture_or_an_error_that_names_the_packet() {
     run_all("crates/capture/tests/data", capture::run);

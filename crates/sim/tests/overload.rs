@@ -1,4 +1,4 @@
-//! CHOKe protects at any overload: the more a flow sends the more it meets itself.
+//! CHOKe under overload: the more a flow sends, the more often it is compared with itself.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use fairlane_outcome::Outcome;
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, run_all};
 
-/// Five runs of `scenarios/NAME.toml` with `settings` (key, value) put over it.
+/// Runs `scenarios/NAME.toml` five times with changed `settings` (key, value).
 fn measure(name: &str, settings: &[(&str, &str)]) -> Outcome {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).with_extension("toml");
     let mut document = Document::load(&file).unwrap_or_else(|error| panic!("{error}"));
@@ -23,18 +23,19 @@ fn protects(scenario: &str, link_bps: f64, group: &str, rate: &str, settings: &[
     let mut all = vec![(key.as_str(), rate)];
     all.extend(settings);
     let outcome = measure(scenario, &all);
-    let part = outcome.group(group).expect("it floods").throughput_bps.mean / link_bps;
-    assert!(part <= 0.05, "{part} of the link is the flood's at {rate}");
+    let part = outcome.group(group).expect("the group exists").throughput_bps.mean / link_bps;
+    assert!(part <= 0.05, "the flood of {rate} has {part} of the link");
     let used = outcome.queues[0].utilisation.mean;
     assert!(used >= 0.98, "{used} of the link is used at {rate}");
-    let queue = outcome.queues[0].group(group).expect("it floods");
+    let queue = outcome.queues[0].group(group).expect("the group exists");
     let dropped = queue.drop_ratio.mean;
     let passed = queue.departed.mean / queue.arrived.mean;
-    // A queue of 300 packets at most lies between what came and what went.
+    // Arrivals and departures differ by at most the 300 packets in the queue.
     assert!((dropped + passed - 1.0).abs() <= 300.0 / queue.arrived.mean, "{dropped} dropped, {passed} passed");
 }
 
-/// Figure 3's link and thresholds.
+/// With the link and the thresholds of figure 3 of the CHOKe paper (Pan, Prabhakar and Psounis, INFOCOM 2000). Would
+/// catch a flood that gets more than 5 % of the link, and drops that leave the link idle.
 #[test]
 fn protects_at_ten_forty_and_a_hundred_times_the_link() {
     for rate in ["10mbit", "40mbit", "100mbit"] {
@@ -42,7 +43,7 @@ fn protects_at_ten_forty_and_a_hundred_times_the_link() {
     }
 }
 
-/// A faster link, with TCP as it is today.
+/// The same on a faster link, with present-day TCP.
 #[test]
 fn protects_today() {
     for rate in ["100mbit", "400mbit", "1gbit"] {

@@ -1,11 +1,11 @@
-//! Arrivals from elsewhere are treated as those of a scenario: the replay is held against the event queue.
+//! Replays compared with the simulator: the same arrivals lead to the same decisions.
 
 use fairlane_outcome::Run;
-use fairlane_qdisc::{Kind, QdiscConfig, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use fairlane_scenario::Document;
-use fairlane_sim::{Control, Happening, Observer, PacketEvent, Replay, ReplayFlow, run};
+use fairlane_sim::{Control, Observer, PacketEvent, QueueEvent, Replay, ReplayFlow, run};
 
-/// What came to the bottleneck, and what left it: when, and of which flow.
+/// The arrivals and departures at the bottleneck: time, flow, bytes, and ECN-capable or marked.
 #[derive(Default)]
 struct Log {
     arrivals: Vec<(Time, u32, u32, bool)>,
@@ -14,17 +14,17 @@ struct Log {
 
 impl Observer for Log {
     fn packet(&mut self, event: &PacketEvent) {
-        match event.happening {
-            Happening::Arrived => self.arrivals.push((event.at, event.flow, event.bytes, event.ecn_capable)),
-            Happening::Departed { .. } => self.departures.push((event.at, event.flow, event.bytes, event.marked)),
+        match event.queue_event {
+            QueueEvent::Arrived => self.arrivals.push((event.at, event.flow, event.bytes, event.ecn_capable)),
+            QueueEvent::Departed { .. } => self.departures.push((event.at, event.flow, event.bytes, event.marked)),
             _ => {}
         }
     }
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }
 
-/// Six flows of different sizes at odd rates, two of them ECN-capable, at 1.4 times the link's rate.
-fn simulate(queue: &QdiscConfig) -> (Run, Log) {
+/// Runs five flows with two packet sizes and odd rates, two of them ECN-capable, at 1.4 times the link's rate.
+fn simulate(queue: &QdiscParameters) -> (Run, Log) {
     let text = r#"
         duration = "10s"
         seed = 5
@@ -49,25 +49,26 @@ fn simulate(queue: &QdiscConfig) -> (Run, Log) {
     "#;
     let document = Document::parse("replay.toml", text).unwrap_or_else(|error| panic!("{error}"));
     let mut scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
-    scenario.links[0].forward.queue = queue.clone();
+    scenario.links[0].forward.queue =
+        queue.resolve(scenario.links[0].forward.rate).unwrap_or_else(|error| panic!("{error}"));
     let mut log = Log::default();
     let run = run(&scenario, 0, &Control::default(), &mut log).unwrap_or_else(|error| panic!("{error}"));
     (run, log)
 }
 
-/// The simulator's packet as the disciplines see it.
+/// Returns a packet that disciplines see as the simulator's.
 fn packet(flow: u32, bytes: u32, ecn: bool) -> SimplePacket {
     let key = 2 * flow;
     let packet = SimplePacket::new(u64::from(key), bytes).with_hosts(key, key + 1).unresponsive();
     if ecn { packet.with_ecn() } else { packet }
 }
 
-/// The same arrivals, the same decisions, at the same nanosecond, under every discipline. Would catch a replay that asks the
-/// queue in another order, at another time or with other randomness.
+/// Would catch a replay that calls the queue in another order, at other times or with other randomness, for every
+/// discipline.
 #[test]
 fn equals_the_simulator_under_every_discipline() {
     for kind in Kind::ALL {
-        let config = QdiscConfig::new(kind);
+        let config = QdiscParameters::new(kind);
         let (simulated, log) = simulate(&config);
         let rate = Rate::from_bits_per_second(1_234_567);
         let mut replay = Replay::new(&config, rate, Seed::new(5)).unwrap_or_else(|error| panic!("{error}"));
@@ -98,14 +99,14 @@ fn equals_the_simulator_under_every_discipline() {
     }
 }
 
-/// Everything that arrived has departed, was dropped or is still there; and after the end there is nothing left.
+/// Would catch a packet that neither departs nor is dropped, or that remains after the end.
 #[test]
-fn nothing_is_lost_from_the_books() {
+fn all_packets_are_accounted_for() {
     for kind in Kind::ALL {
-        let (_, log) = simulate(&QdiscConfig::new(Kind::DropTail));
+        let (_, log) = simulate(&QdiscParameters::new(Kind::DropTail));
         let rate = Rate::from_bits_per_second(500_000);
         let mut replay =
-            Replay::new(&QdiscConfig::new(kind), rate, Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
+            Replay::new(&QdiscParameters::new(kind), rate, Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
         let (mut departed, mut bits, mut last) = (0_u64, 0_u64, Time::ZERO);
         let mut count = |at: Time, packet: SimplePacket| {
             assert!(at >= last);
@@ -123,17 +124,17 @@ fn nothing_is_lost_from_the_books() {
         assert_eq!(sum(|flow| flow.arrived), log.arrivals.len() as u64, "{kind}");
         assert_eq!(sum(|flow| flow.departed), departed, "{kind}");
         assert_eq!(departed + sum(|flow| flow.dropped.iter().sum()), log.arrivals.len() as u64, "{kind}");
-        // The link is never asked to carry more than it can.
+        // The link never carries more than its rate allows.
         assert!(bits as f64 <= 500_000.0 * run.to_s + 1.0, "{kind}: {bits} bits in {} s", run.to_s);
-        assert!(run.to_s > last.as_secs(), "{kind}: the last packet takes its time too");
+        assert!(run.to_s > last.as_secs(), "{kind}: the last transmission counts");
     }
 }
 
-/// Room for one packet, and one that comes just when the link is free: the one that waits goes first, so there is room. A
-/// nanosecond earlier there is none.
+/// Would catch a wrong order of events at one time. The queue holds one packet. A packet that arrives when the link
+/// becomes free finds room, since the queued packet is sent first; a nanosecond earlier it is dropped.
 #[test]
 fn a_link_that_is_free_takes_a_packet_before_the_next_comes() {
-    let config = QdiscConfig::new(Kind::DropTail).with("limit", "1p").unwrap_or_else(|error| panic!("{error}"));
+    let config = QdiscParameters::new(Kind::DropTail).with("limit", "1p").unwrap_or_else(|error| panic!("{error}"));
     for (at, kept) in [(8_000_000, 3), (7_999_999, 2)] {
         let rate = Rate::from_bits_per_second(1_000_000);
         let mut replay = Replay::new(&config, rate, Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
@@ -147,10 +148,10 @@ fn a_link_that_is_free_takes_a_packet_before_the_next_comes() {
     }
 }
 
-/// A stop leaves what waits where it is; a link of no rate is refused.
+/// Would catch a replay that continues after a stop, and a link of rate zero that is accepted.
 #[test]
-fn a_stop_is_heard_and_a_link_must_have_a_rate() {
-    let config = QdiscConfig::new(Kind::DropTail);
+fn a_stop_ends_a_replay_and_a_link_must_have_a_rate() {
+    let config = QdiscParameters::new(Kind::DropTail);
     let mut replay =
         Replay::new(&config, Rate::from_bits_per_second(8), Seed::new(1)).unwrap_or_else(|error| panic!("{error}"));
     let mut departed = 0;

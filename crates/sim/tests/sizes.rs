@@ -1,10 +1,10 @@
-//! Packets of geometric sizes: the link is then a server of queueing theory, with its closed forms.
+//! Packets of geometric sizes, compared with closed forms of queueing theory.
 
 use fairlane_outcome::Run;
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, run};
 
-/// Flows of `keys` from one end of a link of `rate` to the other, without access links.
+/// Runs flows of `keys` over a link of `rate` without access links.
 fn simulate(duration: &str, rate: &str, keys: &str) -> Run {
     let text = format!(
         r#"
@@ -28,14 +28,14 @@ fn simulate(duration: &str, rate: &str, keys: &str) -> Run {
     run(&scenario, 0, &Control::default(), &mut ()).expect("it runs")
 }
 
-/// The mean time in the queue before service, in seconds.
+/// Returns the mean waiting time in seconds.
 fn wait(run: &Run) -> f64 {
     run.queues[0].delay_ns.mean() / 1e9
 }
 
-/// M/M/1: a customer waits ρ/(μ − λ) before his service, here 1/125 s of service at loads of a half and four fifths. Would
-/// catch sizes that are fixed (half the wait), and sizes that hang on the gaps. Over 800,000 packets the wait at four fifths
-/// is known to about 1 %.
+/// M/M/1: the mean waiting time is ρ/(μ − λ), here with a service time of 1/125 s at loads of 0.5 and 0.8. Would catch
+/// sizes that are fixed (half the waiting time), and sizes that depend on the gaps. Over 800,000 packets the standard
+/// error at a load of 0.8 is about 1 %.
 #[test]
 fn poisson_arrivals_and_a_thousand_bytes_make_an_m_m_1_queue() {
     for (load, rate, tolerance) in [(0.5, "500kbit", 0.02), (0.8, "800kbit", 0.04)] {
@@ -46,10 +46,11 @@ fn poisson_arrivals_and_a_thousand_bytes_make_an_m_m_1_queue() {
     }
 }
 
-/// Geo/Geo/1 with batches: n sources that send in a slot with probability α each, and a server that ends in a slot with
-/// probability μ. With B the work that comes in a slot and ρ = nα/μ the mean wait in slots is
-/// (E[B²] − ρ)/(2(1 − ρ)) + (n − 1)α/(2μ): the work that is found, and that of those who came in the same slot first. For
-/// n = 1 that is α(1 − μ)/(μ(μ − α)). Would catch a service of another law, or arrivals that are not in step with the slots.
+/// Geo/Geo/1 with batches: n sources that send in a slot with probability α each, and a server that completes service
+/// in a slot with probability μ. With B the work that arrives in a slot and ρ = nα/μ the mean waiting time in slots is
+/// (E[B²] − ρ)/(2(1 − ρ)) + (n − 1)α/(2μ): the work in the system, and that of earlier arrivals in the same slot. For n
+/// = 1 that is α(1 − μ)/(μ(μ − α)). Would catch another service time distribution, and arrivals that are not aligned
+/// with slots.
 #[test]
 fn slots_of_a_byte_make_a_geo_geo_1_queue() {
     for (count, probability, packet) in [(1, 0.165, 4), (5, 0.033, 4), (1, 0.25, 2), (3, 0.1, 3)] {
@@ -66,7 +67,7 @@ fn slots_of_a_byte_make_a_geo_geo_1_queue() {
     }
 }
 
-/// The sizes are drawn from a stream of their own: packets are sent at the same moments, and as many.
+/// Would catch random sizes that change the sending times: sizes have their own stream.
 #[test]
 fn sizes_leave_the_times_alone() {
     for source in ["source = \"poisson\"\nrate = \"80kbit\"", "rate = \"80kbit\"\njitter = 0.5"] {
@@ -76,7 +77,7 @@ fn sizes_leave_the_times_alone() {
         };
         let ((fixed, _), (geometric, bytes)) = (sent("fixed"), sent("geometric"));
         assert_eq!(fixed, geometric);
-        // 10,000 packets of 100 bytes, whose deviation is 100 as well: a standard error of 1 %.
+        // 10,000 packets with a mean and a standard deviation of 100 bytes: a standard error of 1 %.
         assert!((bytes as f64 / (100.0 * geometric as f64) - 1.0).abs() < 0.04, "{bytes} in {geometric}");
     }
 }

@@ -1,4 +1,4 @@
-//! Traffic from a file arrives as it was recorded.
+//! Traffic from files.
 #![allow(missing_docs, reason = "a test program has no public interface")]
 
 use std::path::Path;
@@ -6,22 +6,23 @@ use std::path::Path;
 use fairlane_capture::{Capture, Flows};
 use fairlane_qdisc::Time;
 use fairlane_scenario::Document;
-use fairlane_sim::{Control, Happening, Observer, PacketEvent, run};
+use fairlane_sim::{Control, Observer, PacketEvent, QueueEvent, run};
 
-/// The arrivals at the bottleneck: when, of which flow, how large.
+/// The arrivals at the bottleneck: time, flow, bytes.
 #[derive(Default)]
 struct Arrivals(Vec<(u64, u32, u32)>);
 
 impl Observer for Arrivals {
     fn packet(&mut self, event: &PacketEvent) {
-        if event.happening == Happening::Arrived {
+        if event.queue_event == QueueEvent::Arrived {
             self.0.push((event.at.as_nanos(), event.flow, event.bytes));
         }
     }
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }
 
-/// Hosts are nodes, so that nothing but the trace decides when a packet comes to the queue.
+/// Returns the arrivals of the flows of `group`. There are no host links, so the trace alone determines the arrival
+/// times.
 fn arrivals(folder: &Path, group: &str) -> Vec<(u64, u32, u32)> {
     let text = format!(
         "duration = \"10s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1gbit\"\nqueue = {{ kind = \"red\" }}\n\
@@ -35,6 +36,7 @@ fn arrivals(folder: &Path, group: &str) -> Vec<(u64, u32, u32)> {
     arrivals.0
 }
 
+/// Would catch flows that share a table, or that do not begin at their start.
 #[test]
 fn a_table_is_repeated_by_each_flow_from_its_start_on() {
     let place = tempfile::tempdir().unwrap();
@@ -45,7 +47,7 @@ fn a_table_is_repeated_by_each_flow_from_its_start_on() {
     for (nanos, bytes) in [(1_000_000, 1500), (250_000_000, 40), (250_000_000, 576)] {
         expected.extend([0, 1].map(|flow| at(flow, bytes, nanos)));
     }
-    // Both send two packets at the same time; who goes first there is not the trace's business.
+    // Both send two packets at the same time, whose order the trace does not determine.
     let sorted = |mut all: Vec<(u64, u32, u32)>| {
         all.sort_unstable();
         all
@@ -53,7 +55,7 @@ fn a_table_is_repeated_by_each_flow_from_its_start_on() {
     assert_eq!(sorted(seen), sorted(expected));
 }
 
-/// As many flows as the capture has, each packet at its time and with its size, as the reader of captures gives them.
+/// Compares with the reader of captures. Would catch a packet of another flow, time or size.
 #[test]
 fn a_capture_is_a_group_of_its_flows() {
     let place = tempfile::tempdir().unwrap();
@@ -65,15 +67,16 @@ fn a_capture_is_a_group_of_its_flows() {
         let flow = flows.number(packet.time, &packet.headers);
         expected.push((packet.time.as_nanos(), flow, packet.headers.bytes));
     }
-    assert!(expected.len() > 500 && flows.all().len() > 5, "the capture is worth the test");
+    assert!(expected.len() > 500 && flows.all().len() > 5, "the capture is too small");
     expected.sort_unstable();
     let mut seen = seen;
     seen.sort_unstable();
     assert_eq!(seen, expected);
 }
 
+/// Would catch an invalid trace that is accepted, and an error without the file.
 #[test]
-fn what_cannot_be_is_refused_with_the_place() {
+fn invalid_traces_are_refused_with_the_file() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("empty.csv"), "time_s,bytes\n").unwrap();
     std::fs::write(place.path().join("bad.csv"), "time_s,bytes\n1,0\n").unwrap();
@@ -81,7 +84,7 @@ fn what_cannot_be_is_refused_with_the_place() {
         ("trace = \"nowhere.csv\"", "nowhere.csv: cannot be opened"),
         ("trace = \"empty.csv\"", "there are no packets"),
         ("trace = \"bad.csv\"", "bad.csv:2: "),
-        ("trace = \"scenario.toml\"", "is no pcap"),
+        ("trace = \"scenario.toml\"", "is not a pcap"),
         ("", "trace"),
         ("trace = \"empty.csv\"\npacket = \"40b\"", "leave `packet` out"),
         ("trace = \"empty.csv\"\nrate = \"1mbit\"", "rate"),

@@ -31,14 +31,14 @@ pub struct BackChoke {
     flows: Vec<BackFlow>,
 }
 
-/// What a flow has under back CHOKe with memory.
+/// The result for one flow under back CHOKe with memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BackFlow {
     /// Its arrivals, `lambda_i`.
     pub rate: f64,
-    /// Its share of what is admitted, 0 to 1.
+    /// Its share of the admitted packets, 0 to 1.
     pub share: f64,
-    /// What of it is admitted, in the unit of the rates.
+    /// Admitted rate of the flow, in the unit of the rates.
     pub admitted: f64,
     /// The part of its packets that is dropped: the part of time during which it is in memory.
     pub loss: f64,
@@ -80,7 +80,7 @@ impl BackChoke {
         self.memory
     }
 
-    /// What all flows together are admitted at. The queue is stable with a server of a higher rate, and only then.
+    /// Admitted rate of all flows together. The queue is stable if and only if the server's rate is higher.
     #[must_use]
     pub fn admitted(&self) -> f64 {
         self.admitted

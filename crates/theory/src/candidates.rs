@@ -23,7 +23,7 @@ pub struct Candidates {
     flows: f64,
     candidates: f64,
     load: f64,
-    /// `L`, or none when TCP starves.
+    /// `L`, or `None` if TCP starves.
     leak: Option<f64>,
 }
 
@@ -49,7 +49,7 @@ impl Candidates {
     /// When there are no candidates.
     pub fn peak(candidates: u32) -> Result<Self, Error> {
         let rule = Self::rule(1, candidates)?;
-        // Past L = 100 what leaves the queue is below any precision.
+        // Beyond L = 100 the departures are below any precision.
         let leak = largest(|leak| rule.share_of_leak(leak), 0.0, 100.0);
         Ok(Self { load: rule.load_of_leak(leak), leak: Some(leak), ..rule })
     }
@@ -59,7 +59,7 @@ impl Candidates {
         Ok(Self { flows, candidates, load: 0.0, leak: None })
     }
 
-    /// What each unresponsive flow sends, as a part of the link's rate, `a`.
+    /// Sending rate of each unresponsive flow as a part of the link's rate, `a`.
     #[must_use]
     pub fn load(&self) -> f64 {
         self.load
@@ -83,7 +83,7 @@ impl Candidates {
         self.flows * self.share()
     }
 
-    /// What is left for TCP.
+    /// Share of TCP.
     #[must_use]
     pub fn tcp_share(&self) -> f64 {
         if self.starves() { 0.0 } else { 1.0 - self.total_share() }
@@ -95,13 +95,13 @@ impl Candidates {
         (1.0 - self.share() / self.load).max(0.0)
     }
 
-    /// Whether nothing is left for TCP.
+    /// Returns true if TCP gets nothing.
     #[must_use]
     pub fn starves(&self) -> bool {
         self.leak.is_none()
     }
 
-    /// The load of each flow from which on nothing is left for TCP; none when so many candidates protect it at any load.
+    /// The load of each flow from which TCP starves; `None` if the candidates protect TCP at any load.
     #[must_use]
     pub fn starvation_load(&self) -> Option<f64> {
         starvation(self.flows, self.candidates)

@@ -1,8 +1,8 @@
-//! What the models refuse.
+//! Checks of the models' arguments.
 
 use core::fmt;
 
-/// A parameter for which a model says nothing, in words for people.
+/// An error about a parameter outside of a model's range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     parameter: &'static str,
@@ -20,7 +20,7 @@ impl Error {
         self.parameter
     }
 
-    /// What is wrong with it and what would be right.
+    /// The problem and the remedy.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -35,7 +35,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is this large or this small has left the range where a model means anything, and that of floating point is near.
+/// Bound beyond which no model is meaningful and floating point loses precision.
 const LARGEST: f64 = 1e12;
 
 /// A rate, a load or a time: above zero.

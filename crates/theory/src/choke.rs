@@ -49,14 +49,14 @@ impl Choke {
         Ok(Self { load, early, leak })
     }
 
-    /// Where the share is largest without early drops: `L = 1`.
+    /// Returns the equilibrium with the largest share without early drops: `L = 1`.
     #[must_use]
     pub fn peak() -> Self {
         let peak = Self { load: 1.0, early: 0.0, leak: 1.0 };
         Self { load: peak.load_of_leak(), ..peak }
     }
 
-    /// What the unresponsive flow sends, as a part of the link's rate, `a`.
+    /// Sending rate of the unresponsive flow as a part of the link's rate, `a`.
     #[must_use]
     pub fn load(&self) -> f64 {
         self.load
@@ -83,7 +83,7 @@ impl Choke {
         2.0 * h + (1.0 - h) * self.early
     }
 
-    /// How its part of the queue changes from the tail to the head.
+    /// Returns the flow's part of the queue from the tail to the head.
     #[must_use]
     pub fn profile(&self) -> Profile {
         let admitted = self.load * (1.0 - self.early) * (1.0 - self.buffer_share());

@@ -20,14 +20,14 @@ pub struct FrontChoke {
     flows: Vec<FrontFlow>,
 }
 
-/// What a flow has under front CHOKe.
+/// The result for one flow under front CHOKe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrontFlow {
     /// Its arrivals, `lambda_i`, in the unit of `mu`.
     pub rate: f64,
     /// The probability that a packet of it is at the head, `pi_i`; always below 1/2 (equation 1).
     pub head: f64,
-    /// What of it is served, `mu pi_i`, in the unit of `mu`.
+    /// Served rate of the flow, `mu pi_i`, in the unit of `mu`.
     pub goodput: f64,
     /// The part of its packets that is dropped, on arrival or at the head, `2 pi_i`.
     pub loss: f64,

@@ -14,12 +14,12 @@ use core::num::NonZeroU32;
 use crate::check::{Error, positive, probability};
 use crate::solve::{increasing, largest};
 
-/// How many packets one arrival may match, gCHOKe's `maxcomp`.
+/// Limit on the packets that one arrival may match, gCHOKe's `maxcomp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparisons {
-    /// So many at most.
+    /// At most this many.
     AtMost(NonZeroU32),
-    /// As many as match in a row.
+    /// No limit: drawing goes on while it matches.
     Unlimited,
 }
 
@@ -44,11 +44,11 @@ impl GChoke {
         Ok(of(leak))
     }
 
-    /// Where the share of the link is largest.
+    /// Returns the equilibrium with the largest share of the link.
     #[must_use]
     pub fn peak(comparisons: Comparisons) -> Self {
         let of = |leak| Self { comparisons, load: 0.0, leak };
-        // Past L = 100 what leaves the queue is below any precision.
+        // Beyond L = 100 the departures are below any precision.
         let peak = of(largest(|leak| of(leak).share(), 0.0, 100.0));
         Self { load: peak.load_of_leak(), ..peak }
     }
@@ -59,7 +59,7 @@ impl GChoke {
         Self { comparisons, load: f64::INFINITY, leak: f64::INFINITY }.buffer_share()
     }
 
-    /// What the unresponsive flow sends, as a part of the link's rate, `a`.
+    /// Sending rate of the unresponsive flow as a part of the link's rate, `a`.
     #[must_use]
     pub fn load(&self) -> f64 {
         self.load

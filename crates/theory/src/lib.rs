@@ -1,6 +1,6 @@
-//! Closed forms and Markov chains: what the disciplines and TCP do in equilibrium.
+//! Closed forms and Markov chains for the equilibrium of disciplines and TCP.
 //!
-//! Each model is a file of its own and says what it assumes; `docs/theory.md` tells when that holds. Loads and shares are parts
+//! Each model has its own file and states its assumptions; `docs/theory.md` explains when they hold. Loads and shares are parts
 //! of the link's rate; rates and times may have any unit as long as all of one model have the same. Nothing here simulates, so a
 //! simulation can be held against it.
 //!
@@ -38,3 +38,7 @@ pub use profile::Profile;
 pub use question::Question;
 pub use sfb::Sfb;
 pub use tcp::{TcpPath, square_root_law};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

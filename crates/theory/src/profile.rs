@@ -1,4 +1,4 @@
-//! Where in the queue an unresponsive flow's packets are, and what follows when it stops.
+//! Position of an unresponsive flow's packets in the queue, and the transient after the flow stops.
 //!
 //! Under CHOKe a flow leaks while it waits, so it has more of the tail than of the head. After a time `t` in the queue (1 is what
 //! the link takes for a whole queue) the flow's part of the stream is `u(t) = u(0) exp(-beta t)` of the link's rate, and TCP's is
@@ -16,7 +16,7 @@ use crate::solve::increasing;
 /// An unresponsive flow's part of the packets along the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// `u(0)`, what is admitted of the flow.
+    /// `u(0)`, the admitted part of the flow.
     admitted: f64,
     /// `beta`, by which it leaks.
     leak: f64,
@@ -25,7 +25,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of a flow of which `admitted` of the link's rate enters and leaks at the rate `leak`, beside `tcp` of the link's rate.
+    /// Creates the profile of a flow that is admitted at `admitted` of the link's rate and leaks at `leak`, beside TCP at `tcp`.
     pub(crate) fn new(admitted: f64, leak: f64, tcp: f64) -> Self {
         Self { admitted, leak, tcp }
     }
@@ -61,7 +61,7 @@ impl Profile {
         self.density(1.0 - probability("time", time)?)
     }
 
-    /// What passes of the flow at an age.
+    /// The part of the flow that remains at an age.
     fn flow(&self, age: f64) -> f64 {
         self.admitted * libm::exp(-self.leak * age)
     }

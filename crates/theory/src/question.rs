@@ -1,4 +1,4 @@
-//! What can be asked of the models, and their answers as JSON.
+//! Questions to the models and their answers, as JSON.
 
 use std::num::NonZeroU32;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, candidates_that_protect};
 
-/// Parts of the queue that a profile tells apart.
+/// Number of parts of the queue in a profile.
 const PARTS: u32 = 10;
 
 /// A question to one of the models, as `fairlane theory` and the papers' claims ask it.
@@ -48,9 +48,9 @@ pub enum Question {
     },
     /// [`Choke`].
     Choke {
-        /// What the flow sends, as a part of the link's rate.
+        /// Sending rate of the flow as a part of the link's rate.
         load: f64,
-        /// The part of arrivals without a match that RED drops; 0 if it is not said.
+        /// The part of arrivals without a match that RED drops; 0 by default.
         #[serde(default)]
         early_drops: f64,
     },
@@ -60,7 +60,7 @@ pub enum Question {
         flows: u32,
         /// Candidates drawn for each arrival.
         candidates: u32,
-        /// What each flow sends, as a part of the link's rate.
+        /// Sending rate of each flow as a part of the link's rate.
         load: f64,
     },
     /// [`GChoke`].
@@ -68,16 +68,16 @@ pub enum Question {
         /// Packets that one arrival may match: a number, or `"infinite"`.
         #[serde(deserialize_with = "comparisons")]
         maxcomp: Comparisons,
-        /// What the flow sends, as a part of the link's rate.
+        /// Sending rate of the flow as a part of the link's rate.
         load: f64,
     },
 }
 
 impl Question {
-    /// What the model says. `docs/theory.md` tells what each key means.
+    /// Returns the model's answer. `docs/theory.md` explains each key.
     ///
     /// # Errors
-    /// Those of the model.
+    /// The errors of the model.
     pub fn answer(&self) -> Result<Value, Error> {
         match *self {
             Self::Front { mu, ref rates } => front(mu, rates),

@@ -1,4 +1,4 @@
-//! How often Stochastic Fair Blue takes a flow for one that does not answer.
+//! Probability that Stochastic Fair Blue takes a responsive flow for an unresponsive one.
 //!
 //! Feng, Kandlur, Saha and Shin 2001, equation 1. Each of `L` levels hashes a flow to one of its `N` bins. M flows that do not
 //! answer pollute their bins; another flow is misclassified when its bins are polluted at all levels:

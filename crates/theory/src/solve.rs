@@ -1,6 +1,6 @@
 //! Roots and maxima of functions of one variable.
 
-/// Where `f`, which increases, reaches `wanted` between `low` and `high`; the nearer end if it does not.
+/// Returns the point between `low` and `high` where the increasing function `f` reaches `wanted`; the nearer end if it does not.
 pub(crate) fn increasing(f: impl Fn(f64) -> f64, wanted: f64, mut low: f64, mut high: f64) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;
@@ -16,7 +16,7 @@ pub(crate) fn increasing(f: impl Fn(f64) -> f64, wanted: f64, mut low: f64, mut 
     }
 }
 
-/// Where `f`, which rises and then falls, is largest between `low` and `high`, to half of the digits.
+/// Returns the maximum between `low` and `high` of `f`, which rises and then falls, to half of the digits.
 ///
 /// Thirds are cut off until the values do not differ any more.
 pub(crate) fn largest(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {

@@ -1,4 +1,4 @@
-//! How fast TCP is at a given loss.
+//! Throughput of TCP at a given loss rate.
 
 use crate::check::{Error, below_one, positive, probability};
 
@@ -15,7 +15,7 @@ pub fn square_root_law(rtt: f64, loss: f64) -> Result<f64, Error> {
     Ok(libm::sqrt(3.0 / (2.0 * some_loss(loss)?)) / rtt)
 }
 
-/// A path as TCP sees it, for the laws with timeouts.
+/// A path as TCP sees it, for the equations with timeouts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpPath {
     rtt: f64,

@@ -1,4 +1,4 @@
-//! Where a model must agree with another one, or with what is plain.
+//! Limits in which models must agree with each other or with plain reasoning.
 
 use core::num::NonZeroU32;
 
@@ -52,7 +52,7 @@ fn a_flood_defeats_itself() -> Result<(), Error> {
     Ok(())
 }
 
-/// At `1 / (M ((1 - 1/M)^k - k/M))` TCP's share goes to nothing without a jump; with two flows and one candidate, where both sides
+/// The share of TCP falls to 0 continuously at `1 / (M ((1 - 1/M)^k - k/M))`; with two flows and one candidate, where both sides
 /// of the condition are equal, it falls with the logarithm of the load and never ends.
 #[test]
 fn starvation_comes_gradually() -> Result<(), Error> {
@@ -90,7 +90,7 @@ fn as_many_candidates_protect_as_trying_finds() -> Result<(), Error> {
     Ok(())
 }
 
-/// Of a longer memory a flood has less and the shares come closer to each other.
+/// With a longer memory a flood gets less and the shares come closer to each other.
 #[test]
 fn memory_makes_fair() -> Result<(), Error> {
     let rates = [1.0, 2.0, 3.0, 4.0, 90.0];

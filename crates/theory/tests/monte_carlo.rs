@@ -25,14 +25,14 @@ impl Random {
     }
 }
 
-/// How arrivals are compared.
+/// The rule by which arrivals are compared.
 #[derive(Clone, Copy)]
 enum Rule {
     Candidates(u32),
     WhileMatching(u32),
 }
 
-/// What all unresponsive flows together have.
+/// Shares of all unresponsive flows together.
 struct Seen {
     /// Their share of the link.
     share: f64,

@@ -31,7 +31,7 @@ fn front_choke_gives_table_2() -> Result<(), Error> {
         let model = FrontChoke::new(1.0, rates)?;
         prints(model.empty(), printed[0], "empty");
         for (flow, printed) in model.flows().iter().zip(&printed[1..]) {
-            // At a server of rate 1 the goodput is the probability. 0.1875 is a tie, which the paper rounds up.
+            // With a server of rate 1 the goodput is the probability. 0.1875 is a tie, which the paper rounds up.
             prints(flow.goodput + 1e-12, printed, "goodput");
         }
     }
@@ -122,7 +122,7 @@ fn choke_with_many_tcp_flows() -> Result<(), Error> {
     Ok(())
 }
 
-/// At the tail, which is what the link sends last after the flow has stopped.
+/// Shares at the tail: the link sends the tail last after the flow has stopped.
 #[test]
 fn the_transient_reaches_the_tail_s_share() -> Result<(), Error> {
     for (load, tail) in [(2.0, "0.60"), (10.0, "0.84")] {

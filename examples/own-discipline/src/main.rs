@@ -1,6 +1,6 @@
 //! A discipline of one's own beside CHOKe: a full FIFO drops the newest packet of the flow that has the most of them.
 
-use fairlane_qdisc::{Counters, Fate, Packet, Qdisc, Reason, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Packet, Qdisc, Reason, Status, Time};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, run, run_with};
 
@@ -11,7 +11,7 @@ struct PushOut<P> {
 }
 
 impl<P: Packet> Qdisc<P> for PushOut<P> {
-    fn enqueue(&mut self, now: Time, packet: P, fate: &mut impl Fate<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.counters.arrived.add(packet.bytes());
         self.queue.push(packet);
         if self.queue.len() > self.limit {
@@ -19,19 +19,16 @@ impl<P: Packet> Qdisc<P> for PushOut<P> {
             let newest = (0..self.queue.len()).max_by_key(|&at| count(&self.queue[at])).unwrap_or(0);
             let victim = self.queue.remove(newest);
             self.counters.count_drop(Reason::BufferSteal, victim.bytes());
-            fate.dropped(now, victim, Reason::BufferSteal);
+            sink.dropped(now, victim, Reason::BufferSteal);
         }
     }
-    fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
+    fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
         let packet = (!self.queue.is_empty()).then(|| self.queue.remove(0))?;
         self.counters.departed.add(packet.bytes());
         Some(packet)
     }
-    fn packets(&self) -> usize {
-        self.queue.len()
-    }
-    fn bytes(&self) -> u64 {
-        self.queue.iter().map(|packet| u64::from(packet.bytes())).sum()
+    fn status(&self) -> Status {
+        Status::new(self.queue.len(), self.queue.iter().map(|packet| u64::from(packet.bytes())).sum())
     }
     fn counters(&self) -> &Counters {
         &self.counters
@@ -44,8 +41,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (control, observer) = (Control::default(), &mut ());
     let choke = run(&scenario, 0, &control, observer)?;
     let own = run_with(&scenario, 0, &control, observer, |link, _host| {
-        (link == "bottleneck")
-            .then(|| ("push-out", PushOut { queue: Vec::new(), limit: 300, counters: Counters::default() }))
+        (link == "bottleneck").then(|| {
+            let queue = PushOut { queue: Vec::new(), limit: 300, counters: Counters::default() };
+            ("push-out", Box::new(queue) as BoxQdisc<_>)
+        })
     })?;
     for run in [choke, own] {
         let all: u64 = run.flows.iter().map(|flow| flow.delivered).sum();

@@ -8,13 +8,13 @@
 >>> outcome.group("cbr")["share"] < 0.3
 True
 
-A scenario is run, compared and swept: :class:`Scenario`. What comes back are an :class:`Outcome` or several, with
+A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
 A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python. :func:`replay` sends a
-capture through queues, :mod:`fairlane.theory` computes what they do in equilibrium, and :mod:`fairlane.papers` runs
-what the papers claim.
+capture through queues, :mod:`fairlane.theory` computes what they do in equilibrium, and :mod:`fairlane.papers` tests
+the claims of papers.
 
-Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times that come back are in
+Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times in results are in
 seconds, rates in bit/s.
 """
 
@@ -23,7 +23,7 @@ from fairlane import disciplines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlane import papers, theory
-    from fairlane._core import Fate, Packet, __version__
+    from fairlane._core import DropSink, Packet, __version__
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Failure
     from fairlane.captures import replay
@@ -43,10 +43,10 @@ __all__ = [
     "Counters",
     "Discipline",
     "DisciplineError",
+    "DropSink",
     "Event",
     "Explanation",
     "Failure",
-    "Fate",
     "Fingerprint",
     "Host",
     "Interrupted",
@@ -73,7 +73,7 @@ __all__ = [
 __all__ += [name for name in disciplines.__all__ if name != "ALL"]
 
 _FILES = {
-    "_core": ("Fate", "Packet", "__version__"),
+    "_core": ("DropSink", "Packet", "__version__"),
     "_parquet": ("SweepFile",),
     "_sweep": ("Failure",),
     "captures": ("replay",),
@@ -90,12 +90,12 @@ _FILES = {
     "table": ("Series", "Table"),
     "theory": (),
 }
-"""The modules of this package, and what of them is here."""
+"""The modules of this package, with their names that are exported here."""
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Reads a module when something of it is asked for: a short program spends more on imports than on its work."""
+        """Imports a module when one of its names is first used, so that short programs start quickly."""
         if name in disciplines.__all__ and name != "ALL":
             found = getattr(disciplines, name)
         elif name in _FILES:

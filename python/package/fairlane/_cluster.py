@@ -1,4 +1,4 @@
-"""Where the results of a sweep on an executor go: into memory, or into a file."""
+"""Results of a sweep on an executor, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Sweep", "filed", "gathered"]
 
 
 class Sweep(NamedTuple):
-    """A sweep and how it is done; the parameters are those of ``Scenario.sweep``."""
+    """A sweep with its options; the parameters are those of ``Scenario.sweep``."""
 
     document: _core.Document
     points: list[Point]

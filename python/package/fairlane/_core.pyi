@@ -1,4 +1,4 @@
-"""The compiled part: private, and as it is needed by the modules beside it."""
+"""The compiled part, private: import ``fairlane`` instead."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, final
@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, final
 __all__ = [
     "MOST_THREADS",
     "Document",
-    "Fate",
+    "DropSink",
     "Outcome",
     "Packet",
     "Queue",
@@ -24,7 +24,7 @@ __all__ = [
     "replay",
     "report",
     "run",
-    "run_own",
+    "run_custom",
     "sweep",
     "table",
     "theory",
@@ -88,12 +88,12 @@ class Packet:
 
     Attributes:
         id: Its number at this queue, from 0 in the order of arrival.
-        flow: Whose it is: equal numbers, same flow.
+        flow: The number of its flow.
         bytes: Its size on the wire.
-        ecn_capable: Whether it may be marked instead of dropped.
-        marked: Whether it has been marked.
+        ecn_capable: True if it may be marked instead of dropped.
+        marked: True if it has been marked.
         traffic_class: Its TOS or traffic class byte without the bits of ECN.
-        responsive: Whether its transport slows down after a loss.
+        responsive: True if its transport slows down after a loss.
     """
 
     @property
@@ -114,22 +114,22 @@ class Packet:
     def __hash__(self) -> int: ...
 
 @final
-class Fate:
-    """Hears of every packet that will not leave by ``dequeue``, and of every mark."""
+class DropSink:
+    """Takes reports of every packet that does not leave by ``dequeue``, and of every mark."""
 
     def dropped(self, packet: Packet, reason: str = "early") -> None:
-        """``packet``, arriving or queued, is dropped for ``reason``, such as ``limit``, ``early`` or
+        """Reports that ``packet``, arriving or queued, is dropped for ``reason``, such as ``limit``, ``early`` or
         ``match_victim``."""
 
     def marked(self, packet: Packet, reason: str = "early") -> None:
-        """``packet``, which is ECN-capable, is marked for ``reason`` and stays."""
+        """Reports that ``packet``, which is ECN-capable, is marked for ``reason`` and stays."""
 
 @final
 class Queue:
     @staticmethod
     def of(given: _Given, rate: str, seed: int) -> Queue: ...
     @staticmethod
-    def own(object: object) -> Queue: ...
+    def custom(object: object) -> Queue: ...
     def enqueue(self, now: float, flow: int, bytes: int, ecn: bool, traffic_class: int, responsive: bool) -> None: ...
     def dequeue(self, now: float) -> Packet | None: ...
     def events(self) -> list[tuple[str, Packet, str]]: ...
@@ -154,7 +154,7 @@ def compare(document: Document, queues: list[str | _Given], options: dict[str, o
 def sweep(document: Document, points: list[list[tuple[str, str]]], options: dict[str, object]) -> _Done: ...
 def watch(document: Document, series: str | None, trace: bool, progress: _Tell) -> _Done: ...
 def fingerprint(document: Document) -> tuple[int, int]: ...
-def run_own(
+def run_custom(
     document: Document,
     factory: Callable[[str, int, int], object],
     heard: Callable[[], bool],

@@ -1,4 +1,4 @@
-"""What figures show: plain data, which Matplotlib and Altair draw alike."""
+"""Content of figures as plain data, which Matplotlib and Altair draw alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "Bars", "Lines", "Trace", "delays", "flows", "series", "shares", "swept"]
 
 COLOURS = ("#0072b2", "#c27c00", "#008060", "#c44601", "#a8548c", "#2d8bc4")
-"""Those of the pages; neighbours differ in lightness, too."""
+"""The colours of the pages; neighbours differ in lightness too."""
 
 _UNITS = {
     unit: (factor, base)
@@ -63,7 +63,7 @@ class Bars(NamedTuple):
 
 
 def labels(outcomes: Sequence[Outcome]) -> list[str]:
-    """What tells the outcomes apart: the values that a sweep varied, or the discipline."""
+    """Labels of the outcomes: the values that a sweep varied, or the discipline."""
     points = [
         ", ".join(f"{key.split('.')[-1]}={value}" for key, value in outcome.point.items()) for outcome in outcomes
     ]
@@ -73,7 +73,7 @@ def labels(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def shares(outcomes: Sequence[Outcome]) -> Bars:
-    """The groups' parts of the throughput; with two groups the fair share of the first is marked."""
+    """The groups' shares of the throughput; with two groups the fair share of the first is marked."""
     bars = [
         (
             label,
@@ -105,7 +105,7 @@ def flows(outcome: Outcome) -> Lines:
 
 
 def delays(outcomes: Sequence[Outcome]) -> Lines:
-    """How much of what left the bottleneck had waited no longer than so long, over all runs."""
+    """The cumulative distribution of the time in the bottleneck's queue, over all runs."""
     lines = []
     for label, outcome in zip(labels(outcomes), outcomes, strict=True):
         table = outcome.delay_histogram
@@ -119,7 +119,7 @@ def delays(outcomes: Sequence[Outcome]) -> Lines:
 
 
 def series(outcome: Outcome) -> tuple[Lines, Lines]:
-    """Each group's throughput and each queue's length over time, with the average that its discipline steers by."""
+    """Each group's throughput and each queue's length over time, with the discipline's own average."""
     kept = outcome.series
     groups = {row["name"]: row["group"] for row in _rows(outcome, "flows")}
     of_flows = kept.flows.to_dict()
@@ -199,7 +199,7 @@ def _scale(values: Sequence[object]) -> tuple[list[float] | None, str]:
 
 
 def _equal_factors(numbers: Sequence[float]) -> bool:
-    """Whether the numbers are better seen on a logarithmic axis."""
+    """True if the numbers lie at equal ratios, for a logarithmic axis."""
     each = sorted(set(numbers))
     if len(each) < 3 or each[0] <= 0 or each[-1] / each[0] < _LOGARITHMIC:  # noqa: PLR2004 - two have one step
         return False

@@ -1,4 +1,4 @@
-"""A sweep as a Parquet file, which grows in a file beside it and outlives an interruption."""
+"""A sweep as a Parquet file, with a journal beside it that survives an interruption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Journal", "SweepFile", "identity"]
 
 _KEY = b"fairlane.sweep"
 _ROW_GROUP = 2048
-"""Points of a row group: what is in memory at once."""
+"""Points of a row group, the part of the rows that is in memory at once."""
 
 _OWN = 5
 """Columns before those of the keys that were varied."""
@@ -44,9 +44,9 @@ class SweepFile:
 
     Attributes:
         path: The file.
-        points: How many points the sweep has.
-        done: How many of them have rows in the file; the others failed.
-        failures: The points that could not be done.
+        points: Number of points of the sweep.
+        done: Number of points with rows in the file; the others failed.
+        failures: The points that failed.
     """
 
     __slots__ = ("done", "failures", "path", "points")
@@ -66,7 +66,7 @@ class SweepFile:
 
 
 def identity(document: _core.Document, points: Sequence[Point], runs: int) -> dict[str, Any]:
-    """What makes a sweep this one: two with the same have the same rows."""
+    """The identity of a sweep: two sweeps with the same identity have the same rows."""
     table = document.to_dict()
     seed = table.pop("seed", None)
     return {
@@ -83,7 +83,7 @@ def _digest(value: object) -> str:
 
 
 def _same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
-    """Refuses a file that is of another sweep."""
+    """Raises an error for the file of another sweep."""
     says = [
         words.format(there=there.get(key), here=here[key])
         for key, words in _SAYS.items()
@@ -102,22 +102,22 @@ def _pyarrow() -> Any:  # noqa: ANN401 - a module
 
 
 class Journal:
-    """What has been done of a sweep: a line for each point, in the order in which they came back.
+    """A journal of a sweep: a line for each finished point, in the order in which they finished.
 
-    The rows stand in ``FILE.part`` until all points are done; then they are written to ``FILE`` in order. A last line
-    that was not written in full is cut off.
+    The rows are kept in ``FILE.part`` until all points are done, and then written to ``FILE`` in order. An incomplete
+    last line is cut off.
 
     Attributes:
         finished: The whole sweep, if it had been done before.
-        at: Where the line of each point stands, in bytes from the beginning.
-        failures: The points that could not be done, by number.
+        at: The offset of each point's line, in bytes from the beginning.
+        failures: The points that failed, by number.
     """
 
     def __init__(self, path: Path, identity_: dict[str, Any], points: Sequence[Point]) -> None:
-        """Goes on with what is there.
+        """Continues an existing journal.
 
         Raises:
-            ScenarioError: It is of another sweep, or another process is at it.
+            ScenarioError: It belongs to another sweep, or another process uses it.
         """
         self._pa = _pyarrow()
         if path.suffix != ".parquet":
@@ -140,23 +140,23 @@ class Journal:
                 raise
 
     def todo(self) -> list[int]:
-        """The numbers of the points that are not done; one that failed before the interruption is tried again."""
+        """The numbers of the points that remain; points that failed before an interruption are tried again."""
         return [number for number in range(len(self._points)) if number not in self.at]
 
     def done(self, number: int, result: dict[str, list[Any]]) -> None:
-        """Takes the rows of a point."""
+        """Records the rows of a point."""
         self._note(number, result)
         place = self._file.tell()
         self._line({"point": number, "rows": result})
         self.at[number] = place
 
     def failed(self, failure: Failure) -> None:
-        """Hears of a point that cannot be done."""
+        """Records a point that failed."""
         self.failures[failure.number] = failure
 
     def close(self) -> None:
-        """Leaves it for later."""
-        # What cannot be written any more was told when it was to be written first.
+        """Closes the journal, to be continued later."""
+        # An error of writing was raised when the row was recorded.
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -178,7 +178,7 @@ class Journal:
         return SweepFile(self.path, len(self._points), failures)
 
     def _written(self) -> SweepFile | None:
-        """The sweep, if the file is there and of this one."""
+        """The finished sweep, if the file exists and belongs to this sweep."""
         if not self.path.exists():
             return None
         try:

@@ -1,4 +1,4 @@
-"""How far long work is: a bar in a notebook and on a terminal, nothing elsewhere."""
+"""Progress of long work: a bar in a notebook and on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
-"""Whether to show a bar; a function is told how many of how many runs have ended. ``None`` is where someone looks."""
+"""True for a bar, or a function of the finished runs and the total; ``None`` for a bar in notebooks and terminals."""
 
 _WIDTH = 40
 
 
 class shown:  # noqa: N801 - it is used like a function
-    """Gives what is to be told of the progress of ``total`` runs, if anything is; at the end the bar goes away."""
+    """Yields the function to call with the progress of ``total`` runs, or ``None``; the bar is removed at the end."""
 
     __slots__ = ("_bar", "_progress", "_total")
 
@@ -38,7 +38,7 @@ class shown:  # noqa: N801 - it is used like a function
 
     def _tell(self, done: int, total: int) -> None:
         if total != self._bar.total:
-            # How much there is to do was not known before.
+            # The total was not known before.
             self._bar.reset(total)
         self._bar.update(done - self._bar.n)
 
@@ -48,7 +48,7 @@ class shown:  # noqa: N801 - it is used like a function
 
 
 class _Plain:
-    """A bar of characters, with what is needed here of tqdm's."""
+    """A bar of characters with the part of tqdm's interface that is needed here."""
 
     total = 0
     n = 0
@@ -67,7 +67,7 @@ class _Plain:
 
 
 def _tqdm() -> Any:  # noqa: ANN401 - a class
-    """The bar of a notebook, where there are the widgets for it; else that of a terminal, which warns of nothing."""
+    """The bar of a notebook, if its widgets are installed; otherwise that of a terminal, without warnings."""
     import importlib.util
 
     if importlib.util.find_spec("ipywidgets"):
@@ -80,7 +80,7 @@ def _tqdm() -> Any:  # noqa: ANN401 - a class
 
 
 def _looked_at() -> bool:
-    """Whether there is a terminal or a notebook."""
+    """True on a terminal and in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     notebook = shell is not None and "IPKernelApp" in shell.config

@@ -1,4 +1,4 @@
-"""Runs, comparisons and sweeps on the cores of this machine, and what comes of them."""
+"""Runs, comparisons and sweeps on the cores of this machine, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["How", "all_of", "compared", "only", "run", "swept", "with_queue"]
 
 
 class How:
-    """How a batch is done."""
+    """Options of a batch."""
 
     __slots__ = ("jobs", "progress", "runs")
 
@@ -29,7 +29,7 @@ class How:
         """Takes the parameters of :meth:`fairlane.Scenario.run`.
 
         Raises:
-            TypeError: One is no number.
+            TypeError: A value is not a number.
             ValueError: One is out of range.
         """
         self.runs = count("runs", runs)
@@ -37,7 +37,7 @@ class How:
         self.progress = progress
 
     def options(self, *, recorded: bool, tell: object) -> dict[str, object]:
-        """What the compiled part is told."""
+        """The options as the compiled part takes them."""
         return {"runs": self.runs, "threads": self.jobs, "recorded": recorded, "progress": tell}
 
 
@@ -52,7 +52,7 @@ def swept(document: _core.Document, points: list[Point], how: How) -> Outcomes:
     with shown(how.progress, how.runs * len(points)) as tell:
         done, interrupted = _core.sweep(document, points, how.options(recorded=False, tell=tell))
     if interrupted:
-        # Beside the others a part would look like one of them.
+        # A partial outcome is left out, since it would look like a complete one.
         done = [outcome for outcome in done if not outcome.partial]
     return all_of(document, done, "sweep", interrupted=interrupted)
 
@@ -75,7 +75,7 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
     for given in own:
         if not callable(instance(given)):
             what = type(given).__name__
-            raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, and not a {what}")
+            raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, not a {what}")
     done: list[_core.Outcome] = []
     interrupted = False
     if ours or not own:
@@ -104,7 +104,7 @@ def _own(document: _core.Document, queue: OwnDiscipline, how: How) -> tuple[list
         return queue(Host(link, rate_bps, seed))
 
     with shown(how.progress, how.runs) as tell, CtrlC() as heard:
-        return _core.run_own(document, made, heard, how.runs, recorded=True, progress=tell)
+        return _core.run_custom(document, made, heard, how.runs, recorded=True, progress=tell)
 
 
 def only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Outcome:

@@ -1,4 +1,4 @@
-"""Ctrl-C during a run that is itself done in Python."""
+"""Ctrl-C during a run with a discipline written in Python."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["CtrlC"]
 
 
 class CtrlC:
-    """Notes Ctrl-C, so that a run ends between two packets and what was measured holds; a second one strikes at once.
+    """Notes Ctrl-C, so that a run ends between two packets with valid results; a second one interrupts immediately.
 
-    Elsewhere than in the main thread, or where a program has a handler of its own, signals are left alone.
+    Signals are left alone outside of the main thread, and in programs with a handler of their own.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Sweeps on executors: units of plain data go out, outcomes come back in any order, what is lost is sent again."""
+"""Sweeps on executors: units of plain data are sent out, come back in any order, and are sent again if lost."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Point", "Sink", "SomeExecutor", "Work", "distribute", "here"]
 
 SomeExecutor: TypeAlias = "Executor | Callable[[], Executor]"
-"""An executor, or what makes one: then a broken one is replaced, and the last one is shut down at the end."""
+"""An executor, or a function that makes one: then a broken one is replaced, and the last is shut down at the end."""
 
 Point: TypeAlias = "list[tuple[str, str]]"
 
 _UNIT_SECONDS = 1.0
-"""What a unit should take: long beside the way to another machine and back, short beside a sweep."""
+"""The intended time of a unit: long compared with the transfer to another machine, short compared with a sweep."""
 
 _TRIES = 3
-"""How often a point may be lost with its worker. The last time it is alone, so that no other can be to blame."""
+"""The number of times that a point may be lost with its worker; the last time it runs alone, to rule out others."""
 
 _UNKNOWN_WORKERS = 32
-"""How many workers an executor is taken to have for the size of units, when it does not tell."""
+"""The number of workers assumed for the size of units if an executor does not report it."""
 
 _UNKNOWN_WINDOW = 1024
-"""How many units such an executor is given at a time."""
+"""The number of units that such an executor gets at a time."""
 
 
 class Failure(NamedTuple):
-    """A point of a sweep that could not be done.
+    """A point of a sweep that failed.
 
     Attributes:
         number: Its number in the order of the points, from 0.
-        point: What was varied, with the values as a scenario file has them.
+        point: The keys that were varied, with their values as in a scenario file.
         kind: The class of the exception, such as ``ScenarioError``.
         error: Its text.
     """
@@ -57,15 +57,15 @@ class Failure(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is done at every point.
+    """The work at every point.
 
     Attributes:
-        name: What errors call the scenario.
+        name: The scenario's name in errors.
         text: The scenario file.
-        runs: How often each point is run.
-        jobs: How many threads a unit may use.
-        rows: Whether rows of the table of groups come back, and not whole outcomes.
-        version: The version of this package that makes it.
+        runs: Number of runs of each point.
+        jobs: Number of threads that a unit may use.
+        rows: True if rows of the table of groups are returned instead of whole outcomes.
+        version: The version of this package.
     """
 
     name: str
@@ -77,27 +77,27 @@ class Work(NamedTuple):
 
 
 class Sink(Protocol):
-    """What takes the results."""
+    """The receiver of the results."""
 
     def done(self, number: int, result: Any) -> None:  # noqa: ANN401 - the parts of an outcome, or its rows
-        """Takes the result of the point with this number."""
+        """Records the result of the point with this number."""
 
     def failed(self, failure: Failure) -> None:
-        """Hears of a point that cannot be done."""
+        """Records a point that failed."""
 
 
 class OtherVersionError(RuntimeError):
-    """A worker has another version of the package, whose numbers may be others."""
+    """A worker has another version of the package, which may compute other numbers."""
 
 
 class _Stopped(BaseException):
-    """The sweep has ended; a unit in a thread of it is to end, too."""
+    """Ends the units in threads of a sweep that has ended."""
 
 
 def work(
     work_: Work, points: list[Point], unit: int, stop: threading.Event | None = None
 ) -> tuple[list[tuple[str, Any]], float]:
-    """Does a unit: all that a worker does. Of each point there is ``("done", result)`` or ``("failed", (kind, text))``.
+    """Runs a unit; workers call it. Each point gives ``("done", result)`` or ``("failed", (kind, text))``.
 
     The second value is the time that it took, in seconds. The number of the unit makes each call another one: some
     engines, Dask among them, answer equal calls with the same result.
@@ -143,7 +143,7 @@ def rows_of(outcome: _core.Outcome) -> dict[str, list[Any]]:
 
 @contextlib.contextmanager
 def here(jobs: int | None) -> Iterator[tuple[Executor, threading.Event]]:
-    """An executor of threads of this process, and what ends the units on it. The core works beside Python's lock."""
+    """An executor of threads of this process, and an event that ends its units. The core runs without Python's lock."""
     stop = threading.Event()
     with ThreadPoolExecutor(jobs or _cores()) as executor:
         try:
@@ -168,7 +168,7 @@ def distribute(  # noqa: PLR0913, PLR0917 - it has one caller, and they are one 
     tell: Callable[[int], object],
     stop: threading.Event | None = None,
 ) -> None:
-    """Does the points with the numbers ``todo`` on ``executor``; ``sink`` has the results as they come.
+    """Runs the points with the numbers ``todo`` on ``executor``; ``sink`` receives the results as they arrive.
 
     Raises:
         SweepStopped: The executor takes no more work.
@@ -180,13 +180,13 @@ def distribute(  # noqa: PLR0913, PLR0917 - it has one caller, and they are one 
     try:
         sweep.run(deque(todo), sink, chunk, tell)
     finally:
-        # What has come back in the meantime counts, too; the rest is not begun any more.
+        # Results that have arrived meanwhile count too; other units are not started any more.
         sweep.cancel(sink)
         crew.close(wait=not sweep.pending)
 
 
 class _Crew:
-    """The executor, or one after the other."""
+    """The executor in use; a broken one is replaced if possible."""
 
     def __init__(self, executor: SomeExecutor) -> None:
         given: Any = executor
@@ -195,16 +195,18 @@ class _Crew:
         self._executor: Any = given() if makes else given
         if not hasattr(self._executor, "submit"):
             name = type(self._executor).__name__
-            raise TypeError(f"executor: a concurrent.futures.Executor, or what makes one, is meant, and not {name}")
+            raise TypeError(
+                f"executor: expected a concurrent.futures.Executor or a function that creates one, not {name}"
+            )
 
     @property
     def workers(self) -> int | None:
-        """How many workers there are, if it tells: the standard library's pools, and those that follow it, do."""
+        """The number of workers, if the executor reports it as the pools of the standard library do."""
         workers = getattr(self._executor, "_max_workers", None)
         return workers if isinstance(workers, int) and workers > 0 else None
 
     def submit(self, function: Callable[..., Any], points: list[Point], unit: int) -> Future[Any]:
-        """Hands out a unit; on a new executor, if this one takes nothing any more and there can be a new one."""
+        """Submits a unit; on a new executor, if this one accepts none any more and a new one can be made."""
         try:
             return self._executor.submit(function, points, unit)  # type: ignore[no-any-return]
         except Exception as error:
@@ -221,13 +223,13 @@ class _Crew:
             raise SweepStopped(f"a new executor takes no work either: {_words(error)}") from error
 
     def close(self, *, wait: bool) -> None:
-        """Shuts down what was made here; an executor that was given belongs to who gave it."""
+        """Shuts down an executor that was made here; the caller owns one that was given."""
         if self._make is not None:
             self._executor.shutdown(wait=wait)
 
 
 class _Distribution:
-    """A sweep that is on its way."""
+    """A sweep in progress."""
 
     def __init__(self, function: Callable[..., Any], crew: _Crew, points: Sequence[Point]) -> None:
         self._function = function
@@ -244,7 +246,7 @@ class _Distribution:
         self._doubt = False
 
     def run(self, fresh: deque[int], sink: Sink, chunk: int | None, tell: Callable[[int], object]) -> None:
-        """Hands out units and takes in what comes back, until nothing is left."""
+        """Submits units and processes results until no point is left."""
         while True:
             self._hand_out(fresh, chunk)
             if not self.pending:
@@ -253,7 +255,7 @@ class _Distribution:
             tell(self._back)
 
     def cancel(self, sink: Sink) -> None:
-        """Takes in what has come back, and takes back what has not been begun."""
+        """Processes results that have arrived, and cancels units that were not started."""
         for future in list(self.pending):
             if future.cancel():
                 del self.pending[future]
@@ -278,7 +280,7 @@ class _Distribution:
                 return
 
     def _size(self, left: int, workers: int) -> int:
-        """How many points make a unit: so many that it is worth its way, and so few that all workers end together."""
+        """The number of points of a unit: enough to justify the transfer, and so few that all workers end together."""
         if not self._back:
             return 1
         worth = int(_UNIT_SECONDS * self._back / max(self._seconds, 1e-9))
@@ -289,12 +291,12 @@ class _Distribution:
         future = self._crew.submit(self._function, [self._points[number] for number in numbers], self._units)
         if not hasattr(future, "add_done_callback"):
             name = type(future).__name__
-            raise TypeError(f"executor: its submit gives a concurrent.futures.Future, and not a {name}")
+            raise TypeError(f"executor: its submit must return a concurrent.futures.Future, not a {name}")
         self.pending[future] = numbers
         future.add_done_callback(self._ended.put)
 
     def _probe(self) -> None:
-        """Sends a unit without points: one that is lost, too, shows that not the points are to blame."""
+        """Sends a unit without points: if it is lost too, the points are not the cause."""
         self._submit([])
         try:
             next(iter(self.pending)).result()
@@ -317,7 +319,7 @@ class _Distribution:
         try:
             results, seconds = future.result()
         except (ImportError, pickle.PicklingError, OtherVersionError) as error:
-            # Every unit would end like this one.
+            # Every other unit would fail in the same way.
             raise SweepStopped(f"the workers cannot do this sweep: {_words(error)}") from error
         except KeyboardInterrupt:
             # On a terminal Ctrl-C reaches the workers, too.
@@ -334,7 +336,7 @@ class _Distribution:
                 sink.failed(Failure(number, dict(self._points[number]), *result))
 
     def _lost(self, numbers: list[int], error: BaseException, sink: Sink) -> None:
-        """Sends the points of a lost unit out again, each for itself; and in the end each alone."""
+        """Sends the points of a lost unit again, each as its own unit, and the last time each alone."""
         self._doubt |= not self._back
         for number in numbers:
             losses = self._losses[number] = self._losses.get(number, 0) + 1

@@ -1,4 +1,4 @@
-"""Values of Python as the compiled part takes them."""
+"""Conversion of Python values for the compiled part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def native(value: object) -> Any:  # noqa: ANN401 - whatever NumPy has inside
 
 
 def plain(value: object, depth: int = 0) -> object:
-    """A value without classes of ours and of others."""
+    """A value made of Python's own types only."""
     from fairlane.config import QueueConfig
 
     value = native(instance(value))
@@ -40,7 +40,7 @@ def plain(value: object, depth: int = 0) -> object:
 
 
 def instance(queue: Any) -> Any:  # noqa: ANN401 - anything may be given
-    """What was given, unless it is a class of the library where an object of it is meant.
+    """The argument, which must not be a class of the library in place of an object.
 
     Raises:
         TypeError: It is such a class.
@@ -73,7 +73,7 @@ def varied_of(varied: Mapping[str, str | Iterable[object]]) -> list[tuple[str, s
 
 def _items(mapping: Mapping[str, Any], example: str) -> list[tuple[str, Any]]:
     if not isinstance(mapping, Mapping):
-        raise TypeError(f"keys with values are meant, such as {example}, and not a {type(mapping).__name__}")
+        raise TypeError(f"expected keys with values, such as {example}, not a {type(mapping).__name__}")
     for key in mapping:
         if not isinstance(key, str):
             raise TypeError(f'a key is text, such as "flows.cbr.rate", and {key!r} is not')
@@ -86,7 +86,7 @@ def _texts(key: str, values: str | Iterable[object]) -> str | list[str]:
         return values
     if isinstance(values, (bytes, Mapping)) or not isinstance(values, Iterable):
         raise TypeError(
-            f"{key}: the values of a sweep are a list, such as [1, 2], or text, such as '1,2', and not a"
+            f"{key}: the values of a sweep are a list, such as [1, 2], or text, such as '1,2', not a"
             f" {type(values).__name__}"
         )
     return [_text(key, native(value)) for value in values]
@@ -97,7 +97,7 @@ def _text(key: str, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    what = f"{key}: a sweep's value is text, a number or a bool, and not a {type(value).__name__}"
+    what = f"{key}: a sweep's value is text, a number or a bool, not a {type(value).__name__}"
     if hasattr(value, "explain"):
         what += ": vary the discipline's name, under a key such as bottleneck.queue.kind, or compare disciplines"
     raise TypeError(what)
@@ -112,7 +112,7 @@ def count(name: str, value: object, *, least: int = 1, most: int = _MOST) -> int
     """
     number = native(value)
     if not isinstance(number, int):
-        raise TypeError(f"{name}: a whole number is meant, and not a {type(value).__name__}")
+        raise TypeError(f"{name}: expected a whole number, not a {type(value).__name__}")
     if not least <= number <= most:
         raise ValueError(f"{name}: {number} is out of range: it must be from {least} to {most}")
     return number
@@ -135,5 +135,5 @@ def text(name: str, value: object, example: str) -> str:
         TypeError: It is no text.
     """
     if not isinstance(value, str):
-        raise TypeError(f'{name}: text with a unit is meant, such as "{example}", and not a {type(value).__name__}')
+        raise TypeError(f'{name}: expected text with a unit, such as "{example}", not a {type(value).__name__}')
     return value

@@ -1,4 +1,4 @@
-"""Captured packets through a queue."""
+"""Replay of captured packets through a queue."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def replay(  # noqa: PLR0913 - all have defaults but two
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Outcomes:
-    """Sends the packets of a capture through queues: what would have been dropped, and how long would the others wait?
+    """Sends the packets of a capture through queues, and measures drops and delays.
 
-    The packets come when the capture says, whatever becomes of them. ``docs/replay.md`` tells what that can and
-    cannot show.
+    The packets arrive at their captured times, and their senders do not react to drops. ``docs/replay.md`` explains
+    what that can and cannot show.
 
     Args:
         capture: A file of the form pcap or pcapng, not compressed.
         queues: One discipline, or several.
         rate: The rate of the link that they feed, such as ``10mbit``.
-        seed: Where all randomness comes from.
+        seed: The seed of all randomness.
         jobs: How many cores to use; all of them when it is not given.
-        progress: Whether to show a bar, or what to tell how many of how many queues are done.
+        progress: True to show a bar, or a function that is called with the number of finished queues and of all.
 
     Returns:
         An outcome for each queue, in order.
 
     Raises:
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
-        Interrupted: Ctrl-C; what was measured until then is with it.
+        Interrupted: Ctrl-C; it has the outcomes measured until then.
     """
     threads = cores(jobs)
     text("rate", rate, "10mbit")
@@ -54,7 +54,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
     several = [queues] if isinstance(queues, QueueConfig) else list(queues)
     for queue in several:
         if not isinstance(instance(queue), QueueConfig):
-            raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), and not a {type(queue).__name__}")
+            raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), not a {type(queue).__name__}")
     given = [queue._as_given() for queue in several]  # noqa: SLF001 - it is made for this
     with shown(progress, len(several)) as tell:
         done, interrupted, late = _core.replay(os.fsdecode(capture), rate, given, seed, threads, tell)

@@ -1,4 +1,4 @@
-"""What the disciplines' classes have in common."""
+"""The base class of the disciplines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["QueueConfig"]
 class QueueConfig:
     """A discipline with its parameters; those that are not given take their defaults.
 
-    The classes of :mod:`fairlane.disciplines` are made of this one. Equal ones compare equal, and none changes.
+    The classes of :mod:`fairlane.disciplines` inherit from this one. Instances are immutable and compare by value.
     """
 
     kind: ClassVar[str]
@@ -29,7 +29,7 @@ class QueueConfig:
     __slots__ = ("_given",)
 
     def __init__(self, given: dict[str, Any]) -> None:
-        """Keeps what is not ``None``, and checks it.
+        """Stores and checks the parameters that are not ``None``.
 
         Raises:
             ScenarioError: A value is not of its unit, or out of its range.
@@ -60,7 +60,7 @@ class QueueConfig:
         return {"kind": self.kind, **self._given}
 
     def explain(self, rate: str = "10mbit") -> Explanation:
-        """Tells every parameter as it will be used on a link of ``rate``, where it comes from, and what looks wrong.
+        """Explains every parameter as it will be used on a link of ``rate``: its value, its origin, and any warnings.
 
         Raises:
             ScenarioError: The parameters contradict each other, such as ``min`` above ``max``.

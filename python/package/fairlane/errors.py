@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions that say what would be right."""
+"""Exceptions; their text contains the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"]
 
 
 class ScenarioError(ValueError):
-    """A scenario, a discipline or a sweep that was refused.
+    """An invalid scenario, discipline or sweep.
 
-    Its text is that of the command line: where the value stands, what is wrong with it and what would be right.
+    The text is that of the command line: the place of the value, the problem and the remedy.
 
     Attributes:
         key: The key, such as ``bottleneck.queue.max``; empty when the error is not about one.
-        help: What to write instead, where the text does not say it.
-        file: What the file is called, if it is about a scenario.
-        line: The line in it, from 1, if the value stands in the file.
+        help: The remedy, if the message does not contain it.
+        file: The name of the file, for an error about a scenario.
+        line: The line in it, from 1, for a value in the file.
         column: The column in that line, from 1, in characters.
-        text: The text of the file; for a scenario that was made of a dict, the text that was made of it.
+        text: The text of the file; for a scenario from a dict, the text that was generated from it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - pickle gives them back in a row
@@ -51,17 +51,17 @@ class ScenarioError(ValueError):
 
 
 class DisciplineError(RuntimeError):
-    """A discipline written in Python broke the rules of a queue: it lost a packet, or gave one away twice."""
+    """A discipline written in Python lost a packet, or returned or dropped one twice."""
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or a notebook's stop button, ended a long run.
 
     Attributes:
-        outcomes: What was done until then. An outcome whose ``partial`` is true has fewer or shorter runs than were
+        outcomes: The outcomes so far. An outcome whose ``partial`` is true has fewer or shorter runs than were
             asked for.
-        claims: Of :func:`fairlane.papers.run`, the claims, judged by the runs that were done. ``value`` and ``met`` are
-            ``None`` where none was.
+        claims: The claims of :func:`fairlane.papers.run`, judged by the finished runs. ``value`` and ``met`` are
+            ``None`` where there were none.
     """
 
     def __init__(self, message: str, outcomes: Outcomes, claims: Sequence[Claim] = ()) -> None:
@@ -74,10 +74,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Interrupted
-    """A sweep could not go on, as its executor takes no more work or no worker can do it.
+    """A sweep could not continue, because its executor takes no more work or no worker can do it.
 
     Attributes:
-        outcomes: What was done until then; none of a sweep into a file, which goes on when it is called again.
+        outcomes: The outcomes so far; empty for a sweep into a file, which continues when it is called again.
     """
 
     def __init__(self, message: str, outcomes: Outcomes | None = None) -> None:

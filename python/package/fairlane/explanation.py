@@ -1,4 +1,4 @@
-"""Disciplines explained."""
+"""Explanations of disciplines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Resolved:
         key: Its name.
         value: Its value, with its unit.
         origin: ``given``, ``default`` or ``derived``.
-        why: The reason of a default, or the rule by which it was derived.
-        meaning: What it means.
+        why: The reason for a default, or the rule by which it was derived.
+        meaning: The meaning of the parameter.
     """
 
     key: str
@@ -28,14 +28,14 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Every parameter of a discipline as it will be used, what follows, and what looks wrong.
+    """Every parameter of a discipline as it will be used, with consequences and warnings.
 
     Attributes:
         kind: The discipline's name.
         rate: The link's rate.
         parameters: All parameters, in the order of the documentation.
-        consequences: What follows and is worth knowing, such as how fast the average reacts.
-        warnings: What looks wrong, such as ``max`` below twice ``min``.
+        consequences: Consequences of the values, such as the time in which the average reacts.
+        warnings: Values that look wrong, such as ``max`` below twice ``min``.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Explanation:
     warnings: tuple[str, ...]
 
     def __getitem__(self, key: str) -> str:
-        """The value of the parameter ``key``, with its unit."""
+        """Returns the value of the parameter ``key``, with its unit."""
         for parameter in self.parameters:
             if parameter.key == key:
                 return parameter.value

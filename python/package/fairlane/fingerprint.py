@@ -1,4 +1,4 @@
-"""What tells one run from every other."""
+"""Fingerprints of runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["Fingerprint"]
 
 
 class Fingerprint(NamedTuple):
-    """What tells a run's trajectory from every other.
+    """Hashes that identify the trajectory of a run.
 
     Attributes:
-        strict: Of every decision, to the nanosecond.
-        loose: Of what each flow had delivered and dropped in each second.
+        strict: The hash of every decision, to the nanosecond.
+        loose: The hash of the packets that each flow delivered and lost to drops in each second.
     """
 
     strict: str

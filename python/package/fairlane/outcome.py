@@ -1,4 +1,4 @@
-"""What was measured."""
+"""Outcomes: the results of runs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _WIDTH = 100
 
 
 class Outcome:
-    """What was measured of one scenario, in one or more runs.
+    """The results of one scenario, in one or more runs.
 
     With several runs each number is the mean over them, and ``x_ci95`` beside ``x`` is half the width of its 95 %
     interval.
-    Equal outcomes compare equal, whatever they cost.
+    Outcomes are compared by value, without their cost.
     """
 
     __slots__ = ("__dict__", "_core", "_scenario")
@@ -42,7 +42,7 @@ class Outcome:
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, bit by bit that of ``fairlane run --json``: ``docs/outcome.md`` describes every key."""
+        """Returns the JSON form of ``fairlane run --json``, bit by bit; ``docs/outcome.md`` describes every key."""
         import json
 
         tree: dict[str, Any] = json.loads(self.to_json())
@@ -64,17 +64,17 @@ class Outcome:
 
     @property
     def runs(self) -> int:
-        """How many runs the numbers are averaged over."""
+        """The number of runs that the numbers are averaged over."""
         return int(self._tree["runs"])
 
     @property
     def partial(self) -> bool:
-        """Whether runs are missing, or shorter than asked, since the work was interrupted."""
+        """True if runs are missing or too short, because the work was interrupted."""
         return self._core.partial
 
     @property
     def point(self) -> dict[str, bool | int | float | str]:
-        """What a sweep varied, with the values of this outcome; empty outside a sweep."""
+        """The keys that a sweep varied, with the values of this outcome; empty outside a sweep."""
         return dict(self._tree.get("point", {}))
 
     def group(self, name: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Outcome:
 
     @property
     def groups(self) -> Table:
-        """A row for each group of flows, with what the bottleneck did."""
+        """A row for each group of flows, with columns about the bottleneck."""
         return self._table("groups")
 
     @property
@@ -138,10 +138,10 @@ class Outcome:
 
     @property
     def series(self) -> Series:
-        """What flows and queues did in each interval.
+        """Counts of flows and queues in each interval.
 
         Raises:
-            ValueError: It was not asked for: ``run(series="100ms")``.
+            ValueError: It was not recorded: use ``run(series="100ms")``.
         """
         from fairlane.table import Series, Table
 
@@ -152,10 +152,10 @@ class Outcome:
 
     @property
     def trace(self) -> Table:
-        """Every packet's fate at every queue.
+        """Every event of every packet at every queue.
 
         Raises:
-            ValueError: It was not asked for: ``run(trace=True)``.
+            ValueError: It was not recorded: use ``run(trace=True)``.
         """
         from fairlane.table import Table
 
@@ -172,7 +172,7 @@ class Outcome:
         return Plots([self])
 
     def html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page of all that was measured, which stands alone; also written to ``path``, if that is given."""
+        """Returns a self-contained page of all results; also writes it to ``path``, if given."""
         return _page("run", [self], self._scenario, path)
 
     def __str__(self) -> str:
@@ -207,7 +207,7 @@ class Outcomes(Sequence[Outcome]):
     The tables have the rows of all of them; the keys that a sweep varied are columns.
 
     Attributes:
-        failures: The points of a sweep on an executor that could not be done, each a :class:`fairlane.Failure`.
+        failures: The points of a sweep on an executor that failed, each a :class:`fairlane.Failure`.
     """
 
     __slots__ = ("_of", "_outcomes", "_scenario", "failures")
@@ -265,7 +265,7 @@ class Outcomes(Sequence[Outcome]):
 
     @property
     def groups(self) -> Table:
-        """A row for each group of each outcome, with what the bottleneck did."""
+        """A row for each group of each outcome, with columns about the bottleneck."""
         return self._table("groups")
 
     @property
@@ -286,7 +286,7 @@ class Outcomes(Sequence[Outcome]):
         return Plots(self._outcomes)
 
     def html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page of all outcomes side by side, which stands alone; also written to ``path``, if that is given."""
+        """Returns a self-contained page of all outcomes side by side; also writes it to ``path``, if given."""
         return _page(self._of, list(self), self._scenario, path)
 
     def __str__(self) -> str:

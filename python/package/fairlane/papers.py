@@ -1,4 +1,4 @@
-"""What the papers claim, run and judged: every figure, table and number of five papers as data.
+"""The claims of five papers: every figure, table and number as data, with the experiment that judges it.
 
 ``docs/claims.md`` describes what a claim is, ``docs/papers`` how each stands.
 """
@@ -23,7 +23,7 @@ __all__ = ["Check", "Claim", "list_claims", "run", "show"]
 
 @dataclass(frozen=True)
 class Check:
-    """A number of a claim, and what is asked of it.
+    """A number of a claim, and the range that it must lie in.
 
     Attributes:
         what: What the number is.
@@ -78,10 +78,10 @@ def list_claims() -> list[Claim]:
 
 
 def show(id: str) -> list[Claim]:  # noqa: A002 - the word of the command line
-    """The claim called ``id``, or all of the paper or with the beginning that it names.
+    """The claim named ``id``, or all claims of the paper ``id``, or all whose names begin with ``id``.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no such claim.
     """
     return [_claim(claim) for claim in json.loads(_core.claims([id]))]
 
@@ -99,14 +99,14 @@ def run(
     Args:
         ids: Their names, as :func:`show` takes them, or ``all``.
         short: Run the short forms, which take seconds, instead of the full ones.
-        runs: So many runs of what is random, whatever the experiments say.
-        jobs: How many cores to use; all of them when it is not given.
-        progress: Whether to show a bar, or what to tell how many of how many runs are done.
+        runs: Number of runs of each random experiment, instead of the experiments' own.
+        jobs: Number of cores to use; all of them if it is not given.
+        progress: True to show a bar, or a function that is called with the number of finished runs and the total.
 
     Raises:
         ValueError: There is no such claim.
-        Interrupted: Ctrl-C; its ``claims`` are judged by what was done until then. For a run of hours use
-            ``fairlane paper run``, which goes on where it was stopped.
+        Interrupted: Ctrl-C; its ``claims`` are judged by the finished runs. For runs of hours use
+            ``fairlane paper run``, which continues after an interruption.
     """
     names = [ids] if isinstance(ids, str) else list(ids)
     often = None if runs is None else count("runs", runs)
@@ -127,7 +127,7 @@ def _claim(tree: dict[str, Any]) -> Claim:
     names = ("what", "unit", "paper", "model", "ns2", "value_ci95", "met")
 
     def check(tree: dict[str, Any]) -> Check:
-        # Of a claim that was not run, this is the expression that gives it.
+        # In a claim that was not run, the value is the expression that computes it.
         value = tree["value"] if "met" in tree else None
         given = {name: tree.get(name) for name in names}
         return Check(**given, value=value, demand=(tree["demand"][0], tree["demand"][1]))  # type: ignore[arg-type]

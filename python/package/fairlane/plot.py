@@ -1,4 +1,4 @@
-"""Figures of outcomes, by Matplotlib or by Altair: what the pages of :meth:`fairlane.Outcome.html` show.
+"""Figures of outcomes with Matplotlib or Altair: those of the pages of :meth:`fairlane.Outcome.html`.
 
 ``outcome.plot.shares()`` draws with Matplotlib and gives its axes; ``outcome.plot.altair.shares()`` gives a chart of
 Altair. Neither is needed for anything else: ``pip install 'fairlane[plot]'`` or ``'fairlane[altair]'``.
@@ -59,7 +59,7 @@ class Plots:
         return _lines(_figures.flows(_one(self._outcomes)), ax, points=True)
 
     def delays(self, *, ax: Axes | None = None) -> Axes:
-        """How much of what left the bottleneck's queue had waited no longer than so long, a line for each outcome.
+        """The cumulative distribution of the time in the bottleneck's queue, a line for each outcome.
 
         Raises:
             ImportError: Matplotlib is not installed.
@@ -72,7 +72,7 @@ class Plots:
 
         Raises:
             ImportError: Matplotlib is not installed.
-            ValueError: No series was asked for; ``run(series="100ms")`` keeps one. Or there are several outcomes.
+            ValueError: There is no series: use ``run(series="100ms")``. Or there are several outcomes.
         """
         throughput, length = _figures.series(_one(self._outcomes))
         _, (above, below) = _pyplot().subplots(2, 1, sharex=True, figsize=(7, 5), layout="constrained")
@@ -85,7 +85,7 @@ class Plots:
         Args:
             y: The column, such as ``throughput_bps`` or ``queue_delay_mean_s``.
             x: The key; the first one with numbers when it is not given.
-            ax: Where to draw.
+            ax: The axes to draw on.
 
         Raises:
             ImportError: Matplotlib is not installed.
@@ -216,7 +216,7 @@ def _colour(at: int) -> str:
 
 
 def _dashes(at: int) -> Any:  # noqa: ANN401 - a name or a pattern
-    """The dashes of a line; of the seventh they are others than of the first, whose colour it has."""
+    """The dashes of a line; lines of the same colour, such as the first and the seventh, have different ones."""
     return _DASHES[(at + at // len(_figures.COLOURS)) % len(_DASHES)]
 
 

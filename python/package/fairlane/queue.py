@@ -1,4 +1,4 @@
-"""One queue, a packet at a time."""
+"""A queue that is operated packet by packet."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LARGEST = 2**64 - 1
 
 
 class Event(NamedTuple):
-    """What happened to a packet.
+    """A drop or a mark.
 
     Attributes:
         what: ``dropped`` or ``marked``.
         packet: The packet.
-        reason: Why, such as ``match_victim``: the reasons are those of outcomes.
+        reason: The reason, such as ``match_victim``; the reasons are those of outcomes.
     """
 
     what: str
@@ -44,7 +44,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class Counters:
-    """What has happened at a queue so far.
+    """Counts of a queue since its creation.
 
     Attributes:
         arrived: Offered to the queue.
@@ -60,7 +60,7 @@ class Counters:
 
 
 class Queue:
-    """A discipline to which packets are given by hand, to teach an algorithm or to test one.
+    """A discipline that is operated packet by packet, for teaching and testing.
 
     The same seed and the same calls give the same decisions, on every platform.
 
@@ -68,10 +68,10 @@ class Queue:
         discipline: One of the library's, such as ``fairlane.Choke(limit=300)``, or a class of your own: see
             :class:`fairlane.Discipline`.
         rate: The rate of the link that it feeds.
-        seed: Where its randomness comes from, 0 to 2**64 - 1.
+        seed: The seed of its randomness, 0 to 2**64 - 1.
 
     Raises:
-        ScenarioError: The parameters contradict each other, or the rate is none.
+        ScenarioError: The parameters contradict each other, or the rate is not valid.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Queue:
             self._name = repr(discipline)
         elif callable(discipline):
             made = discipline(Host("queue", _core.rate(rate), seed))
-            self._core = _core.Queue.own(made)
+            self._core = _core.Queue.custom(made)
             self._name = type(made).__name__
         else:
-            message = f"a queue is of a discipline such as fairlane.Choke(), and not of a {type(discipline).__name__}"
+            message = f"a queue needs a discipline such as fairlane.Choke(), not a {type(discipline).__name__}"
             raise TypeError(message)
 
     def enqueue(  # noqa: PLR0913 - the properties of a packet
@@ -101,15 +101,15 @@ class Queue:
         traffic_class: int = 0,
         responsive: bool = True,
     ) -> list[Event]:
-        """Offers a packet, and tells what happened to it and to others.
+        """Offers a packet, and returns the drops and marks that follow.
 
         Args:
             now: The time in seconds; it does not run backwards.
-            flow: Whose it is: equal numbers, same flow.
+            flow: The number of its flow.
             bytes: Its size on the wire.
-            ecn: Whether it may be marked instead of dropped.
+            ecn: True if it may be marked instead of dropped.
             traffic_class: Its TOS or traffic class byte, 0 to 255.
-            responsive: Whether its transport slows down after a loss.
+            responsive: True if its transport slows down after a loss.
 
         Returns:
             The packets that were dropped and marked, in order. When there are none, it was queued.
@@ -124,15 +124,15 @@ class Queue:
         return self.events
 
     def dequeue(self, now: float) -> Packet | None:
-        """The next packet for the link at ``now``, in seconds; ``None`` when there is none, or all are held back.
+        """Returns the next packet for the link at ``now``, in seconds; ``None`` if there is none, or all are held back.
 
-        Disciplines that drop or mark when a packet is due to leave say so in :attr:`events`.
+        Drops and marks at this moment are in :attr:`events`.
         """
         return self._core.dequeue(now)
 
     @property
     def events(self) -> list[Event]:
-        """What happened in the last call."""
+        """The drops and marks of the last call."""
         return [Event(*event) for event in self._core.events()]
 
     @property
@@ -147,22 +147,22 @@ class Queue:
 
     @property
     def average(self) -> float | None:
-        """The average queue that the discipline steers by, in its own unit; ``None`` where it keeps none."""
+        """The average queue length that controls the discipline, in its own unit; ``None`` without one."""
         return self._core.average
 
     @property
     def probability(self) -> float | None:
-        """The probability with which it signals now, 0 to 1; ``None`` where that is not one number."""
+        """The current probability of a signal, 0 to 1; ``None`` for disciplines without a single one."""
         return self._core.probability
 
     @property
     def ready_at(self) -> float | None:
-        """When to ask again, in seconds, after ``dequeue`` gave nothing although packets wait; mostly ``None``."""
+        """The time of the next packet in seconds, if ``dequeue`` held all packets back; else ``None``."""
         return self._core.ready_at
 
     @property
     def counters(self) -> Counters:
-        """What has happened so far."""
+        """The counts so far."""
         counts: dict[str, dict[str, Count]] = {}
         for what, reason, counted in self._core.counters():
             if reason == "" or counted[0] > 0:

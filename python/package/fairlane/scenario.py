@@ -1,4 +1,4 @@
-"""What to run."""
+"""Scenarios: descriptions of experiments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
 
 OwnDiscipline: TypeAlias = "Callable[[Host], object]"
-"""What makes a discipline written in Python of the place where it is to work: mostly its class."""
+"""A function that makes a discipline written in Python for a link, usually its class."""
 
 SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
@@ -37,11 +37,11 @@ class Scenario:
     """A network, its flows and its queues: what a scenario file describes. It is always valid.
 
     Values are read and written by the keys of the command line, such as ``scenario["bottleneck.queue.min"] = "50p"`` or
-    ``scenario["flows.cbr.rate"]``; groups of flows and links stand there by their names. Values with a unit are text,
-    as in the file. A change that would not be valid is refused as a whole; :meth:`update` and :meth:`with_` make
+    ``scenario["flows.cbr.rate"]``; groups of flows and links are found by their names. Values with a unit are text,
+    as in the file. An invalid change is rejected as a whole; :meth:`update` and :meth:`with_` make
     several at once.
 
-    Scenarios that say the same compare equal. They can be pickled, so that other processes can run them.
+    Scenarios are compared by value. They can be pickled, so that other processes can run them.
     """
 
     __slots__ = ("_document",)
@@ -55,7 +55,7 @@ class Scenario:
         """Reads a scenario file.
 
         Raises:
-            ScenarioError: It cannot be read, or is not valid: the text says where, and what would be right.
+            ScenarioError: It cannot be read, or is not valid; the text contains the place and the remedy.
         """
         return cls(_core.Document.load(os.fsdecode(path)))
 
@@ -111,22 +111,22 @@ class Scenario:
 
         Args:
             rate: The bottleneck's rate, such as ``1mbit``.
-            duration: How long it runs, such as ``120s``.
-            tcp: How many TCP flows of unlimited data there are; their group is called ``ftp``.
+            duration: The simulated time, such as ``120s``.
+            tcp: Number of TCP flows with unlimited data; their group is called ``ftp``.
             udp: The rate of a UDP flow that does not slow down, called ``cbr``; ``None`` for none.
             queue: The bottleneck's discipline; droptail of 1000 packets when it is not given.
-            warmup: What is left out of every average.
+            warmup: Time at the start that is left out of every average.
             delay: The bottleneck's propagation delay.
             access_rate: The rate of every host's own link.
             access_delay: Its propagation delay.
             packet: The size of the flows' packets on the wire.
             cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``.
             window: TCP's largest window in packets; the file's default when it is not given.
-            start: When the flows start, such as ``0s..1s`` for a uniform time of each.
+            start: The range of the flows' starts, drawn uniformly, such as ``0s..1s``.
             preset: TCP's parameters by the name of an era, ``ns2-1999`` or ``modern``.
             flows: More groups of flows, each with the keys of ``[[flows]]``.
-            seed: Where all randomness comes from.
-            name: What the scenario is called.
+            seed: The seed of all randomness.
+            name: The scenario's name.
 
         Raises:
             ScenarioError: A value is not valid, or there are no flows.
@@ -152,7 +152,7 @@ class Scenario:
         """The value of ``key``, as it was given.
 
         Raises:
-            KeyError: Nothing was given, so that the default holds.
+            KeyError: The key was not given, so its default is used.
         """
         value = self._document.get(key)
         if value is None:
@@ -160,7 +160,7 @@ class Scenario:
         return value
 
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - values are of many types
-        """The value of ``key``, as it was given; ``default`` when it was not."""
+        """Returns the value of ``key`` as it was given, or ``default``."""
         value = self._document.get(key)
         return default if value is None else value
 
@@ -171,7 +171,7 @@ class Scenario:
     """Its keys are paths, and not all of them are written down; :meth:`to_dict` has those that are."""
 
     def __setitem__(self, key: str, value: object) -> None:
-        """Gives ``key`` a value.
+        """Sets the value of ``key``.
 
         Raises:
             ScenarioError: The scenario would not be valid; it stays as it is.
@@ -179,7 +179,7 @@ class Scenario:
         self.update({key: value})
 
     def update(self, changes: Mapping[str, Any]) -> None:
-        """Gives several keys values at once.
+        """Sets the values of several keys at once.
 
         Raises:
             ScenarioError: The scenario would not be valid; it stays as it is.
@@ -188,7 +188,7 @@ class Scenario:
         self._document = self._changed(changes)
 
     def with_(self, changes: Mapping[str, Any]) -> Scenario:
-        """Another scenario with these values.
+        """Returns a copy with these values.
 
         Raises:
             ScenarioError: It would not be valid.
@@ -200,7 +200,7 @@ class Scenario:
         return self._document.with_values(changes_of(changes))
 
     def copy(self) -> Scenario:
-        """Another scenario that says the same."""
+        """Returns a copy."""
         return Scenario(self._document)
 
     def to_toml(self) -> str:
@@ -208,7 +208,7 @@ class Scenario:
         return self._document.to_toml()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that was given, as the tables of the scenario file."""
+        """Returns all given values, as the tables of the scenario file."""
         return self._document.to_dict()
 
     def run(  # noqa: PLR0913 - all have defaults
@@ -222,23 +222,23 @@ class Scenario:
         jobs: int | None = None,
         progress: Progress = None,
     ) -> Outcome:
-        """Runs it.
+        """Runs the scenario.
 
         Args:
-            seed: Where all randomness comes from; the scenario's own when it is not given.
-            runs: How often, each time with randomness of its own; their means then have intervals.
+            seed: The seed of all randomness; the scenario's own by default.
+            runs: Number of runs with independent randomness; with several, means have confidence intervals.
             queue: Another discipline for the queues that are described, the bottleneck's first of all.
-            series: Keep what flows and queues do in each interval of this length, such as ``100ms``, of a single run.
-            trace: Keep what happens to every packet at every queue, of a single run.
+            series: Record counts of flows and queues in each interval of this length, ``100ms``, of a single run.
+            trace: Record every event of every packet at every queue, of a single run.
             jobs: How many cores to use; all of them when it is not given.
-            progress: Whether to show a bar, or what to tell how many of how many runs are done.
+            progress: True to show a bar, or a function that is called with the number of finished runs and the total.
 
         Returns:
-            What was measured.
+            The outcome.
 
         Raises:
             ScenarioError: It cannot be run.
-            Interrupted: Ctrl-C; what was done until then is with it.
+            Interrupted: Ctrl-C; it has the outcomes so far.
         """
         document = self._seeded(seed)
         if series is not None or trace:
@@ -257,7 +257,7 @@ class Scenario:
         return _runs.only(document, done)
 
     def fingerprint(self) -> Fingerprint:
-        """Runs it once and gives what tells its trajectory from every other: the same on every machine.
+        """Runs the scenario once and returns the fingerprint of its trajectory, the same on every machine.
 
         Raises:
             ScenarioError: It cannot be run.
@@ -277,12 +277,12 @@ class Scenario:
         jobs: int | None = None,
         progress: Progress = None,
     ) -> Outcomes:
-        """Runs it with each of several disciplines; all see the same traffic.
+        """Runs the scenario with each of several disciplines under the same traffic.
 
         Args:
             queues: The disciplines. One that is named only keeps the parameters of the scenario that it knows; one
                 with parameters has these and no others. When none are given: droptail, RED and the scenario's own.
-            runs: How often each, with randomness of its own.
+            runs: Number of runs of each discipline, with independent randomness.
             seed: As in :meth:`run`.
             jobs: As in :meth:`run`. Disciplines written in Python take turns on one core.
             progress: As in :meth:`run`.
@@ -292,7 +292,7 @@ class Scenario:
 
         Raises:
             ScenarioError: A discipline cannot be run, or the scenario describes no queue.
-            Interrupted: Ctrl-C; what was done until then is with it.
+            Interrupted: Ctrl-C; it has the outcomes so far.
         """
         if isinstance(queues, (str, bytes, QueueConfig, Mapping)) or not isinstance(queues, Iterable):
             raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
@@ -341,30 +341,30 @@ class Scenario:
         chunk: int | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Outcomes | SweepFile:
-        """Runs it at every combination of values: on all cores, or on what an executor has.
+        """Runs the scenario at every combination of values, on all cores or on an executor.
 
         Args:
             varied: The values of each key: a list, or text as on the command line, ``100kbit..10mbit/9log`` for
                 9 values with equal factors between them, ``10p..90p/9`` for equal steps. The last key varies fastest.
-            runs: How often each point, with randomness of its own.
+            runs: Number of runs of each point, with independent randomness.
             seed: As in :meth:`run`.
             jobs: As in :meth:`run`; with an executor, the cores of one unit of work, which is one.
             progress: As in :meth:`run`.
             executor: A ``concurrent.futures.Executor``, which may be that of a cluster, or a function that makes one;
                 then a broken one is replaced. The outcomes are the same as without.
-            chunk: How many points an executor is given as one unit of work; so many as take a second, unless said.
-            out: A Parquet file for the rows of :attr:`Outcomes.groups`, where memory would not do for all outcomes.
-                What is done stands in ``FILE.part`` until all is; the same call goes on after an interruption. A file
-                that is complete is not written again. It needs pyarrow.
+            chunk: Number of points in one unit of work for an executor; by default as many as take a second.
+            out: A Parquet file for the rows of :attr:`Outcomes.groups`, for sweeps whose outcomes exceed the memory.
+                Finished points are kept in ``FILE.part`` until all are; the same call continues after an interruption.
+                A complete file is not written again. It needs pyarrow.
 
         Returns:
             The outcomes in the order of the points, each with its ``point``; with ``out``, the file. With an executor
-            or ``out``, points that could not be done are in its ``failures``, and a ``RuntimeWarning`` tells of them.
+            or ``out``, failed points are in its ``failures``, with a ``RuntimeWarning``.
 
         Raises:
             ScenarioError: A point is not valid, and nothing was run; or ``out`` is another sweep's.
-            Interrupted: Ctrl-C; the points that were done are with it, or in the file.
-            SweepStopped: The executor takes no more work; what was done is with it, or in the file.
+            Interrupted: Ctrl-C; the finished points are with it, or in the file.
+            SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """
         how = _runs.How(runs, jobs, progress)
         if chunk is not None and executor is None and out is None:

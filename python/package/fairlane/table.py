@@ -20,9 +20,9 @@ _SHOWN = 20
 
 
 class Table:
-    """A table of numbers, read by whatever reads Arrow: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
+    """A table of numbers for any library that reads Arrow: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
 
-    It is handed over without a copy, and needs none of these libraries itself: ``table["flow"]`` is a column as a list,
+    It is passed on without a copy, and needs none of these libraries itself: ``table["flow"]`` is a column as a list,
     ``len(table)`` the number of rows. ``docs/outcome.md`` describes the columns.
     """
 
@@ -85,7 +85,7 @@ class Table:
 
 
 class Series(NamedTuple):
-    """What happened in each interval of a run.
+    """Counts in each interval of a run.
 
     Attributes:
         flows: A row for each flow after each interval.

@@ -1,8 +1,8 @@
-"""What disciplines do in equilibrium: closed forms and Markov chains, at once and without a simulation.
+"""Closed forms and Markov chains for the equilibrium of disciplines, without a simulation.
 
-``docs/theory.md`` tells where each model comes from and when it holds. A *load* is what a flow sends as a part of the
-link's rate, its *share* what it gets of the link; shares and losses are 0 to 1. Every function raises a
-``ValueError`` that says which value is out of its range.
+``docs/theory.md`` gives each model's source and assumptions. A *load* is the rate that a flow sends as a fraction of
+the link's rate, and its *share* the fraction of the link that it gets; shares and losses are 0 to 1. Every function
+raises a ``ValueError`` that names a value out of its range.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def front(*, mu: float, rates: Iterable[float]) -> FrontChoke:
 
 @dataclass(frozen=True)
 class BackFlow:
-    """A flow under Back CHOKe: its rate, what is admitted of it, its share in that, and its loss."""
+    """A flow under Back CHOKe: its rate, its admitted rate, its share of all admitted packets, and its loss."""
 
     rate: float
     admitted: float
@@ -90,7 +90,7 @@ def back(*, rates: Iterable[float], memory: int = 1) -> BackChoke:
 
     Args:
         rates: The rate of each flow's arrivals.
-        memory: How many flows it remembers, less than there are.
+        memory: Number of flows in the memory, less than there are flows.
     """
     answer = _ask("back", rates=rates, memory=memory)
     return BackChoke(answer["memory"], answer["admitted"], tuple(BackFlow(**flow) for flow in answer["flows"]))
@@ -98,7 +98,7 @@ def back(*, rates: Iterable[float], memory: int = 1) -> BackChoke:
 
 @dataclass(frozen=True)
 class Division:
-    """Bins divided into levels, and the flows that answer taken for some that do not, 0 to 1."""
+    """Bins divided into levels, and the part of responsive flows that is misclassified, 0 to 1."""
 
     levels: int
     bins: int
@@ -119,12 +119,12 @@ class Sfb:
 
 
 def sfb(*, levels: int, bins: int, flows: int) -> Sfb:
-    """SFB's mistakes (Feng, Kandlur, Saha, Shin 2001, equation 1).
+    """SFB's misclassification (Feng, Kandlur, Saha, Shin 2001, equation 1).
 
     Args:
-        levels: How many levels of bins there are.
+        levels: Number of levels of bins.
         bins: Bins of each level.
-        flows: Flows that do not answer.
+        flows: Number of unresponsive flows.
     """
     answer = _ask("sfb", levels=levels, bins=bins, flows=flows)
     return Sfb(**{**answer, "best": Division(**answer["best"])})
@@ -132,7 +132,7 @@ def sfb(*, levels: int, bins: int, flows: int) -> Sfb:
 
 @dataclass(frozen=True)
 class Peak:
-    """The load with the largest share of the link, and what it gives."""
+    """The load with the largest share of the link, and that share."""
 
     load: float
     share: float
@@ -141,13 +141,13 @@ class Peak:
 
 @dataclass(frozen=True)
 class Choke:
-    """A flow that does not answer among many TCP flows under CHOKe.
+    """An unresponsive flow among many TCP flows under CHOKe.
 
     Attributes:
-        load: What it sends.
+        load: Its sending rate as a part of the link's rate.
         early_drops: The part of arrivals without a match that RED drops.
         share: Its share of the link.
-        tcp_share: What is left for TCP.
+        tcp_share: TCP's share.
         buffer_share: Its part of the queue.
         loss: The part of its packets that is dropped.
         profile: Its part of each tenth of the queue, from the tail to the head.
@@ -168,7 +168,7 @@ def choke(*, load: float, early_drops: float = 0.0) -> Choke:
     """CHOKe's equilibrium (after Wang, Tang, Low 2003).
 
     Args:
-        load: What the flow sends, as a part of the link's rate.
+        load: The flow's sending rate as a part of the link's rate.
         early_drops: The part of arrivals without a match that RED drops, 0 to 1.
     """
     answer = _ask("choke", load=load, early_drops=early_drops)
@@ -177,18 +177,18 @@ def choke(*, load: float, early_drops: float = 0.0) -> Choke:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Several equal flows that do not answer, and several candidates for each arrival.
+    """Several equal unresponsive flows, and several candidates for each arrival.
 
     Attributes:
         flows: How many flows there are.
         candidates: How many candidates are drawn.
-        load: What each sends.
+        load: The sending rate of each, as a part of the link's rate.
         share: Each one's share of the link.
         total_share: All of theirs.
-        tcp_share: What is left for TCP.
+        tcp_share: TCP's share.
         buffer_share: Their part of the queue.
         loss: The part of their packets that is dropped.
-        starves: Whether TCP gets nothing.
+        starves: True if TCP gets nothing.
         starvation_load: The load from which it gets nothing; ``None`` when there is none.
         candidates_that_protect: The fewest candidates with which it never starves.
     """
@@ -210,22 +210,22 @@ def choke_multi(*, flows: int, candidates: int, load: float) -> Candidates:
     """CHOKe with several candidates against several flows.
 
     Args:
-        flows: Flows that do not answer.
+        flows: Number of unresponsive flows.
         candidates: Candidates drawn for each arrival.
-        load: What each flow sends, as a part of the link's rate.
+        load: Each flow's sending rate as a part of the link's rate.
     """
     return Candidates(**_ask("choke-multi", flows=flows, candidates=candidates, load=load))
 
 
 @dataclass(frozen=True)
 class GChoke:
-    """A flow that does not answer among many TCP flows under gCHOKe; see :class:`Choke`.
+    """An unresponsive flow among many TCP flows under gCHOKe; see :class:`Choke`.
 
     Attributes:
-        maxcomp: How many packets one arrival may match.
-        load: What the flow sends.
+        maxcomp: The most packets that one arrival may match.
+        load: The flow's sending rate as a part of the link's rate.
         share: Its share of the link.
-        tcp_share: What is left for TCP.
+        tcp_share: TCP's share.
         buffer_share: Its part of the queue.
         loss: The part of its packets that is dropped.
         peak: The load with the largest share.
@@ -246,8 +246,8 @@ def gchoke(*, maxcomp: int | Literal["infinite"], load: float) -> GChoke:
     """The equilibrium of gCHOKe.
 
     Args:
-        maxcomp: How many packets one arrival may match, or ``infinite``.
-        load: What the flow sends, as a part of the link's rate.
+        maxcomp: The most packets that one arrival may match, or ``infinite``.
+        load: The flow's sending rate as a part of the link's rate.
     """
     answer = _ask("gchoke", maxcomp=maxcomp, load=load)
     return GChoke(**{**answer, "peak": Peak(**answer["peak"])})
@@ -261,11 +261,11 @@ def _ask(model: str, **question: object) -> dict[str, Any]:
 
 
 def _number(name: str, value: object) -> object:
-    """A number, or several, or a word; what JSON cannot say is refused here."""
+    """A number, several numbers or text; values that JSON cannot express are refused here."""
     if isinstance(value, (int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float):
         raise ValueError(f"{name}: {value} will not do; give a finite number")  # noqa: TRY004 - it is of the type
     if isinstance(value, Iterable):
         return [_number(name, native(part)) for part in value]
-    raise TypeError(f"{name}: a number is meant, and not a {type(value).__name__}")
+    raise TypeError(f"{name}: expected a number, not a {type(value).__name__}")

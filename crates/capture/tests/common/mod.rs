@@ -97,7 +97,7 @@ pub(crate) fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What is read of a packet: nanoseconds, flow, bytes, TOS byte.
+/// The fields that are read of a packet: nanoseconds, flow, bytes, TOS byte.
 pub(crate) type Seen = (u64, String, u32, u8);
 
 /// Everything in `file`, or the first error.

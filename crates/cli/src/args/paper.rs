@@ -1,4 +1,4 @@
-//! What can be typed after `fairlane paper`.
+//! The options of `fairlane paper`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -7,36 +7,36 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::{Form, Threads};
 
-/// Run what the papers claim, and judge it
+/// Run the claims of the papers, and judge them
 ///
 /// Example: fairlane paper run choke-fig3
 ///
-/// Every figure, table and number of five papers is a claim: what the paper says, the experiment that shows it, and what is asked
-/// of our numbers. A claim is met when each of its numbers, or its 95 % interval, reaches into what is asked.
+/// Every figure, table and number of five papers is a claim: the paper's statement, an experiment, and the range asked of each of
+/// its numbers. A claim is met when each number, or its 95 % interval, overlaps its range.
 #[derive(Debug, Args)]
-pub(crate) struct Paper {
+pub(crate) struct PaperArgs {
     #[command(subcommand)]
     pub(crate) verb: PaperVerb,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PaperVerb {
-    List(PaperList),
-    Show(PaperShow),
-    Run(PaperRun),
+    List(PaperListArgs),
+    Show(PaperShowArgs),
+    Run(PaperRunArgs),
 }
 
-/// List all claims, paper by paper, with how each stood at the last full run
+/// List all claims, paper by paper, with the result of the last full run
 #[derive(Debug, Args)]
-pub(crate) struct PaperList {
+pub(crate) struct PaperListArgs {
     #[command(flatten)]
     pub(crate) form: Form,
 }
 
-/// Show a claim: what the paper says, how it is tested, and what explains the differences
+/// Show a claim: the paper's statement, the experiment, and the reasons for differences
 #[derive(Debug, Args)]
-pub(crate) struct PaperShow {
-    /// The claim, as `fairlane paper list` has it
+pub(crate) struct PaperShowArgs {
+    /// The claim's name, as in `fairlane paper list`
     pub(crate) id: String,
 
     #[command(flatten)]
@@ -45,10 +45,10 @@ pub(crate) struct PaperShow {
 
 /// Run claims' experiments and judge them
 ///
-/// Exit code 0 says that nothing fell short, 1 that something did. What is done is kept until all is: when it is interrupted, the
-/// same command goes on where it was.
+/// The exit code is 0 if every claim is met, 1 if one falls short. Finished runs are kept until all are: after an interruption, the
+/// same command continues.
 #[derive(Debug, Args)]
-pub(crate) struct PaperRun {
+pub(crate) struct PaperRunArgs {
     /// Claims, papers, or "all"
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
@@ -57,14 +57,14 @@ pub(crate) struct PaperRun {
     #[arg(long)]
     pub(crate) short: bool,
 
-    /// Runs of each point, each with randomness of its own [default: what each experiment says]
+    /// Runs of each point, each with its own random numbers [default: those of each experiment]
     #[arg(long, value_name = "N", value_parser = super::runs)]
     pub(crate) runs: Option<NonZeroU32>,
 
     #[command(flatten)]
     pub(crate) threads: Threads,
 
-    /// Write a page with everything: figures, numbers, remarks
+    /// Write a page with all figures, numbers and remarks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 
@@ -72,7 +72,7 @@ pub(crate) struct PaperRun {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) docs: Option<PathBuf>,
 
-    /// Where what is done is kept until all is [default: the user's cache folder]
+    /// The folder of finished runs until all are finished [default: the user's cache folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
 

@@ -1,4 +1,4 @@
-//! What can be typed after `fairlane theory`.
+//! The options of `fairlane theory`.
 
 use std::path::PathBuf;
 
@@ -7,33 +7,33 @@ use fairlane_theory::Comparisons;
 
 use super::Form;
 
-/// Work out what a discipline does in equilibrium, without simulating
+/// Compute what a discipline does in equilibrium, without simulating
 ///
 /// Example: fairlane theory choke --load 2
 ///
-/// Loads and shares are parts of the link's rate. What each model assumes is in its help.
+/// Loads and shares are fractions of the link's rate. Each model's help lists its assumptions.
 #[derive(Debug, Args)]
-pub(crate) struct Theory {
+pub(crate) struct TheoryArgs {
     #[command(subcommand)]
     pub(crate) model: Model,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
-    Front(Front),
-    Back(Back),
-    Sfb(Sfb),
-    Choke(OneFlow),
-    ChokeMulti(ChokeMulti),
-    Gchoke(Gchoke),
+    Front(FrontArgs),
+    Back(BackArgs),
+    Sfb(SfbArgs),
+    Choke(OneFlowArgs),
+    ChokeMulti(ChokeMultiArgs),
+    Gchoke(GchokeArgs),
 }
 
-/// Front CHOKe: what Poisson flows get when arrivals are compared with the packet at the head
+/// Front CHOKe: the goodput of Poisson flows when arrivals are compared with the packet at the head
 ///
 /// Pan, Prabhakar and Psounis 2000, equations 1 to 3 and Table II. Services are exponential; there are no thresholds and there
 /// is no limit.
 #[derive(Debug, Args)]
-pub(crate) struct Front {
+pub(crate) struct FrontArgs {
     /// The rate of service
     #[arg(long, value_name = "MU", allow_negative_numbers = true)]
     pub(crate) mu: f64,
@@ -46,16 +46,16 @@ pub(crate) struct Front {
     pub(crate) form: AnswerForm,
 }
 
-/// Back CHOKe with memory: what Poisson flows get when arrivals of the last flows admitted are dropped
+/// Back CHOKe with memory: the admitted rate of Poisson flows when arrivals of the last flows admitted are dropped
 ///
 /// Pan, Prabhakar and Psounis 2000, equations 4 and 5 and Table III.
 #[derive(Debug, Args)]
-pub(crate) struct Back {
+pub(crate) struct BackArgs {
     /// The rate of each flow's arrivals, in any unit
     #[arg(long, value_name = "RATES", value_delimiter = ',', required = true, allow_negative_numbers = true)]
     pub(crate) rates: Vec<f64>,
 
-    /// Flows in memory, fewer than there are
+    /// Flows in memory, fewer than the flows that send
     #[arg(long, value_name = "K")]
     pub(crate) memory: usize,
 
@@ -63,11 +63,11 @@ pub(crate) struct Back {
     pub(crate) form: AnswerForm,
 }
 
-/// SFB: how often a flow that answers is taken for one that does not
+/// SFB: the probability that a responsive flow is classified as unresponsive
 ///
-/// Feng, Kandlur, Saha and Shin 2001, equation 1; with it comes the best division of the same number of bins into levels.
+/// Feng, Kandlur, Saha and Shin 2001, equation 1; also the best division of the same number of bins into levels.
 #[derive(Debug, Args)]
-pub(crate) struct Sfb {
+pub(crate) struct SfbArgs {
     /// Levels
     #[arg(long, value_name = "L")]
     pub(crate) levels: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Sfb {
     #[arg(long, value_name = "N")]
     pub(crate) bins: u32,
 
-    /// Flows that do not answer
+    /// Unresponsive flows
     #[arg(long, value_name = "M")]
     pub(crate) flows: u32,
 
@@ -84,12 +84,12 @@ pub(crate) struct Sfb {
     pub(crate) form: AnswerForm,
 }
 
-/// CHOKe: what one unresponsive flow gets among many TCP flows
+/// CHOKe: the share of one unresponsive flow among many TCP flows
 ///
 /// The leaky buffer of Wang, Tang and Low 2003, in the limit of many TCP flows that keep the queue above its lower threshold.
 #[derive(Debug, Args)]
-pub(crate) struct OneFlow {
-    /// What the flow sends, as a part of the link's rate
+pub(crate) struct OneFlowArgs {
+    /// The flow's rate, as a fraction of the link's
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub(crate) load: f64,
 
@@ -101,9 +101,9 @@ pub(crate) struct OneFlow {
     pub(crate) form: AnswerForm,
 }
 
-/// CHOKe with several candidates: what several equal unresponsive flows get, and how many candidates protect TCP
+/// CHOKe with several candidates: the share of several equal unresponsive flows, and the number of candidates that protect TCP
 #[derive(Debug, Args)]
-pub(crate) struct ChokeMulti {
+pub(crate) struct ChokeMultiArgs {
     /// Unresponsive flows
     #[arg(long, value_name = "M")]
     pub(crate) flows: u32,
@@ -112,7 +112,7 @@ pub(crate) struct ChokeMulti {
     #[arg(long, value_name = "K")]
     pub(crate) candidates: u32,
 
-    /// What each flow sends, as a part of the link's rate
+    /// Each flow's rate, as a fraction of the link's
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub(crate) load: f64,
 
@@ -120,16 +120,16 @@ pub(crate) struct ChokeMulti {
     pub(crate) form: AnswerForm,
 }
 
-/// gCHOKe: what one unresponsive flow gets when drawing goes on while it matches
+/// gCHOKe: the share of one unresponsive flow when drawing continues while candidates match
 ///
 /// The bounds are those of Eshete and Jiang (arXiv 1202.0789).
 #[derive(Debug, Args)]
-pub(crate) struct Gchoke {
+pub(crate) struct GchokeArgs {
     /// Packets that one arrival may match: a whole number, or "infinite"
     #[arg(long, value_name = "M", value_parser = comparisons)]
     pub(crate) maxcomp: Comparisons,
 
-    /// What the flow sends, as a part of the link's rate
+    /// The flow's rate, as a fraction of the link's
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub(crate) load: f64,
 
@@ -137,13 +137,13 @@ pub(crate) struct Gchoke {
     pub(crate) form: AnswerForm,
 }
 
-/// How to show what a model says.
+/// The form of a model's answer.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerForm {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Also draw it: what was asked among what else could have been
+    /// Also draw the answer over a range of parameters, with the given ones marked, as an SVG figure
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) svg: Option<PathBuf>,
 }

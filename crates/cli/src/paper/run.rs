@@ -3,38 +3,39 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use fairlane_batch::pool;
+use fairlane_console::Failure;
+use fairlane_console::layout::{columns, paragraph};
 use fairlane_papers::{
     Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, json, page, shown,
 };
 use fairlane_report::html::Provenance;
+use fairlane_runner::pool;
 use rayon::ThreadPool;
 
-use crate::args::PaperRun;
-use crate::error::Failure;
-use crate::layout::{columns, paragraph};
-use crate::page::command;
-use crate::{output, plan, progress};
+use super::failure;
+use crate::args::PaperRunArgs;
+use crate::features::command;
+use crate::{output, progress, shared};
 
-/// Up to so many claims are printed number by number.
+/// The most claims that are printed number by number.
 const FEW: usize = 3;
 
 /// Claims that are ready to run.
-pub(crate) struct Run {
-    args: PaperRun,
+pub(crate) struct PaperRun {
+    args: PaperRunArgs,
     claims: Library,
     pool: ThreadPool,
     store: Store,
 }
 
-impl Run {
-    /// Reads, checks and tries everything.
-    pub(crate) fn new(args: PaperRun) -> Result<Self, Failure> {
-        let claims = Library::open()?;
-        claims.select(&args.ids)?;
+impl PaperRun {
+    /// Reads and checks everything.
+    pub(crate) fn new(args: PaperRunArgs) -> Result<Self, Failure> {
+        let claims = Library::open().map_err(failure)?;
+        claims.select(&args.ids).map_err(failure)?;
         args.html.as_deref().map_or(Ok(()), output::file)?;
         args.docs.as_deref().map_or(Ok(()), output::folder)?;
-        let store = Store::open(&kept(&args)?)?;
+        let store = Store::open(&kept(&args)?).map_err(failure)?;
         let pool = pool(args.threads.jobs)?;
         Ok(Self { args, claims, pool, store })
     }
@@ -42,37 +43,42 @@ impl Run {
     /// Runs and judges the claims.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let options = Options { short: self.args.short, runs: self.args.runs.map(std::num::NonZeroU32::get) };
-        let prepared = Plan::new(&self.claims, self.claims.select(&self.args.ids)?, options)?;
+        let prepared = self
+            .claims
+            .select(&self.args.ids)
+            .and_then(|claims| Plan::new(&self.claims, claims, options))
+            .map_err(failure)?;
         if self.store.known() > 0 {
-            output::tell(&format!("going on: {} runs are there already\n", self.store.known()));
+            output::tell(&format!("continuing: {} runs are finished already\n", self.store.known()));
         }
         let control = progress::control()?;
         let results = progress::watched(&control, prepared.runs(), || {
             self.pool.install(|| prepared.execute(Some(&self.store), &control))
-        })?;
-        let verdicts = prepared.judge(&results)?;
+        })
+        .map_err(failure)?;
+        let verdicts = prepared.judge(&results).map_err(failure)?;
         if self.args.form.json {
             output::print_json(&json::verdicts(&verdicts, results.partial))?;
         } else {
-            output::print(&text(&verdicts, output::terminal().width))?;
+            output::print(&text(&verdicts, output::width()))?;
         }
         if let Some(file) = &self.args.html {
-            let page = page(&self.claims, &verdicts, &results, options, self.provenance(options))?;
+            let page = page(&self.claims, &verdicts, &results, options, self.provenance(options)).map_err(failure)?;
             fs::write(file, page.to_html()).map_err(|error| Failure::write(file, &error))?;
         }
         if let Some(folder) = &self.args.docs {
-            write_documents(folder, &documents(self.claims.books(), &verdicts, &results)?)?;
+            write_documents(folder, &documents(self.claims.books(), &verdicts, &results).map_err(failure)?)?;
         }
         if results.partial {
-            return plan::complete(true, "some runs are missing; what is done is kept");
+            return shared::complete(true, "some runs are missing; finished ones are kept");
         }
-        self.store.remove()?;
+        self.store.remove().map_err(failure)?;
         let short = verdicts.iter().any(|verdict| verdict.status() == Some(Status::Short));
         if short { Err(Failure::FellShort) } else { Ok(()) }
     }
 }
 
-impl Run {
+impl PaperRun {
     fn provenance(&self, options: Options) -> Provenance {
         let form = if options.short { "short" } else { "full" };
         let facts =
@@ -92,11 +98,11 @@ fn write_documents(folder: &Path, documents: &[Document]) -> Result<(), Failure>
     Ok(())
 }
 
-/// The file in which what is done is kept: for this program and this form of the experiments, and no other.
-fn kept(args: &PaperRun) -> Result<PathBuf, Failure> {
+/// Returns the file of finished runs: one for each program and form of the experiments.
+fn kept(args: &PaperRunArgs) -> Result<PathBuf, Failure> {
     let folder = args.state.clone().unwrap_or_else(cache);
     let program = env::current_exe().and_then(fs::read).map_err(|error| {
-        Failure::plain(format!("cannot read this program, to tell what was done with it before: {error}"))
+        Failure::plain(format!("cannot read this program, to find the runs that it finished before: {error}"))
     })?;
     // FNV-1a.
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -105,7 +111,7 @@ fn kept(args: &PaperRun) -> Result<PathBuf, Failure> {
     Ok(folder.join(format!("papers-{form}-{hash:016x}.jsonl")))
 }
 
-/// The user's folder for what can be made again.
+/// Returns the user's cache folder.
 fn cache() -> PathBuf {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || folder("HOME").map(|home| home.join(".cache"));
@@ -142,7 +148,7 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
     text + &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "))
 }
 
-/// A claim with its numbers: all of them, or those that were missed.
+/// Returns a claim with all of its numbers, or those that fell short.
 fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
     let claim = verdict.claim;
     let title =

@@ -1,20 +1,21 @@
-//! Claims as they are written.
+//! Claims in full.
 
+use fairlane_console::Failure;
+use fairlane_console::layout::{columns, paragraph};
 use fairlane_papers::{Book, Check, Claim, Library, json, shown};
 use serde_json::Value;
 
-use crate::args::{PaperList, PaperShow};
-use crate::error::Failure;
-use crate::layout::{columns, paragraph};
+use super::failure;
+use crate::args::{PaperListArgs, PaperShowArgs};
 use crate::output;
 
 /// Prints all claims.
-pub(crate) fn list(args: &PaperList) -> Result<(), Failure> {
-    let library = Library::open()?;
+pub(crate) fn list(args: &PaperListArgs) -> Result<(), Failure> {
+    let library = Library::open().map_err(failure)?;
     if args.form.json {
         return output::print_json(&library.claims().map(|(book, claim)| json::claim(book, claim)).collect::<Vec<_>>());
     }
-    let width = output::terminal().width;
+    let width = output::width();
     let mut text = String::new();
     for book in library.books() {
         let paper = &book.paper;
@@ -24,19 +25,19 @@ pub(crate) fn list(args: &PaperList) -> Result<(), Failure> {
         text += &columns(&book.claims.iter().map(row).collect::<Vec<_>>(), width);
         text += "\n";
     }
-    text += "fairlane paper show ID tells of one, fairlane paper run ID runs it.\n";
+    text += "fairlane paper show ID shows a claim, fairlane paper run ID runs it.\n";
     output::print(&text)
 }
 
 /// Prints a claim in full.
-pub(crate) fn show(args: &PaperShow) -> Result<(), Failure> {
-    let library = Library::open()?;
-    let claims = library.select(std::slice::from_ref(&args.id))?;
+pub(crate) fn show(args: &PaperShowArgs) -> Result<(), Failure> {
+    let library = Library::open().map_err(failure)?;
+    let claims = library.select(std::slice::from_ref(&args.id)).map_err(failure)?;
     if args.form.json {
         let all: Vec<Value> = claims.iter().map(|(book, claim)| json::claim(book, claim)).collect();
         return output::print_json(&all);
     }
-    let width = output::terminal().width;
+    let width = output::width();
     let pages: Vec<String> = claims.iter().map(|(book, claim)| page(&library, book, claim, width)).collect();
     output::print(&pages.join("\n"))
 }
@@ -73,7 +74,7 @@ fn page(library: &Library, book: &Book, claim: &Claim, width: usize) -> String {
     text
 }
 
-/// What is asked of a number, and what others have for it.
+/// Returns the range asked of a number, and the numbers of others.
 fn asked(check: &Check) -> [String; 2] {
     let unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
     let mut words = format!("{}{unit}", shown::demand(check.demand));

@@ -1,17 +1,17 @@
-//! `--svg`: what a model says as a figure, with what was asked in it.
+//! `--svg`: the answer of a model as a figure, with the question marked in it.
 
 use fairlane_outcome::Estimate;
 use fairlane_report::{Axis, Bars, Content, Figure, Line, LineStyle};
 use fairlane_theory::{Error, Question, Sfb};
 use serde_json::Value;
 
-/// The loads that are drawn at least, and how many of them.
+/// The minimum range of loads in a figure, and the number of points.
 const LOADS: (f64, f64) = (0.1, 10.0);
 const POINTS: u32 = 120;
-/// The numbers of levels that are drawn beside each other.
+/// The numbers of levels that a figure compares.
 const LEVELS: std::ops::RangeInclusive<u32> = 1..=5;
 
-/// The figure of a question's answer.
+/// Draws a question's answer.
 ///
 /// # Errors
 /// Those of the model.
@@ -41,7 +41,7 @@ pub(super) fn figure(question: &Question) -> Result<Figure, Error> {
     })
 }
 
-/// What is drawn of a model: the answer's key, and its name.
+/// The curves of a model: the answer's key, and the curve's name.
 type Measures = [(&'static str, &'static str); 3];
 
 const ONE_FLOW: Measures =
@@ -49,7 +49,7 @@ const ONE_FLOW: Measures =
 const MANY_FLOWS: Measures =
     [("total_share", "their share of the link"), ("tcp_share", "TCP's share"), ("loss", "dropped of their packets")];
 
-/// Curves over the load, and the numbers at the load that was asked for.
+/// Draws curves over the load, with the numbers at the given load.
 fn over_load(title: &str, asked: f64, answer: &Value, measures: &Measures, at: impl Fn(f64) -> Question) -> Figure {
     let (least, most) = (LOADS.0.min(asked / 2.0), LOADS.1.max(asked * 2.0));
     let load = |point: u32| least * libm::pow(most / least, f64::from(point) / f64::from(POINTS));
@@ -69,7 +69,7 @@ fn percent(answer: &Value, key: &str) -> Estimate {
     Estimate::single(100.0 * answer[key].as_f64().unwrap_or(f64::NAN))
 }
 
-/// What each flow sends beside what it gets.
+/// Draws the rate that each flow sends and the rate that it gets.
 fn of_flows(title: &str, answer: &Value, gets: &str, unit: &str) -> Figure {
     let flows = answer["flows"].as_array().map_or(&[][..], Vec::as_slice);
     let values =
@@ -86,7 +86,7 @@ fn of_flows(title: &str, answer: &Value, gets: &str, unit: &str) -> Figure {
     }
 }
 
-/// How often a flow is misjudged against how many do not answer, for divisions of the same bins into levels.
+/// Draws the probability of misclassifying a flow over the number of unresponsive ones, for divisions of the same bins into levels.
 fn sfb(levels: u32, bins: u32, flows: u32, answer: &Value) -> Result<Figure, Error> {
     let total = levels.saturating_mul(bins);
     let most = flows.saturating_mul(2).max(10);
@@ -101,8 +101,8 @@ fn sfb(levels: u32, bins: u32, flows: u32, answer: &Value) -> Result<Figure, Err
     let mut lines = divisions.map(curve).collect::<Result<Vec<Line>, Error>>()?;
     let asked = vec![(f64::from(flows), percent(answer, "misclassified"))];
     lines.push(Line::new(format!("{levels} x {bins} bins, {flows} flows"), LineStyle::Points, asked));
-    let (x, y) = (Axis::linear("flows that do not answer"), Axis::linear("taken for one of them (%)"));
-    Ok(Figure::lines("SFB: how often a flow that answers is misjudged", x, y, lines))
+    let (x, y) = (Axis::linear("unresponsive flows"), Axis::linear("misclassified responsive flows (%)"));
+    Ok(Figure::lines("SFB: responsive flows classified as unresponsive", x, y, lines))
 }
 
 fn rate(model: &Sfb) -> Estimate {

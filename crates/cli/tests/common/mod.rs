@@ -1,4 +1,4 @@
-//! What the tests of the command line share.
+//! Helpers shared by the tests of the command line.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// One UDP flow of twice the link's rate and three TCP flows; nothing is left out of the averages.
+/// One UDP flow of twice the link's rate and three TCP flows, without warm-up.
 pub(crate) const SMALL: &str = r#"
 name = "small"
 duration = "4s"
@@ -29,7 +29,7 @@ kind = "udp"
 rate = "2mbit"
 "#;
 
-/// A folder of its own for a test.
+/// A temporary folder of one test.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -37,7 +37,7 @@ impl Place {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// A folder with the scenario [`SMALL`] in it, and its path.
+    /// Makes a folder with the scenario [`SMALL`] in it, and returns it with the scenario's path.
     pub(crate) fn with_small() -> (Self, String) {
         let place = Self::new();
         let file = place.write("small.toml", SMALL);
@@ -48,7 +48,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// The path of a file or folder in it as text.
+    /// The path of a file or folder in this folder, as text.
     pub(crate) fn name(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
@@ -64,7 +64,7 @@ pub(crate) fn fairlane(args: &[&str]) -> Output {
     Command::cargo_bin("fairlane").unwrap().args(args).output().unwrap()
 }
 
-/// What the program prints when it succeeds, and says nothing else.
+/// Runs the program and returns its standard output; fails unless it succeeds with an empty standard error.
 pub(crate) fn printed(args: &[&str]) -> String {
     let output = fairlane(args);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -77,7 +77,7 @@ pub(crate) fn json(args: &[&str]) -> Value {
     serde_json::from_str(&printed(args)).unwrap()
 }
 
-/// The keys of an object, in its order.
+/// The keys of an object, in their order.
 pub(crate) fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }

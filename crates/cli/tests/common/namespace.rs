@@ -1,11 +1,11 @@
-//! A network namespace of a test's own, where there may be one.
+//! A network namespace for a test, where the system permits one.
 
 use std::process::Command;
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-/// Runs `test` in a network namespace with nothing but loopback, or says why it cannot be.
+/// Runs `test` in a new network namespace that has only loopback, or prints why the system refuses one.
 pub(crate) fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
     if let Some(missing) = ["ip", "iptables-restore"].into_iter().find(|program| !there(program)) {
@@ -29,7 +29,7 @@ pub(crate) fn in_namespace(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What `program` prints, run in this thread's namespace.
+/// Runs `program` in this thread's namespace and returns its output.
 pub(crate) fn tool(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));

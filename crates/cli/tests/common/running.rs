@@ -1,4 +1,4 @@
-//! `fairlane router` at work in a namespace of the test's own, and what it says.
+//! A running `fairlane router` in a namespace of the test, with its log and metrics.
 #![allow(dead_code, reason = "each test program uses its own part")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
@@ -28,38 +28,38 @@ pub(crate) fn refused(args: &[&str], parts: &[&str]) {
     }
 }
 
-/// All rules, without the comments that have the time.
+/// All firewall rules, without the comments that contain the time.
 pub(crate) fn rules() -> String {
     let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
     all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether there are rules of ours for `queue`, whatever they were installed with.
+/// Returns true if Fairlane's rules for `queue` are installed, by nft or by iptables.
 pub(crate) fn has_rules(queue: u16) -> bool {
     rules().contains(&format!(":FAIRLANE-Q{queue} ")) || tables().contains(&format!("table inet fairlane_q{queue}\n"))
 }
 
-/// The tables of nftables; none without nft.
+/// The tables of nftables; empty where nft is not installed.
 pub(crate) fn tables() -> String {
     let there = Command::new("nft").arg("-v").output().is_ok();
     if there { tool("nft", "list tables inet") } else { String::new() }
 }
 
-/// A router that runs; it ends with the test.
+/// A running router; dropping it ends it.
 pub(crate) struct Running {
     child: Child,
     log: BufReader<ChildStderr>,
-    /// What it has said, as far as it was read.
+    /// The part of the log that was read.
     pub(crate) said: String,
 }
 
 impl Running {
-    /// Starts one, and waits until it works.
+    /// Starts a router and waits until it is ready.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::start_with(args, &[])
     }
 
-    /// The same in another environment.
+    /// As above, with other environment variables.
     pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
         command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -71,7 +71,7 @@ impl Running {
         running
     }
 
-    /// Reads the log up to a line with `word`, and gives that line.
+    /// Reads the log up to a line that contains `word`, and returns that line.
     pub(crate) fn wait_for(&mut self, word: &str) -> String {
         loop {
             let mut line = String::new();
@@ -87,7 +87,7 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Its exit code, within ten seconds.
+    /// Waits up to ten seconds for the end, and returns the exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(10) {
@@ -107,7 +107,7 @@ impl Drop for Running {
     }
 }
 
-/// How many of `packets` datagrams of 972 bytes, which are IP packets of 1000, come back over loopback.
+/// Sends `packets` datagrams of 972 bytes (IP packets of 1000 bytes) over loopback and returns how many arrive.
 pub(crate) fn through(packets: u32) -> u32 {
     let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -123,7 +123,7 @@ pub(crate) fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     [&LOOPBACK[..], rest].concat()
 }
 
-/// What the router answers at the usual port.
+/// The router's answer at the default port.
 pub(crate) fn get(path: &str) -> String {
     let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -1,4 +1,4 @@
-//! UDP as fast as it comes: what comes through.
+//! Throughput of a UDP flood.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,20 +9,20 @@ use crate::common::send::send_while;
 use crate::load::{DECIDES, SENDS, cost, in_turn, listen, median, quantile, stay_on};
 use crate::program::{PROGRAMS, Program};
 
-/// Sizes of IP packets.
+/// The sizes of IP packets in bytes.
 const SIZES: [usize; 2] = [64, 1500];
 
-/// How long a flood is measured, and how long it goes before that.
+/// The duration of the measurement, and of the flood before it.
 const MEASURED: Duration = Duration::from_millis(1000);
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// One flood through one program.
+/// The results of one flood through one program.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     frames_per_second: f64,
-    /// Processor time of a frame, in nanoseconds.
+    /// The processor time of a frame in nanoseconds.
     cost: f64,
-    /// What the kernel dropped for want of room in the ring, of what was sent.
+    /// The fraction of the frames that the kernel dropped because the ring was full.
     lost: f64,
 }
 
@@ -37,9 +37,9 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
         for (program, of) in PROGRAMS.iter().zip(&samples) {
             let rates = of.iter().map(|sample| sample.frames_per_second);
             let ratios = rates.clone().zip(&samples[0]).map(|(rate, bare)| rate / bare.frames_per_second);
-            let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
+            let [low, core, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
             println!(
-                "| {bytes} | {} | {:.0} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) | {:.0} | {:.1} % |",
+                "| {bytes} | {} | {:.0} | {:.0} | {core:.3} ({low:.3} to {high:.3}) | {:.0} | {:.1} % |",
                 program.name(),
                 median(rates.clone()),
                 rates.fold(0.0, f64::max),
@@ -52,7 +52,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 
 fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
     let router = program.open(false);
-    let remote = router.remote();
+    let handle = router.handle();
     let working = thread::spawn(|| {
         stay_on(DECIDES);
         cost(|| router.run().unwrap())
@@ -68,7 +68,7 @@ fn measure(lab: &Lab, program: Program, bytes: usize) -> Sample {
     thread::sleep(MEASURED);
     let (seconds, after) = (start.elapsed().as_secs_f64(), received());
     sending.recv().unwrap();
-    remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+    handle.stop(fairlane_qdisc::Duration::from_secs(2.0));
     let (report, cost) = working.join().unwrap();
     let counts = program.counts(&report);
     let sent = (counts.received + counts.kernel_dropped) as f64;

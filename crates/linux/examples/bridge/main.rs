@@ -1,6 +1,7 @@
-//! What a bridge costs: frames through a discipline, and frames that pass at once, in turn, in network namespaces of the program's own.
+//! The cost of a bridge: frames through a discipline and frames that are forwarded at once, in turn, in network
+//! namespaces.
 //!
-//! `bench/linux/bridge` runs it, and `bench/linux/README.md` says what the numbers mean.
+//! Run by `bench/linux/bridge`. `bench/linux/README.md` explains the numbers.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
 #[cfg(target_os = "linux")]
@@ -19,7 +20,7 @@ mod program;
 #[cfg(target_os = "linux")]
 mod tcp;
 
-/// How often everything is measured, unless the first argument says it.
+/// The default number of rounds; the first argument overrides it.
 const ROUNDS: usize = 5;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! One TCP connection, whose sender cuts by itself or leaves it to its card: how fast it is, and what it costs.
+//! The throughput and the cost of a TCP connection with and without segmentation offload.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,25 +9,25 @@ use crate::common::{Lab, PORT, RECEIVER, tool};
 use crate::load::{DECIDES, cost, in_turn, median, stay_on};
 use crate::program::{PROGRAMS, Program};
 
-/// How long a transfer goes.
+/// The duration of a transfer.
 const TIME: Duration = Duration::from_millis(1500);
 
-/// Who cuts.
+/// The place of segmentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cuts {
     Sender,
-    /// We do, before the discipline.
+    /// The bridge, before the discipline.
     Bridge,
-    /// The kernel does, behind it: the discipline sees what is joined.
+    /// The kernel, behind the bridge: the discipline gets GSO frames.
     Nobody,
 }
 
 const CUTS: [Cuts; 3] = [Cuts::Sender, Cuts::Bridge, Cuts::Nobody];
 
-/// One transfer.
+/// The results of one transfer.
 struct Sample {
     gigabits: f64,
-    /// Processor time of the bridge's thread for a kilobyte, in nanoseconds.
+    /// The processor time of the bridge's thread per kilobyte in nanoseconds.
     cost: f64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
     for cuts in CUTS {
         let offload = if cuts == Cuts::Sender { "off" } else { "on" };
         lab.sender.run(move || tool("ethtool", &format!("-K s0 tso {offload} gso {offload}")));
-        // What passes at once is never cut here.
+        // Frames that are forwarded at once are never segmented here.
         let programs = &PROGRAMS[usize::from(cuts == Cuts::Bridge)..];
         let samples = in_turn(programs, rounds, |program| measure(lab, program, cuts));
         let name = ["sender", "bridge", "kernel (gso)"][cuts as usize];
@@ -53,7 +53,7 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 
 fn measure(lab: &Lab, program: Program, cuts: Cuts) -> Sample {
     let router = program.open(cuts == Cuts::Nobody);
-    let remote = router.remote();
+    let handle = router.handle();
     let working = thread::spawn(|| {
         stay_on(DECIDES);
         cost(|| router.run().unwrap())
@@ -76,7 +76,7 @@ fn measure(lab: &Lab, program: Program, cuts: Cuts) -> Sample {
         }
     });
     let (bytes, seconds) = received.recv().unwrap();
-    remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+    handle.stop(fairlane_qdisc::Duration::from_secs(2.0));
     let (_, cost) = working.join().unwrap();
     Sample { gigabits: bytes as f64 * 8e-9 / seconds, cost: cost * 1000.0 / bytes as f64 }
 }

@@ -1,4 +1,4 @@
-//! What waits in the kernel is decided on, with nothing else going on: the processor's time that a packet takes.
+//! The processor time of a packet, while verdicts are given on packets that wait and nothing else runs.
 
 use std::thread;
 use std::time::Instant;
@@ -7,16 +7,16 @@ use crate::common::{Lab, install};
 use crate::load::{DECIDES, SENDS, cost, in_turn, listen, median, quantile, send_number, stay_on};
 use crate::program::{PROGRAMS, Program};
 
-/// Sizes of IP packets.
+/// The sizes of IP packets in bytes.
 const SIZES: [usize; 2] = [64, 1500];
 
-/// Packets that wait: they fit into the receive buffer.
+/// The number of waiting packets, which fit into the receive buffer.
 const PACKETS: u64 = 16_384;
 
-/// For each round of the other measurements there are so many of this one, which is short.
+/// The number of repetitions for each round of the other measurements, since this one is short.
 const TIMES: usize = 5;
 
-/// What a packet takes, in nanoseconds.
+/// The time per packet in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     processor: f64,
@@ -33,9 +33,9 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
         let samples = in_turn(&PROGRAMS, rounds * TIMES, |program| measure(lab, program, bytes));
         for (program, of) in PROGRAMS.iter().zip(&samples) {
             let ratios = of.iter().zip(&samples[0]).map(|(one, bare)| one.processor / bare.processor);
-            let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
+            let [low, core, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
             println!(
-                "| {bytes} | {} | {:.0} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) |",
+                "| {bytes} | {} | {:.0} | {:.0} | {core:.3} ({low:.3} to {high:.3}) |",
                 program.name(),
                 median(of.iter().map(|sample| sample.processor)),
                 median(of.iter().map(|sample| sample.wall)),

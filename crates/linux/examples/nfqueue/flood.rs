@@ -1,4 +1,4 @@
-//! UDP as fast as it comes: what comes through.
+//! Throughput of a UDP flood.
 
 use std::thread;
 
@@ -6,14 +6,14 @@ use crate::common::{Lab, install};
 use crate::load::{DECIDES, Flow, SENDS, cost, flood, in_turn, listen, median, quantile, stay_on};
 use crate::program::{PROGRAMS, Program};
 
-/// Sizes of IP packets.
+/// The sizes of IP packets in bytes.
 const SIZES: [usize; 2] = [64, 1500];
 
-/// One flood through one program.
+/// The results of one flood through one program.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     flow: Flow,
-    /// Processor time of a packet, in nanoseconds.
+    /// The processor time of a packet in nanoseconds.
     cost: f64,
 }
 
@@ -28,9 +28,9 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
         for (program, of) in PROGRAMS.iter().zip(&samples) {
             let rates = of.iter().map(|sample| sample.flow.packets_per_second);
             let ratios = rates.clone().zip(&samples[0]).map(|(rate, bare)| rate / bare.flow.packets_per_second);
-            let [low, middle, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
+            let [low, core, high] = [1, 2, 3].map(|quarters| quantile(ratios.clone(), quarters));
             println!(
-                "| {bytes} | {} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) | {:.0} | {:.1} % |",
+                "| {bytes} | {} | {:.0} | {core:.3} ({low:.3} to {high:.3}) | {:.0} | {:.1} % |",
                 program.name(),
                 median(rates),
                 median(of.iter().map(|sample| sample.cost)),

@@ -1,4 +1,4 @@
-//! The sender, the receiver, and what a thread costs.
+//! The sender, the receiver, and the processor time of a thread.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -16,14 +16,14 @@ use crate::common::{Lab, PORT, RECEIVER, udp_count};
 
 /// The processor of the sender, on which the kernel also forwards and queues.
 pub(crate) const SENDS: usize = 0;
-/// That of the loop that is measured, on which the kernel also sends on and receives.
+/// The processor of the measured loop, on which the kernel also sends and receives.
 pub(crate) const DECIDES: usize = 1;
 
-/// How long a flood is measured, and how long it goes before that.
+/// The duration of the measurement, and of the flood before it.
 const MEASURED: Duration = Duration::from_millis(1000);
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// Keeps this thread on a processor; a machine with one has no choice.
+/// Restricts this thread to a processor, if the machine has more than one.
 pub(crate) fn stay_on(processor: usize) {
     let mut set = CpuSet::new();
     if set.set(processor).is_ok() {
@@ -31,7 +31,7 @@ pub(crate) fn stay_on(processor: usize) {
     }
 }
 
-/// What `work` takes of this thread's processor time, in nanoseconds; the kernel's work for it is in it.
+/// Returns the processor time of this thread during `work` in nanoseconds, including the kernel's work for it.
 pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let clock = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().num_nanoseconds() as f64;
     let before = clock();
@@ -39,7 +39,7 @@ pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, clock() - before)
 }
 
-/// What `measure` says of each program: all take turns, `times` times.
+/// Returns the results of `measure` for each program. The programs take turns, `times` times.
 pub(crate) fn in_turn<P: Copy, S>(programs: &[P], times: usize, mut measure: impl FnMut(P) -> S) -> Vec<Vec<S>> {
     let mut samples: Vec<Vec<S>> = programs.iter().map(|_| Vec::new()).collect();
     for _ in 0..times {
@@ -50,15 +50,15 @@ pub(crate) fn in_turn<P: Copy, S>(programs: &[P], times: usize, mut measure: imp
     samples
 }
 
-/// What came through while a flood was measured.
+/// The throughput of a flood.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     pub(crate) packets_per_second: f64,
-    /// What the kernel dropped before the queue's program saw it, of what was sent there.
+    /// The fraction of the packets sent to the queue that the kernel dropped before the program received them.
     pub(crate) lost: f64,
 }
 
-/// Floods the receiver with IP packets of `bytes` bytes from these processors, and measures what comes through.
+/// Floods the receiver with IP packets of `bytes` bytes from these processors, and measures the throughput.
 pub(crate) fn flood(lab: &Lab, bytes: usize, processors: &[usize]) -> Flow {
     let processors = processors.to_vec();
     let sending = lab.sender.start(move || {
@@ -77,17 +77,17 @@ pub(crate) fn flood(lab: &Lab, bytes: usize, processors: &[usize]) -> Flow {
     Flow { packets_per_second: came as f64 / seconds, lost: dropped as f64 / (dropped + came) as f64 }
 }
 
-/// Packets that the kernel has dropped for want of room, in all queues.
+/// Returns the number of packets that the kernel dropped for lack of room, in all queues.
 fn dropped() -> u64 {
     kernel_queues().unwrap().iter().map(|queue| queue.dropped_full + queue.dropped_unread).sum()
 }
 
-/// Datagrams that have come to a socket that nobody reads.
+/// Returns the number of datagrams that reached a socket that nobody reads.
 fn received(lab: &Lab) -> u64 {
     lab.receiver.run(|| udp_count("InDatagrams") + udp_count("RcvbufErrors"))
 }
 
-/// A socket that has room for next to nothing: the kernel counts what comes, and throws it away.
+/// Opens a socket with a minimal buffer: the kernel counts arriving datagrams and drops them.
 pub(crate) fn listen() -> UdpSocket {
     let socket = UdpSocket::bind((RECEIVER, PORT)).unwrap();
     setsockopt(&socket, sockopt::RcvBuf, &0).unwrap();
@@ -110,7 +110,7 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(values, 2)
 }
 
-/// The value that this many quarters are below.
+/// Returns a quartile.
 pub(crate) fn quantile(values: impl Iterator<Item = f64>, quarters: usize) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

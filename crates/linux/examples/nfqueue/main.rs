@@ -1,7 +1,7 @@
-//! What an NFQUEUE costs: a flood through an accept-everything loop and through routers, in turn, in network namespaces of the
-//! program's own.
+//! The cost of an NFQUEUE: a flood through a loop that accepts everything and through routers, in turn, in network
+//! namespaces.
 //!
-//! `bench/linux/nfqueue` runs it, and `bench/linux/README.md` says what the numbers mean.
+//! Run by `bench/linux/nfqueue`. `bench/linux/README.md` explains the numbers.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
 #[cfg(target_os = "linux")]
@@ -20,7 +20,7 @@ mod spread;
 #[cfg(target_os = "linux")]
 mod tcp;
 
-/// How often everything is measured, unless the first argument says it.
+/// The default number of rounds; the first argument overrides it.
 const ROUNDS: usize = 7;
 
 fn main() {

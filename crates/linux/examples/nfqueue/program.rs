@@ -1,4 +1,4 @@
-//! What decides on the packets of a queue.
+//! The programs that decide on the packets of a queue.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -6,32 +6,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlane_linux::nfqueue::{Copied, Message, Setup};
 use fairlane_linux::{QueueSocket, Router};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::common::config;
 
-/// Above any flood, so that no packet waits for the link for long.
+/// A rate above any flood, so that no packet waits long for the link.
 pub(crate) const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
 
-/// A program.
+/// A program under measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// Accepts what comes, all packets of a batch by one verdict.
+    /// Accepts every packet, with one verdict per batch.
     Bare,
     /// A router with this discipline.
     Router(Kind),
 }
 
-/// The first is what the others are compared with.
+/// All programs. The others are compared with the first.
 pub(crate) const PROGRAMS: [Program; 4] =
     [Program::Bare, Program::Router(Kind::DropTail), Program::Router(Kind::Choke), Program::Router(Kind::FqCodel)];
 
-/// A program that has queue 0.
+/// A program that has bound queue 0.
 pub(crate) struct Bound {
-    /// Works until it is told to stop and nothing waits; how many packets there were.
+    /// Runs until it is told to stop and no packet waits, and returns the number of packets.
     pub(crate) work: Box<dyn FnOnce() -> u64 + Send>,
-    /// Tells it to stop, before or while it works.
+    /// Tells the program to stop, before or while it runs.
     pub(crate) stop: Box<dyn Fn()>,
 }
 
@@ -46,7 +46,7 @@ impl Program {
     pub(crate) fn bind(self) -> Bound {
         let Self::Router(kind) = self else {
             let setup =
-                Setup { queue: 0, copied: Copied::Headers, most_packets: 1_000_000, fail_open: false, gso: false };
+                Setup { queue: 0, copied: Copied::Headers, max_packets: 1_000_000, fail_open: false, gso: false };
             let socket = QueueSocket::bind(&setup).unwrap();
             let over = Arc::new(AtomicBool::new(false));
             let told = Arc::clone(&over);
@@ -55,22 +55,22 @@ impl Program {
                 stop: Box::new(move || over.store(true, Ordering::Relaxed)),
             };
         };
-        let router = Router::new(&config(discipline(kind), RATE)).unwrap();
-        let remote = router.remote();
+        let router = Router::new(&config(&discipline(kind), RATE)).unwrap();
+        let handle = router.handle();
         Bound {
             work: Box::new(|| {
                 let report = router.run().unwrap();
                 assert_eq!(report.counters.dropped_total().packets, 0, "a dropped packet costs less: {report:?}");
                 report.counters.arrived.packets
             }),
-            stop: Box::new(move || remote.stop(fairlane_qdisc::Duration::from_secs(2.0))),
+            stop: Box::new(move || handle.stop(fairlane_qdisc::Duration::from_secs(2.0))),
         }
     }
 }
 
-/// The least that a program can do which decides on every packet; how many there were.
+/// Decides on every packet with as little work as possible, and returns the number of packets.
 fn accept_everything(mut socket: QueueSocket, over: &AtomicBool) -> u64 {
-    let (mut batch, mut packets) = (socket.batch(), 0);
+    let (mut batch, mut packets) = (socket.receive_buffer(), 0);
     loop {
         let mut last = None;
         let received = socket.receive(&mut batch, |message| {
@@ -89,9 +89,9 @@ fn accept_everything(mut socket: QueueSocket, over: &AtomicBool) -> u64 {
     }
 }
 
-/// A queue that drops nothing: it has room for a batch many times over.
-pub(crate) fn discipline(kind: Kind) -> QdiscConfig {
-    let config = QdiscConfig::new(kind);
+/// Returns a queue that drops nothing: it has room for many batches.
+pub(crate) fn discipline(kind: Kind) -> QdiscParameters {
+    let config = QdiscParameters::new(kind);
     match kind {
         Kind::Choke => {
             config.with("limit", "20000p").unwrap().with("min", "5000p").unwrap().with("max", "15000p").unwrap()

@@ -1,4 +1,4 @@
-//! Packets that come by two processors, through one queue and through two.
+//! Packets from two processors, through one queue and through two.
 
 use std::thread;
 
@@ -9,10 +9,10 @@ use crate::common::{CE_BIT, Lab, RouterConfig, config, install};
 use crate::load::{Flow, flood, listen, median};
 use crate::program::{RATE, discipline};
 
-/// How many queues there are.
+/// The numbers of queues.
 const QUEUES: [u16; 2] = [1, 2];
 
-/// Bytes of an IP packet.
+/// The size of an IP packet in bytes.
 const BYTES: usize = 64;
 
 /// Measures in turn, and prints medians.
@@ -36,12 +36,12 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 fn measure(lab: &Lab, queues: u16) -> Flow {
     let queues = Queues::new(0, queues - 1).unwrap();
     let path = DataPath::Queue(QueueConfig { queues, marking: Marking::ByRule(CE_BIT), fail_open: false, gso: None });
-    let router = Router::new(&RouterConfig { path, ..config(discipline(Kind::Choke), RATE) }).unwrap();
-    let (remote, firewall) = (router.remote(), install(queues));
+    let router = Router::new(&RouterConfig { path, ..config(&discipline(Kind::Choke), RATE) }).unwrap();
+    let (handle, firewall) = (router.handle(), install(queues));
     let working = thread::spawn(|| router.run().unwrap());
     let flow = flood(lab, BYTES, &[0, 1]);
     firewall.stop(0).unwrap();
-    remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+    handle.stop(fairlane_qdisc::Duration::from_secs(2.0));
     working.join().unwrap();
     firewall.remove(0).unwrap();
     flow

@@ -1,4 +1,4 @@
-//! A TCP transfer whose sender leaves cutting to its card, with packets that come cut and with packets that come whole.
+//! A TCP transfer with segmentation offload, with packets segmented before the queue and with GSO packets queued whole.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,15 +12,15 @@ use crate::common::{CE_BIT, Lab, PORT, RECEIVER, RouterConfig, config, install};
 use crate::load::{cost, median};
 use crate::program::{RATE, discipline};
 
-/// How long a transfer is.
+/// The duration of a transfer.
 const TIME: Duration = Duration::from_millis(1500);
 
-/// One transfer.
+/// The results of one transfer.
 struct Sample {
     gigabits: f64,
-    /// Bytes of a packet.
+    /// The size of a packet in bytes.
     mean: f64,
-    /// Processor time of the router's thread for a kilobyte, in nanoseconds.
+    /// The processor time of the router's thread per kilobyte in nanoseconds.
     cost: f64,
 }
 
@@ -50,8 +50,8 @@ pub(crate) fn compare(lab: &Lab, rounds: usize) {
 fn measure(lab: &Lab, gso: Option<u32>) -> Sample {
     let path =
         DataPath::Queue(QueueConfig { queues: 0.into(), marking: Marking::ByRule(CE_BIT), fail_open: false, gso });
-    let router = Router::new(&RouterConfig { path, ..config(discipline(Kind::FqCodel), RATE) }).unwrap();
-    let (remote, firewall) = (router.remote(), install(0));
+    let router = Router::new(&RouterConfig { path, ..config(&discipline(Kind::FqCodel), RATE) }).unwrap();
+    let (handle, firewall) = (router.handle(), install(0));
     let working = thread::spawn(|| cost(|| router.run().unwrap()));
     let listener = lab.receiver.run(|| TcpListener::bind((RECEIVER, PORT)).unwrap());
     let received = lab.receiver.start(move || {
@@ -73,7 +73,7 @@ fn measure(lab: &Lab, gso: Option<u32>) -> Sample {
     });
     let gigabits = received.recv().unwrap();
     firewall.stop(0).unwrap();
-    remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+    handle.stop(fairlane_qdisc::Duration::from_secs(2.0));
     let (report, cost) = working.join().unwrap();
     firewall.remove(0).unwrap();
     let arrived = report.counters.arrived;

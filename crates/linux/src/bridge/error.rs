@@ -1,57 +1,56 @@
-//! Why two interfaces cannot be a bridge.
+//! Errors when a bridge is opened.
 
 use std::io;
 use std::net::IpAddr;
 
-/// Why a bridge was not opened. Nothing has changed then.
+/// A reason why a bridge was not opened. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum BridgeError {
-    /// This user may not.
+    /// The user lacks the capability CAP_NET_RAW.
     #[error("a bridge needs the capability CAP_NET_RAW: run it as root")]
     NotPermitted,
-    /// There is no such interface.
-    #[error("there is no interface \"{0}\": ip link shows those that there are")]
+    /// The interface does not exist.
+    #[error("there is no interface \"{0}\": ip link lists the interfaces")]
     Unknown(String),
     /// Both ends are the same interface.
-    #[error("a bridge has two interfaces, and these are both \"{0}\"")]
+    #[error("a bridge needs two different interfaces, and both are \"{0}\"")]
     Same(String),
-    /// Its frames are not those of Ethernet, as with loopback and tunnels.
-    #[error(
-        "\"{0}\" is not an Ethernet interface: only such can be bridged, and an NFQUEUE takes what leaves by others"
-    )]
+    /// The interface does not carry Ethernet frames, such as loopback and tunnels.
+    #[error("\"{0}\" is not an Ethernet interface and cannot be bridged: use an NFQUEUE (--queue-num) for it")]
     NotEthernet(String),
-    /// It is switched off.
+    /// The interface is down.
     #[error("\"{0}\" is down: ip link set dev {0} up")]
     Down(String),
-    /// It is a part of another interface, which would forward its frames too.
+    /// The interface is a part of another one, which would forward its frames too.
     #[error(
-        "\"{0}\" belongs to another interface, such as a bridge or a bond: ip link set dev {0} nomaster takes it out"
+        "\"{0}\" belongs to another interface, such as a bridge or a bond: ip link set dev {0} nomaster removes it from there"
     )]
     Enslaved(String),
-    /// The machine itself is reached by it.
+    /// The interface has an address, by which others reach this machine.
     #[error(
-        "\"{name}\" has the address {address}: the machine's own packets would go past the discipline. {} takes it away; for a \
+        "\"{name}\" has the address {address}: the machine's own packets would bypass the discipline. {} removes it; for a \
          machine that routes, use --queue-num",
         removal(name, *address)
     )]
     Address {
-        /// The interface.
+        /// The interface's name.
         name: String,
         /// One of its addresses.
         address: IpAddr,
     },
-    /// Its card joins packets in a way that cannot be undone (LRO). What the kernel joins (GRO) can be.
-    #[error("the card of \"{0}\" joins packets so that they cannot be parted again (LRO): ethtool -K {0} lro off")]
-    Joins(String),
-    /// Another bridge of ours has it.
-    #[error("\"{0}\" is bridged by another fairlane router: end that one first")]
+    /// The network card joins packets irreversibly (LRO). Packets joined by the kernel (GRO) can be segmented again.
+    #[error("the network card of \"{0}\" joins packets irreversibly (LRO): ethtool -K {0} lro off")]
+    Lro(String),
+    /// Another bridge of Fairlane uses the interface.
+    #[error("\"{0}\" is bridged by another fairlane router: end that router first")]
     Taken(String),
-    /// The kernel cannot, or something else.
+    /// Another error.
     #[error("\"{0}\" cannot be bridged: {1}")]
     Failed(String, #[source] io::Error),
 }
 
-/// The command that takes an address away. One of IPv6 would come again with the next router's advertisement.
+/// Returns the command that removes an address. IPv6 is disabled instead, since the next router advertisement would add
+/// an address again.
 fn removal(name: &str, address: IpAddr) -> String {
     match address {
         IpAddr::V4(_) => format!("ip address flush dev {name}"),

@@ -1,4 +1,4 @@
-//! What the kernel says of an interface, and whether it can be an end of a bridge.
+//! The properties of an interface that decide whether it can be bridged.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,16 +16,16 @@ use super::frame::{ETHERNET, TAG};
 use crate::ethtool;
 use crate::nfqueue::Attributes;
 
-/// `struct nlmsghdr` and `struct ifinfomsg`.
+/// The length of `struct nlmsghdr` and `struct ifinfomsg`.
 const HEADERS: usize = 16 + 16;
-/// More than an interface has attributes for.
+/// Space for all attributes of an interface.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// `ETHTOOL_GFLAGS` and its `ETH_FLAG_LRO` of `linux/ethtool.h`.
+/// `ETHTOOL_GFLAGS` and its flag `ETH_FLAG_LRO` of `linux/ethtool.h`.
 const FLAGS: u32 = 0x25;
 const LRO: u32 = 1 << 15;
 
-/// An Ethernet interface that can be an end of a bridge.
+/// An Ethernet interface that can be bridged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(super) name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Both ends of a bridge, in this thread's namespace.
+    /// Returns the two interfaces of a bridge, in this thread's namespace.
     pub(crate) fn pair(names: [&str; 2]) -> Result<[Self; 2], BridgeError> {
         if names[0] == names[1] {
             return Err(BridgeError::Same(names[0].to_owned()));
@@ -42,7 +42,8 @@ impl Interface {
         Ok([Self::find(names[0])?, Self::find(names[1])?])
     }
 
-    /// The longest frame that it sends: a VLAN tag more than its MTU and header, as with the kernel's own bridge.
+    /// Returns the length of the longest frame that the interface sends: its MTU, a header and a VLAN tag, as for the
+    /// kernel's own bridge.
     pub(crate) const fn longest(&self) -> usize {
         self.mtu + ETHERNET + TAG
     }
@@ -52,7 +53,7 @@ impl Interface {
             Errno::ENODEV | Errno::ERANGE | Errno::EINVAL => BridgeError::Unknown(name.to_owned()),
             other => BridgeError::Failed(name.to_owned(), other.into()),
         };
-        let answer = Answer::read(&ask(name).map_err(said)?).map_err(said)?;
+        let answer = InterfaceInfo::read(&ask(name).map_err(said)?).map_err(said)?;
         let name = name.to_owned();
         if answer.hardware != libc::ARPHRD_ETHER {
             return Err(BridgeError::NotEthernet(name));
@@ -66,20 +67,21 @@ impl Interface {
         if answer.flags & libc::IFF_UP as u32 == 0 {
             return Err(BridgeError::Down(name));
         }
-        // A driver that has no such switch does not join so.
+        // A driver without this flag has no LRO.
         if ethtool::value(&name, FLAGS, 0).is_ok_and(|flags| flags & LRO != 0) {
-            return Err(BridgeError::Joins(name));
+            return Err(BridgeError::Lro(name));
         }
         Ok(Self { name, index: answer.index, mtu: answer.mtu as usize })
     }
 }
 
-/// The MTU of the interface `name`, in bytes.
+/// Returns the MTU of the interface `name` in bytes.
 pub(crate) fn mtu(name: &str) -> nix::Result<u32> {
-    ask(name).and_then(|answer| Answer::read(&answer)).map(|answer| answer.mtu)
+    ask(name).and_then(|answer| InterfaceInfo::read(&answer)).map(|answer| answer.mtu)
 }
 
-/// An address by which others reach this machine. Every interface with IPv6 has one of the link's own, which is no matter.
+/// Returns an address by which others reach this machine. Link-local addresses, which every interface with IPv6 has,
+/// are ignored.
 fn address(name: &str) -> Option<IpAddr> {
     let of_it = getifaddrs().ok()?.filter(|address| address.interface_name == name);
     let addresses = of_it.filter_map(|address| {
@@ -90,9 +92,9 @@ fn address(name: &str) -> Option<IpAddr> {
     addresses.into_iter().find(|address| !matches!(address, IpAddr::V6(six) if six.is_unicast_link_local()))
 }
 
-/// What the kernel tells of an interface (`rtnetlink(7)`).
+/// The kernel's description of an interface (`rtnetlink(7)`).
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
+struct InterfaceInfo {
     hardware: u16,
     index: u32,
     flags: u32,
@@ -100,8 +102,8 @@ struct Answer {
     enslaved: bool,
 }
 
-impl Answer {
-    /// Reads `RTM_NEWLINK`, or the error in its place.
+impl InterfaceInfo {
+    /// Parses `RTM_NEWLINK`, or the error message in its place.
     fn read(message: &[u8]) -> nix::Result<Self> {
         let number = |at: usize| message.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         let short = |at: usize| message.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes));
@@ -127,7 +129,7 @@ impl Answer {
     }
 }
 
-/// `RTM_GETLINK` for the interface `name`, and what the kernel answers.
+/// Sends `RTM_GETLINK` for the interface `name` and returns the answer.
 fn ask(name: &str) -> nix::Result<Vec<u8>> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
@@ -152,8 +154,8 @@ fn question(name: &str) -> Vec<u8> {
     message
 }
 
-/// Whether the interface `name` is still the one of this index.
-pub(super) fn is_there(name: &str, index: u32) -> io::Result<()> {
+/// Returns an error unless the interface `name` still has this index.
+pub(super) fn check_index(name: &str, index: u32) -> io::Result<()> {
     match nix::net::if_::if_nametoindex(name) {
         Ok(now) if now == index => Ok(()),
         _ => Err(io::Error::new(io::ErrorKind::NotFound, format!("the interface \"{name}\" is gone"))),

@@ -1,4 +1,4 @@
-//! The rings of a packet socket: slots for frames, in memory that we share with the kernel.
+//! The rings of a packet socket: slots for frames in memory shared with the kernel.
 //!
 //! **Source.** The kernel's `Documentation/networking/packet_mmap.rst` and `linux/if_packet.h`, version 2 of the header.
 #![allow(unsafe_code, reason = "the rings are memory that the kernel has mapped for us, and it writes there too")]
@@ -11,63 +11,65 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::frame::{Incoming, TAG, VIRTIO};
+use super::frame::{IncomingFrame, TAG, VIRTIO};
 use crate::option::set;
 
-/// Bytes of the slots that the kernel writes to, together: what comes while we are at work elsewhere waits there.
+/// The size of the receive ring in bytes. Frames wait there while the thread does other work.
 const RECEIVE_BYTES: usize = 8 << 20;
-/// Bytes of the slots that it reads from.
+/// The size of the transmit ring in bytes.
 const TRANSMIT_BYTES: usize = 4 << 20;
-/// What the kernel allocates at once, unless a slot is larger.
+/// The size of the blocks that the kernel allocates, unless a slot is larger.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// `struct tpacket2_hdr`, aligned. What we send begins behind it.
+/// The aligned length of `struct tpacket2_hdr`, which a frame to be sent follows.
 const HEADER: usize = 32;
-/// The most that stands before a received frame: the header, an address, room for alignment and virtio's header.
+/// The length of the status word at the start of a slot, which is no part of the slices.
+const STATUS: usize = size_of::<SlotStatus>();
+/// Space before a received frame: the header, an address, padding and the virtio header.
 const BEFORE: usize = 128;
 
-/// The state of a slot, at its start. What it means depends on the ring.
-type Status = AtomicU32;
-/// The kernel's to write to, or sent and ours to write to.
+/// The status word at the start of a slot. The meaning of its bits depends on the ring.
+type SlotStatus = AtomicU32;
+/// Receive ring: the kernel may write to the slot. Transmit ring: we may.
 const FREE: u32 = 0;
-/// A frame has come.
+/// Receive ring: the slot holds a frame.
 const TP_STATUS_USER: u32 = 1;
-/// The frame has no room in the slot, and all of it waits at the socket.
+/// The frame does not fit into the slot, and waits at the socket.
 const TP_STATUS_COPY: u32 = 1 << 1;
-/// `tp_vlan_tci` is a tag, and `tp_vlan_tpid` says of which kind.
+/// `tp_vlan_tci` holds a VLAN tag, and `tp_vlan_tpid` its type.
 const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
-/// A frame is to be sent.
+/// Transmit ring: the kernel shall send the frame.
 const TP_STATUS_SEND_REQUEST: u32 = 1;
 
-/// IEEE 802.1Q, where the kernel does not say which kind a tag is of.
+/// The type of an IEEE 802.1Q tag, used if the kernel does not report the type.
 const CUSTOMER_TAG: u16 = 0x8100;
 
-/// Both rings of a socket.
+/// The two rings of a socket.
 pub(super) struct Rings {
     memory: Memory,
     receive: Ring,
     transmit: Ring,
 }
 
-/// A frame that has come.
-pub(super) enum Came<'s> {
-    /// In the slot.
-    Here(Incoming<'s>),
-    /// It is received from the socket, with the next that is.
-    Beside,
+/// A received frame.
+pub(super) enum ReceivedFrame<'s> {
+    /// The frame is in the slot.
+    InSlot(IncomingFrame<'s>),
+    /// The frame has to be received from the socket.
+    OnSocket,
 }
 
-/// The mapping.
+/// The mapped memory of both rings.
 struct Memory {
     start: NonNull<u8>,
     bytes: NonZeroUsize,
 }
 
-// SAFETY: the mapping belongs to the process and not to a thread, and nobody else here has a pointer to it.
+// SAFETY: the mapping belongs to the process, not to a thread, and nothing else points to it.
 unsafe impl Send for Memory {}
 
-/// Where a ring's slots are, and the one that comes next.
+/// The position of a ring's slots, and the index of the next slot.
 struct Ring {
     first: usize,
     slot: usize,
@@ -76,16 +78,16 @@ struct Ring {
 }
 
 impl Rings {
-    /// Gives `socket` rings whose slots have room for frames of `longest` bytes, and maps them.
+    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes, and maps them.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> nix::Result<Self> {
         let option = |option, value: u32| set(socket, libc::SOL_PACKET, option, &value.to_ne_bytes());
         option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)?;
         option(libc::PACKET_VNET_HDR, 1)?;
-        // A frame that the kernel finds wrong is passed over, instead of standing in the way of the others.
+        // The kernel skips an invalid frame instead of stopping at it.
         option(libc::PACKET_LOSS, 1)?;
-        // A frame that is longer than a slot comes whole beside the ring.
+        // A frame that is longer than a slot is received whole from the socket.
         option(libc::PACKET_COPY_THRESH, 1)?;
-        // Slots of a power of two fill blocks and pages without gaps.
+        // Slots whose size is a power of two fill blocks and pages without gaps.
         let slot = (BEFORE + longest).next_power_of_two();
         let mut end = 0;
         let mut ring = |option, bytes: usize| {
@@ -103,37 +105,44 @@ impl Rings {
         Ok(Self { memory: Memory::map(socket, end)?, receive, transmit })
     }
 
-    /// Tells `take` of the frame that came next, and gives its slot back; `None` if none has come. A frame that is longer than a slot is
-    /// [`Beside`](Came::Beside) the ring.
-    pub(super) fn receive<T>(&mut self, take: impl FnOnce(Came<'_>) -> T) -> Option<T> {
+    /// Passes the next received frame to `take` and releases its slot; returns `None` if there is none. A frame that is
+    /// longer than a slot is passed as [`OnSocket`](ReceivedFrame::OnSocket).
+    pub(super) fn receive<T>(&mut self, take: impl FnOnce(ReceivedFrame<'_>) -> T) -> Option<T> {
         let at = self.receive.at();
         let status = self.memory.status(at).load(Ordering::Acquire);
         if status & TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the slot is within the mapping. Its status says that it is ours: the kernel leaves it alone until we store
-        // another, which we do when nobody has the slice any more.
-        let slot = unsafe { std::slice::from_raw_parts(self.memory.pointer(at), self.receive.slot) };
-        let came = if status & TP_STATUS_COPY == 0 { Came::Here(incoming(slot, status)) } else { Came::Beside };
+        // SAFETY: the slot is within the mapping. Its status says that it is ours: the kernel does not touch it until
+        // we store another status, which happens after the last use of the slice.
+        let slot = unsafe { std::slice::from_raw_parts(self.memory.pointer(at + STATUS), self.receive.slot - STATUS) };
+        let came = if status & TP_STATUS_COPY == 0 {
+            ReceivedFrame::InSlot(incoming(slot, status))
+        } else {
+            ReceivedFrame::OnSocket
+        };
         let taken = take(came);
         self.memory.status(at).store(FREE, Ordering::Release);
         self.receive.advance();
         Some(taken)
     }
 
-    /// Lets `write` put a virtio header and a frame into the next free slot, for the kernel to send when it is told to; it says
-    /// how many bytes they are. Whether there was a free slot.
+    /// Lets `write` write a virtio header and a frame into the next free slot and return their length. Returns `false`
+    /// if no slot is free. The kernel sends the frame at the next send call.
     pub(super) fn transmit(&mut self, write: impl FnOnce(&mut [u8]) -> usize) -> bool {
         let at = self.transmit.at();
         if self.memory.status(at).load(Ordering::Acquire) != FREE {
             return false;
         }
-        // SAFETY: the slot is within the mapping. Its status says that it is ours: the kernel leaves it alone until we store
-        // another, which we do when nobody has the slice any more. We have `self` alone, so there is no other slice of it.
-        let slot = unsafe { std::slice::from_raw_parts_mut(self.memory.pointer(at), self.transmit.slot) };
-        let (header, frame) = slot.split_at_mut(HEADER);
+        // SAFETY: the slot is within the mapping. Its status says that it is ours: the kernel does not touch it until
+        // we store another status, which happens after the last use of the slice. `self` is borrowed exclusively, so
+        // there is no other slice of the slot.
+        let slot =
+            unsafe { std::slice::from_raw_parts_mut(self.memory.pointer(at + STATUS), self.transmit.slot - STATUS) };
+        let (header, frame) = slot.split_at_mut(HEADER - STATUS);
         let length = write(frame) as u32;
-        header[4..8].copy_from_slice(&length.to_ne_bytes());
+        // `tp_len`, the field behind the status.
+        header[..4].copy_from_slice(&length.to_ne_bytes());
         self.memory.status(at).store(TP_STATUS_SEND_REQUEST, Ordering::Release);
         self.transmit.advance();
         true
@@ -154,20 +163,20 @@ impl Memory {
     fn map(socket: BorrowedFd<'_>, bytes: usize) -> nix::Result<Self> {
         let bytes = NonZeroUsize::new(bytes).ok_or(nix::errno::Errno::EINVAL)?;
         let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
-        // SAFETY: a new mapping at a place of the kernel's choice takes nobody's memory.
+        // SAFETY: a new mapping at an address chosen by the kernel overlaps no other memory.
         let start = unsafe { mmap(None, bytes, protection, flags, socket.as_fd(), 0) }?;
         Ok(Self { start: start.cast(), bytes })
     }
 
     fn pointer(&self, at: usize) -> *mut u8 {
         debug_assert!(at < self.bytes.get());
-        // SAFETY: rings say places within the mapping only, whose size is the sum of theirs.
+        // SAFETY: the rings calculate only offsets within the mapping, whose size is the sum of theirs.
         unsafe { self.start.as_ptr().add(at) }
     }
 
-    fn status(&self, at: usize) -> &Status {
-        // SAFETY: a slot begins with its status, at a multiple of its size, and both sides read and write it as a whole.
-        unsafe { Status::from_ptr(self.pointer(at).cast()) }
+    fn status(&self, at: usize) -> &SlotStatus {
+        // SAFETY: a slot begins with its status word, at a multiple of its size, and both sides access it atomically.
+        unsafe { SlotStatus::from_ptr(self.pointer(at).cast()) }
     }
 }
 
@@ -178,18 +187,20 @@ impl Drop for Memory {
     }
 }
 
-/// Reads a slot's header.
-fn incoming(slot: &[u8], status: u32) -> Incoming<'_> {
-    let long = |at: usize| slot[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)) as usize;
-    let short = |at: usize| slot[at..].first_chunk().map_or(0, |bytes| u16::from_ne_bytes(*bytes));
+/// Parses a slot, of which `slot` is everything behind the status word.
+fn incoming(slot: &[u8], status: u32) -> IncomingFrame<'_> {
+    let long = |at: usize| slot[at - STATUS..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)) as usize;
+    let short = |at: usize| slot[at - STATUS..].first_chunk().map_or(0, |bytes| u16::from_ne_bytes(*bytes));
     let (original, captured, start) = (long(4), long(8), usize::from(short(12)));
     let tag = tag(status, short(26), short(24));
+    // Offsets count from the start of the slot.
+    let start = start.saturating_sub(STATUS);
     let frame = slot.get(start..start + captured).unwrap_or_default();
     let virtio = slot.get(start.saturating_sub(VIRTIO)..).and_then(|bytes| bytes.first_chunk()).copied();
-    Incoming { frame, whole: captured == original, tag, virtio: virtio.unwrap_or_default() }
+    IncomingFrame { frame, whole: captured == original, tag, virtio: virtio.unwrap_or_default() }
 }
 
-/// The tag that the kernel has taken out of a frame, if it has: of which kind, and what it says.
+/// Returns the VLAN tag that the kernel has removed from a frame, with its type; `None` if there was none.
 pub(super) fn tag(status: u32, kind: u16, control: u16) -> Option<[u8; TAG]> {
     (status & TP_STATUS_VLAN_VALID != 0).then(|| {
         let kind = if status & TP_STATUS_VLAN_TPID_VALID == 0 { CUSTOMER_TAG } else { kind };

@@ -1,55 +1,57 @@
-//! Room for the frames that wait.
+//! Storage for the frames that wait.
 
-/// Bytes that are allocated together.
+/// The size of one allocation.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The most bytes that frames may wait in. It is far above any queue's limit, so that the discipline decides what is dropped.
-const MOST_BYTES: usize = 256 << 20;
+/// The maximum total size of each of the two pools. Far above the limit of any queue, so that the discipline decides
+/// what is dropped.
+const MAX_BYTES: usize = 256 << 20;
 
-/// A cache line. Places of an odd number of them do not all begin in the same few sets of a cache.
+/// The size of a cache line. The size of a slot is an odd number of lines, so that slots do not all begin in the same
+/// few sets of the cache.
 const LINE: usize = 64;
 
-/// In the numbers of joined frames.
+/// A bit in the numbers of GSO frames.
 const LONG: u32 = 1 << 31;
 
-/// Frames by their number.
+/// Frames, identified by number.
 pub(crate) struct Slab {
-    short: Places,
-    /// Those of joined frames.
-    long: Places,
-    /// How many have come.
+    short: SlotPool,
+    /// The slots of GSO frames.
+    long: SlotPool,
+    /// The number of frames stored so far.
     came: u64,
 }
 
-/// Places of a size. Memory is allocated as it is needed and used again, up to a bound.
-struct Places {
-    /// Bytes for one frame.
+/// Slots of one size. Memory is allocated as it is needed, up to a limit, and reused.
+struct SlotPool {
+    /// The size of a slot in bytes.
     room: usize,
-    /// Places in a chunk.
+    /// The number of slots in a chunk.
     per_chunk: usize,
     chunks: Vec<Box<[u8]>>,
-    /// By number: the bytes that are used, and when the frame came among the others.
-    frames: Vec<Entry>,
+    /// By number: the length and the order of arrival of the frame in the slot.
+    frames: Vec<Slot>,
     free: Vec<u32>,
 }
 
-/// What is known of a place.
+/// The state of a slot.
 #[derive(Clone, Copy, Default)]
-struct Entry {
-    /// 0 while it is free.
+struct Slot {
+    /// The length of the frame; 0 if the slot is free.
     bytes: usize,
-    /// Frames that came before.
+    /// The number of frames stored before.
     order: u64,
 }
 
 impl Slab {
-    /// Places for up to `short` bytes each, and for up to `long`.
+    /// Creates storage with slots for up to `short` bytes, and slots for up to `long` bytes.
     pub(crate) fn new(short: usize, long: usize) -> Self {
-        Self { short: Places::new(short), long: Places::new(long), came: 0 }
+        Self { short: SlotPool::new(short), long: SlotPool::new(long), came: 0 }
     }
 
-    /// Lets `write` fill a place of `bytes` bytes, which says how many it has written; the number of what it wrote, or `None` if as
-    /// much waits as may, or no place is so long.
+    /// Lets `write` fill a slot of at least `bytes` bytes and return the length written. Returns the frame's number;
+    /// `None` if the limit is reached or no slot is so long.
     pub(crate) fn put(&mut self, bytes: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Option<u32> {
         let order = self.came;
         let number = if bytes <= self.short.room {
@@ -63,17 +65,17 @@ impl Slab {
         Some(number)
     }
 
-    /// What was put there; nothing if it was taken away.
+    /// Returns the frame `number`; an empty slice if it was removed.
     pub(crate) fn get(&mut self, number: u32) -> &mut [u8] {
         self.places(number).get(number & !LONG)
     }
 
-    /// Takes it away.
+    /// Removes the frame `number`.
     pub(crate) fn remove(&mut self, number: u32) {
         self.places(number).remove(number & !LONG);
     }
 
-    /// The numbers of all that wait, in the order in which they came.
+    /// Returns the numbers of all frames in their order of arrival.
     pub(crate) fn waiting(&self) -> Vec<u32> {
         let long = self.long.waiting().map(|(order, number)| (order, number | LONG));
         let mut waiting: Vec<(u64, u32)> = self.short.waiting().chain(long).collect();
@@ -81,12 +83,12 @@ impl Slab {
         waiting.into_iter().map(|(_, number)| number).collect()
     }
 
-    const fn places(&mut self, number: u32) -> &mut Places {
+    const fn places(&mut self, number: u32) -> &mut SlotPool {
         if number & LONG == 0 { &mut self.short } else { &mut self.long }
     }
 }
 
-impl Places {
+impl SlotPool {
     fn new(longest: usize) -> Self {
         let room = LINE * (longest.div_ceil(LINE) | 1);
         let per_chunk = (CHUNK_BYTES / room).max(1);
@@ -99,7 +101,7 @@ impl Places {
         }
         let number = self.free.pop()?;
         let bytes = write(self.place(number));
-        self.frames[number as usize] = Entry { bytes, order };
+        self.frames[number as usize] = Slot { bytes, order };
         Some(number)
     }
 
@@ -115,7 +117,7 @@ impl Places {
         }
     }
 
-    /// When each came that waits, and its number.
+    /// Returns the order of arrival and the number of each frame.
     fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
         let entries = self.frames.iter().zip(0..).filter(|(entry, _)| entry.bytes > 0);
         entries.map(|(entry, number)| (entry.order, number))
@@ -126,16 +128,16 @@ impl Places {
         &mut self.chunks[chunk][at..at + self.room]
     }
 
-    /// Allocates another chunk, if there may be one.
+    /// Allocates another chunk unless the limit is reached.
     fn grow(&mut self) {
         let chunk = self.per_chunk * self.room;
-        if (self.chunks.len() + 1) * chunk > MOST_BYTES {
+        if (self.chunks.len() + 1) * chunk > MAX_BYTES {
             return;
         }
         self.chunks.push(vec![0; chunk].into());
         let first = self.frames.len();
-        self.frames.resize(first + self.per_chunk, Entry::default());
-        // The lowest is used first.
+        self.frames.resize(first + self.per_chunk, Slot::default());
+        // The slot with the lowest number is used first.
         self.free.extend((first as u32..(first + self.per_chunk) as u32).rev());
     }
 }
@@ -153,16 +155,16 @@ mod tests {
         })
     }
 
-    /// Under a random script, against a plain list. Would catch a place that two frames have, an order that is not theirs, and
-    /// memory that is not used again.
+    /// A random script, compared with a plain list. Would catch a slot that two frames share, a wrong order, and memory
+    /// that is not reused.
     #[test]
-    fn frames_are_kept_as_they_came() {
+    fn frames_are_stored_in_order() {
         let mut random = Seed::new(1).stream("slab");
         let mut slab = Slab::new(1538, 65_000);
         let mut list: Vec<(u32, Vec<u8>)> = Vec::new();
         for _ in 0..20_000 {
             if list.len() < 2000 && random.below(5) < 3 {
-                // One in 16 is a joined one.
+                // One frame in 16 is a GSO frame.
                 let (least, span) = if random.below(16) == 0 { (1601, 63_000) } else { (1, 64) };
                 let bytes = vec![random.bits() as u8; least + random.below(span) as usize];
                 list.push((put(&mut slab, &bytes).unwrap(), bytes));
@@ -171,29 +173,30 @@ mod tests {
                 assert_eq!(slab.get(number), bytes);
                 slab.remove(number);
                 assert_eq!(slab.get(number), [0; 0]);
-                // Once more does no harm.
+                // Removing it again is harmless.
                 slab.remove(number);
             }
         }
         assert!(list.len() > 1000);
         assert_eq!(slab.waiting(), list.iter().map(|(number, _)| *number).collect::<Vec<_>>());
         list.iter().for_each(|(number, bytes)| assert_eq!(slab.get(*number), bytes));
-        // 1538 bytes take 25 lines: 655 to a chunk, so 2000 less some take three or four. 65,000 take 1017: 16 to a chunk.
+        // 1538 bytes take 25 lines, 655 slots to a chunk, so at most 2000 frames take three or four chunks. 65,000
+        // bytes take 1017 lines, 16 slots to a chunk.
         assert!(slab.short.room == 25 * 64 && (3..=4).contains(&slab.short.chunks.len()));
         assert!(
             slab.long.room == 1017 * 64 && (4..=16).contains(&slab.long.chunks.len()),
             "{}",
             slab.long.chunks.len()
         );
-        // Nothing is so long.
+        // No slot is so long.
         assert_eq!(put(&mut slab, &[1; 66_000]), None);
     }
 
-    /// The largest frames of an interface with jumbo frames: as many as 256 MB hold, and then no more until one goes.
+    /// Jumbo frames. Would catch a limit that is not 256 MB, and one that does not end when a frame is removed.
     #[test]
     fn memory_has_a_bound() {
         let mut slab = Slab::new(9000 + 18 + 10, 65_000);
-        // 9028 bytes take 142 lines, and an odd number of them is 143.
+        // 9028 bytes take 142 lines; the next odd number is 143.
         let room = 143 * 64;
         assert_eq!(slab.short.room, room);
         let most = (0..).take_while(|_| put(&mut slab, &[1]).is_some()).count();

@@ -1,4 +1,4 @@
-//! Frames between two interfaces: what goes one way waits in our memory, what comes back passes at once.
+//! The driver of a bridge. Frames of one direction wait in our memory; those of the other are forwarded at once.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,39 +8,40 @@ use fairlane_qdisc::Duration;
 use nix::poll::ppoll;
 use nix::sys::time::TimeSpec;
 
-use super::{Driver, Reading};
-use crate::bridge::{BridgeError, Incoming, Interface, Joined, LONGEST, Port, Slab, VIRTIO, is_joined};
+use super::Driver;
+use crate::bridge::{BridgeError, GsoFrame, IncomingFrame, Interface, LONGEST, Port, Slab, VIRTIO, is_gso};
+use crate::classifier::Classifier;
+use crate::config::BridgeConfig;
 use crate::nfqueue::{Decision, Verdict};
-use crate::packet::Held;
-use crate::report::{BridgeCounts, Report, WayCounts};
-use crate::router::BridgeConfig;
+use crate::packet::QueuedPacket;
+use crate::report::{BridgeCounts, DirectionCounts, Report};
 
-/// How many frames are taken from a ring before the other has its turn.
+/// The number of frames read from one ring before the other has its turn.
 const BATCH: usize = 64;
 
-/// After how long an interface is tried again that did not take what we gave it.
+/// The interval between attempts to send on an interface that did not accept frames.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// How often it is tried at the end.
+/// The number of attempts at the end.
 const LAST_TRIES: usize = 100;
 
-/// Two interfaces that are open.
+/// The two interfaces of a bridge, opened.
 pub(crate) struct BridgeDriver {
     inside: Port,
     outside: Port,
-    /// The longest frames that they send.
+    /// The lengths of the longest frames that they send.
     longest_inside: usize,
     longest_outside: usize,
     waiting: Slab,
-    /// Joined frames are not cut on their way to the discipline.
+    /// Queues GSO frames whole.
     gso: bool,
-    /// Room for one that passes at once.
+    /// A buffer for a GSO frame that is forwarded at once.
     buffer: Vec<u8>,
     counts: BridgeCounts,
 }
 
 impl BridgeDriver {
-    /// Opens both interfaces: from now on their frames wait for us.
+    /// Opens both interfaces. From now on their frames wait for us.
     pub(crate) fn open(config: &BridgeConfig) -> Result<Self, BridgeError> {
         let [inside, outside] = Interface::pair([&config.inside, &config.outside])?;
         let (longest_inside, longest_outside) = (inside.longest(), outside.longest());
@@ -57,13 +58,13 @@ impl BridgeDriver {
         })
     }
 
-    /// Takes in what is for the discipline.
-    fn take_in(&mut self, reading: &Reading, mut arrive: impl FnMut(Held)) -> bool {
-        let Self { inside, waiting, longest_outside, gso, counts: BridgeCounts { forth, .. }, .. } = self;
-        let mut entrance = Entrance { waiting, longest: *longest_outside, gso: *gso, counts: forth };
+    /// Reads frames from the inside interface and passes them to the discipline.
+    fn receive_inside(&mut self, classifier: &Classifier, mut arrive: impl FnMut(QueuedPacket)) -> bool {
+        let Self { inside, waiting, longest_outside, gso, counts: BridgeCounts { forward, .. }, .. } = self;
+        let mut intake = FrameIntake { waiting, longest: *longest_outside, gso: *gso, counts: forward };
         let mut taken = 0;
         while taken < BATCH {
-            match inside.receive(|frame| entrance.take(frame, reading, &mut arrive)) {
+            match inside.receive(|frame| intake.take(frame, classifier, &mut arrive)) {
                 Some(frames) => taken += frames,
                 None => return false,
             }
@@ -71,96 +72,101 @@ impl BridgeDriver {
         true
     }
 
-    /// Lets through what comes the other way.
-    fn pass_back(&mut self) -> io::Result<bool> {
-        let Self { inside, outside, longest_inside, counts: BridgeCounts { back, .. }, buffer, .. } = self;
+    /// Forwards frames from the outside interface.
+    fn forward_reverse(&mut self) -> io::Result<bool> {
+        let Self { inside, outside, longest_inside, counts: BridgeCounts { reverse, .. }, buffer, .. } = self;
         let mut passed = 0;
         while passed < BATCH {
             let taken = outside.receive(|frame| -> io::Result<()> {
-                let fits = if frame.is_joined() {
-                    back.joined += 1;
-                    joined(frame, *longest_inside).is_some()
+                let fits = if frame.is_gso() {
+                    reverse.gso_frames += 1;
+                    gso_frame(frame, *longest_inside).is_some()
                 } else {
                     frame.fits(*longest_inside)
                 };
                 if !fits {
-                    *(if frame.is_cut_off() { &mut back.no_memory } else { &mut back.unfit }) += 1;
+                    *(if frame.is_truncated() { &mut reverse.no_memory } else { &mut reverse.unfit }) += 1;
                     return Ok(());
                 }
-                let put = if frame.is_joined() {
+                let put = if frame.is_gso() {
                     let length = frame.write(buffer);
-                    inside.send_joined(&buffer[..length])?
+                    inside.send_gso(&buffer[..length])?
                 } else {
                     inside.put(|slot| frame.write(slot))?
                 };
-                *(if put { &mut back.forwarded } else { &mut back.refused }) += 1;
+                *(if put { &mut reverse.forwarded } else { &mut reverse.refused }) += 1;
                 Ok(())
             });
             let Some(result) = taken else { break };
             result?;
             passed += 1;
         }
-        back.received += passed as u64;
+        reverse.received += passed as u64;
         inside.flush()?;
         Ok(passed == BATCH)
     }
 
-    /// Sends the frame `number`, marked or as it came.
+    /// Sends the frame `number`, marked or unchanged.
     fn send(&mut self, number: u32, marked: bool) -> io::Result<()> {
         let stored = self.waiting.get(number);
         if marked && let Some(frame) = stored.get_mut(VIRTIO..) {
             let headers = Headers::read(LinkType::Ethernet, frame, frame.len() as u32);
             headers.ip_at.into_iter().for_each(|at| mark_ce(frame, at));
         }
-        let put = if is_joined(stored) {
-            self.outside.send_joined(stored)?
+        let put = if is_gso(stored) {
+            self.outside.send_gso(stored)?
         } else {
             self.outside.put(|slot| {
                 slot[..stored.len()].copy_from_slice(stored);
                 stored.len()
             })?
         };
-        let forth = &mut self.counts.forth;
-        *(if put { &mut forth.forwarded } else { &mut forth.refused }) += 1;
+        let forward = &mut self.counts.forward;
+        *(if put { &mut forward.forwarded } else { &mut forward.refused }) += 1;
         self.waiting.remove(number);
         Ok(())
     }
 }
 
-/// Where frames come in that are for the discipline.
-struct Entrance<'d> {
+/// Stores frames from the inside interface for the discipline.
+struct FrameIntake<'d> {
     waiting: &'d mut Slab,
-    /// The longest frame of the link.
+    /// The length of the longest frame that the outside interface sends.
     longest: usize,
-    /// Joined frames are not cut.
+    /// Stores GSO frames whole.
     gso: bool,
-    counts: &'d mut WayCounts,
+    counts: &'d mut DirectionCounts,
 }
 
-impl Entrance<'_> {
-    /// Takes a frame in; how many it is for the discipline.
-    fn take(&mut self, frame: &Incoming<'_>, reading: &Reading, arrive: &mut impl FnMut(Held)) -> usize {
-        if !frame.is_joined() {
+impl FrameIntake<'_> {
+    /// Stores a frame and returns the number of packets that it is for the discipline.
+    fn take(
+        &mut self,
+        frame: &IncomingFrame<'_>,
+        classifier: &Classifier,
+        arrive: &mut impl FnMut(QueuedPacket),
+    ) -> usize {
+        if !frame.is_gso() {
             let fits = frame.fits(self.longest);
             let number = fits.then(|| self.waiting.put(frame.length(), |place| frame.write(place)));
             match number {
-                Some(number) => self.came(number, reading, &mut *arrive),
-                None => self.cannot(frame),
+                Some(number) => self.offer(number, classifier, &mut *arrive),
+                None => self.count_unsendable(frame),
             }
             return 1;
         }
-        self.counts.joined += 1;
-        match joined(frame, self.longest) {
-            None => self.cannot(frame),
+        self.counts.gso_frames += 1;
+        match gso_frame(frame, self.longest) {
+            None => self.count_unsendable(frame),
             Some(joined) if self.gso => {
                 let number = self.waiting.put(frame.length(), |place| frame.write(place));
-                let taken = joined.wire_bytes(reading.layer);
-                self.came(number, reading, |held| arrive(held.taking(taken)));
+                let taken = joined.wire_bytes(classifier.layer);
+                self.offer(number, classifier, |packet| arrive(packet.with_size(taken)));
             }
             Some(joined) => {
                 for segment in 0..joined.segments() {
                     let number = self.waiting.put(VIRTIO + joined.longest(), |place| joined.write(segment, place));
-                    self.came(number, reading, &mut *arrive);
+                    self.offer(number, classifier, &mut *arrive);
                 }
                 return joined.segments();
             }
@@ -168,35 +174,35 @@ impl Entrance<'_> {
         1
     }
 
-    /// Tells `arrive` of what waits by `number`; without one it found no room.
-    fn came(&mut self, number: Option<u32>, reading: &Reading, arrive: impl FnOnce(Held)) {
+    /// Passes the frame stored as `number` to `arrive`; `None` means that there was no memory for it.
+    fn offer(&mut self, number: Option<u32>, classifier: &Classifier, arrive: impl FnOnce(QueuedPacket)) {
         self.counts.received += 1;
         match number {
-            Some(number) => arrive(Held::of_frame(number, &self.waiting.get(number)[VIRTIO..], reading)),
+            Some(number) => arrive(QueuedPacket::from_frame(number, &self.waiting.get(number)[VIRTIO..], classifier)),
             None => self.counts.no_memory += 1,
         }
     }
 
-    /// It cannot be sent.
-    fn cannot(&mut self, frame: &Incoming<'_>) {
+    /// Counts a frame that cannot be sent.
+    fn count_unsendable(&mut self, frame: &IncomingFrame<'_>) {
         self.counts.received += 1;
-        *(if frame.is_cut_off() { &mut self.counts.no_memory } else { &mut self.counts.unfit }) += 1;
+        *(if frame.is_truncated() { &mut self.counts.no_memory } else { &mut self.counts.unfit }) += 1;
     }
 }
 
-/// The segments of a joined frame, if an interface can send them whose frames have `longest` bytes at most.
-fn joined<'f>(frame: &Incoming<'f>, longest: usize) -> Option<Joined<'f>> {
-    Some(frame).filter(|frame| frame.is_whole()).and_then(Joined::read).filter(|joined| joined.longest() <= longest)
+/// Returns the segments of a GSO frame if an interface whose frames have at most `longest` bytes can send them.
+fn gso_frame<'f>(frame: &IncomingFrame<'f>, longest: usize) -> Option<GsoFrame<'f>> {
+    Some(frame).filter(|frame| frame.is_whole()).and_then(GsoFrame::read).filter(|joined| joined.longest() <= longest)
 }
 
 impl Driver for BridgeDriver {
-    type Batch = ();
+    type Buffer = ();
 
-    fn batch(&self) {}
+    fn buffer(&self) {}
 
-    fn receive(&mut self, (): &mut (), reading: &Reading, arrive: impl FnMut(Held)) -> io::Result<bool> {
-        let more = self.take_in(reading, arrive);
-        Ok(self.pass_back()? || more)
+    fn receive(&mut self, (): &mut (), classifier: &Classifier, arrive: impl FnMut(QueuedPacket)) -> io::Result<bool> {
+        let more = self.receive_inside(classifier, arrive);
+        Ok(self.forward_reverse()? || more)
     }
 
     fn decide(&mut self, verdicts: impl Iterator<Item = Verdict>) -> io::Result<()> {
@@ -218,9 +224,9 @@ impl Driver for BridgeDriver {
         (self.inside.is_pending() || self.outside.is_pending()).then_some(RETRY)
     }
 
-    fn mend(&mut self) -> io::Result<()> {
-        self.inside.mend()?;
-        self.outside.mend()
+    fn clear_errors(&mut self) -> io::Result<()> {
+        self.inside.clear_errors()?;
+        self.outside.clear_errors()
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -237,16 +243,18 @@ impl Driver for BridgeDriver {
             if self.retry().is_none() {
                 break;
             }
-            // A wait for nothing but the time; one that is interrupted is a short one.
+            // Waits for the time alone. An interrupted wait is shorter, which is harmless.
             let _ = ppoll(&mut [], Some(TimeSpec::new(0, RETRY.as_nanos() as i64)), None);
         }
         Ok(())
     }
 
-    fn tell(&mut self, report: &mut Report) {
-        let dropped = |way: WayCounts, port: &mut Port| WayCounts { kernel_dropped: port.dropped(), ..way };
-        let BridgeCounts { forth, back } = self.counts;
-        report.bridge =
-            Some(BridgeCounts { forth: dropped(forth, &mut self.inside), back: dropped(back, &mut self.outside) });
+    fn fill_report(&mut self, report: &mut Report) {
+        let dropped = |way: DirectionCounts, port: &mut Port| DirectionCounts { kernel_dropped: port.dropped(), ..way };
+        let BridgeCounts { forward, reverse } = self.counts;
+        report.bridge = Some(BridgeCounts {
+            forward: dropped(forward, &mut self.inside),
+            reverse: dropped(reverse, &mut self.outside),
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! Packets of an NFQUEUE: they stay in the kernel, and verdicts go to its socket.
+//! The driver of an NFQUEUE. The packets stay in the kernel, and verdicts go to its socket.
 
 use std::io;
 use std::iter::once;
@@ -6,37 +6,39 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
 
-use super::{Driver, Reading};
+use super::Driver;
+use crate::classifier::Classifier;
+use crate::config::QueueConfig;
+use crate::gso;
 use crate::kernel::kernel_queue;
 use crate::nfqueue::{Message, Setup, Verdict};
-use crate::packet::{Held, Marking};
+use crate::packet::{Marking, QueuedPacket};
 use crate::report::Report;
-use crate::router::QueueConfig;
-use crate::segments;
-use crate::socket::{Batch, BindError, QueueSocket};
+use crate::socket::{BindError, QueueSocket, ReceiveBuffer};
 
-/// How many packets may wait in the kernel: those in our queue, and those on their way to us. It is far above any queue's limit,
-/// so that the discipline decides what is dropped. Linux 6.18 holds 65,536 whatever is asked for.
-const MOST_PACKETS: u32 = 1_000_000;
+/// The maximum number of packets in the kernel: those in the discipline, and those on their way to it. Far above the
+/// limit of any queue, so that the discipline decides what is dropped. Linux 6.18 holds at most 65,536 in any case.
+const MAX_PACKETS: u32 = 1_000_000;
 
-/// Beyond every packet that the kernel can have numbered by now: numbers are compared within half of their range.
+/// A distance beyond every packet that the kernel can have numbered by now. The kernel compares numbers within half of
+/// their range.
 const AHEAD: u32 = 1 << 30;
 
-/// An NFQUEUE that is bound.
+/// A bound NFQUEUE.
 pub(crate) struct QueueDriver {
     socket: QueueSocket,
     number: u16,
     marking: Marking,
-    /// How long the segments of joined packets are.
+    /// The MTU by which the segments of GSO packets are calculated.
     gso: Option<u32>,
-    /// The number of the last packet.
+    /// The number of the last packet received.
     last: u32,
-    tally: Tally,
+    counts: SocketCounts,
 }
 
-/// What is counted at the socket.
+/// Counts of events at the socket.
 #[derive(Clone, Copy, Default)]
-struct Tally {
+struct SocketCounts {
     overruns: u64,
     unknown: u64,
     malformed: u64,
@@ -44,45 +46,50 @@ struct Tally {
 }
 
 impl QueueDriver {
-    /// Binds the queue `number`: from now on its packets wait for our verdict.
+    /// Binds the queue `number`. From now on its packets wait for a verdict.
     pub(crate) fn bind(number: u16, config: &QueueConfig) -> Result<Self, BindError> {
         let &QueueConfig { marking, fail_open, gso, .. } = config;
         let gso = gso.filter(|_| marking != Marking::ByUs);
         let copied = marking.copied();
-        let setup = Setup { queue: number, copied, most_packets: MOST_PACKETS, fail_open, gso: gso.is_some() };
-        Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, gso, last: 0, tally: Tally::default() })
+        let setup = Setup { queue: number, copied, max_packets: MAX_PACKETS, fail_open, gso: gso.is_some() };
+        Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, gso, last: 0, counts: SocketCounts::default() })
     }
 }
 
 impl Driver for QueueDriver {
-    type Batch = Batch;
+    type Buffer = ReceiveBuffer;
 
-    fn batch(&self) -> Batch {
-        self.socket.batch()
+    fn buffer(&self) -> ReceiveBuffer {
+        self.socket.receive_buffer()
     }
 
-    fn receive(&mut self, batch: &mut Batch, reading: &Reading, mut arrive: impl FnMut(Held)) -> io::Result<bool> {
-        let Self { socket, marking, gso, last, tally, .. } = self;
-        let received = socket.receive(batch, |message| match message {
+    fn receive(
+        &mut self,
+        buffer: &mut ReceiveBuffer,
+        classifier: &Classifier,
+        mut arrive: impl FnMut(QueuedPacket),
+    ) -> io::Result<bool> {
+        let Self { socket, marking, gso, last, counts, .. } = self;
+        let received = socket.receive(buffer, |message| match message {
             Message::Packet(queued) => {
                 *last = queued.id;
-                let held = Held::new(&queued, &reading.keys, reading.layer, *marking);
+                let packet = QueuedPacket::new(&queued, &classifier.keys, classifier.layer, *marking);
                 arrive(match *gso {
-                    Some(mtu) if queued.joined => {
-                        held.taking(segments::wire_bytes(reading.layer, queued.payload, queued.bytes, mtu))
+                    Some(mtu) if queued.gso => {
+                        packet.with_size(gso::wire_bytes(classifier.layer, queued.payload, queued.bytes, mtu))
                     }
-                    _ => held,
+                    _ => packet,
                 });
             }
-            Message::Answer(answer) => tally.unknown += u64::from(answer.error != 0),
-            Message::Malformed => tally.malformed += 1,
+            Message::Answer(answer) => counts.unknown += u64::from(answer.error != 0),
+            Message::Malformed => counts.malformed += 1,
             Message::Other => {}
         })?;
-        tally.overruns += u64::from(received.overrun);
+        counts.overruns += u64::from(received.overrun);
         Ok(received.more)
     }
 
-    /// What the kernel has no memory for now it is told again.
+    /// Verdicts that the kernel has no memory for are sent again with the next ones.
     fn decide(&mut self, verdicts: impl Iterator<Item = Verdict>) -> io::Result<()> {
         let mut sent = Ok(());
         for verdict in verdicts {
@@ -90,7 +97,7 @@ impl Driver for QueueDriver {
         }
         match sent.and_then(|()| self.socket.flush()) {
             Err(error) if is_temporary(&error) => {
-                self.tally.unsent += 1;
+                self.counts.unsent += 1;
                 Ok(())
             }
             result => result,
@@ -105,14 +112,14 @@ impl Driver for QueueDriver {
         self.socket.accept_up_to(self.last.wrapping_add(AHEAD))
     }
 
-    fn tell(&mut self, report: &mut Report) {
-        let Tally { overruns, unknown, malformed, unsent } = self.tally;
+    fn fill_report(&mut self, report: &mut Report) {
+        let SocketCounts { overruns, unknown, malformed, unsent } = self.counts;
         (report.overruns, report.unknown, report.malformed, report.unsent) = (overruns, unknown, malformed, unsent);
         report.kernel = kernel_queue(self.number);
     }
 }
 
-/// Whether the same call may succeed later.
+/// Returns `true` if the same call may succeed later.
 fn is_temporary(error: &io::Error) -> bool {
     let number = error.raw_os_error().map(Errno::from_raw);
     matches!(number, Some(Errno::ENOBUFS | Errno::ENOMEM | Errno::EAGAIN))

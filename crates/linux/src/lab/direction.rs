@@ -1,7 +1,8 @@
-//! One direction of the dumbbell: the source's link, the queue before the bottleneck, and the destination's link.
+//! One direction of the dumbbell: the source host's link, the bottleneck with its queue, and the destination host's
+//! link.
 //!
-//! Time here is that of the network, not of the machine: each packet comes, leaves and arrives at the moment when it would on
-//! real links. Should the machine be late, a verdict is late; the next packet's time does not depend on it.
+//! Times are those of the emulated network: each packet arrives and departs when it would on real links. If the machine
+//! is late, a verdict is late, but the times of later packets do not depend on it.
 
 use std::collections::HashMap;
 
@@ -9,37 +10,37 @@ use fairlane_outcome::QueueSample;
 use fairlane_qdisc::{Count, Duration, Host, Packet, ParameterError, Rate, Seed, Time};
 use fairlane_scenario::LinkSide;
 
-use crate::delays::Delays;
-use crate::engine::Engine;
+use crate::delay_histogram::DelayHistogram;
 use crate::nfqueue::{Decision, Verdict};
-use crate::packet::{Held, Marking};
+use crate::packet::{Marking, QueuedPacket};
+use crate::shaper::Shaper;
 
-use super::host_link::{HostLink, Waiting};
+use super::host_link::{DelayLine, HostLink};
 use super::meter::Meter;
 
 /// One direction.
 pub(super) struct Direction {
-    /// By flow, the link before the queue; `None` where the host is the node.
+    /// By flow, the link before the queue; `None` if the flow has no host link.
     first: Vec<Option<HostLink>>,
-    before: Waiting<(u32, Held)>,
-    engine: Engine<Meter>,
+    before: DelayLine<(u32, QueuedPacket)>,
+    shaper: Shaper<Meter>,
     rate: Rate,
     delay: Duration,
-    /// By flow, the link behind the bottleneck.
+    /// By flow, the link behind the bottleneck; `None` if the flow has no host link.
     last: Vec<Option<HostLink>>,
-    after: Waiting<Verdict>,
-    /// The flow and the size of each packet that the queue has not yet given out, by its number.
+    after: DelayLine<Verdict>,
+    /// The flow and the size of each packet that waits before or in the queue, by its number.
     packets: HashMap<u32, (u32, u32)>,
-    /// Packets of each flow that its host's links had no room for since the start of the run.
+    /// By flow, packets dropped by the hosts' links since the start of the run.
     dropped_at_hosts: Vec<u64>,
-    /// The same when the measurement began.
+    /// The same at the start of the measurement.
     dropped_at_hosts_before: Vec<u64>,
-    lateness: Delays,
+    lateness: DelayHistogram,
     verdicts: Vec<Verdict>,
 }
 
 impl Direction {
-    /// The link `side`, between the links of each flow's hosts.
+    /// Creates the direction of `side` with the host links of each flow.
     pub(super) fn new(
         side: &LinkSide,
         marking: Marking,
@@ -51,27 +52,27 @@ impl Direction {
         let (first, last) = hosts.into_iter().unzip();
         Ok(Self {
             first,
-            before: Waiting::new(),
-            engine: Engine::new(discipline, side.rate, marking, Meter::new(flows)),
+            before: DelayLine::new(),
+            shaper: Shaper::new(discipline, side.rate, marking, Meter::new(flows)),
             rate: side.rate,
             delay: side.delay,
             last,
-            after: Waiting::new(),
+            after: DelayLine::new(),
             packets: HashMap::new(),
             dropped_at_hosts: vec![0; flows],
             dropped_at_hosts_before: vec![0; flows],
-            lateness: Delays::default(),
+            lateness: DelayHistogram::default(),
             verdicts: Vec::new(),
         })
     }
 
-    /// Whether there is a flow of this number.
+    /// Returns `true` if there is a flow of this number.
     pub(super) fn knows(&self, flow: u32) -> bool {
         (flow as usize) < self.first.len()
     }
 
-    /// A packet of `flow`, which it [`knows`](Self::knows), leaves its source at `now`.
-    pub(super) fn arrive(&mut self, now: Time, flow: u32, packet: Held) {
+    /// Takes a packet of `flow`, which must be [known](Self::knows), that leaves its source at `now`.
+    pub(super) fn arrive(&mut self, now: Time, flow: u32, packet: QueuedPacket) {
         let (id, bytes) = (packet.id, packet.bytes());
         match pass(&mut self.first[flow as usize], now, bytes) {
             Some(at) => {
@@ -82,11 +83,11 @@ impl Direction {
         }
     }
 
-    /// Lets everything happen that happens by `now`, in its order.
+    /// Processes all events up to `now` in order.
     pub(super) fn advance(&mut self, now: Time) {
         loop {
             let coming = self.before.next().unwrap_or(Time::MAX);
-            let leaving = self.engine.due().unwrap_or(Time::MAX);
+            let leaving = self.shaper.due().unwrap_or(Time::MAX);
             let at = coming.min(leaving);
             if at > now || at == Time::MAX {
                 break;
@@ -94,12 +95,12 @@ impl Direction {
             if coming <= leaving
                 && let Some((_, (flow, packet))) = self.before.pop(at)
             {
-                self.engine.witness().expect(packet.id, flow);
-                self.engine.arrive(at, packet);
-                let average = self.engine.average();
-                self.engine.witness().averaged(average);
+                self.shaper.observer_mut().assign(packet.id, flow);
+                self.shaper.arrive(at, packet);
+                let average = self.shaper.average();
+                self.shaper.observer_mut().add_average(average);
             } else {
-                self.engine.advance(at);
+                self.shaper.advance(at);
             }
             self.send_on(at);
         }
@@ -109,9 +110,9 @@ impl Direction {
         }
     }
 
-    /// What the queue gave out at `at` goes on, or is dropped.
+    /// Forwards or drops the packets that the queue decided on at `at`.
     fn send_on(&mut self, at: Time) {
-        let decided: Vec<Verdict> = self.engine.verdicts().collect();
+        let decided: Vec<Verdict> = self.shaper.verdicts().collect();
         for verdict in decided {
             let Some((flow, bytes)) = self.packets.remove(&verdict.id) else { continue };
             if verdict.decision == Decision::Drop {
@@ -131,59 +132,60 @@ impl Direction {
         self.verdicts.push(Verdict { id, decision: Decision::Drop });
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub(super) fn due(&self) -> Option<Time> {
-        [self.before.next(), self.engine.due(), self.after.next()].into_iter().flatten().min()
+        [self.before.next(), self.shaper.due(), self.after.next()].into_iter().flatten().min()
     }
 
-    /// The verdicts since the last call.
+    /// Removes and returns the verdicts since the last call.
     pub(super) fn verdicts(&mut self) -> std::vec::Drain<'_, Verdict> {
         self.verdicts.drain(..)
     }
 
-    /// The measurement begins.
+    /// Starts the measurement.
     pub(super) fn begin(&mut self, now: Time) {
-        self.engine.witness().begin(now);
+        self.shaper.observer_mut().begin(now);
         self.dropped_at_hosts_before.clone_from(&self.dropped_at_hosts);
-        self.lateness = Delays::default();
+        self.lateness = DelayHistogram::default();
     }
 
-    /// Who counts at the queue.
+    /// Returns the meter of the queue.
     pub(super) const fn meter(&mut self) -> &mut Meter {
-        self.engine.witness()
+        self.shaper.observer_mut()
     }
 
-    /// By flow, what the links of its hosts had no room for since the measurement began.
+    /// Returns, by flow, the packets that the hosts' links dropped since the start of the measurement.
     pub(super) fn dropped_at_hosts(&self) -> Vec<u64> {
         let both = self.dropped_at_hosts.iter().zip(&self.dropped_at_hosts_before);
         both.map(|(dropped, before)| dropped - before).collect()
     }
 
-    /// The queue as it is, and by flow what has been dropped anywhere since the start of the run.
+    /// Returns the state of the queue, and by flow the packets dropped anywhere since the start of the run.
     pub(super) fn sample(&self) -> (QueueSample, Vec<u64>) {
-        let (engine, counters) = (&self.engine, self.engine.counters());
+        let (shaper, counters) = (&self.shaper, self.shaper.counters());
         let queue = QueueSample {
-            // The lab has one.
+            // The lab has one link.
             link: 0,
             arrived: counters.arrived,
             departed: counters.departed,
             dropped: counters.dropped_total(),
             marked: counters.marked_total(),
-            backlog: Count { packets: engine.packets() as u64, bytes: engine.bytes() },
-            average: engine.average(),
-            probability: engine.probability(),
+            backlog: Count { packets: shaper.packets() as u64, bytes: shaper.bytes() },
+            average: shaper.average(),
+            probability: shaper.probability(),
         };
-        let dropped = engine.seen().dropped_since_start().zip(&self.dropped_at_hosts);
+        let dropped = shaper.observer().dropped_since_start().zip(&self.dropped_at_hosts);
         (queue, dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect())
     }
 
-    /// How much later than on real links packets arrived.
-    pub(super) const fn lateness(&self) -> &Delays {
+    /// Returns the delay of packets beyond their arrival on real links.
+    pub(super) const fn lateness(&self) -> &DelayHistogram {
         &self.lateness
     }
 }
 
-/// When a packet is at the other end of a host's link; at once where there is none.
+/// Returns the time at which a packet reaches the other end of a host's link: at once without a link, and `None` if its
+/// queue is full.
 fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<Time> {
     match link {
         Some(link) => link.pass(at, bytes),
@@ -193,13 +195,13 @@ fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<Time> {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::{Kind, QdiscConfig};
+    use fairlane_qdisc::{Kind, QdiscParameters};
     use fairlane_scenario::{Access, Wire};
 
     use super::*;
     use crate::flow::{FlowKeys, FlowsBy};
-    use crate::link_layer::LinkLayer;
-    use crate::nfqueue::Queued;
+    use crate::link::LinkLayer;
+    use crate::nfqueue::PacketMessage;
 
     const MARKING: Marking = Marking::ByRule(1);
 
@@ -207,9 +209,16 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// 4 Mbit/s and 5 ms between hosts' links of 8 Mbit/s, 2 ms and 3 ms, and `limit` packets in the queue.
+    /// Returns a bottleneck of 4 Mbit/s and 5 ms with a limit of `limit`, between host links of 8 Mbit/s with 2 ms and
+    /// 3 ms.
     fn direction(limit: &str) -> (Direction, LinkSide) {
-        let droptail = |limit| QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap();
+        let droptail = |limit| {
+            QdiscParameters::new(Kind::DropTail)
+                .with("limit", limit)
+                .unwrap()
+                .resolve(Rate::from_bits_per_second(4_000_000))
+                .unwrap()
+        };
         let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
         let host = |delay| Access { rate: rate(8), delay: Duration::from_millis(delay), queue: droptail("1000p") };
         let hosts = (Some(HostLink::new(&host(2), 1000)), Some(HostLink::new(&host(3), 1000)));
@@ -220,12 +229,12 @@ mod tests {
         (direction, side)
     }
 
-    /// Packets of 1000 bytes, numbered from 1, leave their source together at time zero.
+    /// Sends packets of 1000 bytes, numbered from 1, from their source at time zero.
     fn send(direction: &mut Direction, packets: u32) {
         let keys = FlowKeys::new(FlowsBy::FiveTuple);
         for id in 1..=packets {
-            let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000, joined: false };
-            direction.arrive(ms(0), 0, Held::new(&queued, &keys, LinkLayer::default(), MARKING));
+            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false };
+            direction.arrive(ms(0), 0, QueuedPacket::new(&queued, &keys, LinkLayer::default(), MARKING));
         }
     }
 
@@ -234,8 +243,9 @@ mod tests {
         direction.verdicts().map(|verdict| (verdict.id, verdict.decision == Decision::Accept)).collect()
     }
 
-    /// By hand, in ms: the first is sent by its host until 1, at the queue at 3, on the link until 5, at the other host's link at 10
-    /// and sent there until 11, and arrives at 14. The others follow at the pace of the bottleneck, 2 ms a packet.
+    /// Times by hand in ms. The first packet is sent by its host until 1, reaches the queue at 3, is sent on the link
+    /// until 5, reaches the other host's link at 10, is sent there until 11, and arrives at 14. The others follow at
+    /// the pace of the bottleneck, 2 ms apart.
     #[test]
     fn each_packet_arrives_when_it_would_on_real_links() {
         let (mut direction, _) = direction("100p");
@@ -245,29 +255,34 @@ mod tests {
         for (at, id) in [(14, 1), (16, 2), (18, 3)] {
             assert_eq!(decided(&mut direction, ms(at)), [(id, true)]);
         }
-        assert_eq!((direction.due(), direction.lateness().most()), (None, Duration::ZERO));
+        assert_eq!((direction.due(), direction.lateness().max()), (None, Duration::ZERO));
     }
 
-    /// A machine that looks only once, much later: all is counted as it would have been, and the lateness is told. The packets
-    /// find the link free at 3, 5 and 7 ms and come to the queue at 3, 4 and 5 ms, so they wait 0, 1 and 2 ms.
+    /// The first call comes much later than the events. Would catch times that depend on the call. The link is free at
+    /// 3, 5 and 7 ms and the packets reach the queue at 3, 4 and 5 ms, so they wait 0, 1 and 2 ms.
     #[test]
     fn being_late_changes_no_time_of_the_network() {
         let (mut direction, side) = direction("100p");
         send(&mut direction, 3);
         assert_eq!(decided(&mut direction, ms(100)), [(1, true), (2, true), (3, true)]);
-        assert_eq!(direction.lateness().most(), Duration::from_millis(86));
+        assert_eq!(direction.lateness().max(), Duration::from_millis(86));
         let queue = direction.meter().measured(ms(100), "bottleneck", &side);
         assert_eq!((queue.flows[0].arrived, queue.flows[0].departed, queue.flows[0].departed_bytes), (3, 3, 3000));
         assert!((queue.mean_packets - 0.03).abs() < 1e-12, "{}", queue.mean_packets);
         assert!((queue.delay_ns.mean() / 1e6 - 1.0).abs() < 2e-3, "{}", queue.delay_ns.mean());
     }
 
-    /// When the measurement begins its counts begin anew; samples go on from the start of the run. The first four packets are those of
-    /// the next test, and a host's link with room for one packet beside the one that it sends drops the third of three.
+    /// Would catch samples that start anew with the measurement, and counts of the measurement that do not. The first
+    /// four packets are those of the next test. A host link with room for one packet besides the one that it sends
+    /// drops the third of three.
     #[test]
-    fn samples_know_what_was_before_the_measurement() {
+    fn samples_count_from_the_start_of_the_run() {
         let (mut direction, _) = direction("1p");
-        let droptail = QdiscConfig::new(Kind::DropTail).with("limit", "1p").unwrap();
+        let droptail = QdiscParameters::new(Kind::DropTail)
+            .with("limit", "1p")
+            .unwrap()
+            .resolve(Rate::from_bits_per_second(4_000_000))
+            .unwrap();
         let rate = Rate::from_bits_per_second(8_000_000);
         let host = Access { rate, delay: Duration::from_millis(2), queue: droptail };
         send(&mut direction, 4);
@@ -276,11 +291,11 @@ mod tests {
         let keys = FlowKeys::new(FlowsBy::FiveTuple);
         let mut three = |at| {
             for id in 11..14 {
-                let queued = Queued { queue: 0, id, mark: 0, payload: &[], bytes: 1000, joined: false };
-                direction.arrive(at, 0, Held::new(&queued, &keys, LinkLayer::default(), MARKING));
+                let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false };
+                direction.arrive(at, 0, QueuedPacket::new(&queued, &keys, LinkLayer::default(), MARKING));
             }
             direction.advance(at + Duration::from_millis(50));
-            (direction.dropped_at_hosts(), direction.lateness().most() > Duration::ZERO, direction.sample())
+            (direction.dropped_at_hosts(), direction.lateness().max() > Duration::ZERO, direction.sample())
         };
         let (dropped, late, (queue, of_flow)) = three(ms(200));
         assert_eq!((dropped, late, queue.dropped.packets, of_flow), (vec![1], true, 1, vec![2]));
@@ -292,10 +307,10 @@ mod tests {
         assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
     }
 
-    /// With room for one packet in the queue: of those that come at 3, 4, 5 and 6 ms the first is being sent until 5, the second
-    /// leaves then, the third takes its place, and the fourth finds it there.
+    /// The queue holds one packet. Packets reach it at 3, 4, 5 and 6 ms: the first is sent until 5, the second is sent
+    /// then, the third takes its place, and the fourth finds the queue full. Would catch a drop that is decided late.
     #[test]
-    fn what_finds_no_room_is_dropped_at_once() {
+    fn packets_are_dropped_at_once_if_the_queue_is_full() {
         let (mut direction, side) = direction("1p");
         send(&mut direction, 4);
         assert_eq!(decided(&mut direction, ms(6)), [(4, false)]);

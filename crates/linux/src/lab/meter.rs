@@ -1,4 +1,4 @@
-//! What is counted at the queue, flow by flow.
+//! Counts by flow at the queue.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use fairlane_qdisc::{Packet, Reason, Time};
 use fairlane_scenario::LinkSide;
 use hdrhistogram::Histogram;
 
-use crate::engine::Witness;
-use crate::packet::Held;
+use crate::packet::QueuedPacket;
+use crate::shaper::PacketObserver;
 
-/// The longest time in a queue that is told apart: 1000 s.
+/// The longest time in the queue that is recorded exactly: 1000 s.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
-/// Counts since the measurement began.
+/// The counts since the start of the measurement.
 #[derive(Debug)]
 pub(super) struct Meter {
     flows: Vec<FlowMeter>,
@@ -27,34 +27,34 @@ pub(super) struct Meter {
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
     counts: QueueFlowRun,
-    /// Drops before the measurement began.
+    /// Drops before the start of the measurement.
     dropped_before: u64,
     backlog: u32,
-    /// The area under the backlog in packet-nanoseconds, up to `until`.
+    /// The integral of the backlog in packet-nanoseconds, up to `until`.
     area: u128,
     until: Time,
 }
 
 impl FlowMeter {
-    /// Keeps the area up to `now`.
-    fn reach(&mut self, now: Time) {
+    /// Extends the integral to `now`.
+    fn integrate_to(&mut self, now: Time) {
         self.area += u128::from(self.backlog) * u128::from(now.since(self.until).as_nanos());
         self.until = now;
     }
 
     fn leave(&mut self, now: Time) {
-        self.reach(now);
+        self.integrate_to(now);
         self.backlog -= 1;
     }
 
-    /// Drops since the start of the run.
+    /// Returns the drops since the start of the run.
     fn dropped(&self) -> u64 {
         self.dropped_before + self.counts.dropped.iter().sum::<u64>()
     }
 }
 
 impl Meter {
-    /// A meter for so many flows.
+    /// Creates a meter for `flows` flows.
     pub(super) fn new(flows: usize) -> Self {
         Self {
             flows: vec![FlowMeter::default(); flows],
@@ -65,20 +65,20 @@ impl Meter {
         }
     }
 
-    /// The packet `id`, which comes next, is of `flow`.
-    pub(super) fn expect(&mut self, id: u32, flow: u32) {
+    /// Notes that the next packet, `id`, belongs to `flow`.
+    pub(super) fn assign(&mut self, id: u32, flow: u32) {
         self.inside.insert(id, flow);
     }
 
-    /// The discipline's average after an arrival.
-    pub(super) fn averaged(&mut self, average: Option<f64>) {
+    /// Notes the discipline's average after an arrival.
+    pub(super) fn add_average(&mut self, average: Option<f64>) {
         if let Some(average) = average {
             self.average.0 += average;
             self.average.1 += 1;
         }
     }
 
-    /// Forgets everything but what is queued: the measurement begins.
+    /// Starts the measurement: clears all counts except the present backlog.
     pub(super) fn begin(&mut self, now: Time) {
         for flow in &mut self.flows {
             let (backlog, dropped_before) = (flow.backlog, flow.dropped());
@@ -89,11 +89,11 @@ impl Meter {
         self.from = now;
     }
 
-    /// What was counted of the queue `name` before the link `side`, up to `now`.
+    /// Returns the counts up to `now` of the queue `name` before the link `side`.
     pub(super) fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> QueueRun {
         let nanos = now.since(self.from).as_nanos().max(1) as f64;
         let counts = |(id, flow): (usize, &mut FlowMeter)| {
-            flow.reach(now);
+            flow.integrate_to(now);
             QueueFlowRun { flow: id as u32, mean_packets: flow.area as f64 / nanos, ..flow.counts.clone() }
         };
         let flows: Vec<QueueFlowRun> = self.flows.iter_mut().enumerate().map(counts).collect();
@@ -108,27 +108,27 @@ impl Meter {
         }
     }
 
-    /// Drops of each flow since the start of the run.
+    /// Returns the drops of each flow since the start of the run.
     pub(super) fn dropped_since_start(&self) -> impl Iterator<Item = u64> {
         self.flows.iter().map(FlowMeter::dropped)
     }
 
-    fn flow(&mut self, packet: &Held) -> Option<&mut FlowMeter> {
+    fn flow(&mut self, packet: &QueuedPacket) -> Option<&mut FlowMeter> {
         let flow = *self.inside.get(&packet.id)?;
         self.flows.get_mut(flow as usize)
     }
 }
 
-impl Witness for Meter {
-    fn arrived(&mut self, now: Time, packet: &Held) {
+impl PacketObserver for Meter {
+    fn arrived(&mut self, now: Time, packet: &QueuedPacket) {
         if let Some(flow) = self.flow(packet) {
-            flow.reach(now);
+            flow.integrate_to(now);
             flow.backlog += 1;
             flow.counts.arrived += 1;
         }
     }
 
-    fn departed(&mut self, now: Time, packet: &Held, since: Time) {
+    fn departed(&mut self, now: Time, packet: &QueuedPacket, since: Time) {
         if let Some(flow) = self.flow(packet) {
             flow.leave(now);
             flow.counts.departed += 1;
@@ -139,7 +139,7 @@ impl Witness for Meter {
         self.delay_ns.record(delay).expect("it grows to any value");
     }
 
-    fn dropped(&mut self, now: Time, packet: &Held, reason: Reason) {
+    fn dropped(&mut self, now: Time, packet: &QueuedPacket, reason: Reason) {
         if let Some(flow) = self.flow(packet) {
             flow.leave(now);
             flow.counts.dropped[reason.index()] += 1;
@@ -147,7 +147,7 @@ impl Witness for Meter {
         self.inside.remove(&packet.id);
     }
 
-    fn marked(&mut self, packet: &Held, _reason: Reason) {
+    fn marked(&mut self, packet: &QueuedPacket, _reason: Reason) {
         if let Some(flow) = self.flow(packet) {
             flow.counts.marked += 1;
         }

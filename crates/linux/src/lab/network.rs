@@ -1,4 +1,4 @@
-//! The lab's three namespaces and what joins them.
+//! The lab's three network namespaces and their interfaces.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -9,45 +9,45 @@ use crate::rules::{Firewall, Rules};
 use super::error::{LabError, setup};
 use super::node::{Node, ip, sysctl};
 use super::offload::switch_off;
-use super::plan::Plan;
+use super::plan::LabPlan;
 
-/// The router's interface towards the senders, and the one towards the receivers.
+/// The router's interfaces, towards the senders and towards the receivers.
 const ROUTER: [&str; 2] = ["r0", "r1"];
 const SENDER: &str = "s0";
 const RECEIVER: &str = "d0";
 
-/// What a flow is, here as in the simulator.
+/// The definition of a flow, the same as in the simulator.
 pub(super) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
 
-/// The bit that marks packets.
+/// The bit of the firewall mark for packets to be marked.
 pub(super) const CE_BIT: u32 = 1 << 30;
 
-/// The NFQUEUE of what goes to the receivers, and of what comes back.
+/// The NFQUEUEs of packets to the receivers and of packets to the senders.
 pub(super) const QUEUES: [u16; 2] = [0, 1];
 
-/// The address of flow `flow`'s source host.
+/// Returns the address of the source host of flow `flow`.
 pub(super) const fn source(flow: u32) -> Ipv4Addr {
     host(78, flow)
 }
 
-/// The address of flow `flow`'s destination host.
+/// Returns the address of the destination host of flow `flow`.
 pub(super) const fn destination(flow: u32) -> Ipv4Addr {
     host(79, flow)
 }
 
-/// Each flow has hosts of its own, as in the simulator.
+/// Returns the address of a flow's host on one side. As in the simulator, each flow has hosts of its own.
 const fn host(side: u8, flow: u32) -> Ipv4Addr {
     let number = flow + 1;
     Ipv4Addr::new(10, side, (number >> 8) as u8, number as u8)
 }
 
-/// The flow that a host belongs to.
+/// Returns the flow of a host.
 pub(super) fn flow_of(address: Ipv4Addr) -> Option<u32> {
     let [10, 78 | 79, high, low] = address.octets() else { return None };
     (u32::from(high) << 8 | u32::from(low)).checked_sub(1)
 }
 
-/// The namespaces, joined. Dropping it removes them.
+/// The connected namespaces. Dropping it removes them.
 pub(super) struct Network {
     pub(super) sender: Node,
     pub(super) router: Node,
@@ -55,8 +55,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Makes all of it, but for the rules of [`lead_to_queues`].
-    pub(super) fn new(plan: &Plan) -> Result<Self, LabError> {
+    /// Creates the network without the rules of [`install_rules`].
+    pub(super) fn new(plan: &LabPlan) -> Result<Self, LabError> {
         let network = Self {
             sender: Node::new("lab-sender")?,
             router: Node::new("lab-router")?,
@@ -64,7 +64,7 @@ impl Network {
         };
         for node in network.nodes() {
             node.run(|| {
-                // Without IPv6 in the kernel there is nothing to switch off.
+                // This fails if the kernel has no IPv6, and then there is nothing to disable.
                 for interfaces in ["all", "default"] {
                     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{interfaces}/disable_ipv6"), "1");
                     sysctl(&format!("net/ipv4/conf/{interfaces}/rp_filter"), "0")?;
@@ -84,8 +84,8 @@ impl Network {
         [&self.sender, &self.router, &self.receiver]
     }
 
-    /// Joins the namespaces. Neighbours are written down, so that no packet waits for ARP.
-    fn join(&self, plan: &Plan) -> Result<(), LabError> {
+    /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP.
+    fn join(&self, plan: &LabPlan) -> Result<(), LabError> {
         let (sender, receiver, mtu) = (self.sender.id(), self.receiver.id(), plan.mtu);
         let pairs = format!(
             "\
@@ -100,7 +100,7 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
             ip("route add 10.78.0.0/16 via 10.77.1.1\nroute add 10.79.0.0/16 via 10.77.2.1\n")?;
             sysctl("net/ipv4/ip_forward", "1")
         })?;
-        // Every address of a side's hosts is local there.
+        // Every address of the hosts of a side is local there.
         self.sender.run(|| {
             up(SENDER, "10.77.1.1/24", "10.77.1.2", "02:00:00:00:01:02")?;
             ip("route add local 10.78.0.0/16 dev lo\nroute add default via 10.77.1.2\n")
@@ -111,7 +111,7 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
         })
     }
 
-    /// Packets that the interfaces have dropped, all together.
+    /// Returns the number of packets dropped by all interfaces.
     pub(super) fn interface_drops(&self) -> Result<u64, LabError> {
         let mut drops = 0;
         for node in self.nodes() {
@@ -124,8 +124,8 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
     }
 }
 
-/// Installs the rules that lead packets to the router's queues, in this thread's namespace, which is the router's.
-pub(super) fn lead_to_queues() -> Result<(), LabError> {
+/// Installs the rules that send packets to the queues. Called in the router's namespace.
+pub(super) fn install_rules() -> Result<(), LabError> {
     for (queue, interface) in QUEUES.into_iter().zip([ROUTER[1], ROUTER[0]]) {
         let rules = Rules::new(queue, &[interface.to_owned()], CE_BIT)?;
         Firewall::find()?.install(&rules)?;
@@ -133,15 +133,15 @@ pub(super) fn lead_to_queues() -> Result<(), LabError> {
     Ok(())
 }
 
-/// Packets dropped of a line of `/proc/net/dev`, both received and sent; 0 of a heading.
+/// Returns the drops in a line of `/proc/net/dev`, of received and of sent packets; 0 for a heading.
 fn dropped(line: &str) -> u64 {
     let Some((_, counts)) = line.split_once(':') else { return 0 };
     let counts: Vec<u64> = counts.split_whitespace().map(|count| count.parse().unwrap_or(0)).collect();
-    // Bytes, packets, errors, drops and four more for what came, then the same for what went.
+    // The columns are bytes, packets, errors, drops and four more for received packets, then the same for sent ones.
     counts.get(3).unwrap_or(&0) + counts.get(11).unwrap_or(&0)
 }
 
-/// Makes `interface` ready, with segmentation offloads off.
+/// Configures `interface`, with segmentation offloads off.
 fn up(interface: &str, address: &str, neighbour: &str, hardware: &str) -> Result<(), LabError> {
     ip(&format!(
         "\
@@ -153,14 +153,14 @@ neighbour replace {neighbour} lladdr {hardware} dev {interface} nud permanent
     switch_off(interface).map_err(setup(format!("offloads of {interface}")))
 }
 
-/// What hosts of the lab are told of TCP; everything else is as in any new namespace.
+/// Sets the TCP parameters of a host's namespace. All others keep the kernel's defaults.
 fn tcp_parameters(sack: bool, ecn: bool) -> Result<(), LabError> {
     let switch = |on: bool| if on { "1" } else { "0" };
     sysctl("net/ipv4/tcp_sack", switch(sack))?;
     sysctl("net/ipv4/tcp_ecn", switch(ecn))?;
     sysctl("net/ipv4/tcp_timestamps", "1")?;
     sysctl("net/ipv4/tcp_window_scaling", "1")?;
-    // One run's connections tell the next one's nothing.
+    // Connections of one run must not influence those of the next.
     sysctl("net/ipv4/tcp_no_metrics_save", "1")
 }
 
@@ -168,7 +168,7 @@ fn tcp_parameters(sack: bool, ecn: bool) -> Result<(), LabError> {
 mod tests {
     use super::*;
 
-    /// Would catch two flows that share a host, and the ends of the range of numbers.
+    /// Would catch two flows that share a host, and an error at the ends of the range of numbers.
     #[test]
     fn a_host_tells_its_flow() {
         for flow in [0, 1, 254, 255, 256, 65_533] {
@@ -180,7 +180,8 @@ mod tests {
         }
     }
 
-    /// The line of the kernel's `dev_seq_printf_stats`.
+    /// A line in the format of the kernel's `dev_seq_printf_stats`. Would catch drops of one direction that are left
+    /// out.
     #[test]
     fn drops_of_both_directions_count() {
         let line =

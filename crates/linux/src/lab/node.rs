@@ -1,4 +1,4 @@
-//! A thread in a network namespace of its own.
+//! A thread in its own network namespace.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,8 +14,8 @@ use super::error::{LabError, setup};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread in a network namespace of its own. The namespace has no name: it ends with its thread and the sockets that were
-/// made there, so nothing is left of it even of a process that was killed.
+/// A thread in its own network namespace. The namespace has no name: it ends with the thread and the sockets created there, even if
+/// the process is killed.
 pub(super) struct Node {
     name: &'static str,
     jobs: Option<Sender<Job>>,
@@ -24,7 +24,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Makes the namespace. `name` is what the thread is called, for those who look for it in `/proc`.
+    /// Creates the thread and its namespace. The thread's name is shown in `/proc`.
     pub(super) fn new(name: &'static str) -> Result<Self, LabError> {
         let (jobs, todo) = channel::<Job>();
         let (tell, told) = channel();
@@ -45,22 +45,22 @@ impl Node {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread), id })
     }
 
-    /// The thread's number, by which others name the namespace.
+    /// Returns the thread id, which identifies the namespace.
     pub(super) const fn id(&self) -> i32 {
         self.id
     }
 
-    /// Starts `job` there; what it gives comes when it is done.
+    /// Starts `job` on the thread and returns a channel that receives its result.
     pub(super) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
         let (tell, told) = channel();
         if let Some(jobs) = &self.jobs {
-            // Nobody hears it of a thread that has ended, and `told` says so.
+            // If the thread has ended, the job is dropped and `told` is disconnected.
             let _ = jobs.send(Box::new(move || drop(tell.send(job()))));
         }
         told
     }
 
-    /// Does `job` there.
+    /// Runs `job` on the thread and returns its result.
     pub(super) fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T, LabError> + Send + 'static,
@@ -75,13 +75,13 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there has been told where its result was waited for.
+            // A panic was reported to the caller that waited for the result.
             let _ = thread.join();
         }
     }
 }
 
-/// Runs ip(8) with `commands`, one a line, in this thread's namespace.
+/// Runs ip(8) with `commands`, one per line, in this thread's namespace.
 pub(super) fn ip(commands: &str) -> Result<(), LabError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LabError::NoTool("ip", "iproute2"),
@@ -101,7 +101,7 @@ pub(super) fn ip(commands: &str) -> Result<(), LabError> {
     Err(LabError::Setup("ip".to_owned(), io::Error::other(said)))
 }
 
-/// Writes `value` to the kernel parameter `name`, such as `net/ipv4/ip_forward`, of this thread's namespace.
+/// Sets the kernel parameter `name`, such as `net/ipv4/ip_forward`, in this thread's namespace.
 pub(super) fn sysctl(name: &str, value: &str) -> Result<(), LabError> {
     fs::write(format!("/proc/sys/{name}"), value).map_err(setup(name))
 }

@@ -1,4 +1,4 @@
-//! Segmentation offloads of an interface.
+//! Control of segmentation offloads.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use nix::errno::Errno;
 
 use crate::ethtool::value;
 
-/// What can join segments, or put off cutting them: the name, and the commands that ask and set (`linux/ethtool.h`).
+/// The offloads that join or delay segmentation: the name, and the commands to read and set it (`linux/ethtool.h`).
 const OFFLOADS: [(&str, u32, u32); 3] = [("tso", 0x1e, 0x1f), ("gso", 0x23, 0x24), ("gro", 0x2b, 0x2c)];
 
-/// Switches all of them off at `interface` of this thread's namespace, and makes sure that they are.
+/// Disables all offloads of `interface` in this thread's namespace, and verifies that they are off.
 ///
 /// # Errors
-/// The kernel refused, or one of them is still on.
+/// The kernel refused, or an offload is still on.
 pub(super) fn switch_off(interface: &str) -> io::Result<()> {
     for (name, get, set) in OFFLOADS {
         value(interface, set, 0).map_err(|error| said(name, &error))?;

@@ -1,68 +1,73 @@
-//! What of a scenario the lab does, and which of it it cannot.
+//! Checks that the lab supports a scenario.
 
 use std::fs;
 
-use fairlane_qdisc::{Duration, Kind, QdiscConfig, Size, Value};
+use fairlane_qdisc::{AnyConfig, Duration, QdiscConfig, Size};
 use fairlane_scenario::{
     Access, Application, Congestion, FlowGroup, Hop, Link, LinkSide, PacketSizes, Scenario, Source, Tcp, Traffic, Udp,
 };
 
 use super::error::{LabError, Unsupported};
 
-/// Flows that the lab runs at most: each has a socket at either end.
-const MOST_FLOWS: u32 = 1_000;
+/// The maximum number of flows. Each has a socket at both ends.
+const MAX_FLOWS: u32 = 1_000;
 
-/// Packets a second at most, of all flows together at the bottleneck: what user space can take in with room to spare.
-const MOST_PACKETS: f64 = 100_000.0;
+/// The maximum number of packets per second at the bottleneck, which user space processes with a margin.
+const MAX_PACKETS: f64 = 100_000.0;
 
-/// Packets of this many bytes fit through any interface of the lab, and Linux's smallest segment of 88 bytes with its headers too.
+/// The sizes of TCP packets in bytes that every interface of the lab can send. The minimum holds Linux's smallest
+/// segment of 88 bytes with its headers.
 const TCP_PACKETS: [u64; 2] = [140, 9_000];
 
-/// IPv4's and UDP's headers and a sequence number of eight bytes.
+/// The sizes of UDP packets in bytes. The minimum holds the IPv4 and UDP headers and a sequence number of eight bytes.
 const UDP_PACKETS: [u64; 2] = [36, 9_000];
 
-/// IPv4's and TCP's headers with all options: no acknowledgement is larger.
+/// The length of IPv4 and TCP headers with all options: no acknowledgement is larger.
 const LARGEST_ACK: u32 = 100;
 
-/// The MTU where no packet needs more: Ethernet's.
+/// The minimum MTU of the interfaces: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
 
-/// The link of the dumbbell shorthand.
+/// The name of the link in the dumbbell shorthand.
 const BOTTLENECK: &str = "bottleneck";
 
-/// A scenario that the lab can do.
+/// A scenario that the lab supports.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct LabPlan {
     pub(super) scenario: Scenario,
     pub(super) link: Link,
-    /// The group of each flow, and its number there.
+    /// The group of each flow, and the flow's index within it.
     pub(super) flows: Vec<(usize, u32)>,
     /// The MTU of all interfaces.
     pub(super) mtu: u32,
-    /// Hosts acknowledge selectively.
+    /// `true` if hosts use selective acknowledgements.
     pub(super) sack: bool,
-    /// Hosts ask for ECN.
+    /// `true` if hosts use ECN.
     pub(super) ecn: bool,
 }
 
-impl Plan {
-    /// Finds what the lab cannot do.
+impl LabPlan {
+    /// Checks `scenario`.
     pub(super) fn new(scenario: &Scenario) -> Result<Self, Unsupported> {
         let [link] = &scenario.links[..] else {
-            return Err(cannot("links", "the lab has one link between two nodes", "simulate networks: fairlane run"));
+            return Err(cannot(
+                "links",
+                "the lab supports one link between two nodes",
+                "simulate networks: fairlane run",
+            ));
         };
         check_link(link)?;
         scenario.flows.iter().try_for_each(check_group)?;
         check_load(scenario, link)?;
         let tcp = || scenario.flows.iter().filter_map(|group| Some((group, tcp_of(group)?)));
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();
-        if flows.len() as u64 > u64::from(MOST_FLOWS) {
-            let message = format!("these are {} flows, and the lab runs {MOST_FLOWS}", flows.len());
+        if flows.len() as u64 > u64::from(MAX_FLOWS) {
+            let message = format!("{} flows exceed the maximum of the lab, {MAX_FLOWS}", flows.len());
             return Err(cannot("flows", message, "simulate many flows: fairlane run"));
         }
         let ecn = tcp().any(|(_, tcp)| tcp.ecn);
         if let Some((group, _)) = tcp().find(|(_, tcp)| ecn && !tcp.ecn) {
-            let message = "hosts of the lab have one switch for ECN, and another group has it on";
+            let message = "ECN is one setting for all hosts of the lab, and another group enables it";
             return Err(cannot(&of_group(group, "tcp.ecn"), message, "give all TCP flows ECN, or none"));
         }
         let largest = scenario.flows.iter().map(|group| group.packet.get() as u32).max().unwrap_or(0);
@@ -76,7 +81,7 @@ impl Plan {
         })
     }
 
-    /// Makes sure that the kernel has the congestion controls that are asked for.
+    /// Checks that the kernel has the congestion controls of the scenario.
     pub(super) fn check_kernel(&self) -> Result<(), LabError> {
         let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
         let known = fs::read_to_string(file).map_err(super::error::setup(file))?;
@@ -91,17 +96,17 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether flow `flow` is of UDP.
+    /// Returns `true` if flow `flow` is UDP.
     pub(super) fn is_udp(&self, flow: u32) -> bool {
         matches!(self.group(flow).traffic, Traffic::Udp(_))
     }
 
-    /// The largest packet of the scenario in bytes, and of acknowledgements.
+    /// Returns the size of the scenario's largest packet or acknowledgement in bytes.
     pub(super) fn largest(&self) -> u32 {
         self.scenario.flows.iter().map(|group| group.packet.get() as u32).max().unwrap_or(0).max(LARGEST_ACK)
     }
 
-    /// The shortest round trip of TCP by the links' delays alone.
+    /// Returns the shortest round trip of TCP from the delays of the links.
     pub(super) fn round_trip(&self) -> Duration {
         let of = |access: &Option<Access>| access.as_ref().map_or(Duration::ZERO, |access| access.delay);
         let hosts = |group: &FlowGroup| of(&group.source) + of(&group.sink);
@@ -110,13 +115,13 @@ impl Plan {
         hosts + hosts + self.link.forward.delay + self.link.reverse.delay
     }
 
-    /// The group of flow `flow`.
+    /// Returns the group of flow `flow`.
     pub(super) fn group(&self, flow: u32) -> &FlowGroup {
         &self.scenario.flows[self.flows[flow as usize].0]
     }
 }
 
-/// TCP's parameters of a group, if it is of TCP.
+/// Returns the TCP parameters of a group; `None` if it is not TCP.
 pub(super) const fn tcp_of(group: &FlowGroup) -> Option<&Tcp> {
     match &group.traffic {
         Traffic::Tcp(tcp) => Some(tcp),
@@ -124,7 +129,7 @@ pub(super) const fn tcp_of(group: &FlowGroup) -> Option<&Tcp> {
     }
 }
 
-/// What the kernel calls a congestion control. Its loss recovery is the kernel's own.
+/// Returns the kernel's name of a congestion control. Loss recovery is always the kernel's.
 pub(super) const fn kernel_name(tcp: &Tcp) -> &'static str {
     match tcp.congestion {
         Congestion::Tahoe => "tahoe",
@@ -136,16 +141,10 @@ pub(super) const fn kernel_name(tcp: &Tcp) -> &'static str {
     }
 }
 
-/// Packets that a host's queue has room for, of those of `bytes` bytes.
+/// Returns how many packets of `bytes` bytes fit into a host's queue; `None` for a queue that is not a DropTail.
 pub(super) fn room(queue: &QdiscConfig, bytes: u64) -> Option<u64> {
-    if queue.kind() != Kind::DropTail {
-        return None;
-    }
-    let limit = queue.given().find_map(|(key, value)| match value {
-        Value::Text(text) if key == "limit" => text.parse().ok(),
-        _ => None,
-    });
-    limit.map(|limit| match limit {
+    let AnyConfig::DropTail(droptail) = queue.config() else { return None };
+    Some(match droptail.limit {
         Size::Packets(packets) => packets.get().into(),
         Size::Bytes(limit) => limit.get() / bytes.max(1),
     })
@@ -159,18 +158,19 @@ fn a_second(bits: u64, group: &FlowGroup) -> f64 {
     bits as f64 / (8.0 * group.packet.get().max(1) as f64)
 }
 
-/// Whether user space can take in so many packets. It is the link's rate that is refused, or that of the UDP which has the most.
+/// Checks the number of packets per second. The error names the rate of the link, or that of the UDP group with the
+/// highest load.
 fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
     let load = |group: &FlowGroup| match &group.traffic {
         Traffic::Udp(udp) => f64::from(group.count) * a_second(udp.rate.bits_per_second(), group),
         Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
     };
     let udp: f64 = scenario.flows.iter().map(load).sum();
-    // Beside UDP, TCP fills the link at the most.
+    // TCP at most fills the link.
     let rate = link.forward.rate.bits_per_second();
     let tcp = scenario.flows.iter().filter(|group| tcp_of(group).is_some()).map(|group| a_second(rate, group));
     let tcp = tcp.fold(0.0, f64::max);
-    if udp + tcp <= MOST_PACKETS {
+    if udp + tcp <= MAX_PACKETS {
         return Ok(());
     }
     let most = scenario.flows.iter().max_by(|one, other| load(one).total_cmp(&load(other)));
@@ -178,8 +178,8 @@ fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
         Some(group) if udp > tcp => of_group(group, "rate"),
         _ => of_link(link, "rate"),
     };
-    let message = format!("this is about {:.0} packets a second, and the lab takes {MOST_PACKETS}", udp + tcp);
-    Err(cannot(&key, message, "a slower link and less to send ask the same question"))
+    let message = format!("about {:.0} packets per second exceed the maximum of the lab, {MAX_PACKETS}", udp + tcp);
+    Err(cannot(&key, message, "reduce the rate of the link and the load in proportion"))
 }
 
 fn check_link(link: &Link) -> Result<(), Unsupported> {
@@ -187,7 +187,7 @@ fn check_link(link: &Link) -> Result<(), Unsupported> {
     check_side(&link.reverse, &of_link(link, "reverse."))
 }
 
-/// `before` is what the keys of this direction begin with.
+/// Checks one direction of a link. `before` is the prefix of its keys.
 fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
     let refuse = |key: &str, message: &str| {
         Err(cannot(&format!("{before}{key}"), message, "leave it out here, or simulate it: fairlane run"))
@@ -211,7 +211,7 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
 fn check_group(group: &FlowGroup) -> Result<(), Unsupported> {
     let refuse = |key: &str, message: &str, help: &str| Err(cannot(&of_group(group, key), message, help));
     if group.path != [Hop { link: 0, reverse: false }] {
-        return refuse("from", "the lab's data goes from the left to the right", "leave out from, to and path");
+        return refuse("from", "the lab sends data from left to right only", "leave out from, to and path");
     }
     for access in [&group.source, &group.sink].into_iter().flatten() {
         check_access(access, group)?;
@@ -229,7 +229,7 @@ fn check_group(group: &FlowGroup) -> Result<(), Unsupported> {
     };
     let [least, most] = sizes;
     if !(least..=most).contains(&group.packet.get()) {
-        let message = format!("packets of {} bytes cannot be had here", group.packet.get());
+        let message = format!("the lab does not support packets of {} bytes", group.packet.get());
         return Err(cannot(&of_group(group, "packet"), message, format!("choose {least}b to {most}b")));
     }
     Ok(())
@@ -239,8 +239,8 @@ fn check_access(access: &Access, group: &FlowGroup) -> Result<(), Unsupported> {
     if room(&access.queue, group.packet.get()).is_some() {
         return Ok(());
     }
-    let message = format!("the lab's hosts have a droptail queue, and this is {}", access.queue.kind());
-    Err(cannot("access.queue", message, "manage the bottleneck's queue alone, or simulate it: fairlane run"))
+    let message = format!("hosts of the lab have a droptail queue, not {}", access.queue.kind());
+    Err(cannot("access.queue", message, "manage only the bottleneck's queue, or simulate it: fairlane run"))
 }
 
 fn check_tcp(tcp: &Tcp, group: &FlowGroup) -> Result<(), Unsupported> {

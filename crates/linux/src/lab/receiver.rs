@@ -19,39 +19,39 @@ use crate::clock::now;
 
 use super::error::{LabError, setup};
 use super::network::flow_of;
-use super::plan::{Plan, tcp_of};
+use super::plan::{LabPlan, tcp_of};
 use super::socket::clamp_window;
-use super::stage::Stage;
 use super::tcp_info::TcpInfo;
+use super::timeline::Timeline;
 
-/// The port of UDP, and of TCP the port of the first group.
+/// The port of UDP, and of the first TCP group.
 pub(super) const PORT: u16 = 20_000;
 
-/// IPv4's and TCP's headers with timestamps.
-const MOST_HEADERS: u32 = 52;
+/// The length of IPv4 and TCP headers with timestamps.
+const MAX_HEADERS: u32 = 52;
 
-/// The receive buffer of UDP: what comes while the receiver is at work elsewhere.
+/// The size of the UDP receive buffer, which holds datagrams while the thread does other work.
 const UDP_BUFFER: usize = 32 << 20;
 
-/// The kernel sets a connection's window anew when it sees the first full segment. Until so many bytes have come it is told again
-/// what it is.
+/// The kernel recalculates a connection's window when it receives the first full segment. The window is set again until
+/// this many bytes have been received.
 const SETTLING: u64 = 256 << 10;
 
-/// What one socket is read for before another has its turn.
+/// The number of reads from one socket before another has its turn.
 const TURN: usize = 64;
 
-/// What came of one flow, in packets unless said otherwise.
+/// The counts of one flow, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Received {
-    /// Bytes of data that had not come before.
+pub(super) struct FlowReceived {
+    /// New bytes of data.
     pub(super) bytes: u64,
-    /// Packets of data.
+    /// Packets with data.
     pub(super) packets: u64,
-    /// Datagrams that came after one that was sent later.
+    /// Datagrams that arrived after one that was sent later.
     pub(super) disordered: u64,
 }
 
-impl Received {
+impl FlowReceived {
     const fn since(self, before: &Self) -> Self {
         Self {
             bytes: self.bytes - before.bytes,
@@ -61,51 +61,51 @@ impl Received {
     }
 }
 
-/// What came in the window.
+/// The receivers' results for the measurement.
 #[derive(Debug)]
-pub(super) struct AllReceived {
-    /// What of each flow had come at each moment.
-    pub(super) moments: Vec<Vec<Received>>,
-    pub(super) flows: Vec<Received>,
-    /// Datagrams that the receivers had no buffer for.
+pub(super) struct ReceiverResults {
+    /// By sample, the counts of each flow.
+    pub(super) samples: Vec<Vec<FlowReceived>>,
+    pub(super) flows: Vec<FlowReceived>,
+    /// Datagrams dropped because a receive buffer was full.
     pub(super) udp_overflow: u64,
 }
 
-/// The receivers.
+/// The receivers of all flows.
 pub(super) struct Receiver {
     epoll: Epoll,
-    /// A listener for each group of TCP, with the groups' windows.
+    /// A listener for each TCP group.
     listeners: Vec<Option<TcpListener>>,
     udp: UdpSocket,
     connections: Vec<Option<TcpStream>>,
-    counts: Vec<Received>,
-    /// The next sequence number of each flow of UDP.
+    counts: Vec<FlowReceived>,
+    /// By flow, the next sequence number of UDP.
     next: Vec<u64>,
-    /// The window of each flow of TCP, in bytes.
+    /// By flow, the TCP window in bytes.
     windows: Vec<u32>,
     buffer: Vec<u8>,
 }
 
-/// What epoll says is ready: a flow by its number, or one of these above them.
+/// Values that identify sockets in epoll events. A connection is identified by its flow's number, which is below both.
 const UDP_READY: u64 = 1 << 32;
 const LISTENER_READY: u64 = 1 << 33;
 
 impl Receiver {
-    /// Opens everything in this thread's namespace.
-    pub(super) fn new(plan: &Plan) -> Result<Self, LabError> {
+    /// Opens all sockets in this thread's namespace.
+    pub(super) fn new(plan: &LabPlan) -> Result<Self, LabError> {
         Self::open(plan).map_err(setup("the receivers"))
     }
 
-    fn open(plan: &Plan) -> io::Result<Self> {
+    fn open(plan: &LabPlan) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
         udp.set_nonblocking(true)?;
         setsockopt(&udp, RcvBufForce, &UDP_BUFFER)?;
         epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, UDP_READY))?;
         let mut listeners = Vec::new();
-        // A segment's data is at most the packet without its headers.
+        // The data of a segment are the packet without its headers.
         let window = |group: &FlowGroup| {
-            tcp_of(group).map(|tcp| tcp.window.saturating_mul(group.packet.get() as u32 - MOST_HEADERS))
+            tcp_of(group).map(|tcp| tcp.window.saturating_mul(group.packet.get() as u32 - MAX_HEADERS))
         };
         for (place, group) in plan.scenario.flows.iter().enumerate() {
             let listener = window(group).map(|window| listener(port(place), window)).transpose()?;
@@ -121,40 +121,42 @@ impl Receiver {
             listeners,
             udp,
             connections: (0..flows).map(|_| None).collect(),
-            counts: vec![Received::default(); flows],
+            counts: vec![FlowReceived::default(); flows],
             next: vec![0; flows],
             windows: (0..flows as u32).map(|flow| window(plan.group(flow)).unwrap_or(0)).collect(),
             buffer: vec![0; 256 << 10],
         })
     }
 
-    /// Receives until the stage is over; what came in its window.
-    pub(super) fn run(mut self, stage: &Stage) -> Result<AllReceived, LabError> {
+    /// Receives until the end of the run, and returns the results of the measurement.
+    pub(super) fn run(mut self, timeline: &Timeline) -> Result<ReceiverResults, LabError> {
         let overflow_before = udp_overflow()?;
         let (mut before, mut received) = (None, None);
-        let (mut ticks, mut samples) = (stage.ticks(), Vec::new());
-        while !stage.is_over() {
+        let (mut sample_times, mut samples) = (timeline.sample_times(), Vec::new());
+        while !timeline.is_over() {
             let now = now();
-            while ticks.come(now, stage).is_some() {
+            while sample_times.take_due(now, timeline).is_some() {
                 samples.push(self.counted());
             }
-            if before.is_none() && now >= stage.from() {
+            if before.is_none() && now >= timeline.from() {
                 before = Some(self.counted());
             }
-            if let Some(before) = before.as_ref().filter(|_| received.is_none() && now >= stage.to()) {
+            if let Some(before) = before.as_ref().filter(|_| received.is_none() && now >= timeline.to()) {
                 let flows = self.counted().iter().zip(before).map(|(after, before)| after.since(before)).collect();
                 let udp_overflow = udp_overflow()? - overflow_before;
-                received = Some(AllReceived { moments: mem::take(&mut samples), flows, udp_overflow });
-                stage.tell_measured();
+                received = Some(ReceiverResults { samples: mem::take(&mut samples), flows, udp_overflow });
+                timeline.count_measured();
             }
-            self.work(now, stage, ticks.next(stage)).map_err(|error| LabError::Failed("the receivers", error))?;
+            self.work(now, timeline, sample_times.next(timeline))
+                .map_err(|error| LabError::Failed("the receivers", error))?;
         }
         received.ok_or(LabError::Interrupted)
     }
 
-    /// Waits for what comes, but not beyond an edge of the window or the next sample, and takes it.
-    fn work(&mut self, now: Time, stage: &Stage, sample: Time) -> io::Result<()> {
-        let edge = [stage.from(), stage.to(), sample].into_iter().filter(|edge| *edge > now).min().unwrap_or(Time::MAX);
+    /// Waits for data, but not beyond the next edge of the measurement or the next sample, and receives it.
+    fn work(&mut self, now: Time, timeline: &Timeline, sample: Time) -> io::Result<()> {
+        let edge =
+            [timeline.from(), timeline.to(), sample].into_iter().filter(|edge| *edge > now).min().unwrap_or(Time::MAX);
         let millis = edge.since(now).as_nanos().div_ceil(1_000_000).min(20);
         let mut events = [EpollEvent::empty(); 64];
         let ready = match self.epoll.wait(&mut events, EpollTimeout::from(millis as u8)) {
@@ -178,7 +180,7 @@ impl Receiver {
             let (connection, from) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // One that has given up already is no matter.
+                // A connection that was given up already is ignored.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
@@ -190,11 +192,11 @@ impl Receiver {
         }
     }
 
-    /// Takes what a connection has.
+    /// Reads the data of a connection.
     fn read(&mut self, flow: usize) {
         let Some(connection) = &mut self.connections[flow] else { return };
         if self.counts[flow].bytes < SETTLING {
-            // Should it fail, the window is the buffer's, which is wider.
+            // If this fails, the window is limited by the buffer, which is larger.
             let _ = clamp_window(connection.as_fd(), self.windows[flow]);
         }
         for _ in 0..TURN {
@@ -202,7 +204,7 @@ impl Receiver {
                 Ok(bytes) if bytes > 0 => self.counts[flow].bytes += bytes as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The sender ends a connection by resetting it. What the kernel has counted stays.
+                // The sender ends a connection with a reset. The kernel's counts remain.
                 Ok(_) | Err(_) => {
                     let _ = self.epoll.delete(connection);
                     return;
@@ -231,29 +233,29 @@ impl Receiver {
         Ok(())
     }
 
-    /// What has come so far. TCP's segments are counted by the kernel.
-    fn counted(&self) -> Vec<Received> {
+    /// Returns the counts so far. The kernel counts TCP segments.
+    fn counted(&self) -> Vec<FlowReceived> {
         let segments = |connection: &TcpStream| TcpInfo::of(connection.as_fd()).map_or(0, |info| info.came);
         let flows = self.counts.iter().zip(&self.connections);
         flows
             .map(|(counts, connection)| match connection {
-                Some(connection) => Received { packets: segments(connection), ..*counts },
+                Some(connection) => FlowReceived { packets: segments(connection), ..*counts },
                 None => *counts,
             })
             .collect()
     }
 }
 
-/// The port of the group at `place`.
+/// Returns the port of the group at index `place`.
 pub(super) const fn port(place: usize) -> u16 {
     PORT + place as u16
 }
 
-/// A listener whose connections have a window of `window` bytes from the start.
+/// Opens a listener whose connections have a window of `window` bytes from the start.
 fn listener(port: u16, window: u32) -> nix::Result<TcpListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket: OwnedFd = open(AddressFamily::Inet, SockType::Stream, flags, None)?;
-    // The kernel takes a part of the buffer for the window, and doubles what it is told.
+    // The kernel doubles the value and uses a part of the buffer for the window.
     setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2).clamp(64 << 10, 512 << 20))?;
     clamp_window(socket.as_fd(), window)?;
     setsockopt(&socket, Linger, &linger { l_onoff: 1, l_linger: 0 })?;
@@ -269,7 +271,7 @@ fn flow_at(from: SocketAddr) -> Option<usize> {
     }
 }
 
-/// Datagrams that found no room in a receive buffer of this namespace.
+/// Returns the number of datagrams dropped because a receive buffer of this namespace was full.
 fn udp_overflow() -> Result<u64, LabError> {
     let file = "/proc/thread-self/net/snmp";
     let text = fs::read_to_string(file).map_err(setup(file))?;

@@ -15,85 +15,85 @@ use nix::sys::prctl::set_timerslack;
 use nix::sys::time::TimeSpec;
 
 use crate::clock::now;
-use crate::delays::Delays;
+use crate::delay_histogram::DelayHistogram;
 use crate::flow::FlowKeys;
 use crate::kernel::kernel_queue;
-use crate::link_layer::LinkLayer;
-use crate::nfqueue::{Copied, Decision, Message, Queued, Setup, Verdict};
-use crate::packet::{Held, Marking};
-use crate::socket::{Batch, QueueSocket};
+use crate::link::LinkLayer;
+use crate::nfqueue::{Copied, Decision, Message, PacketMessage, Setup, Verdict};
+use crate::packet::{Marking, QueuedPacket};
+use crate::socket::{QueueSocket, ReceiveBuffer};
 
 use super::direction::Direction;
 use super::error::LabError;
 use super::host_link::HostLink;
-use super::moments::Ticks;
 use super::network::{CE_BIT, FLOWS, QUEUES, flow_of};
-use super::plan::Plan;
-use super::stage::Stage;
+use super::plan::LabPlan;
 
-/// How many packets may wait in the kernel: more than any scenario of the lab has under way, and what Linux 6.18 allows.
-const MOST_PACKETS: u32 = 65_536;
+use super::timeline::{SampleTimes, Timeline};
 
-/// After how long the router looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(20);
+/// The maximum number of packets in the kernel: more than any scenario of the lab needs, and the maximum of Linux 6.18.
+const MAX_PACKETS: u32 = 65_536;
+
+/// The longest wait before the thread checks whether the run has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const MARKING: Marking = Marking::ByRule(CE_BIT);
 
-/// What was at a moment.
-pub(super) struct Sample {
+/// The state at one sample time.
+pub(super) struct RouterSample {
     pub(super) at: Time,
     pub(super) queue: QueueSample,
-    /// By flow, what had been dropped.
+    /// By flow, the packets dropped since the start of the run.
     pub(super) dropped: Vec<u64>,
 }
 
-/// What the router measured.
-pub(super) struct Routed {
-    /// What was, at each moment.
-    pub(super) moments: Vec<Sample>,
-    /// The queue towards the receivers.
+/// The router's results for the measurement.
+pub(super) struct RouterResults {
+    /// The samples in order of time.
+    pub(super) samples: Vec<RouterSample>,
+    /// The queue of packets to the receivers.
     pub(super) queue: QueueRun,
-    /// By flow, packets of data that the links of its hosts had no room for.
+    /// By flow, data packets dropped by the links of its hosts.
     pub(super) dropped_at_hosts: Vec<u64>,
-    /// How much later than on real links packets arrived, towards the receivers.
-    pub(super) lateness: Delays,
-    /// The largest packet that came, in bytes.
+    /// The delay of packets at the receivers beyond their arrival on real links.
+    pub(super) lateness: DelayHistogram,
+    /// The size of the largest packet in bytes.
     pub(super) largest: u32,
     /// Packets that the kernel dropped instead of handing them over.
     pub(super) lost_in_kernel: u64,
-    /// Packets of no flow.
-    pub(super) strangers: u64,
-    /// Packets that were handed over, in both directions, since the start of the router.
+    /// Packets that belong to no flow.
+    pub(super) unclassified: u64,
+    /// Packets handed over in both directions since the start of the router.
     pub(super) packets: u64,
 }
 
-/// A router whose queues are bound.
-pub(super) struct Router {
-    /// Towards the receivers, and back.
-    ways: [Way; 2],
+/// The lab's router, with its queues bound.
+pub(super) struct LabRouter {
+    /// The directions to the receivers and to the senders.
+    directions: [DirectionQueue; 2],
     keys: FlowKeys,
-    books: Books,
+    counts: PacketCounts,
     name: String,
     side: fairlane_scenario::LinkSide,
 }
 
-struct Way {
+struct DirectionQueue {
     number: u16,
     socket: QueueSocket,
-    batch: Batch,
+    batch: ReceiveBuffer,
     direction: Direction,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Books {
+struct PacketCounts {
     largest: u32,
-    strangers: u64,
+    unclassified: u64,
     packets: u64,
 }
 
-impl Router {
+impl LabRouter {
     /// Binds the queues in this thread's namespace. `seed` is that of the scenario and the run.
-    pub(super) fn new(plan: &Plan, seed: Seed) -> Result<Self, LabError> {
+    pub(super) fn new(plan: &LabPlan, seed: Seed) -> Result<Self, LabError> {
         let (link, reverse) = (&plan.link, format!("{}/reverse", plan.link.name));
         let host = |access: &Option<Access>, bytes| access.as_ref().map(|access| HostLink::new(access, bytes));
         let hosts = |back: bool| {
@@ -111,91 +111,100 @@ impl Router {
             let setup = Setup {
                 queue: number,
                 copied: Copied::Headers,
-                most_packets: MOST_PACKETS,
+                max_packets: MAX_PACKETS,
                 fail_open: false,
                 gso: false,
             };
             let socket = QueueSocket::bind(&setup)?;
-            let batch = socket.batch();
-            Ok::<Way, LabError>(Way { number, socket, batch, direction })
+            let batch = socket.receive_buffer();
+            Ok::<DirectionQueue, LabError>(DirectionQueue { number, socket, batch, direction })
         };
         Ok(Self {
-            ways: [way(QUEUES[0], &link.forward, &link.name, false)?, way(QUEUES[1], &link.reverse, &reverse, true)?],
+            directions: [
+                way(QUEUES[0], &link.forward, &link.name, false)?,
+                way(QUEUES[1], &link.reverse, &reverse, true)?,
+            ],
             keys: FlowKeys::new(FLOWS),
-            books: Books::default(),
+            counts: PacketCounts::default(),
             name: link.name.clone(),
             side: link.forward.clone(),
         })
     }
 
-    /// Works until the stage is over; what was measured in its window.
-    pub(super) fn run(mut self, stage: &Stage) -> Result<Routed, LabError> {
-        // Without it the kernel may let us sleep for 50 us longer than asked for.
+    /// Processes packets until the end of the run, and returns the results of the measurement.
+    pub(super) fn run(mut self, timeline: &Timeline) -> Result<RouterResults, LabError> {
+        // Without this the kernel may extend each wait by 50 us.
         let _ = set_timerslack(1);
         let (mut begun, mut measured) = (false, None);
-        let (mut ticks, mut samples) = (stage.ticks(), Vec::new());
-        while !stage.is_over() {
+        let (mut sample_times, mut samples) = (timeline.sample_times(), Vec::new());
+        while !timeline.is_over() {
             let mut more = false;
-            for way in &mut self.ways {
-                more |= way.receive(&self.keys, &mut self.books).map_err(failed)?;
+            for way in &mut self.directions {
+                more |= way.receive(&self.keys, &mut self.counts).map_err(failed)?;
             }
             let now = now();
-            // What is due before the window's edge, or before a sample, happens before it.
-            if !begun && now >= stage.from() {
-                self.sample(stage.from(), stage, &mut ticks, &mut samples);
-                self.advance(stage.from());
-                self.ways[0].direction.begin(stage.from());
+            // Events that are due before the start of the measurement, or before a sample, are processed first.
+            if !begun && now >= timeline.from() {
+                self.sample(timeline.from(), timeline, &mut sample_times, &mut samples);
+                self.advance(timeline.from());
+                self.directions[0].direction.begin(timeline.from());
                 begun = true;
             }
-            self.sample(now, stage, &mut ticks, &mut samples);
-            if begun && measured.is_none() && now >= stage.to() {
-                let to = stage.to();
+            self.sample(now, timeline, &mut sample_times, &mut samples);
+            if begun && measured.is_none() && now >= timeline.to() {
+                let to = timeline.to();
                 self.advance(to);
                 measured = Some(self.measured(to, mem::take(&mut samples)));
-                stage.tell_measured();
+                timeline.count_measured();
             }
             self.advance(now);
-            for way in &mut self.ways {
+            for way in &mut self.directions {
                 way.flush().map_err(failed)?;
             }
             if !more {
-                self.wait(now, ticks.next(stage)).map_err(failed)?;
+                self.wait(now, sample_times.next(timeline)).map_err(failed)?;
             }
         }
         measured.ok_or(LabError::Interrupted)
     }
 
     fn advance(&mut self, now: Time) {
-        for way in &mut self.ways {
+        for way in &mut self.directions {
             way.direction.advance(now);
         }
     }
 
     /// Takes the samples that are due by `now`, each at its own time.
-    fn sample(&mut self, now: Time, stage: &Stage, ticks: &mut Ticks, samples: &mut Vec<Sample>) {
-        while let Some(at) = ticks.come(now, stage) {
+    fn sample(
+        &mut self,
+        now: Time,
+        timeline: &Timeline,
+        sample_times: &mut SampleTimes,
+        samples: &mut Vec<RouterSample>,
+    ) {
+        while let Some(at) = sample_times.take_due(now, timeline) {
             self.advance(at);
-            let (queue, dropped) = self.ways[0].direction.sample();
-            samples.push(Sample { at, queue, dropped });
+            let (queue, dropped) = self.directions[0].direction.sample();
+            samples.push(RouterSample { at, queue, dropped });
         }
     }
 
-    fn measured(&mut self, to: Time, moments: Vec<Sample>) -> Routed {
-        let direction = &mut self.ways[0].direction;
+    fn measured(&mut self, to: Time, samples: Vec<RouterSample>) -> RouterResults {
+        let direction = &mut self.directions[0].direction;
         let queue = direction.meter().measured(to, &self.name, &self.side);
         let (dropped_at_hosts, lateness) = (direction.dropped_at_hosts(), *direction.lateness());
-        let kernel = self.ways.iter().filter_map(|way| kernel_queue(way.number));
+        let kernel = self.directions.iter().filter_map(|way| kernel_queue(way.number));
         let lost_in_kernel = kernel.map(|queue| queue.dropped_full + queue.dropped_unread).sum();
-        let Books { largest, strangers, packets } = self.books;
-        Routed { moments, queue, dropped_at_hosts, lateness, largest, lost_in_kernel, strangers, packets }
+        let PacketCounts { largest, unclassified, packets } = self.counts;
+        RouterResults { samples, queue, dropped_at_hosts, lateness, largest, lost_in_kernel, unclassified, packets }
     }
 
-    /// Waits for a packet, or the moment when something happens or a sample is taken.
+    /// Waits for a packet, the next event or the next sample.
     fn wait(&self, now: Time, sample: Time) -> io::Result<()> {
-        let due = self.ways.iter().filter_map(|way| way.direction.due()).fold(sample, Time::min);
-        let until = due.since(now).min(LOOK);
+        let due = self.directions.iter().filter_map(|way| way.direction.due()).fold(sample, Time::min);
+        let until = due.since(now).min(POLL_INTERVAL);
         let timeout = TimeSpec::new(0, until.as_nanos() as i64);
-        let mut ready = self.ways.each_ref().map(|way| PollFd::new(way.socket.as_fd(), PollFlags::POLLIN));
+        let mut ready = self.directions.each_ref().map(|way| PollFd::new(way.socket.as_fd(), PollFlags::POLLIN));
         match ppoll(&mut ready, Some(timeout), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -203,25 +212,25 @@ impl Router {
     }
 }
 
-impl Way {
-    /// Takes in what has come; whether there may be more.
-    fn receive(&mut self, keys: &FlowKeys, books: &mut Books) -> io::Result<bool> {
+impl DirectionQueue {
+    /// Receives packets. Returns `true` if there may be more.
+    fn receive(&mut self, keys: &FlowKeys, counts: &mut PacketCounts) -> io::Result<bool> {
         let Self { socket, batch, direction, .. } = self;
-        let mut strangers = Vec::new();
+        let mut unclassified = Vec::new();
         let at = now();
         let received = socket.receive(batch, |message| {
             let Message::Packet(queued) = message else { return };
-            books.packets += 1;
-            books.largest = books.largest.max(queued.bytes);
+            counts.packets += 1;
+            counts.largest = counts.largest.max(queued.bytes);
             match flow(&queued) {
                 Some(flow) if direction.knows(flow) => {
-                    direction.arrive(at, flow, Held::new(&queued, keys, LinkLayer::default(), MARKING));
+                    direction.arrive(at, flow, QueuedPacket::new(&queued, keys, LinkLayer::default(), MARKING));
                 }
-                _ => strangers.push(queued.id),
+                _ => unclassified.push(queued.id),
             }
         })?;
-        books.strangers += strangers.len() as u64;
-        for id in strangers {
+        counts.unclassified += unclassified.len() as u64;
+        for id in unclassified {
             socket.decide(&Verdict { id, decision: Decision::Accept })?;
         }
         Ok(received.more)
@@ -232,15 +241,15 @@ impl Way {
             self.socket.decide(&verdict)?;
         }
         match self.socket.flush() {
-            // The kernel has no memory for them now, and is told again.
+            // The kernel has no memory now; the verdicts are sent again with the next ones.
             Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(()),
             result => result,
         }
     }
 }
 
-/// The flow of a packet, by its sender.
-fn flow(queued: &Queued<'_>) -> Option<u32> {
+/// Returns the flow of a packet, by its source address.
+fn flow(queued: &PacketMessage<'_>) -> Option<u32> {
     match Headers::read(LinkType::Raw, queued.payload, queued.bytes).flow {
         FlowId::Ip { source: IpAddr::V4(source), .. } => flow_of(source),
         _ => None,

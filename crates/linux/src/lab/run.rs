@@ -1,4 +1,4 @@
-//! A scenario is run, and what was measured becomes an outcome.
+//! Runs of a scenario, and their outcome.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -15,66 +15,69 @@ use crate::nfqueue::{Copied, Setup};
 use crate::rules::Firewall;
 use crate::socket::QueueSocket;
 
-use super::checks::{Checks, Results};
+use super::check::Checks;
 use super::error::{LabError, setup};
-use super::moments::{Moment, not_before};
-use super::network::{Network, lead_to_queues};
+use super::network::{Network, install_rules};
 use super::node::Node;
-use super::plan::Plan;
-use super::receiver::{AllReceived, Receiver};
-use super::router::{Routed, Router};
-use super::sender::{AllSent, Sender, SentBy};
-use super::stage::Stage;
+use super::plan::LabPlan;
+use super::receiver::{Receiver, ReceiverResults};
+use super::router::{LabRouter, RouterResults};
+use super::samples::{LabSample, monotonic};
+use super::sender::{Sender, SenderResults, SenderSample};
+use super::timeline::Timeline;
+use super::verify::CheckInput;
 
-/// Senders, router, receivers.
+/// The number of parts: senders, router, receivers.
 const PARTS: u32 = 3;
 
-/// From the moment when everything is ready to the scenario's time zero.
+/// The time between the end of the setup and time zero of the scenario.
 const HEAD_START: Duration = Duration::from_millis(50);
 
-/// How long after the end of the window its counts may take to come in.
+/// The maximum time after the measurement until all counts are available.
 const COUNTING: Duration = Duration::from_millis(10_000);
 
-/// After how long the lab looks whether it is interrupted.
-const LOOK: time::Duration = time::Duration::from_millis(20);
+/// The interval at which the lab checks whether it was interrupted.
+const POLL_INTERVAL: time::Duration = time::Duration::from_millis(20);
 
-/// Descriptors beside those of the flows.
+/// The number of file descriptors needed besides those of the flows.
 const DESCRIPTORS: u64 = 128;
 
-/// A scenario that the lab can do, on a machine that can do the lab.
+/// A scenario that the lab supports, on a machine that can run the lab.
 ///
-/// Each run makes its own network namespaces and removes them. The processors of the machine are the lab's: run one at a time.
+/// Each run creates its own network namespaces and removes them. A run needs the machine's processors for itself:
+/// execute one run at a time.
 #[derive(Clone, Debug)]
 pub struct Lab {
-    plan: Plan,
-    /// After how long, again and again, samples are taken.
+    plan: LabPlan,
+    /// The sampling interval; `None` for no samples.
     every: Option<Duration>,
 }
 
-/// What a run of the lab gave.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What was counted; its engine is `linux`.
+    /// The outcome; its engine is `linux`.
     pub run: Run,
-    /// What made sure that it is the queue that was measured. All of it holds.
+    /// The checks that the queue was the bottleneck. All of them passed.
     pub checks: Checks,
-    /// What it did over time, if that was [asked for](Lab::sampled).
-    pub moments: Vec<Moment>,
+    /// The samples over time, if they were [requested](Lab::sampled).
+    pub samples: Vec<LabSample>,
 }
 
 impl Lab {
-    /// Makes sure that `scenario` can be run here. Nothing is changed.
+    /// Checks that `scenario` can be run on this machine. Changes nothing.
     ///
     /// # Errors
-    /// The scenario wants what the lab cannot do, this user may not make namespaces, or the kernel or a tool is missing.
+    /// The lab does not support the scenario, the user may not create namespaces, or the kernel or a tool lacks
+    /// something.
     pub fn new(scenario: &Scenario) -> Result<Self, LabError> {
-        let plan = Plan::new(scenario)?;
+        let plan = LabPlan::new(scenario)?;
         let tool = |name, option| Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
         tool("ip", "-V").map_err(|_| LabError::NoTool("ip", "iproute2"))?;
         let tried = plan.clone();
         Node::new("lab-trial")?.run(move || {
             tried.check_kernel()?;
-            let setup = Setup { queue: 0, copied: Copied::Headers, most_packets: 1, fail_open: false, gso: false };
+            let setup = Setup { queue: 0, copied: Copied::Headers, max_packets: 1, fail_open: false, gso: false };
             drop(QueueSocket::bind(&setup)?);
             Firewall::find()?;
             Ok(())
@@ -82,98 +85,99 @@ impl Lab {
         Ok(Self { plan, every: None })
     }
 
-    /// Also tells what a run has done, again and again after `every`, and at its end.
+    /// Takes samples at the interval `every`, and at the end of the run.
     #[must_use]
     pub fn sampled(self, every: Duration) -> Self {
         Self { every: Some(every), ..self }
     }
 
-    /// Runs the scenario once, in real time; `run` is the number of the run, from 0. When `stopped` becomes true, the run ends
-    /// early, with what was measured until then.
+    /// Runs the scenario once, in real time. `run` is the number of the run, from 0. When `stopped` returns `true`, the
+    /// run ends early with the results so far.
     ///
     /// # Errors
-    /// The network could not be made, the run was stopped before its measurement began, or what was measured is not the queue.
+    /// The network cannot be created, the run was stopped before the measurement began, or a check failed.
     pub fn run(&self, run: u32, stopped: &dyn Fn() -> bool) -> Result<Measured, LabError> {
         let plan = &self.plan;
         let began = now();
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
         let network = Network::new(plan)?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
-        let ended = Parts::start(&network, plan, seed, Stage::new(self.every), stopped)?.play(plan, stopped)?;
+        let ended =
+            RunningParts::start(&network, plan, seed, Timeline::new(self.every), stopped)?.play(plan, stopped)?;
         let interface_drops = network.interface_drops()?;
-        let Ended { sent, routed, received, stage, cut } = ended;
-        let results = Results { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
+        let PartResults { sent, routed, received, timeline, cut } = ended;
+        let results = CheckInput { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
         let checks = results.checks();
         if !checks.hold() {
             return Err(LabError::NotTheBottleneck(checks));
         }
         let mut measured = outcome(plan, run, &sent, &routed, &received);
-        measured.to_s = stage.to().since(stage.start()).as_secs();
+        measured.to_s = timeline.to().since(timeline.start()).as_secs();
         measured.partial = cut;
         measured.cost.wall_s = now().since(began).as_secs();
-        let moments = moments(plan, stage.start(), &sent, &routed, &received);
-        Ok(Measured { run: measured, checks, moments })
+        let samples = samples(plan, timeline.start(), &sent, &routed, &received);
+        Ok(Measured { run: measured, checks, samples })
     }
 }
 
-/// The parts of a run, each at work in its namespace. Dropping it ends them.
-struct Parts {
-    stage: Stage,
-    routed: Channel<Result<Routed, LabError>>,
-    received: Channel<Result<AllReceived, LabError>>,
-    sent: Channel<Result<AllSent, LabError>>,
+/// The parts of a run, each in its namespace. Dropping it ends them.
+struct RunningParts {
+    timeline: Timeline,
+    routed: Channel<Result<RouterResults, LabError>>,
+    received: Channel<Result<ReceiverResults, LabError>>,
+    sent: Channel<Result<SenderResults, LabError>>,
 }
 
-impl Drop for Parts {
+impl Drop for RunningParts {
     fn drop(&mut self) {
-        self.stage.end();
+        self.timeline.end();
     }
 }
 
-/// What the parts gave.
-struct Ended {
-    sent: AllSent,
-    routed: Routed,
-    received: AllReceived,
-    stage: Stage,
+/// The results of all parts.
+struct PartResults {
+    sent: SenderResults,
+    routed: RouterResults,
+    received: ReceiverResults,
+    timeline: Timeline,
     cut: bool,
 }
 
-impl Parts {
-    /// Starts them one after the other, each when the one before is ready.
+impl RunningParts {
+    /// Starts the parts one after the other, each when the one before is ready.
     fn start(
         network: &Network,
-        plan: &Plan,
+        plan: &LabPlan,
         seed: Seed,
-        stage: Stage,
+        timeline: Timeline,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, LabError> {
         let routed = {
-            let (plan, stage) = (plan.clone(), stage.clone());
+            let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let router = Router::new(&plan, seed)?;
-                lead_to_queues()?;
+                let router = LabRouter::new(&plan, seed)?;
+                install_rules()?;
                 ready();
-                router.run(&stage)
+                router.run(&timeline)
             })
         };
         let received = {
-            let (plan, stage) = (plan.clone(), stage.clone());
+            let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.receiver, move |ready| {
                 let receiver = Receiver::new(&plan)?;
                 ready();
-                receiver.run(&stage)
+                receiver.run(&timeline)
             })
         };
-        // From here on whoever has started ends with us.
-        let parts = Self { stage: stage.clone(), routed: routed.1, received: received.1, sent: channel().1 };
+        // From here on an error ends the parts that have been started.
+        let parts = Self { timeline: timeline.clone(), routed: routed.1, received: received.1, sent: channel().1 };
         wait_for(&routed.0, &parts.routed, stopped)?;
         wait_for(&received.0, &parts.received, stopped)?;
         let plan = plan.clone();
         let sent = begin(&network.sender, move |ready| {
-            let sender = Sender::new(&plan, seed, &stage)?;
+            let sender = Sender::new(&plan, seed, &timeline)?;
             ready();
-            sender.run(&stage)
+            sender.run(&timeline)
         });
         let mut parts = parts;
         parts.sent = sent.1;
@@ -181,14 +185,14 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Lets the scenario's time go by.
-    fn play(self, plan: &Plan, stopped: &dyn Fn() -> bool) -> Result<Ended, LabError> {
-        let (stage, scenario) = (&self.stage, &plan.scenario);
-        stage.begin(now() + HEAD_START, scenario.warmup, scenario.duration);
+    /// Waits until the scenario has run.
+    fn play(self, plan: &LabPlan, stopped: &dyn Fn() -> bool) -> Result<PartResults, LabError> {
+        let (timeline, scenario) = (&self.timeline, &plan.scenario);
+        timeline.begin(now() + HEAD_START, scenario.warmup, scenario.duration);
         let mut cut = false;
-        while stage.measured() < PARTS {
-            // No part ends before it is told to, unless it fails.
-            match self.routed.recv_timeout(LOOK) {
+        while timeline.measured() < PARTS {
+            // A part that ends before it is told to has failed.
+            match self.routed.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Err(error)) => return Err(error),
                 Ok(Ok(_)) | Err(RecvTimeoutError::Disconnected) => return Err(gone("the router")),
@@ -200,29 +204,29 @@ impl Parts {
                 return Err(error);
             }
             let now = now();
-            if !cut && now < stage.to() && stopped() {
-                if now <= stage.from() {
+            if !cut && now < timeline.to() && stopped() {
+                if now <= timeline.from() {
                     return Err(LabError::Interrupted);
                 }
                 cut = true;
-                stage.cut(now);
+                timeline.cut(now);
             }
-            if stage.to() != Time::MAX && now > stage.to() + COUNTING {
+            if timeline.to() != Time::MAX && now > timeline.to() + COUNTING {
                 return Err(gone("counting"));
             }
         }
-        stage.end();
-        Ok(Ended {
+        timeline.end();
+        Ok(PartResults {
             routed: self.routed.recv().unwrap_or_else(|_| Err(gone("the router")))?,
             sent: self.sent.recv().unwrap_or_else(|_| Err(gone("the senders")))?,
             received: self.received.recv().unwrap_or_else(|_| Err(gone("the receivers")))?,
-            stage: stage.clone(),
+            timeline: timeline.clone(),
             cut,
         })
     }
 }
 
-/// Starts a part: a channel that says when it is ready, and one for its result.
+/// Starts a part. Returns a channel that signals that it is ready, and one for its result.
 fn begin<T: Send + 'static>(
     node: &Node,
     part: impl FnOnce(&dyn Fn()) -> Result<T, LabError> + Send + 'static,
@@ -230,21 +234,21 @@ fn begin<T: Send + 'static>(
     let (tell, told) = channel();
     let result = node.start(move || {
         part(&|| {
-            // Nobody waits for it any more if another part has failed.
+            // If another part has failed, nobody waits for this signal.
             let _ = tell.send(());
         })
     });
     (told, result)
 }
 
-/// Waits until a part is ready, or why it is not.
+/// Waits until a part is ready, or returns its error.
 fn wait_for<T>(
     ready: &Channel<()>,
     result: &Channel<Result<T, LabError>>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<(), LabError> {
     loop {
-        match ready.recv_timeout(LOOK) {
+        match ready.recv_timeout(POLL_INTERVAL) {
             Ok(()) => return Ok(()),
             Err(RecvTimeoutError::Timeout) if stopped() => return Err(LabError::Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
@@ -261,7 +265,7 @@ fn gone(part: &'static str) -> LabError {
     LabError::Failed(part, io::Error::other("it ended too early"))
 }
 
-/// Lets this process have so many files open, if it may not already.
+/// Raises the limit of open files to `wanted` if necessary.
 fn allow_descriptors(wanted: u64) -> Result<(), LabError> {
     let failed = || setup("files that may be open");
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed())?;
@@ -271,13 +275,19 @@ fn allow_descriptors(wanted: u64) -> Result<(), LabError> {
     setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).map_err(failed())
 }
 
-/// What was done by each moment that all parts have a sample of.
-fn moments(plan: &Plan, start: Time, sent: &AllSent, routed: &Routed, received: &AllReceived) -> Vec<Moment> {
+/// Returns the samples that all parts have taken.
+fn samples(
+    plan: &LabPlan,
+    start: Time,
+    sent: &SenderResults,
+    routed: &RouterResults,
+    received: &ReceiverResults,
+) -> Vec<LabSample> {
     let mut flows = vec![FlowSample::default(); plan.flows.len()];
-    let mut moments = Vec::new();
-    for ((routed, sent_by), came) in routed.moments.iter().zip(&sent.moments).zip(&received.moments) {
+    let mut samples = Vec::new();
+    for ((routed, sent_by), came) in routed.samples.iter().zip(&sent.samples).zip(&received.samples) {
         for (id, last) in flows.iter_mut().enumerate() {
-            let (SentBy { sent: sent_here, cwnd, srtt }, came) = (sent_by[id], came[id]);
+            let (SenderSample { sent: sent_here, cwnd, srtt }, came) = (sent_by[id], came[id]);
             let now = FlowSample {
                 flow: id as u32,
                 sent: sent_here.packets,
@@ -291,20 +301,20 @@ fn moments(plan: &Plan, start: Time, sent: &AllSent, routed: &Routed, received: 
                 dropped: routed.dropped[id],
                 lost: 0,
             };
-            *last = not_before(last, now);
+            *last = monotonic(last, now);
         }
-        moments.push(Moment { at: routed.at.since(start), queue: routed.queue, flows: flows.clone() });
+        samples.push(LabSample { at: routed.at.since(start), queue: routed.queue, flows: flows.clone() });
     }
-    moments
+    samples
 }
 
-/// Bytes of whole packets that carry so many bytes of data: the data of a packet stands for all of it.
-fn whole(plan: &Plan, sent: &AllSent, id: usize, data: u64) -> u64 {
+/// Returns the bytes of the whole packets that carry this many bytes of data, headers included.
+fn whole(plan: &LabPlan, sent: &SenderResults, id: usize, data: u64) -> u64 {
     data * plan.group(id as u32).packet.get() / sent.payloads[id].max(1)
 }
 
-/// What was counted, without the end of the window and the cost in time.
-fn outcome(plan: &Plan, run: u32, sent: &AllSent, routed: &Routed, received: &AllReceived) -> Run {
+/// Returns the outcome, without the end of the measurement and the elapsed time.
+fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResults, received: &ReceiverResults) -> Run {
     let scenario = &plan.scenario;
     let flow = |id: usize| {
         let (group, (_, index)) = (plan.group(id as u32), plan.flows[id]);

@@ -25,91 +25,91 @@ use crate::clock::now;
 
 use super::error::{LabError, setup};
 use super::network::{destination, source};
-use super::plan::{Plan, kernel_name};
+use super::plan::{LabPlan, kernel_name};
 use super::receiver::{PORT, port};
-use super::socket::{bytes_not_gone, pace};
-use super::stage::Stage;
+use super::socket::{pace, unsent_bytes};
 use super::tcp_info::TcpInfo;
+use super::timeline::Timeline;
 
-/// IPv4's and TCP's headers without options.
+/// The length of IPv4 and TCP headers without options.
 const TCP_HEADERS: u64 = 40;
-/// IPv4's and UDP's headers.
+/// The length of IPv4 and UDP headers.
 const UDP_HEADERS: u64 = 28;
-/// ECT(0).
+/// The ECN codepoint ECT(0).
 const ECT: u8 = 0b10;
-/// How long connections may take to open.
+/// The maximum time to open the connections.
 const OPENING: Duration = Duration::from_millis(15_000);
-/// After how long the senders look whether they are to end.
-const LOOK: Duration = Duration::from_millis(20);
-/// A sender that was kept from sending for longer does not make up for more than this.
-const MOST_LATE: Duration = Duration::from_millis(500);
-/// Data for TCP, which says nothing.
+/// The longest wait before the thread checks whether the run has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The longest delay that a UDP sender makes up for.
+const MAX_LATE: Duration = Duration::from_millis(500);
+/// The data sent by TCP.
 static DATA: [u8; 32 << 10] = [0; 32 << 10];
 
-/// What was sent of one flow, in packets unless said otherwise.
+/// The counts of one flow, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
-    /// Data, that which was sent again too.
+pub(super) struct FlowSent {
+    /// Packets with data, including retransmissions.
     pub(super) packets: u64,
-    /// Sent again.
+    /// Retransmissions.
     pub(super) again: u64,
     /// Retransmission timeouts.
     pub(super) timeouts: u64,
-    /// How long TCP had something to send.
+    /// The time in which TCP had data to send.
     pub(super) busy: Duration,
-    /// How much of it its send buffer kept it from sending.
+    /// The part of `busy` in which the send buffer limited TCP.
     pub(super) short_of_buffer: Duration,
 }
 
-/// What a flow had sent at a moment.
+/// The state of a flow at one sample time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SentBy {
-    pub(super) sent: Sent,
+pub(super) struct SenderSample {
+    pub(super) sent: FlowSent,
     pub(super) cwnd: Option<f64>,
     pub(super) srtt: Option<Duration>,
 }
 
-/// What was sent in the window.
+/// The senders' results for the measurement.
 #[derive(Debug)]
-pub(super) struct AllSent {
-    /// What each flow had sent at each moment.
-    pub(super) moments: Vec<Vec<SentBy>>,
-    pub(super) flows: Vec<Sent>,
-    /// Data in a full packet of each flow, in bytes.
+pub(super) struct SenderResults {
+    /// By sample, the state of each flow.
+    pub(super) samples: Vec<Vec<SenderSample>>,
+    pub(super) flows: Vec<FlowSent>,
+    /// By flow, the bytes of data in a full packet.
     pub(super) payloads: Vec<u64>,
-    /// Packets of UDP that should have been sent by the clock.
+    /// UDP packets that should have been sent according to the clock.
     pub(super) udp_due: u64,
-    /// The most bytes that a connection's packets counted against it that were gone.
-    pub(super) not_gone: u32,
-    /// TCP's shortest round trip, from the handshakes on; `None` without TCP.
+    /// The maximum number of bytes of a connection that had left but still counted against its send buffer.
+    pub(super) unsent_bytes: u32,
+    /// The shortest round trip of TCP since the handshakes; `None` without TCP.
     pub(super) round_trip: Option<Duration>,
 }
 
-/// The senders.
+/// The senders of all flows.
 pub(super) struct Sender {
     epoll: Epoll,
     flows: Vec<Flow>,
     udp_times: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Packets of UDP whose time has come.
+    /// UDP packets whose time to be sent has come.
     udp_due: u64,
 }
 
 struct Flow {
-    end: End,
+    end: Endpoint,
     start: Duration,
     stop: Option<Duration>,
     sending: bool,
 }
 
-enum End {
+enum Endpoint {
     Tcp {
         connection: TcpStream,
         payload: u64,
     },
     Udp(Box<Datagrams>),
-    /// Of TCP that was stopped: what there was of it.
+    /// A TCP connection that was stopped, with its last counts.
     Stopped {
-        sent: Sent,
+        sent: FlowSent,
         payload: u64,
         round_trip: Option<Duration>,
     },
@@ -124,15 +124,15 @@ struct Datagrams {
 }
 
 impl Sender {
-    /// Opens everything in this thread's namespace, once the receivers wait: TCP's connections stand before the scenario begins,
-    /// as in the simulator. `seed` is that of the scenario and the run.
-    pub(super) fn new(plan: &Plan, seed: Seed, stage: &Stage) -> Result<Self, LabError> {
+    /// Opens all sockets in this thread's namespace after the receivers are ready. As in the simulator, TCP connections
+    /// are established before the scenario begins. `seed` is that of the scenario and the run.
+    pub(super) fn new(plan: &LabPlan, seed: Seed, timeline: &Timeline) -> Result<Self, LabError> {
         let mut sender = Self::open(plan, seed).map_err(setup("the senders"))?;
-        sender.connected(stage)?;
+        sender.connected(timeline)?;
         Ok(sender)
     }
 
-    fn open(plan: &Plan, seed: Seed) -> io::Result<Self> {
+    fn open(plan: &LabPlan, seed: Seed) -> io::Result<Self> {
         let mut flows = Vec::with_capacity(plan.flows.len());
         for (id, (place, index)) in plan.flows.iter().enumerate() {
             let group = plan.group(id as u32);
@@ -143,16 +143,16 @@ impl Sender {
         Ok(Self { epoll, flows, udp_times: BinaryHeap::new(), udp_due: 0 })
     }
 
-    /// Waits until all connections stand.
-    fn connected(&mut self, stage: &Stage) -> Result<(), LabError> {
+    /// Waits until all connections are established.
+    fn connected(&mut self, timeline: &Timeline) -> Result<(), LabError> {
         let failed = |error: io::Error| LabError::Failed("opening TCP's connections", error);
         let end = now() + OPENING;
         for flow in &self.flows {
-            let End::Tcp { connection, .. } = &flow.end else { continue };
+            let Endpoint::Tcp { connection, .. } = &flow.end else { continue };
             loop {
                 let mut ready = [PollFd::new(connection.as_fd(), PollFlags::POLLOUT)];
-                let opened = ppoll(&mut ready, Some(timeout(LOOK)), None);
-                if stage.is_over() {
+                let opened = ppoll(&mut ready, Some(timeout(POLL_INTERVAL)), None);
+                if timeline.is_over() {
                     return Err(LabError::Interrupted);
                 }
                 match opened {
@@ -171,61 +171,62 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends until the stage is over; what was sent in its window.
-    pub(super) fn run(mut self, stage: &Stage) -> Result<AllSent, LabError> {
+    /// Sends until the end of the run, and returns the results of the measurement.
+    pub(super) fn run(mut self, timeline: &Timeline) -> Result<SenderResults, LabError> {
         let failed = |error: io::Error| LabError::Failed("the senders", error);
-        // Without it the kernel may let us sleep for 50 us longer than asked for.
+        // Without this the kernel may extend each wait by 50 us.
         let _ = set_timerslack(1);
         let (mut before, mut sent) = (None, None);
-        let (mut ticks, mut samples) = (stage.ticks(), Vec::new());
-        while !stage.is_over() {
+        let (mut sample_times, mut samples) = (timeline.sample_times(), Vec::new());
+        while !timeline.is_over() {
             let now = now();
-            while ticks.come(now, stage).is_some() {
+            while sample_times.take_due(now, timeline).is_some() {
                 samples.push(self.flows.iter().map(Flow::sent_by).collect());
             }
-            if before.is_none() && now >= stage.from() {
+            if before.is_none() && now >= timeline.from() {
                 before = Some((self.counted(), self.udp_due));
             }
-            if let Some((before, due)) = before.as_ref().filter(|_| sent.is_none() && now >= stage.to()) {
+            if let Some((before, due)) = before.as_ref().filter(|_| sent.is_none() && now >= timeline.to()) {
                 sent = Some(self.sent_since(before, *due, mem::take(&mut samples)));
-                stage.tell_measured();
+                timeline.count_measured();
             }
             if sent.is_none() {
-                let next = self.turn(now, stage).map_err(failed)?.min(ticks.next(stage));
+                let next = self.turn(now, timeline).map_err(failed)?.min(sample_times.next(timeline));
                 self.wait(now, next).map_err(failed)?;
             } else {
-                // The receivers may go first, and reset the connections.
-                let _ = ppoll(&mut [], Some(timeout(LOOK)), None);
+                // The receivers may end first and reset the connections.
+                let _ = ppoll(&mut [], Some(timeout(POLL_INTERVAL)), None);
             }
         }
         sent.ok_or(LabError::Interrupted)
     }
 
-    /// Starts and stops flows and sends UDP's packets, as the clock says; when there is something to do next.
-    fn turn(&mut self, now: Time, stage: &Stage) -> io::Result<Time> {
-        let zero = stage.start();
+    /// Starts and stops flows and sends UDP packets according to the clock. Returns the time of the next event.
+    fn turn(&mut self, now: Time, timeline: &Timeline) -> io::Result<Time> {
+        let zero = timeline.start();
         if now < zero {
             return Ok(zero);
         }
-        let mut next = [stage.from(), stage.to()].into_iter().filter(|edge| *edge > now).min().unwrap_or(Time::MAX);
+        let mut next =
+            [timeline.from(), timeline.to()].into_iter().filter(|edge| *edge > now).min().unwrap_or(Time::MAX);
         for (id, flow) in self.flows.iter_mut().enumerate() {
             let (start, stop) = (zero + flow.start, flow.stop.map_or(Time::MAX, |stop| zero + stop));
             if !flow.sending && start <= now && now < stop {
                 flow.sending = true;
                 match &flow.end {
-                    End::Tcp { connection, .. } => {
+                    Endpoint::Tcp { connection, .. } => {
                         self.epoll.add(connection, EpollEvent::new(EpollFlags::EPOLLOUT, id as u64))?;
                     }
-                    End::Udp(_) => self.udp_times.push(Reverse((start, id))),
-                    End::Stopped { .. } => {}
+                    Endpoint::Udp(_) => self.udp_times.push(Reverse((start, id))),
+                    Endpoint::Stopped { .. } => {}
                 }
             } else if flow.sending && stop <= now {
                 flow.sending = false;
                 flow.stop = Some(Duration::ZERO);
-                if matches!(flow.end, End::Tcp { .. }) {
-                    // Closing it forgets what waits in its buffer, which may be seconds of data.
+                if matches!(flow.end, Endpoint::Tcp { .. }) {
+                    // Closing the connection discards the data in its buffer, which may be enough for seconds.
                     let (sent, payload, round_trip) = (flow.sent(), flow.payload(), flow.round_trip());
-                    flow.end = End::Stopped { sent, payload, round_trip };
+                    flow.end = Endpoint::Stopped { sent, payload, round_trip };
                 }
             }
             next = [start, stop].into_iter().filter(|at| *at > now).fold(next, Time::min);
@@ -242,24 +243,24 @@ impl Sender {
             }
             self.udp_times.pop();
             let flow = &mut self.flows[id];
-            let End::Udp(udp) = &mut flow.end else { continue };
+            let Endpoint::Udp(udp) = &mut flow.end else { continue };
             if !flow.sending {
                 continue;
             }
             self.udp_due += 1;
             udp.pace.wake(at);
             udp.pace.advance(udp.bytes);
-            if now.since(at) <= MOST_LATE {
+            if now.since(at) <= MAX_LATE {
                 udp.send();
             }
             self.udp_times.push(Reverse((udp.pace.next(), id)));
         }
     }
 
-    /// Waits until `next`, or until a connection takes more data, and gives it some.
+    /// Waits until `next`, or until a connection accepts more data, and writes to it.
     fn wait(&self, now: Time, next: Time) -> io::Result<()> {
         let mut ready = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut ready, Some(timeout(next.since(now).min(LOOK))), None) {
+        match ppoll(&mut ready, Some(timeout(next.since(now).min(POLL_INTERVAL))), None) {
             Ok(0) | Err(Errno::EINTR) => return Ok(()),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
@@ -267,30 +268,30 @@ impl Sender {
         let mut events = [EpollEvent::empty(); 64];
         let ready = self.epoll.wait(&mut events, EpollTimeout::ZERO)?;
         for event in &events[..ready] {
-            if let Some(Flow { end: End::Tcp { connection, .. }, .. }) = self.flows.get(event.data() as usize) {
+            if let Some(Flow { end: Endpoint::Tcp { connection, .. }, .. }) = self.flows.get(event.data() as usize) {
                 fill(connection)?;
             }
         }
         Ok(())
     }
 
-    /// What was sent so far.
-    fn counted(&self) -> Vec<Sent> {
+    /// Returns the counts so far.
+    fn counted(&self) -> Vec<FlowSent> {
         self.flows.iter().map(Flow::sent).collect()
     }
 
-    fn sent_since(&self, before: &[Sent], due_before: u64, moments: Vec<Vec<SentBy>>) -> AllSent {
+    fn sent_since(&self, before: &[FlowSent], due_before: u64, samples: Vec<Vec<SenderSample>>) -> SenderResults {
         let flows = self.counted().iter().zip(before).map(|(after, before)| after.since(before)).collect();
-        let not_gone = |flow: &Flow| match &flow.end {
-            End::Tcp { connection, .. } => bytes_not_gone(connection.as_fd()).unwrap_or(0),
-            End::Udp(_) | End::Stopped { .. } => 0,
+        let unsent_bytes = |flow: &Flow| match &flow.end {
+            Endpoint::Tcp { connection, .. } => unsent_bytes(connection.as_fd()).unwrap_or(0),
+            Endpoint::Udp(_) | Endpoint::Stopped { .. } => 0,
         };
-        AllSent {
-            moments,
+        SenderResults {
+            samples,
             flows,
             payloads: self.flows.iter().map(Flow::payload).collect(),
             udp_due: self.udp_due - due_before,
-            not_gone: self.flows.iter().map(not_gone).max().unwrap_or(0),
+            unsent_bytes: self.flows.iter().map(unsent_bytes).max().unwrap_or(0),
             round_trip: self.flows.iter().filter_map(Flow::round_trip).min(),
         }
     }
@@ -305,18 +306,18 @@ impl Flow {
             Traffic::Tcp(tcp) => open_tcp(id, place, group, tcp)?,
             Traffic::Udp(udp) => {
                 start = start + part(udp.rate.transmission(group.packet.get()), random.unit());
-                End::Udp(Box::new(Datagrams::open(id, group, udp)?))
+                Endpoint::Udp(Box::new(Datagrams::open(id, group, udp)?))
             }
             Traffic::Tfrc(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         Ok(Self { end, start, stop: group.stop, sending: false })
     }
 
-    fn sent(&self) -> Sent {
+    fn sent(&self) -> FlowSent {
         match &self.end {
-            End::Tcp { connection, .. } => {
+            Endpoint::Tcp { connection, .. } => {
                 let info = TcpInfo::of(connection.as_fd()).unwrap_or_default();
-                Sent {
+                FlowSent {
                     packets: info.sent,
                     again: info.sent_again,
                     timeouts: info.timeouts,
@@ -324,17 +325,17 @@ impl Flow {
                     short_of_buffer: info.short_of_buffer,
                 }
             }
-            End::Udp(udp) => Sent { packets: udp.number, ..Sent::default() },
-            End::Stopped { sent, .. } => *sent,
+            Endpoint::Udp(udp) => FlowSent { packets: udp.number, ..FlowSent::default() },
+            Endpoint::Stopped { sent, .. } => *sent,
         }
     }
 
-    fn sent_by(&self) -> SentBy {
+    fn sent_by(&self) -> SenderSample {
         let info = match &self.end {
-            End::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok(),
-            End::Udp(_) | End::Stopped { .. } => None,
+            Endpoint::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok(),
+            Endpoint::Udp(_) | Endpoint::Stopped { .. } => None,
         };
-        SentBy {
+        SenderSample {
             sent: self.sent(),
             cwnd: info.map(|info| f64::from(info.window)),
             srtt: info.map(|info| info.smoothed).filter(|smoothed| *smoothed > Duration::ZERO),
@@ -343,25 +344,25 @@ impl Flow {
 
     fn round_trip(&self) -> Option<Duration> {
         match &self.end {
-            End::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok().map(|info| info.round_trip),
-            End::Udp(_) => None,
-            End::Stopped { round_trip, .. } => *round_trip,
+            Endpoint::Tcp { connection, .. } => TcpInfo::of(connection.as_fd()).ok().map(|info| info.round_trip),
+            Endpoint::Udp(_) => None,
+            Endpoint::Stopped { round_trip, .. } => *round_trip,
         }
     }
 
     fn payload(&self) -> u64 {
         match &self.end {
-            // With its options, the connection knows better what fits.
-            End::Tcp { connection, payload } => {
+            // The kernel accounts for the connection's options.
+            Endpoint::Tcp { connection, payload } => {
                 TcpInfo::of(connection.as_fd()).map_or(*payload, |info| u64::from(info.segment))
             }
-            End::Udp(udp) => udp.datagram.len() as u64,
-            End::Stopped { payload, .. } => *payload,
+            Endpoint::Udp(udp) => udp.datagram.len() as u64,
+            Endpoint::Stopped { payload, .. } => *payload,
         }
     }
 }
 
-impl Sent {
+impl FlowSent {
     fn since(&self, before: &Self) -> Self {
         let less = |after: Duration, before: Duration| {
             Duration::from_nanos(after.as_nanos().saturating_sub(before.as_nanos()))
@@ -387,7 +388,7 @@ impl Datagrams {
         Ok(Self { socket, datagram, bytes: bytes as u32, pace: LinkClock::new(udp.rate), number: 0 })
     }
 
-    /// Sends the next datagram. One that the kernel does not take was not sent.
+    /// Sends the next datagram. It is not counted if the kernel refuses it.
     fn send(&mut self) {
         self.datagram[..8].copy_from_slice(&self.number.to_be_bytes());
         if self.socket.send(&self.datagram).is_ok() {
@@ -396,15 +397,15 @@ impl Datagrams {
     }
 }
 
-/// A connection that is being opened.
-fn open_tcp(id: u32, place: usize, group: &FlowGroup, tcp: &Tcp) -> io::Result<End> {
+/// Starts to open a connection.
+fn open_tcp(id: u32, place: usize, group: &FlowGroup, tcp: &Tcp) -> io::Result<Endpoint> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = open(AddressFamily::Inet, SockType::Stream, flags, None)?;
     let payload = group.packet.get() - TCP_HEADERS;
     setsockopt(&socket, TcpCongestion, &OsString::from(kernel_name(tcp)))?;
     setsockopt(&socket, TcpMaxSeg, &(payload as u32))?;
     setsockopt(&socket, Ipv4Tos, &i32::from(group.class))?;
-    // It ends by a reset: nothing of it stays behind in the namespace.
+    // The connection ends with a reset, so that nothing of it remains in the namespace.
     setsockopt(&socket, Linger, &linger { l_onoff: 1, l_linger: 0 })?;
     if tcp.pacing {
         pace(socket.as_fd())?;
@@ -412,12 +413,12 @@ fn open_tcp(id: u32, place: usize, group: &FlowGroup, tcp: &Tcp) -> io::Result<E
     bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(source(id), 0)))?;
     let to = SockaddrIn::from(SocketAddrV4::new(destination(id), port(place)));
     match connect(socket.as_raw_fd(), &to) {
-        Ok(()) | Err(Errno::EINPROGRESS) => Ok(End::Tcp { connection: TcpStream::from(socket), payload }),
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(Endpoint::Tcp { connection: TcpStream::from(socket), payload }),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Gives a connection as much data as it takes.
+/// Writes to a connection until its buffer is full.
 fn fill(mut connection: &TcpStream) -> io::Result<()> {
     loop {
         match connection.write(&DATA) {

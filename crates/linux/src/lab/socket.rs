@@ -1,4 +1,4 @@
-//! The socket options of the lab's TCP.
+//! Socket options of TCP used by the lab.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,29 +6,31 @@ use nix::libc;
 
 use crate::option::{get, set};
 
-/// `SK_MEMINFO_WMEM_ALLOC` of `linux/sock_diag.h`: bytes of a socket's packets that the sending side still has.
+/// `SK_MEMINFO_WMEM_ALLOC` of `linux/sock_diag.h`: bytes of a socket's packets that have not been sent.
 const WMEM_ALLOC: usize = 2;
 /// `SO_MEMINFO` of `asm-generic/socket.h`.
 const SO_MEMINFO: libc::c_int = 55;
 
-/// `TCP_WINDOW_CLAMP`: the largest window that a receiver says it has, in bytes.
+/// Sets `TCP_WINDOW_CLAMP`: the largest window that a receiver announces, in bytes.
 pub(super) fn clamp_window(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
 }
 
-/// `SO_MAX_PACING_RATE` with a rate that limits nothing: the kernel spreads the packets over the round trip from now on.
+/// Enables pacing with `SO_MAX_PACING_RATE` and a rate that does not limit: the kernel spreads packets over the round
+/// trip.
 pub(super) fn pace(socket: BorrowedFd<'_>) -> nix::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX >> 1).to_ne_bytes())
 }
 
-/// `TCP_INFO` as the kernel has it; an older one has less.
+/// Returns `TCP_INFO`. An older kernel returns fewer bytes.
 pub(super) fn tcp_info(socket: BorrowedFd<'_>) -> nix::Result<Vec<u8>> {
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, 256)
 }
 
-/// Bytes of the socket's packets that have not yet left for the next namespace, with what the kernel needs beside them.
-pub(super) fn bytes_not_gone(socket: BorrowedFd<'_>) -> nix::Result<u32> {
+/// Returns the bytes of the socket's packets that have not left for the next namespace, including the kernel's
+/// overhead.
+pub(super) fn unsent_bytes(socket: BorrowedFd<'_>) -> nix::Result<u32> {
     let words = get(socket, libc::SOL_SOCKET, SO_MEMINFO, 64)?;
     let word = words.get(4 * WMEM_ALLOC..).and_then(|rest| rest.first_chunk());
     Ok(word.map_or(0, |word| u32::from_ne_bytes(*word)))

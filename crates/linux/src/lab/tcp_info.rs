@@ -1,4 +1,4 @@
-//! What the kernel tells of a connection: the fields of `struct tcp_info` (`linux/tcp.h`) that the lab reads.
+//! The fields of `struct tcp_info` (`linux/tcp.h`) that the lab uses.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,33 +6,33 @@ use fairlane_qdisc::Duration;
 
 use super::socket;
 
-/// A connection as its end sees it, since it was opened.
+/// The state of one end of a connection and its counts since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TcpInfo {
-    /// Data in a full segment, in bytes, without options.
+    /// The data in a full segment without options, in bytes.
     pub(super) segment: u32,
     /// The congestion window, in full segments.
     pub(super) window: u32,
-    /// The smoothed round trip time; none before the first measurement.
+    /// The smoothed round trip time; zero before the first measurement.
     pub(super) smoothed: Duration,
-    /// The shortest round trip of the last minutes; none has been measured before the handshake.
+    /// The shortest round trip time of the last minutes, the handshake included.
     pub(super) round_trip: Duration,
-    /// Segments with data that were sent, those that were sent again too.
+    /// Segments with data sent, including retransmissions.
     pub(super) sent: u64,
-    /// Segments with data that came.
+    /// Segments with data received.
     pub(super) came: u64,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub(super) sent_again: u64,
-    /// Retransmission timeouts; 0 before Linux 6.7, which does not tell.
+    /// Retransmission timeouts; 0 before Linux 6.7, which does not report them.
     pub(super) timeouts: u64,
-    /// How long there was something to send.
+    /// The time in which there was data to send.
     pub(super) busy: Duration,
-    /// How much of it the send buffer kept it from sending.
+    /// The part of `busy` in which the send buffer was the limit.
     pub(super) short_of_buffer: Duration,
 }
 
 impl TcpInfo {
-    /// Asks the kernel.
+    /// Reads the state of a connection from the kernel.
     pub(super) fn of(connection: BorrowedFd<'_>) -> nix::Result<Self> {
         socket::tcp_info(connection).map(|bytes| Self::read(&bytes))
     }
@@ -68,9 +68,9 @@ mod tests {
 
     use super::*;
 
-    /// Against a real connection: would catch a field that is read at another's place.
+    /// Reads the state of a real connection. Would catch a field at the wrong offset.
     #[test]
-    fn a_connection_tells_of_itself() {
+    fn the_state_of_a_connection_is_read() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let mut from = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut to, _) = listener.accept().unwrap();
@@ -84,13 +84,13 @@ mod tests {
         assert_eq!((sender.sent, sender.came, receiver.sent, receiver.came), (5, 0, 0, 5));
         assert_eq!((sender.sent_again, sender.timeouts, sender.short_of_buffer), (0, 0, Duration::ZERO));
         assert!(sender.segment > 500 && sender.round_trip > Duration::ZERO, "{sender:?}");
-        // It begins with ten segments (RFC 6928) and grows by at most one for each that is acknowledged.
+        // The window begins with ten segments (RFC 6928) and grows by at most one for each acknowledged segment.
         assert!((10..=15).contains(&sender.window) && sender.smoothed >= sender.round_trip, "{sender:?}");
     }
 
-    /// Linux has added to the structure again and again: what an old one does not have is 0.
+    /// Linux has extended the structure several times. Fields that an old kernel lacks are 0.
     #[test]
-    fn what_is_not_told_is_nothing() {
+    fn missing_fields_are_zero() {
         assert_eq!(TcpInfo::read(&[]), TcpInfo::default());
         let old = TcpInfo::read(&[1; 104]);
         assert_eq!((old.segment, old.sent_again, old.sent, old.timeouts), (0x0101_0101, 0x0101_0101, 0, 0));

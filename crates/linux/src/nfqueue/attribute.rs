@@ -1,13 +1,13 @@
-//! Netlink attributes: a length, a type and a value, one after the other.
+//! Netlink attributes: length, type and value.
 
 use super::{HEADERS, NLM_F_REQUEST, aligned};
 
-/// `struct nlattr`.
+/// The length of `struct nlattr`.
 const HEADER: usize = 4;
-/// The two upper bits of a type are flags.
+/// The bits of the type; the two upper bits are flags.
 const TYPE: u16 = 0x3fff;
 
-/// The attributes in some bytes, until their end or the first that cannot be.
+/// An iterator over attributes. It ends at the end of the bytes or at the first invalid attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes<'a>(&'a [u8]);
 
@@ -29,22 +29,22 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// The number at the start of an attribute's value, in network order.
+/// Returns the number at the start of an attribute's value, in network byte order.
 pub(super) fn number(value: &[u8]) -> Option<u32> {
     value.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// A message that is being written at the end of a buffer.
+/// A message under construction at the end of a buffer.
 pub(super) struct Writer<'b> {
     buffer: &'b mut Vec<u8>,
     start: usize,
 }
 
 impl<'b> Writer<'b> {
-    /// Begins a request of `kind` to `queue`, with the flags `flags` beside `NLM_F_REQUEST`.
+    /// Begins a request of type `kind` for `queue`, with `flags` in addition to `NLM_F_REQUEST`.
     pub(super) fn new(buffer: &'b mut Vec<u8>, kind: u16, flags: u16, sequence: u32, queue: u16) -> Self {
         let start = buffer.len();
-        // The length comes last; netfilter's header has the family, which is any, and its version, which is 0.
+        // The length is filled in at the end. Netfilter's header has the family 0 (any) and the version 0.
         buffer.extend([0; 4]);
         buffer.extend(kind.to_ne_bytes());
         buffer.extend((NLM_F_REQUEST | flags).to_ne_bytes());
@@ -55,7 +55,7 @@ impl<'b> Writer<'b> {
         Self { buffer, start }
     }
 
-    /// Writes an attribute; a value that no attribute can hold is cut.
+    /// Writes an attribute. A value that is too long for an attribute is truncated.
     pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
         let most = usize::from(u16::MAX) - HEADER;
         let value = &value[..value.len().min(most)];
@@ -65,12 +65,12 @@ impl<'b> Writer<'b> {
         self.buffer.resize(aligned(self.buffer.len() - self.start) + self.start, 0);
     }
 
-    /// Writes an attribute that is a number, in network order.
+    /// Writes a number as an attribute, in network byte order.
     pub(super) fn number(&mut self, kind: u16, number: u32) {
         self.attribute(kind, &number.to_be_bytes());
     }
 
-    /// Ends the message.
+    /// Writes the length of the message.
     pub(super) fn finish(self) {
         let length = (self.buffer.len() - self.start) as u32;
         self.buffer[self.start..self.start + 4].copy_from_slice(&length.to_ne_bytes());

@@ -1,36 +1,37 @@
-//! What the kernel sends: one message or several in a datagram.
+//! Messages from the kernel. A datagram holds one or more.
 
-use super::{HEADERS, MSG_PACKET, NLMSG_ERROR, NLMSG_HEADER, Queued, aligned};
+use super::{HEADERS, MSG_PACKET, NLMSG_ERROR, NLMSG_HEADER, PacketMessage, aligned};
 
-/// A message of the kernel's.
+/// A message from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// A packet that waits for its verdict.
-    Packet(Queued<'a>),
+    Packet(PacketMessage<'a>),
     /// The answer to a request.
     Answer(Answer),
-    /// Anything else, which netlink allows to be passed over.
+    /// Another message, which can be ignored.
     Other,
-    /// A packet without a number, an answer without a sequence, or bytes that are no message, up to the end of the datagram.
+    /// A packet without a number, an answer without a sequence number, or bytes that are no message, to the end of the
+    /// datagram.
     Malformed,
 }
 
-/// What the kernel says to a request.
+/// The kernel's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The request's sequence number.
+    /// The sequence number of the request.
     pub sequence: u32,
-    /// 0 for an acknowledgement, else the number of the error (`errno`), above zero.
+    /// 0 for an acknowledgement, otherwise the error number (`errno`), positive.
     pub error: i32,
 }
 
-/// The messages in a datagram of the kernel's.
+/// Returns the messages in a datagram from the kernel.
 #[must_use]
 pub const fn messages(datagram: &[u8]) -> Messages<'_> {
     Messages(datagram)
 }
 
-/// Iterator over the messages of a datagram: see [`messages`].
+/// An iterator over the messages of a datagram; see [`messages`].
 #[derive(Clone, Debug)]
 pub struct Messages<'a>(&'a [u8]);
 
@@ -52,16 +53,16 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// Reads one message, which has a netlink header at least.
+/// Parses a message that has at least a netlink header.
 fn read(message: &[u8]) -> Message<'_> {
     let number = |at: usize| message.get(at..).and_then(|rest| rest.first_chunk()).copied();
     match u16::from_ne_bytes([message[4], message[5]]) {
         MSG_PACKET => {
             let queue = message.get(NLMSG_HEADER + 2..HEADERS).and_then(|bytes| bytes.first_chunk());
-            let queued = queue.and_then(|queue| Queued::read(u16::from_be_bytes(*queue), &message[HEADERS..]));
+            let queued = queue.and_then(|queue| PacketMessage::read(u16::from_be_bytes(*queue), &message[HEADERS..]));
             queued.map_or(Message::Malformed, Message::Packet)
         }
-        // The error, negative, and then the header of the request.
+        // The error number, negative, and the header of the request.
         NLMSG_ERROR => match (number(NLMSG_HEADER), number(NLMSG_HEADER + 4 + 8)) {
             (Some(error), Some(sequence)) => Message::Answer(Answer {
                 sequence: u32::from_ne_bytes(sequence),
@@ -78,8 +79,8 @@ fn read(message: &[u8]) -> Message<'_> {
 mod tests {
     use super::*;
 
-    /// A packet message written by hand from `nfnetlink_queue.h`: queue 5, id 7, IPv4 (0x0800) at the hook FORWARD (2), mark
-    /// 0x0a0b, four bytes of a packet that has 1500, and an attribute that is unknown (99).
+    /// A packet message written by hand after `nfnetlink_queue.h`: queue 5, packet 7, IPv4 (0x0800) at the hook FORWARD
+    /// (2), mark 0x0a0b, four of 1500 bytes, and an unknown attribute (99).
     const PACKET: [u8; 68] = [
         68, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // nlmsghdr
         2, 0, 0, 5, // nfgenmsg
@@ -91,15 +92,15 @@ mod tests {
         4, 0, 98, 128, // unknown, of no length, with a flag
     ];
 
-    /// An error of a request with the sequence 9: ENOENT (2).
+    /// An error message for the request with sequence number 9: ENOENT (2).
     const ERROR: [u8; 36] = [
         36, 0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, // nlmsghdr
         254, 255, 255, 255, // -2
         32, 0, 0, 0, 1, 3, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, // the request's
     ];
 
-    fn queued() -> Queued<'static> {
-        Queued { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500, joined: false }
+    fn queued() -> PacketMessage<'static> {
+        PacketMessage { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500, gso: false }
     }
 
     #[test]
@@ -109,15 +110,15 @@ mod tests {
         assert_eq!(read, [Message::Packet(queued()), Message::Answer(Answer { sequence: 9, error: 2 })]);
     }
 
-    /// Would catch reading beyond a message that was cut, at whatever byte: what is there is read, and nothing else is made up.
+    /// Truncates a message at every byte. Would catch a read beyond the end, and values that were not in the message.
     #[test]
-    fn what_was_cut_is_malformed() {
+    fn truncated_messages_are_malformed() {
         for length in 0..PACKET.len() {
             let read: Vec<Message<'_>> = messages(&PACKET[..length]).collect();
             assert_eq!(read, vec![Message::Malformed; usize::from(length > 0)], "{length} bytes");
         }
         for length in 16..PACKET.len() {
-            // The same, when the message itself says that it is so short. Its packet is named by byte 31.
+            // The same with the shorter length in the header. The packet's number ends at byte 31.
             let mut cut = PACKET[..length].to_vec();
             cut[0] = length as u8;
             let whole = queued();
@@ -135,23 +136,23 @@ mod tests {
         assert_eq!(messages(&[]).next(), None);
     }
 
-    /// A length of 0, or one that is larger than the datagram, must not keep the reader here or lead it away.
+    /// Lengths of 0 or beyond the datagram. Would catch an endless loop and a read beyond the end.
     #[test]
-    fn lengths_that_lie_end_the_datagram() {
+    fn wrong_lengths_end_the_datagram() {
         for length in [0, 1, 15, 69, u32::MAX] {
             let mut lying = PACKET;
             lying[..4].copy_from_slice(&length.to_ne_bytes());
             assert_eq!(messages(&lying).collect::<Vec<_>>(), [Message::Malformed], "{length}");
         }
-        // An attribute of length 0: what stands before it counts.
+        // An attribute of length 0: the attributes before it count.
         let mut lying = PACKET;
         lying[32] = 0;
         let read = messages(&lying).next();
-        assert_eq!(read, Some(Message::Packet(Queued { mark: 0, payload: &[], bytes: 0, ..queued() })));
+        assert_eq!(read, Some(Message::Packet(PacketMessage { mark: 0, payload: &[], bytes: 0, ..queued() })));
     }
 
     #[test]
-    fn other_messages_are_passed_over() {
+    fn other_messages_are_ignored() {
         let mut other = PACKET;
         other[4] = 3;
         other[5] = 0;

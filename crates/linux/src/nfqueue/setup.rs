@@ -17,54 +17,53 @@ const FLAG_CONNTRACK: u32 = 1 << 1;
 const FLAG_GSO: u32 = 1 << 2;
 const FLAG_UID_GID: u32 = 1 << 3;
 
-/// How much of each packet the kernel copies to us.
+/// The part of each packet that the kernel copies to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// Its headers: 128 bytes, as they stand there with IPv6 extension headers too.
+    /// The first 128 bytes, which hold the headers, with IPv6 extension headers too.
     Headers,
-    /// All of it, so that it can be written anew.
+    /// The whole packet, so that it can be rewritten.
     Whole,
 }
 
 impl Copied {
-    /// The most bytes of a packet that are copied.
+    /// Returns the maximum number of bytes copied of a packet.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Headers => 128,
-            // What an attribute can hold.
+            // The maximum length of an attribute.
             Self::Whole => 0xffff - 4,
         }
     }
 }
 
-/// What the kernel is asked for when a queue is bound.
+/// The parameters of a queue when it is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// The number of the NFQUEUE.
     pub queue: u16,
-    /// How much of each packet is copied.
+    /// The part of each packet that is copied.
     pub copied: Copied,
-    /// How many packets may wait in the kernel for their verdict, those that we hold included. What comes beyond is dropped
-    /// there.
-    pub most_packets: u32,
-    /// What the kernel cannot hand over passes, past the discipline, instead of being dropped.
+    /// The maximum number of packets that wait for their verdict. The kernel drops packets beyond it.
+    pub max_packets: u32,
+    /// Packets that the kernel cannot hand over pass instead of being dropped.
     pub fail_open: bool,
-    /// Packets that segmentation offload has joined come as they are (`NFQA_CFG_F_GSO`), of up to 64 kB and without a checksum, so
-    /// that they must not be written anew. Otherwise the kernel cuts them first.
+    /// GSO packets are handed over whole (`NFQA_CFG_F_GSO`): they have up to 64 kB and no checksum, and cannot be
+    /// rewritten. If `false`, the kernel segments them first.
     pub gso: bool,
 }
 
 impl Setup {
-    /// Writes the request to bind the queue, which the kernel answers with the number `sequence`: all of it takes effect at
-    /// once, or nothing.
+    /// Writes the request to bind the queue. The kernel answers with the number `sequence`, and executes the request as
+    /// a whole or not at all.
     pub fn write(&self, sequence: u32, buffer: &mut Vec<u8>) {
         let mut writer = Writer::new(buffer, MSG_CONFIG, NLM_F_ACK, sequence, self.queue);
-        // The command, padding, and the protocol family: any.
+        // The command, padding, and the protocol family 0 (any).
         writer.attribute(NFQA_CFG_CMD, &[CMD_BIND, 0, 0, 0]);
         let [a, b, c, d] = self.copied.bytes().to_be_bytes();
         writer.attribute(NFQA_CFG_PARAMS, &[a, b, c, d, COPY_PACKET]);
-        writer.number(NFQA_CFG_QUEUE_MAXLEN, self.most_packets);
+        writer.number(NFQA_CFG_QUEUE_MAXLEN, self.max_packets);
         writer.number(NFQA_CFG_MASK, FLAG_FAIL_OPEN | FLAG_CONNTRACK | FLAG_GSO | FLAG_UID_GID);
         let on = [(self.fail_open, FLAG_FAIL_OPEN), (self.gso, FLAG_GSO)];
         writer.number(NFQA_CFG_FLAGS, on.iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum());
@@ -77,11 +76,11 @@ impl Setup {
 mod tests {
     use super::*;
 
-    /// The bytes by hand from `nfnetlink_queue.h`.
+    /// The expected bytes were written by hand after `nfnetlink_queue.h`.
     #[test]
     fn a_queue_is_bound_by_one_message() {
         let setup =
-            Setup { queue: 0x0102, copied: Copied::Headers, most_packets: 1_000_000, fail_open: true, gso: true };
+            Setup { queue: 0x0102, copied: Copied::Headers, max_packets: 1_000_000, fail_open: true, gso: true };
         let mut buffer = vec![0xee];
         setup.write(7, &mut buffer);
         let expected = [

@@ -10,31 +10,31 @@ const NFQA_PAYLOAD: u16 = 10;
 const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
 
-/// What becomes of a packet.
+/// The decision on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It goes on as it came.
+    /// The packet passes unchanged.
     Accept,
-    /// It goes on with this firewall mark, in place of the one that it had.
+    /// The packet passes with this firewall mark in place of its own.
     Mark(u32),
-    /// It goes on with these bytes in place of all that it had, from its network header on.
+    /// The packet passes with these bytes in place of its own, from the network header on.
     Rewrite(Box<[u8]>),
-    /// It goes no further.
+    /// The packet is dropped.
     Drop,
 }
 
 /// The verdict on one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// [`Queued::id`](super::Queued::id).
+    /// The packet's number: [`PacketMessage::id`](super::PacketMessage::id).
     pub id: u32,
-    /// What becomes of it.
+    /// The decision.
     pub decision: Decision,
 }
 
 impl Verdict {
-    /// Appends the message for `queue` to `buffer`. The kernel answers only if it knows no such packet, with the sequence
-    /// number 0.
+    /// Appends the message for `queue` to `buffer`. The kernel answers only if it does not know the packet, with the
+    /// sequence number 0.
     pub fn write(&self, queue: u16, buffer: &mut Vec<u8>) {
         let mut writer = Writer::new(buffer, MSG_VERDICT, 0, 0, queue);
         let verdict = if self.decision == Decision::Drop { NF_DROP } else { NF_ACCEPT };
@@ -48,7 +48,7 @@ impl Verdict {
     }
 }
 
-/// Appends the message that lets every packet of `queue` pass that waits for its verdict, up to the one that `id` names.
+/// Appends the message that accepts every waiting packet of `queue` up to `id`.
 pub fn accept_up_to(id: u32, queue: u16, buffer: &mut Vec<u8>) {
     let mut writer = Writer::new(buffer, MSG_VERDICT_BATCH, 0, 0, queue);
     writer.attribute(NFQA_VERDICT_HDR, &header(NF_ACCEPT, id));
@@ -72,8 +72,8 @@ mod tests {
         buffer
     }
 
-    /// The bytes by hand from `nfnetlink_queue.h`. Would catch a number in the wrong order, padding that is counted in an
-    /// attribute's length and messages that do not begin at multiples of four.
+    /// The expected bytes were written by hand after `nfnetlink_queue.h`. Would catch a number in the wrong byte order,
+    /// padding that is counted in an attribute's length, and a message that does not begin at a multiple of four bytes.
     #[test]
     fn verdicts_are_these_bytes() {
         let head = |length: u8, kind: u8| [length, 0, 0, 0, kind, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9];

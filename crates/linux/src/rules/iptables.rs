@@ -1,7 +1,7 @@
-//! Rules by iptables-restore(8) and ip6tables-restore(8): chains of our own in `mangle`, and the rules that lead there.
+//! Rules by iptables-restore(8) and ip6tables-restore(8): chains in `mangle`, and the rules that jump to them.
 //!
-//! `TOS` works in `mangle` alone, so a packet has to be queued in a hook before the last, POSTROUTING. That is before `filter`: what
-//! is filtered there has passed the queue.
+//! The target `TOS` exists in `mangle` only, so a packet has to be queued in a hook before the last, POSTROUTING. That
+//! is before `filter`: packets that are filtered there have passed the queue.
 
 use std::path::Path;
 
@@ -9,22 +9,22 @@ use super::tool::run;
 use super::{RuleError, Rules};
 use crate::queues::Queues;
 
-/// The tools of IPv4 and of IPv6: one that restores, one that saves.
+/// The tools for IPv4 and IPv6.
 const FAMILIES: [Family; 2] = [
     Family { restore: "iptables-restore", save: "iptables-save" },
     Family { restore: "ip6tables-restore", save: "ip6tables-save" },
 ];
 
-/// What the names of our chains begin with; the queue's number follows.
+/// The prefix of chain names, followed by the number of the queue.
 const CHAIN: &str = "FAIRLANE-Q";
 
-/// What the name of the chain ends in that marks.
+/// The suffix of the chain that marks packets.
 const MARKS: &str = "-CE";
 
-/// How long the tools wait for others who change rules, in seconds.
+/// The time that the tools wait for others that change rules, in seconds.
 const WAIT: &str = "3";
 
-/// There without IPv6 is not.
+/// A file that exists only with IPv6.
 const IPV6: &str = "/proc/thread-self/net/if_inet6";
 
 #[derive(Clone, Copy, Debug)]
@@ -33,22 +33,22 @@ struct Family {
     save: &'static str,
 }
 
-/// The families that the kernel has.
+/// Returns the address families that the kernel has.
 fn families() -> &'static [Family] {
     if Path::new(IPV6).exists() { &FAMILIES } else { &FAMILIES[..1] }
 }
 
-pub(super) fn is_there() -> bool {
+pub(super) fn is_available() -> bool {
     families().iter().all(|family| matches!(run(family.restore, &["--version"], ""), Ok(Some(_))))
 }
 
-/// Each family is one transaction. Should the second fail, the first is taken back.
+/// Installs the rules, one transaction for each family. If the second fails, the first is undone.
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
     let script = script(rules);
     for family in families() {
         let installed = family.remove(rules.queues.first()).and_then(|()| family.restore(&script));
         if let Err(error) = installed {
-            // The first error is what matters; what cannot be taken back now is found by the next start.
+            // The first error is the one to report. The next start finds what cannot be removed now.
             let _ = remove(rules.queues.first());
             return Err(error);
         }
@@ -64,17 +64,17 @@ pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
     families().iter().try_for_each(|family| family.remove(queue))
 }
 
-/// Whether all families have the rules that lead to the queue, and those in our chains.
+/// Returns `true` if all families have the rules that jump to our chains, and those in our chains.
 pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
     for family in families() {
-        if !is_whole(&family.save()?, rules) {
+        if !is_complete(&family.save()?, rules) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The queues that have a chain of ours; `None` without iptables.
+/// Returns the queues for which there are chains of ours; `None` without iptables.
 pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
     let mut found = Vec::new();
     for family in families() {
@@ -88,11 +88,11 @@ pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
 
 impl Family {
     fn restore(self, script: &str) -> Result<(), RuleError> {
-        // It waits for others who change rules, but not as long as a service manager's watchdog waits for us.
+        // The wait is shorter than the watchdog of a service manager.
         run(self.restore, &["--noflush", "--wait", WAIT], script)?.map(drop).ok_or(RuleError::NoTool)
     }
 
-    /// All rules as they are; none without the tool.
+    /// Returns all rules as saved by the tool; an empty string if there is no tool.
     fn save(self) -> Result<String, RuleError> {
         run(self.save, &[], "").map(Option::unwrap_or_default)
     }
@@ -107,38 +107,39 @@ impl Family {
     }
 }
 
-/// The lines of the table `mangle`.
+/// Returns the lines of the table `mangle`.
 fn mangle(saved: &str) -> impl Iterator<Item = &str> {
     saved.lines().skip_while(|line| *line != "*mangle").take_while(|line| *line != "COMMIT")
 }
 
-/// The queue that a chain of ours is for, by the line that names it: `:FAIRLANE-Q0 - [0:0]`.
+/// Returns the queue of a chain of ours, from the line that declares it: `:FAIRLANE-Q0 - [0:0]`.
 fn queue_of_chain_line(line: &str) -> Option<u16> {
     queue_of(line.strip_prefix(':')?.split(' ').next()?)
 }
 
-/// The queue that `chain` is for, if it is ours.
+/// Returns the queue of `chain` if it is ours.
 fn queue_of(chain: &str) -> Option<u16> {
     let number = chain.strip_prefix(CHAIN)?;
     number.strip_suffix(MARKS).unwrap_or(number).parse().ok()
 }
 
-/// Whether `line` is a rule that leads to a chain of ours for `queue`.
-fn leads(line: &str, queue: u16) -> bool {
+/// Returns `true` if `line` is a rule that jumps to a chain of ours for `queue`.
+fn jumps_to_chain(line: &str, queue: u16) -> bool {
     line.rsplit_once(" -j ").is_some_and(|(_, target)| queue_of(target) == Some(queue))
 }
 
-/// Whether the rules of `rules` are in what was saved. How the tool prints them is its own, so they are counted.
-fn is_whole(saved: &str, rules: &Rules) -> bool {
+/// Returns `true` if the saved rules contain `rules`. The tool's formatting may differ, so the rules are counted.
+fn is_complete(saved: &str, rules: &Rules) -> bool {
     let queue = rules.queues.first();
     let filled = |chain: String| mangle(saved).any(|line| line.starts_with(&format!("-A {chain} ")));
-    let leading = mangle(saved).filter(|line| leads(line, queue)).count();
+    let leading = mangle(saved).filter(|line| jumps_to_chain(line, queue)).count();
     leading >= 3 * rules.interfaces.len()
         && filled(format!("{CHAIN}{queue}"))
         && filled(format!("{CHAIN}{queue}{MARKS}"))
 }
 
-/// The transaction that removes our chains for `queue` and the rules that lead there; `None` if there are none.
+/// Returns the transaction that removes our chains for `queue` and the rules that jump to them; `None` if there are
+/// none.
 fn removal(saved: &str, queue: u16) -> Option<String> {
     let chains: Vec<&str> = mangle(saved)
         .filter(|line| queue_of_chain_line(line) == Some(queue))
@@ -148,7 +149,7 @@ fn removal(saved: &str, queue: u16) -> Option<String> {
         return None;
     }
     let mut script = String::from("*mangle\n");
-    for rule in mangle(saved).filter(|line| leads(line, queue)) {
+    for rule in mangle(saved).filter(|line| jumps_to_chain(line, queue)) {
         script += &rule.replacen("-A ", "-D ", 1);
         script.push('\n');
     }
@@ -157,14 +158,15 @@ fn removal(saved: &str, queue: u16) -> Option<String> {
     Some(script + "COMMIT\n")
 }
 
-pub(super) fn shown(rules: &Rules) -> String {
+pub(super) fn script_with_command(rules: &Rules) -> String {
     let names: Vec<&str> = families().iter().map(|family| family.restore).collect();
     let command = names.join(" and ");
     format!("# {command} --noflush --wait {WAIT}\n{}", script(rules))
 }
 
-/// What sends a packet to a queue. Among several the processor decides that has the packet: a choice by addresses alone makes the
-/// processors wait for each other's queues, and at overload nothing gets on.
+/// Returns the target that sends a packet to a queue. The processor that handles the packet selects among several
+/// queues. A selection by addresses would make processors wait for each other's queues, and throughput would collapse
+/// at overload.
 fn target(queues: Queues) -> String {
     if queues.first() == queues.last() {
         format!("NFQUEUE --queue-num {queues} --queue-bypass")
@@ -173,7 +175,8 @@ fn target(queues: Queues) -> String {
     }
 }
 
-/// One transaction. Packets are marked first of all in POSTROUTING, before a rule of others changes the mark.
+/// Returns the transaction that installs the rules. Packets are marked first in POSTROUTING, before another rule
+/// changes their mark.
 fn script(rules: &Rules) -> String {
     let Rules { queues, interfaces, ce_bit } = rules;
     let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
@@ -204,7 +207,7 @@ mod tests {
     use super::*;
     use crate::rules::tests::rules;
 
-    /// As iptables-save(8) prints it.
+    /// In the format of iptables-save(8).
     const SAVED: &str = "\
 # Generated by iptables-save v1.8.9
 *filter
@@ -234,9 +237,9 @@ COMMIT
 COMMIT
 ";
 
-    /// Would catch the removal of a rule or a chain of others, of another table or of another queue.
+    /// Would catch the removal of a rule or chain of another owner, table or queue.
     #[test]
-    fn only_what_is_ours_is_removed() {
+    fn only_our_rules_are_removed() {
         let expected = "\
 *mangle
 -D FORWARD -o eth0 -j FAIRLANE-Q7
@@ -253,11 +256,11 @@ COMMIT
         assert_eq!(found, [7, 7, 70]);
     }
 
-    /// What the script makes is whole; without any one of its rules it is not.
+    /// Would catch a missing rule that is not noticed, and complete rules that are not recognised.
     #[test]
-    fn rules_that_are_gone_are_missed() {
+    fn missing_rules_are_noticed() {
         let script = script(&rules()).replace("-I POSTROUTING 1", "-A POSTROUTING");
-        assert!(is_whole(&script, &rules()));
+        assert!(is_complete(&script, &rules()));
         for gone in [
             "-A FAIRLANE-Q7 ",
             "-A FAIRLANE-Q7-CE ",
@@ -267,12 +270,12 @@ COMMIT
         ] {
             let left: String =
                 script.lines().filter(|line| !line.starts_with(gone)).map(|line| format!("{line}\n")).collect();
-            assert!(left.len() < script.len() && !is_whole(&left, &rules()), "{gone}");
+            assert!(left.len() < script.len() && !is_complete(&left, &rules()), "{gone}");
         }
-        assert!(!is_whole("", &rules()));
+        assert!(!is_complete("", &rules()));
     }
 
-    /// Would catch a rule without bypass, and one that is not for the interfaces that were given.
+    /// Would catch a rule without bypass, and one for an interface that was not given.
     #[test]
     fn the_script_is_one_transaction() {
         let script = script(&rules());

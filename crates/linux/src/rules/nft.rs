@@ -1,4 +1,4 @@
-//! Rules by nft(8): a table of our own.
+//! Rules by nft(8), in a table of their own.
 
 use super::tool::run;
 use super::{RuleError, Rules};
@@ -6,19 +6,19 @@ use crate::queues::Queues;
 
 const NFT: &str = "nft";
 
-/// What the names of our tables begin with; the queue's number follows.
+/// The prefix of table names, followed by the number of the queue.
 const TABLE: &str = "fairlane_q";
 
-/// The family of our tables: IPv4 and IPv6.
+/// The address family of the tables: IPv4 and IPv6.
 const FAMILY: &str = "inet";
 
-/// Whether nft and the kernel can do what our rules do.
-pub(super) fn is_there() -> bool {
+/// Returns `true` if nft and the kernel support the statements of our rules.
+pub(super) fn is_available() -> bool {
     matches!(run(NFT, &["--check", "--file", "-"], &probe()), Ok(Some(_)))
 }
 
-/// The statements of our rules in a chain that has no hook: a hook would come and go, and when one goes, the kernel drops what
-/// waits in queues, in all of them.
+/// Returns a table with these statements in a chain without a hook. A hook that is removed would make the kernel drop
+/// the packets that wait in any queue.
 fn probe() -> String {
     format!(
         "\
@@ -51,17 +51,17 @@ pub(super) fn remove(queue: u16) -> Result<(), RuleError> {
     run(NFT, &["--file", "-"], &format!("delete table {FAMILY} {TABLE}{queue}\n"))?.map(drop).ok_or(RuleError::NoTool)
 }
 
-/// The queues that have a table of ours; `None` without nft.
+/// Returns the queues for which there is a table of ours; `None` without nft.
 pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
     Ok(run(NFT, &["list", "tables"], "")?.map(|tables| queues(&tables)))
 }
 
-/// Whether there is a table of ours for `queue`.
+/// Returns `true` if there is a table of ours for `queue`.
 pub(super) fn has(queue: u16) -> Result<bool, RuleError> {
     Ok(installed()?.is_some_and(|queues| queues.contains(&queue)))
 }
 
-/// The queues of our tables among those listed.
+/// Returns the queues of our tables among those listed.
 fn queues(tables: &str) -> Vec<u16> {
     let ours = |line: &str| {
         let name = line.trim().strip_prefix("table ")?.strip_prefix(FAMILY)?.trim_start();
@@ -70,11 +70,12 @@ fn queues(tables: &str) -> Vec<u16> {
     tables.lines().filter_map(ours).collect()
 }
 
-pub(super) fn shown(rules: &Rules) -> String {
+pub(super) fn script_with_command(rules: &Rules) -> String {
     format!("# {NFT} --file -\n{}", script(rules))
 }
 
-/// What sends a packet to a queue. Among several the processor decides that has the packet.
+/// Returns the statement that sends a packet to a queue. The processor that handles the packet selects among several
+/// queues.
 fn statement(queues: Queues) -> String {
     if queues.first() == queues.last() {
         format!("queue num {queues} bypass")
@@ -83,10 +84,11 @@ fn statement(queues: Queues) -> String {
     }
 }
 
-/// One transaction. The first two lines make way for the table, whether or not there is one.
+/// Returns the transaction that installs the rules. The first two lines remove an existing table and work without one
+/// too.
 ///
-/// We queue behind what others filter (priority 0 of the hooks before), and before source addresses are translated (100). Packets
-/// that go on come to the hook after the one that queued them, which marks.
+/// Packets are queued behind all filters (priority 0) and before source addresses are translated (priority 100). They
+/// continue with the hook after the one that queued them, which marks.
 fn script(rules: &Rules) -> String {
     let Rules { queues, interfaces, ce_bit } = rules;
     let names: Vec<String> = interfaces.iter().map(|name| format!("\"{name}\"")).collect();
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
     use crate::rules::tests::rules;
 
-    /// nft(8), statement `queue`: flags, and a range of queues.
+    /// nft(8), statement `queue` with flags and a range of queues.
     #[test]
     fn several_queues_are_spread_by_processor() {
         let several = Rules { queues: Queues::new(7, 9).unwrap(), ..rules() };
@@ -133,7 +135,8 @@ mod tests {
         assert!(script.starts_with("table inet fairlane_q7\n"), "{script}");
     }
 
-    /// nft(8): would catch a rule without bypass or interface, and a table that is not deleted in the same transaction.
+    /// By nft(8). Would catch a rule without bypass or interface, and an old table that is not deleted in the same
+    /// transaction.
     #[test]
     fn the_script_is_one_table() {
         let script = script(&rules());
@@ -153,7 +156,8 @@ mod tests {
         );
     }
 
-    /// Would catch a probe that no nft takes, so that it is never used: nothing but queueing may be what the kernel lacks.
+    /// Would catch a probe that nft rejects for another reason than a missing queue statement, so that nft would never
+    /// be used.
     #[test]
     fn the_probe_is_right_but_for_queueing() {
         let tried = thread::spawn(|| {

@@ -1,11 +1,11 @@
-//! Other programs that are run for us.
+//! Execution of other programs.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use super::RuleError;
 
-/// What `program` prints when it is run with `arguments` and given `input`; `None` if there is no such program.
+/// Runs `program` with `arguments` and `input`, and returns its standard output; `None` if the program does not exist.
 pub(super) fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Option<String>, RuleError> {
     let start = |error| RuleError::Start(program, error);
     let command = Command::new(program)
@@ -20,7 +20,7 @@ pub(super) fn run(program: &'static str, arguments: &[&str], input: &str) -> Res
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(start(error)),
     };
-    // Scripts are shorter than a pipe's buffer. A program that does not read says why on its way out.
+    // Scripts are shorter than a pipe's buffer. A program that does not read its input reports the reason when it ends.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());
     }
@@ -29,6 +29,6 @@ pub(super) fn run(program: &'static str, arguments: &[&str], input: &str) -> Res
         return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it did not say why");
+    let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
     Err(RuleError::Refused(program, first.to_owned()))
 }

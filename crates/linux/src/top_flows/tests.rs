@@ -4,33 +4,34 @@ use fairlane_qdisc::{Seed, Stream};
 
 use super::*;
 use crate::flow::FlowKeys;
-use crate::link_layer::LinkLayer;
-use crate::nfqueue::Queued;
+use crate::link::LinkLayer;
+use crate::nfqueue::PacketMessage;
 use crate::packet::Marking;
 
-/// A UDP packet of 100 bytes from port `flow` of a host that goes by `flow` too.
-fn packet(keys: &FlowKeys, flow: u32) -> Held {
-    let [_, high, middle, low] = flow.to_be_bytes();
+/// Returns a UDP packet of 100 bytes, whose source address and port are derived from `flow`.
+fn packet(keys: &FlowKeys, flow: u32) -> QueuedPacket {
+    let [_, high, core, low] = flow.to_be_bytes();
     let mut header = [0x45, 2, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 0, 10, 0, 1, 1, 0, 0, 0, 80, 0, 0, 0, 0];
-    header[13..16].copy_from_slice(&[high, middle, low]);
-    header[20..22].copy_from_slice(&[middle, low]);
-    let queued = Queued { queue: 0, id: flow, mark: 0, payload: &header, bytes: 100, joined: false };
-    Held::new(&queued, keys, LinkLayer::default(), Marking::ByRule(1))
+    header[13..16].copy_from_slice(&[high, core, low]);
+    header[20..22].copy_from_slice(&[core, low]);
+    let queued = PacketMessage { queue: 0, id: flow, mark: 0, payload: &header, bytes: 100, gso: false };
+    QueuedPacket::new(&queued, keys, LinkLayer::default(), Marking::ByRule(1))
 }
 
 fn name(flow: u32) -> String {
-    let [_, high, middle, low] = flow.to_be_bytes();
-    format!("udp/10.{high}.{middle}.{low}:{}>10.0.1.1:80", u16::from_be_bytes([middle, low]))
+    let [_, high, core, low] = flow.to_be_bytes();
+    format!("udp/10.{high}.{core}.{low}:{}>10.0.1.1:80", u16::from_be_bytes([core, low]))
 }
 
-/// One of 2^`bits` flows: the smaller the number, the more often, as 1/n nearly.
+/// Draws one of 2^`bits` flows, with a probability of about 1/n for flow n.
 fn skewed(random: &mut Stream, bits: u32) -> u32 {
     let most = 2 << random.below(bits);
     random.below(most)
 }
 
-/// Against an exact count, over traffic in which no place is safe: the bounds of the paper. Would catch a count that is not inherited,
-/// one that is lost with its flow, and a place that is given to the wrong key.
+/// Compares with an exact count, over traffic in which every entry may be replaced. Checks the bounds of the paper.
+/// Would catch a count that is not inherited, one that is lost with its flow, and an entry that is stored under the
+/// wrong key.
 #[test]
 fn counts_are_within_the_bounds_of_space_saving() {
     for flows in [6, 12, 20] {
@@ -51,11 +52,11 @@ fn counts_are_within_the_bounds_of_space_saving() {
                 *exact.entry(name(flow)).or_default() += 1;
             }
         }
-        let bound = losses / PLACES as u64;
+        let bound = losses / CAPACITY as u64;
         assert_eq!(table.find_least().1, *table.counts.iter().min().unwrap(), "{flows}");
         let told: HashMap<String, TopFlow> =
             table.heaviest().into_iter().map(|flow| (flow.name.to_string(), flow)).collect();
-        assert_eq!(told.len(), PLACES.min(exact.len()), "{flows}");
+        assert_eq!(told.len(), CAPACITY.min(exact.len()), "{flows}");
         for (name, flow) in &told {
             let lost = exact[name];
             assert!(flow.lost() <= lost && lost <= flow.lost() + flow.missed, "{flows}, {name}: {lost} {flow:?}");
@@ -67,7 +68,7 @@ fn counts_are_within_the_bounds_of_space_saving() {
     }
 }
 
-/// A flow that is known is followed in all that it does, and those that lose nothing have no place.
+/// Would catch an event that is not counted for a flow in the table, and a flow without losses that enters it.
 #[test]
 fn a_flow_that_lost_is_followed() {
     let (keys, mut table) = (FlowKeys::new(FlowsBy::FiveTuple), TopFlows::new(FlowsBy::FiveTuple));
@@ -92,9 +93,10 @@ fn a_flow_that_lost_is_followed() {
     assert_eq!((counters.dropped(Reason::MatchVictim).bytes, counters.dropped_total().packets), (300, 6));
 }
 
-/// A flood of forged addresses: the table takes no more memory, and the flow that loses most of all is still told.
+/// A flood from forged addresses. Would catch memory that grows with the number of flows, and a flow with the most
+/// losses that is pushed out.
 #[test]
-fn a_hundred_thousand_flows_take_no_memory() {
+fn a_hundred_thousand_flows_use_no_memory() {
     let (keys, mut table) = (FlowKeys::new(FlowsBy::FiveTuple), TopFlows::new(FlowsBy::FiveTuple));
     let heavy = packet(&keys, 0);
     let measured = allocation_counter::measure(|| {
@@ -106,7 +108,7 @@ fn a_hundred_thousand_flows_take_no_memory() {
         }
     });
     assert_eq!(measured.count_total, 0);
-    // 2,000 of 102,000 losses are more than a 128th.
+    // 2,000 of 102,000 losses are more than 1/128.
     let first = &table.heaviest()[0];
     assert_eq!(first.name.to_string(), name(0));
     assert!(first.lost() <= 2000 && 2000 <= first.lost() + first.missed, "{first:?}");

@@ -1,4 +1,4 @@
-//! A bridge between a sender and a receiver that are on the same network.
+//! A bridge between a sender and a receiver on the same network.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
 
-use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Remote, Report, Router, RouterConfig};
-use fairlane_qdisc::{Kind, QdiscConfig, Rate};
+use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Report, Router, RouterConfig, RouterHandle};
+use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, unshare};
@@ -21,12 +21,12 @@ use super::{Lab, Node, RECEIVER, address, in_turn, ip, tool};
 pub(crate) const INSIDE: &str = "b0";
 pub(crate) const OUTSIDE: &str = "b1";
 
-/// The receiver has the addresses that it has behind a router, and the sender is its neighbour.
+/// The receiver has the same addresses as behind a router, and the sender is its neighbour.
 pub(crate) const SENDER: &str = "10.77.2.9";
 pub(crate) const SENDER6: &str = "fd77:2::9";
 
-/// Runs `test` in a namespace with the interfaces of a bridge between a sender and a receiver, or says why it cannot be. No interface
-/// leaves anything of a packet to the next but checksums. Without IPv6 nobody sends anything by himself.
+/// Runs `test` in a namespace with the interfaces of a bridge between a sender and a receiver, or prints why it cannot
+/// run. No interface offloads anything but checksums. Without IPv6, no kernel sends frames by itself.
 pub(crate) fn bridged(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
     in_turn(impossible(), move || test(&build(ipv6)));
 }
@@ -50,7 +50,8 @@ fn impossible() -> Option<String> {
 fn build(ipv6: bool) -> Lab {
     let lab = Lab { sender: Node::new(), receiver: Node::new() };
     ip("link set lo up");
-    // A bridge has no addresses, not even the link's own. Without IPv6 in the kernel there is nothing to switch off.
+    // A bridge has no addresses, not even link-local ones. The write fails if the kernel has no IPv6, and then there is
+    // nothing to disable.
     let off = || drop(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"));
     off();
     if !ipv6 {
@@ -62,7 +63,7 @@ fn build(ipv6: bool) -> Lab {
     for interface in [INSIDE, OUTSIDE] {
         ip(&format!("link set {interface} up"));
     }
-    // The receiver's kernel checks what leaves with a checksum, and takes on trust what leaves without one yet.
+    // The receiver's kernel verifies checksums only if they have been calculated when a frame is sent.
     tool("ethtool", &format!("-K {OUTSIDE} tx off"));
     tool("ethtool", &format!("-K {INSIDE} tx off"));
     let end = |name: &'static str, four: &'static str, six: &'static str| {
@@ -76,12 +77,12 @@ fn build(ipv6: bool) -> Lab {
     lab
 }
 
-/// A bridge with `discipline` before a link of `rate`.
-pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
+/// Returns the configuration of a bridge with `discipline` and a link of `rate`.
+pub(crate) fn config(discipline: &QdiscParameters, rate: Rate) -> RouterConfig {
     RouterConfig {
         path: path(INSIDE, OUTSIDE),
         link: Link { rate, layer: LinkLayer::default() },
-        discipline,
+        discipline: discipline.resolve(rate).unwrap(),
         flows: FlowsBy::FiveTuple,
     }
 }
@@ -90,31 +91,32 @@ pub(crate) fn path(inside: &str, outside: &str) -> DataPath {
     DataPath::Bridge(BridgeConfig { inside: inside.to_owned(), outside: outside.to_owned(), gso: false })
 }
 
-/// A bridge that works.
+/// A running bridge.
 pub(crate) struct Bridge {
-    pub(crate) remote: Remote,
+    pub(crate) handle: RouterHandle,
     thread: thread::JoinHandle<std::io::Result<Report>>,
 }
 
 /// Starts a bridge that is open.
 pub(crate) fn start(router: Router) -> Bridge {
-    Bridge { remote: router.remote(), thread: thread::spawn(|| router.run()) }
+    Bridge { handle: router.handle(), thread: thread::spawn(|| router.run()) }
 }
 
 impl Bridge {
-    /// Ends it when it has sent what waits, or after `most` seconds.
+    /// Ends the bridge when its queue is empty, or after `most` seconds.
     pub(crate) fn stop(self, most: f64) -> Report {
-        self.remote.stop(fairlane_qdisc::Duration::from_secs(most));
+        self.handle.stop(fairlane_qdisc::Duration::from_secs(most));
         self.end().unwrap()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the bridge ends by itself.
     pub(crate) fn end(self) -> std::io::Result<Report> {
         self.thread.join().unwrap()
     }
 }
 
-/// What the interface `name` of this thread's namespace has counted: frames received, frames sent, frames that it did not send.
+/// Returns the counts of the interface `name` in this thread's namespace: frames received, sent, and dropped while
+/// sending.
 pub(crate) fn interface(name: &str) -> [u64; 3] {
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let lines: HashMap<&str, &str> = text.lines().filter_map(|line| line.trim().split_once(':')).collect();
@@ -122,11 +124,11 @@ pub(crate) fn interface(name: &str) -> [u64; 3] {
     [counts[1], counts[9], counts[11]]
 }
 
-pub(crate) fn droptail(limit: &str) -> QdiscConfig {
-    QdiscConfig::new(Kind::DropTail).with("limit", limit).unwrap()
+pub(crate) fn droptail(limit: &str) -> QdiscParameters {
+    QdiscParameters::new(Kind::DropTail).with("limit", limit).unwrap()
 }
 
-/// A socket that sees all that comes, with its Ethernet header or, as a datagram, without.
+/// Opens a socket that captures all frames, with or, as a datagram socket, without their Ethernet headers.
 pub(crate) fn capture(kind: SockType) -> OwnedFd {
     let capture = socket(AddressFamily::Packet, kind, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll).unwrap();
     setsockopt(&capture, RcvBufForce, &(256 << 20)).unwrap();
@@ -134,7 +136,7 @@ pub(crate) fn capture(kind: SockType) -> OwnedFd {
     capture
 }
 
-/// What it sees until nothing has come for a second.
+/// Returns the captured frames until none arrives for a second.
 pub(crate) fn captured(capture: &OwnedFd) -> Vec<Vec<u8>> {
     let mut buffer = [0; 10_000];
     std::iter::from_fn(|| {
@@ -144,13 +146,14 @@ pub(crate) fn captured(capture: &OwnedFd) -> Vec<Vec<u8>> {
     .collect()
 }
 
-/// The interface `name` as a place that a packet socket sends to.
+/// Returns the interface `name` as the destination of a packet socket.
 pub(crate) fn hardware(name: &str) -> LinkAddr {
     let mut all = getifaddrs().unwrap().filter(|interface| interface.interface_name == name);
     all.find_map(|interface| interface.address?.as_link_addr().copied()).unwrap()
 }
 
-/// Tells the sender the receiver's hardware address. Its kernel keeps about a hundred packets at most while it has to ask.
+/// Gives the sender the receiver's hardware address. While it has to ask for it, its kernel holds only about a hundred
+/// packets.
 pub(crate) fn introduce(lab: &Lab) {
     let address = lab.receiver.run(|| hardware("d0").addr().unwrap());
     let address: Vec<String> = address.iter().map(|byte| format!("{byte:02x}")).collect();

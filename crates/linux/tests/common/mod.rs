@@ -1,4 +1,4 @@
-//! A sender, a router and a receiver in network namespaces of the test's own, which end with its threads.
+//! A sender, a router and a receiver in network namespaces that end with the threads of the test.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 pub(crate) mod send;
@@ -22,10 +22,10 @@ use nix::unistd::gettid;
 
 pub(crate) use fairlane_linux::RouterConfig;
 use fairlane_linux::{
-    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Queues, Remote, Report,
-    Router, Rules, nfqueue,
+    BindError, DataPath, Firewall, FlowsBy, Link, LinkLayer, Marking, QueueConfig, QueueSocket, Queues, Report, Router,
+    RouterHandle, Rules, nfqueue,
 };
-use fairlane_qdisc::{QdiscConfig, Rate};
+use fairlane_qdisc::{QdiscParameters, Rate};
 
 pub(crate) const SENDER: &str = "10.77.1.1";
 pub(crate) const RECEIVER: &str = "10.77.2.1";
@@ -40,7 +40,7 @@ pub(crate) mod tags;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread in a network namespace of its own.
+/// A thread in its own network namespace.
 pub(crate) struct Node {
     jobs: Sender<Job>,
     tid: i32,
@@ -59,34 +59,34 @@ impl Node {
         Self { jobs, tid: told.recv().unwrap() }
     }
 
-    /// Starts `job` there; what it gives comes when it is done.
+    /// Starts `job` on the thread and returns a channel that receives its result.
     pub(crate) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
         let (tell, told) = channel();
         self.jobs.send(Box::new(move || drop(tell.send(job())))).unwrap();
         told
     }
 
-    /// Does `job` there.
+    /// Runs `job` on the thread and returns its result.
     pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.start(job).recv().expect("a job that does not panic")
     }
 }
 
-/// The sender and the receiver; the test's own thread is the router between them.
+/// The sender and the receiver. The test's own thread is the router between them.
 pub(crate) struct Lab {
     pub(crate) sender: Node,
     pub(crate) receiver: Node,
 }
 
-/// Labs share the processors, so one has them at a time.
+/// Labs share the processors, so they run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Runs `test` in a namespace between those of a sender and a receiver, or says why it cannot be.
+/// Runs `test` in a namespace between those of a sender and a receiver, or prints why it cannot run.
 pub(crate) fn lab(ipv6: bool, test: impl FnOnce(&Lab) + Send + 'static) {
     in_turn(impossible(), move || test(&build(ipv6)));
 }
 
-/// Runs `test` in a namespace of its own when no other test is in one, or says why that is `impossible`.
+/// Runs `test` in its own namespace when no other test is in one, or prints why that is `impossible`.
 fn in_turn(impossible: Option<String>, test: impl FnOnce() + Send + 'static) {
     if let Some(why) = impossible {
         eprintln!("skipped: {why}");
@@ -104,7 +104,7 @@ fn in_turn(impossible: Option<String>, test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Why there can be no lab here.
+/// Returns the reason why this machine cannot run a lab.
 fn impossible() -> Option<String> {
     let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
     if let Some(missing) = ["ip", "iptables-restore"].into_iter().find(|program| !there(program)) {
@@ -112,13 +112,8 @@ fn impossible() -> Option<String> {
     }
     let tried = thread::spawn(|| {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
-        let setup = nfqueue::Setup {
-            queue: 0,
-            copied: nfqueue::Copied::Headers,
-            most_packets: 1,
-            fail_open: false,
-            gso: false,
-        };
+        let setup =
+            nfqueue::Setup { queue: 0, copied: nfqueue::Copied::Headers, max_packets: 1, fail_open: false, gso: false };
         match QueueSocket::bind(&setup) {
             Err(error @ (BindError::Missing | BindError::NotPermitted)) => Err(error.to_string()),
             _ => Ok(()),
@@ -132,7 +127,7 @@ fn build(ipv6: bool) -> Lab {
     let off = move || {
         if !ipv6 {
             for interfaces in ["all", "default"] {
-                // Without IPv6 in the kernel there is nothing to switch off.
+                // This fails if the kernel has no IPv6, and then there is nothing to disable.
                 let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{interfaces}/disable_ipv6"), "1");
             }
         }
@@ -169,13 +164,14 @@ fn build(ipv6: bool) -> Lab {
     lab
 }
 
-/// The hardware address of an interface.
+/// Returns the hardware address of an interface.
 fn hardware(interface: &str) -> String {
     let said = tool("ip", &format!("-br link show dev {interface}"));
     said.split_whitespace().nth(2).unwrap().to_owned()
 }
 
-/// Says who is behind `interface`: to find that out may take a kernel a second, and a test's first packets wait meanwhile.
+/// Configures the neighbours behind `interface`. To discover them may take a kernel a second, during which the first
+/// packets of a test wait.
 fn known(four: &str, six: &str, interface: &str, hardware: &str, ipv6: bool) {
     for address in [four, six].iter().take(if ipv6 { 2 } else { 1 }) {
         ip(&format!("neigh replace {address} lladdr {hardware} dev {interface} nud permanent"));
@@ -190,19 +186,19 @@ fn address(interface: &str, four: &str, six: &str, ipv6: bool) {
     ip(&format!("link set {interface} up"));
 }
 
-/// Runs ip(8) here.
+/// Runs ip(8) in this thread's namespace.
 pub(crate) fn ip(arguments: &str) {
     tool("ip", arguments);
 }
 
-/// What `program` prints, run in this thread's namespace.
+/// Returns the output of `program`, run in this thread's namespace.
 pub(crate) fn tool(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What nft(8) says against `script`; nothing where it takes it.
+/// Returns the errors of nft(8) for `script`; an empty string if it accepts the script.
 pub(crate) fn nft(script: &str) -> String {
     let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     nft.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
@@ -210,74 +206,75 @@ pub(crate) fn nft(script: &str) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The bit that marks packets here.
+/// The bit of the firewall mark for packets to be marked.
 pub(crate) const CE_BIT: u32 = 1 << 30;
 
-/// A router for queue 0 with `discipline` before a link of `rate`, which marks by a rule.
-pub(crate) fn config(discipline: QdiscConfig, rate: Rate) -> RouterConfig {
+/// Returns the configuration of a router for queue 0 with `discipline` and a link of `rate`, which marks by a rule.
+pub(crate) fn config(discipline: &QdiscParameters, rate: Rate) -> RouterConfig {
     RouterConfig {
         path: queue(Marking::ByRule(CE_BIT)),
         link: Link { rate, layer: LinkLayer::default() },
-        discipline,
+        discipline: discipline.resolve(rate).unwrap(),
         flows: FlowsBy::FiveTuple,
     }
 }
 
-/// Queue 0, with packets marked like this.
+/// Returns queue 0 as a data path with this marking.
 pub(crate) fn queue(marking: Marking) -> DataPath {
     DataPath::Queue(QueueConfig { queues: 0.into(), marking, fail_open: false, gso: None })
 }
 
-/// A router that works, with its rules.
+/// A running router with its rules.
 pub(crate) struct Working {
-    pub(crate) remote: Remote,
+    pub(crate) handle: RouterHandle,
     firewall: Firewall,
     queue: u16,
     thread: thread::JoinHandle<Report>,
 }
 
-/// Starts a router that was bound, and sends it what leaves by [`OUT`].
+/// Starts a bound router, and sends it the packets that leave by [`OUT`].
 pub(crate) fn start(router: Router, queues: impl Into<Queues>) -> Working {
-    let (remote, queues) = (router.remote(), queues.into());
-    assert!(remote.report().kernel.is_some(), "whoever asks before the first packet is told how it is");
+    let (handle, queues) = (router.handle(), queues.into());
+    assert!(handle.report().kernel.is_some(), "whoever asks before the first packet is told how it is");
     let firewall = install(queues);
-    Working { remote, firewall, queue: queues.first(), thread: thread::spawn(|| router.run().unwrap()) }
+    Working { handle, firewall, queue: queues.first(), thread: thread::spawn(|| router.run().unwrap()) }
 }
 
 impl Working {
-    /// Ends the router when it has sent what waits, or after two seconds, and removes the rules.
+    /// Ends the router when its queue is empty, or after two seconds, and removes the rules.
     pub(crate) fn stop(self) -> Report {
         self.firewall.stop(self.queue).unwrap();
-        self.remote.stop(fairlane_qdisc::Duration::from_secs(2.0));
+        self.handle.stop(fairlane_qdisc::Duration::from_secs(2.0));
         let report = self.thread.join().unwrap();
         self.firewall.remove(self.queue).unwrap();
         report
     }
 }
 
-/// Installs the rules that send what leaves by [`OUT`] to `queues`.
+/// Installs the rules that send packets that leave by [`OUT`] to `queues`.
 pub(crate) fn install(queues: impl Into<Queues>) -> Firewall {
     let rules = Rules::new(queues, &[OUT.to_owned()], CE_BIT).unwrap();
-    // Whatever else works here: the tests read its counts.
+    // Always iptables, since the tests read its counts.
     Firewall::Iptables.install(&rules).unwrap();
     Firewall::Iptables
 }
 
-/// Packets that rules have sent to `queue`, of IPv4.
+/// Returns the number of IPv4 packets that rules have sent to `queue`.
 pub(crate) fn sent_to_queue(queue: u16) -> u64 {
     let listed = tool("iptables", &format!("-t mangle -L FAIRLANE-Q{queue} -v -n -x"));
     let rule = listed.lines().find(|line| line.contains("NFQUEUE")).unwrap();
     rule.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// A socket that waits for datagrams on [`PORT`], with room for all that come at once.
+/// Opens a socket that receives datagrams on [`PORT`], with a large buffer.
 pub(crate) fn listen() -> UdpSocket {
     let socket = UdpSocket::bind((RECEIVER, PORT)).unwrap();
     setsockopt(&socket, RcvBufForce, &(256 << 20)).unwrap();
     socket
 }
 
-/// When datagrams arrive until none comes for two seconds, in seconds by the kernel's own stamps: whoever reads them may be late.
+/// Returns the arrival times of datagrams in seconds until none arrives for two seconds. The times are the kernel's
+/// timestamps, since the reader may be late.
 pub(crate) fn arrivals() -> Vec<f64> {
     let socket = listen();
     setsockopt(&socket, ReceiveTimestampns, &true).unwrap();
@@ -295,25 +292,25 @@ pub(crate) fn arrivals() -> Vec<f64> {
     }
 }
 
-/// How often at most something is measured that a pause of the machine would spoil.
+/// The maximum number of measurements if pauses of the machine spoil them.
 const ATTEMPTS: u32 = 5;
 
-/// Does `measure` until it finds nothing wrong. What it finds holds unless the machine kept the router from its work for more than
-/// 10 ms: then, and only then, it is measured again.
+/// Repeats `measure` until it finds nothing wrong. An error counts unless the machine kept the router from running for
+/// more than 10 ms: only then is the measurement repeated.
 ///
-/// After such a pause a link may begin or end a measurement as much too late, beyond 50 ms it does not make up for it, as documented,
-/// and a TCP that is held up overflows the queue.
+/// After such a pause a link may start or end a measurement late by the same time; beyond 50 ms it does not make up for
+/// it, as documented; and a TCP sender that is held up overflows the queue.
 pub(crate) fn undisturbed(mut measure: impl FnMut() -> (Report, Result<(), String>)) {
     for attempt in 1.. {
         let (report, Err(wrong)) = measure() else { return };
-        let late = report.lateness.most();
+        let late = report.lateness.max();
         eprintln!("{wrong}; late by {late:?} at most");
         assert!(late > fairlane_qdisc::Duration::from_millis(10) && attempt < ATTEMPTS, "{wrong}: {report:?}");
     }
 }
 
-/// Lets `send` measure a link that has always something to send, with IP packets of `bytes` bytes: their rate must be `expected`, in
-/// bits per second, within a percent.
+/// Lets `send` measure a busy link with IP packets of `bytes` bytes. The rate must be `expected`, in bit/s, within a
+/// percent.
 pub(crate) fn assert_rate(lab: &Lab, bytes: usize, expected: f64, send: impl Fn(&Lab) -> Report) {
     undisturbed(|| {
         let arrivals = lab.receiver.start(arrivals);
@@ -328,7 +325,7 @@ pub(crate) fn assert_rate(lab: &Lab, bytes: usize, expected: f64, send: impl Fn(
     });
 }
 
-/// Tells `each` of every datagram's bytes, from the first, for which it waits longer, until none has come for a second.
+/// Passes the bytes of every datagram to `each` until none arrives for a second. Waits longer for the first.
 pub(crate) fn drain(socket: &UdpSocket, mut each: impl FnMut(&[u8])) {
     let mut buffer = [0; 2048];
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -344,7 +341,7 @@ pub(crate) fn drain(socket: &UdpSocket, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// UDP's count `name` of this thread's namespace.
+/// Returns UDP's count `name` in this thread's namespace.
 pub(crate) fn udp_count(name: &str) -> u64 {
     let text = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
     let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));

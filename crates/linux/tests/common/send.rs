@@ -1,4 +1,4 @@
-//! Senders: one that is as fast as the machine, and one that keeps a rate.
+//! Senders: one as fast as the machine, and one with a rate.
 
 use std::io::IoSlice;
 use std::net::UdpSocket;
@@ -10,13 +10,13 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, sendmmsg};
 
 use super::{PORT, RECEIVER};
 
-/// Flows, by their ports.
+/// The flows, identified by their ports.
 const FLOWS: usize = 16;
-/// Datagrams that are sent in one call.
+/// The number of datagrams sent in one call.
 const BATCH: usize = 64;
 
-/// Sends IP packets of `bytes` bytes, 64 at a time from one of 16 ports after the other, while `goes_on` says so of the number of
-/// packets sent.
+/// Sends IP packets of `bytes` bytes, 64 at a time from each of 16 ports in turn, while `goes_on` returns `true` for
+/// the number of packets sent.
 pub(crate) fn send_while(bytes: usize, mut goes_on: impl FnMut(u64) -> bool) {
     let datagram = vec![7; bytes - 28];
     let sockets: Vec<UdpSocket> = (0..FLOWS).map(|_| UdpSocket::bind(("0.0.0.0", 0)).unwrap()).collect();
@@ -28,7 +28,7 @@ pub(crate) fn send_while(bytes: usize, mut goes_on: impl FnMut(u64) -> bool) {
         if !goes_on(sent) {
             return;
         }
-        // What finds no room on its way is not sent.
+        // A datagram that is dropped locally is not counted.
         let batch = sendmmsg(socket.as_raw_fd(), &mut headers, &slices, [None; BATCH], [], MsgFlags::empty());
         sent += batch.map_or(0, Iterator::count) as u64;
     }

@@ -1,4 +1,4 @@
-//! Packet sockets that tell of VLAN tags, and that leave checksums to others.
+//! Packet sockets that report VLAN tags, and that offload checksums.
 #![allow(unsafe_code, reason = "no safe library has these options and this message")]
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -22,12 +22,14 @@ fn switch_on(socket: &OwnedFd, option: libc::c_int) {
     Errno::result(result).unwrap();
 }
 
-/// Sends a frame by `interface` whose checksum is left to whoever sends it on: it counts from `start` and stands `offset` behind.
+/// Sends a frame on `interface` and leaves its checksum to the next sender. It is calculated from `start` on, and
+/// written `offset` bytes behind.
 pub(crate) fn send_unsummed(interface: &str, frame: &[u8], start: u16, offset: u16) {
     send_joined(interface, frame, [0, 0], [start, offset]);
 }
 
-/// The same for one that is joined of others, by virtio's number for its kind and the length of their data (virtio 1.2, 5.1.6).
+/// Sends a GSO frame, with virtio's number for its type and the length of the data in a segment (virtio 1.2, section
+/// 5.1.6).
 pub(crate) fn send_joined(interface: &str, frame: &[u8], [kind, each]: [u16; 2], [start, offset]: [u16; 2]) {
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).unwrap();
     switch_on(&socket, libc::PACKET_VNET_HDR);
@@ -38,7 +40,7 @@ pub(crate) fn send_joined(interface: &str, frame: &[u8], [kind, each]: [u16; 2],
     sendto(socket.as_raw_fd(), &virtio, &hardware(interface), MsgFlags::empty()).unwrap();
 }
 
-/// A socket that sees all frames that come.
+/// Opens a socket that captures all received frames.
 pub(crate) fn capture_with_tags() -> OwnedFd {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let capture = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).unwrap();
@@ -46,10 +48,10 @@ pub(crate) fn capture_with_tags() -> OwnedFd {
     capture
 }
 
-/// A frame and the tag that the kernel has taken out of it: its type and what it says.
+/// A frame, and the type and the value of the tag that the kernel has removed from it.
 pub(crate) type Tagged = (Vec<u8>, Option<(u16, u16)>);
 
-/// What it has seen.
+/// Returns the captured frames.
 pub(crate) fn captured_with_tags(capture: &OwnedFd) -> Vec<Tagged> {
     std::thread::sleep(Duration::from_millis(300));
     std::iter::from_fn(|| receive(capture)).collect()
@@ -62,11 +64,11 @@ fn receive(capture: &OwnedFd) -> Option<Tagged> {
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
-    // SAFETY: the message names a buffer and room for what is beside it, which live throughout the call.
+    // SAFETY: the message points to a buffer and a control buffer, which live throughout the call.
     let length = unsafe { libc::recvmsg(capture.as_raw_fd(), &raw mut message, 0) };
     frame.truncate(usize::try_from(length).ok()?);
     let mut bytes = [0_u8; AUXDATA];
-    // SAFETY: the kernel has written the header of its one message, and behind it as many bytes as it says.
+    // SAFETY: the kernel has written the header of its single message, followed by as many bytes as the header says.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         assert!(!header.is_null() && (*header).cmsg_type == libc::PACKET_AUXDATA);

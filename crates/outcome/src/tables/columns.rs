@@ -1,31 +1,28 @@
 //! Columns of a table over rows of any type.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
-
-use super::TableError;
+use super::table::{Table, TableColumn, Values};
 use crate::{Estimate, Outcome, Point, PointValue};
 
-/// The columns so far: first those that say to which outcome a row belongs.
-pub(super) struct Columns<'a, T> {
-    rows: &'a [(usize, T)],
-    fields: Vec<Field>,
-    arrays: Vec<ArrayRef>,
+/// A table in the making. Its first columns say to which outcome a row belongs.
+pub(super) struct Columns<'r, 'o, T> {
+    rows: &'r [(usize, T)],
+    columns: Vec<TableColumn<'o>>,
 }
 
-impl<'a, T> Columns<'a, T> {
-    /// Of `rows`, each with the number of its outcome.
-    pub(super) fn of(rows: &'a [(usize, T)], outcomes: &'a [Outcome]) -> Self {
-        let mut columns = Self { rows, fields: Vec::new(), arrays: Vec::new() };
+impl<'r, 'o, T> Columns<'r, 'o, T> {
+    /// Begins a table of `rows`, each with the number of its outcome.
+    pub(super) fn of(rows: &'r [(usize, T)], outcomes: &'o [Outcome]) -> Self {
+        let mut columns = Self { rows, columns: Vec::new() };
         let outcome = |number: usize| outcomes.get(number);
-        columns.push("outcome", false, UInt64Array::from_iter_values(rows.iter().map(|(number, _)| *number as u64)));
+        columns.push("outcome", false, Values::U64(rows.iter().map(|(number, _)| *number as u64).collect()));
         let number = |field: fn(&Outcome) -> u64| {
-            UInt64Array::from_iter_values(rows.iter().map(|(number, _)| outcome(*number).map_or(0, field)))
+            Values::U64(rows.iter().map(|(number, _)| outcome(*number).map_or(0, field)).collect())
         };
-        let text = |field: fn(&Outcome) -> &String| {
-            StringArray::from_iter_values(rows.iter().map(|(number, _)| outcome(*number).map_or("", |it| field(it))))
+        let text = |field: fn(&'o Outcome) -> &'o String| {
+            let value = |number: usize| Some(Cow::Borrowed(outcome(number).map_or("", |it| field(it))));
+            Values::Text(rows.iter().map(|(number, _)| value(*number)).collect())
         };
         columns.push("scenario", false, text(|outcome| &outcome.scenario));
         columns.push("engine", false, text(|outcome| &outcome.engine));
@@ -39,35 +36,32 @@ impl<'a, T> Columns<'a, T> {
     }
 
     /// Adds a column of text.
-    pub(super) fn text<'t>(&mut self, name: &str, value: impl Fn(&'a T) -> &'t str)
-    where
-        'a: 't,
-    {
-        self.push(name, false, StringArray::from_iter_values(self.rows.iter().map(|(_, row)| value(row))));
+    pub(super) fn text(&mut self, name: &str, value: impl Fn(&'r T) -> &'o str) {
+        let values = self.rows.iter().map(|(_, row)| Some(Cow::Borrowed(value(row))));
+        self.push(name, false, Values::Text(values.collect()));
     }
 
     /// Adds a column of whole numbers.
-    pub(super) fn number(&mut self, name: &str, value: impl Fn(&'a T) -> u64) {
-        self.push(name, false, UInt64Array::from_iter_values(self.rows.iter().map(|(_, row)| value(row))));
+    pub(super) fn number(&mut self, name: &str, value: impl Fn(&'r T) -> u64) {
+        self.push(name, false, Values::U64(self.rows.iter().map(|(_, row)| value(row)).collect()));
     }
 
     /// Adds a column of numbers and, as `{name}_ci95`, one of the half widths of their intervals.
-    pub(super) fn estimate(&mut self, name: &str, value: impl Fn(&'a T) -> Option<Estimate>) {
+    pub(super) fn estimate(&mut self, name: &str, value: impl Fn(&'r T) -> Option<Estimate>) {
         let values: Vec<Option<Estimate>> = self.rows.iter().map(|(_, row)| value(row)).collect();
-        self.push(name, true, values.iter().map(|value| Some((*value)?.mean)).collect::<Float64Array>());
-        let ci95 = values.iter().map(|value| (*value)?.ci95()).collect::<Float64Array>();
-        self.push(&format!("{name}_ci95"), true, ci95);
+        self.push(name, true, Values::F64(values.iter().map(|value| Some((*value)?.mean)).collect()));
+        let ci95 = values.iter().map(|value| (*value)?.ci95()).collect();
+        self.push(&format!("{name}_ci95"), true, Values::F64(ci95));
     }
 
     /// The table.
-    pub(super) fn finish(self) -> Result<RecordBatch, TableError> {
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
-        Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(self.fields)), self.arrays, &options)?)
+    pub(super) fn finish(self) -> Table<'o> {
+        Table { columns: self.columns, rows: self.rows.len() }
     }
 
     /// Adds a key that a sweep varied: a column of numbers if all its values are, else of text. A key that is called
     /// like a column is told apart by `point.` before its name.
-    fn push_values(&mut self, key: &str, values: &[Option<&PointValue>]) {
+    fn push_values(&mut self, key: &str, values: &[Option<&'o PointValue>]) {
         const OWN: [&str; 5] = ["outcome", "scenario", "engine", "seed", "runs"];
         let name = if OWN.contains(&key) { format!("point.{key}") } else { key.to_owned() };
         let number = |value: &PointValue| match *value {
@@ -76,17 +70,15 @@ impl<'a, T> Columns<'a, T> {
             PointValue::Switch(_) | PointValue::Text(_) => None,
         };
         if values.iter().flatten().all(|value| number(value).is_some()) {
-            self.push(&name, true, values.iter().map(|value| number((*value)?)).collect::<Float64Array>());
+            self.push(&name, true, Values::F64(values.iter().map(|value| number((*value)?)).collect()));
         } else {
-            let text = values.iter().map(|value| value.map(ToString::to_string));
-            self.push(&name, true, text.collect::<StringArray>());
+            let text = values.iter().map(|value| value.map(|value| Cow::Owned(value.to_string())));
+            self.push(&name, true, Values::Text(text.collect()));
         }
     }
 
-    fn push(&mut self, name: &str, nullable: bool, array: impl arrow_array::Array + 'static) {
-        let data_type: DataType = array.data_type().clone();
-        self.fields.push(Field::new(name, data_type, nullable));
-        self.arrays.push(Arc::new(array));
+    fn push(&mut self, name: &str, nullable: bool, values: Values<'o>) {
+        self.columns.push(TableColumn { name: name.to_owned(), nullable, values });
     }
 }
 

@@ -1,9 +1,11 @@
-//! What flows and queues did in each interval of a run, as two tables that grow while the engine runs.
+//! Time series of flows and queues as two tables that are written while the engine runs.
 
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "parquet")]
+use super::RecordBatch;
+use super::TableError;
 use super::rows::{Cell, Column, RowWriter};
-use super::{RecordBatch, TableError};
 use crate::{FlowRow, QueueRow};
 
 const FLOW_COLUMNS: [Column; 13] = [
@@ -66,6 +68,7 @@ impl SeriesWriter {
     }
 
     /// Starts tables that are kept in memory.
+    #[cfg(feature = "parquet")]
     #[must_use]
     pub fn in_memory() -> Self {
         Self { flows: RowWriter::in_memory(&FLOW_COLUMNS), queues: RowWriter::in_memory(&QUEUE_COLUMNS) }
@@ -76,6 +79,7 @@ impl SeriesWriter {
     /// # Errors
     ///
     /// [`TableError::Arrow`], which would be a mistake in this crate, and for files those of [`finish`](Self::finish).
+    #[cfg(feature = "parquet")]
     pub fn into_batches(self) -> Result<[Vec<RecordBatch>; 2], TableError> {
         Ok([self.flows.into_batches()?, self.queues.into_batches()?])
     }

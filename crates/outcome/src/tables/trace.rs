@@ -1,9 +1,11 @@
-//! What happened to every packet, as a table that grows while the engine runs.
+//! Every event of every packet, as a table that is written while the engine runs.
 
 use std::path::Path;
 
+#[cfg(feature = "parquet")]
+use super::RecordBatch;
+use super::TableError;
 use super::rows::{Cell, Column, RowWriter};
-use super::{RecordBatch, TableError};
 use crate::Reason;
 
 /// Something that happened to a packet at a queue.
@@ -13,19 +15,19 @@ pub struct TraceRow<'a> {
     pub time_ns: u64,
     /// The queue's name.
     pub queue: &'a str,
-    /// What happened.
+    /// Kind of event.
     pub event: TraceEvent,
     /// The flow's number.
     pub flow: u32,
     /// The flow's name.
     pub flow_name: &'a str,
-    /// What the packet carries.
+    /// Kind of packet.
     pub packet: TracePacket,
     /// Its sequence number, or the one that it acknowledges, in packets.
     pub seq: u32,
     /// Its size on the wire in bytes.
     pub bytes: u32,
-    /// How long it was in the queue, in nanoseconds; `None` unless the link sends it.
+    /// Time in the queue in nanoseconds; `None` unless the link sends it.
     pub sojourn_ns: Option<u64>,
     /// Packets in the queue: as the arrival that caused this found it, or as the departure left it.
     pub backlog_packets: u32,
@@ -33,7 +35,7 @@ pub struct TraceRow<'a> {
     pub avg: Option<f64>,
 }
 
-/// What can happen to a packet at a queue.
+/// Events of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEvent {
     /// It was offered to the queue.
@@ -71,7 +73,7 @@ impl TraceEvent {
     }
 }
 
-/// What a packet carries.
+/// Kinds of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TracePacket {
     /// Data.
@@ -124,6 +126,7 @@ impl TraceWriter {
     }
 
     /// Starts a trace that is kept in memory.
+    #[cfg(feature = "parquet")]
     #[must_use]
     pub fn in_memory() -> Self {
         Self(RowWriter::in_memory(&COLUMNS))
@@ -134,6 +137,7 @@ impl TraceWriter {
     /// # Errors
     ///
     /// [`TableError::Arrow`], which would be a mistake in this crate, and for a file those of [`finish`](Self::finish).
+    #[cfg(feature = "parquet")]
     pub fn into_batches(self) -> Result<Vec<RecordBatch>, TableError> {
         self.0.into_batches()
     }

@@ -4,27 +4,25 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
-
 use super::TableError;
+use super::table::Table;
 
 /// A format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
+    #[cfg(feature = "parquet")]
     Parquet,
     Csv,
 }
 
 impl Format {
-    /// What the extension of `path` says.
+    /// The format that the extension of `path` names.
     pub(super) fn of(path: &Path) -> Result<Self, TableError> {
         match path.extension().and_then(|extension| extension.to_str()) {
+            #[cfg(feature = "parquet")]
             Some("parquet") => Ok(Self::Parquet),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err(TableError::NoParquet { path: path.to_owned() }),
             Some("csv") => Ok(Self::Csv),
             _ => Err(TableError::Extension { path: path.to_owned() }),
         }
@@ -32,9 +30,10 @@ impl Format {
 }
 
 /// Writes a table to `path`.
-pub(super) fn batch(path: &Path, format: Format, table: &RecordBatch) -> Result<(), TableError> {
+pub(super) fn table(path: &Path, format: Format, table: &Table<'_>) -> Result<(), TableError> {
     atomically(path, |file| match format {
-        Format::Parquet => parquet(file, table),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => table.write_parquet(file),
         Format::Csv => csv(file, table),
     })
 }
@@ -61,39 +60,11 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// What all Parquet files here are written with.
-pub(super) fn properties() -> WriterProperties {
-    WriterProperties::builder().set_compression(Compression::SNAPPY).build()
-}
-
-fn parquet(file: &mut File, table: &RecordBatch) -> io::Result<()> {
-    let mut writer = ArrowWriter::try_new(file, table.schema(), Some(properties()))?;
-    writer.write(table)?;
-    writer.close()?;
-    Ok(())
-}
-
-fn csv(file: &mut File, table: &RecordBatch) -> io::Result<()> {
+fn csv(file: &mut File, table: &Table<'_>) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(file);
-    writer.write_record(table.schema().fields().iter().map(|field| field.name()))?;
-    for row in 0..table.num_rows() {
-        writer.write_record(table.columns().iter().map(|column| cell(column, row)))?;
+    writer.write_record(table.names())?;
+    for row in 0..table.rows {
+        writer.write_record(table.columns.iter().map(|column| column.values.text(row).into_owned()))?;
     }
     writer.flush()
-}
-
-/// A cell as text: empty where there is no value, and a number in as few digits as give it back.
-fn cell(column: &dyn Array, row: usize) -> String {
-    if column.is_null(row) {
-        return String::new();
-    }
-    if let Some(text) = column.as_string_opt::<i32>() {
-        text.value(row).to_owned()
-    } else if let Some(numbers) = column.as_primitive_opt::<UInt64Type>() {
-        numbers.value(row).to_string()
-    } else if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
-        numbers.value(row).to_string()
-    } else {
-        String::new()
-    }
 }

@@ -1,10 +1,10 @@
-//! The slow references of BLUE, its bins and the stochastic queues, as their cases tell them.
+//! The slow references of BLUE, SFB, SFRED and the stochastic queues, configured by their cases.
 
 use fairlane_qdisc::{Duration, Host, SimplePacket, Time};
 
-use crate::diary::Event;
 use crate::reference::{self, Algorithm, Spacing};
 use crate::slow::{self, LIMIT};
+use fairlane_qdisc::testing::Event;
 
 #[path = "../reference/blue.rs"]
 mod blue;
@@ -13,7 +13,7 @@ mod sfb;
 #[path = "../reference/sfq.rs"]
 mod sfq;
 
-/// So many packets or bytes.
+/// A number of packets or bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
     Packets(usize),
@@ -21,7 +21,7 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    /// Whether `queue` and one packet more are not more than this.
+    /// Tells whether `queue` with one more packet fits into this size.
     fn holds(self, queue: &[SimplePacket], more: Option<&SimplePacket>) -> bool {
         match self {
             Self::Packets(packets) => queue.iter().chain(more).count() <= packets,
@@ -30,14 +30,14 @@ impl Room {
     }
 }
 
-/// A discipline in plain lists.
+/// A discipline implemented with plain lists.
 pub(crate) trait Slow {
     fn enqueue(&mut self, now: Time, packet: SimplePacket, events: &mut Vec<Event>);
     fn dequeue(&mut self, now: Time, events: &mut Vec<Event>);
     fn backlog(&self) -> Vec<SimplePacket>;
 }
 
-/// One of them, and what happened.
+/// One of the disciplines, and its events.
 struct WithEvents(Box<dyn Slow>, Vec<Event>);
 
 impl slow::Slow for WithEvents {
@@ -110,7 +110,7 @@ fn sfq_red(host: &Host) -> sfq::SlowSfqRed {
     sfq::SlowSfqRed::new(5, red, host.seed)
 }
 
-/// The reference of the case `name`, if it is one of these.
+/// Returns the reference for the case `name`, if it is one of these.
 pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn slow::Slow>> {
     let seed = host.seed;
     let slow: Box<dyn Slow> = match name {

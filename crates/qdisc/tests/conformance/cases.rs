@@ -1,11 +1,12 @@
-//! What is asked of each kind: its parameters, and the operations.
+//! The cases of the vectors: the parameters of each kind, and the operations.
 
-use fairlane_qdisc::{Host, Kind, ParameterError, QdiscConfig, Rate, Seed, SimplePacket, Stream, Time};
+use fairlane_qdisc::testing::Operation;
+use fairlane_qdisc::{Host, Kind, ParameterError, QdiscParameters, Rate, Seed, SimplePacket, Stream, Time};
 
-/// A vector: a file of this name.
+/// A case: its vector is the file of this name.
 pub(crate) struct Case {
     pub(crate) name: String,
-    pub(crate) config: QdiscConfig,
+    pub(crate) config: QdiscParameters,
     pub(crate) seed: u64,
 }
 
@@ -18,7 +19,7 @@ impl Case {
     }
 }
 
-/// Parameters under which a few hundred packets show what a discipline does: each kind takes those that it knows.
+/// Parameters under which a few hundred packets exercise a discipline; each kind takes those that it has.
 const ALL: [(&str, &str); 12] = [
     ("limit", "24p"),
     ("min", "3p"),
@@ -34,7 +35,8 @@ const ALL: [(&str, &str); 12] = [
     ("maxburst", "2p"),
 ];
 
-/// What a kind is told instead of [`ALL`], or besides; what [`ALL`] says and "" is here is left to the default.
+/// Returns parameters of a kind that replace those of [`ALL`] or are added to them; `""` removes one, so that it has its
+/// default.
 fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
     match kind.name() {
         "bare" => &[("limit", "32kb"), ("weighted", "")],
@@ -62,7 +64,7 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Kinds that have more than one vector: what is appended to the name, and what else is given.
+/// Kinds that have more than one vector: the suffix of the name, and the additional parameters.
 const MORE: [(Kind, &str, (&str, &str)); 3] = [
     (Kind::DropTail, "-front", ("drop", "front")),
     (Kind::DropTail, "-random", ("drop", "random")),
@@ -71,7 +73,7 @@ const MORE: [(Kind, &str, (&str, &str)); 3] = [
 
 fn case(kind: Kind, suffix: &str, more: &[(&str, &str)]) -> Result<Case, ParameterError> {
     let own = own(kind);
-    let mut config = QdiscConfig::new(kind);
+    let mut config = QdiscParameters::new(kind);
     let shared = ALL.iter().filter(|(key, _)| own.iter().all(|(mine, _)| mine != key));
     for (key, value) in shared.chain(own).chain(more).filter(|(_, value)| !value.is_empty()) {
         if kind.parameters().iter().any(|parameter| parameter.key == *key) {
@@ -81,21 +83,14 @@ fn case(kind: Kind, suffix: &str, more: &[(&str, &str)]) -> Result<Case, Paramet
     Ok(Case { name: format!("{kind}{suffix}"), config, seed: 7 })
 }
 
-/// Every case: at least one of each kind.
+/// Returns all cases: at least one of each kind.
 pub(crate) fn cases() -> Result<Vec<Case>, ParameterError> {
     let plain = Kind::ALL.into_iter().map(|kind| case(kind, "", &[]));
     plain.chain(MORE.into_iter().map(|(kind, suffix, more)| case(kind, suffix, &[more]))).collect()
 }
 
-/// An operation at its time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Operation {
-    Enqueue(Time, SimplePacket),
-    Dequeue(Time),
-}
-
-/// The operations of every vector: twice what the link carries, then half of it, then an hour of silence, then a flood
-/// of small packets, and at the end everything leaves. Time starts at a second.
+/// Returns the operations of every vector: arrivals at twice the link's rate, then at half of it, then an hour without packets,
+/// then a flood of small packets; at the end the queue is emptied. Time starts at a second.
 pub(crate) fn operations() -> Vec<Operation> {
     let mut chance = Seed::new(1).stream("conformance");
     let mut operations = Vec::new();
@@ -117,14 +112,6 @@ pub(crate) fn operations() -> Vec<Operation> {
     phase(3_602_200, 8, 10, 50, &mut chance);
     operations.sort_by_key(Operation::at);
     operations
-}
-
-impl Operation {
-    pub(crate) const fn at(&self) -> Time {
-        match self {
-            Self::Enqueue(at, _) | Self::Dequeue(at) => *at,
-        }
-    }
 }
 
 /// One heavy flow that does not slow down, and ten others: some ECN-capable, some L4S, of several classes and hosts.

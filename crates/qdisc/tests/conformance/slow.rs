@@ -1,25 +1,25 @@
-//! The slow references behind one interface, each told what its case tells the discipline.
+//! The slow references behind one interface, each configured like the discipline of its case.
 
 use fairlane_qdisc::{Duration, Host, Packets, SimplePacket, Size, Time};
 
 use crate::accounting_references::{afd, csfq, fred, line, sred};
 use crate::adaptive;
-use crate::diary::Event;
 use crate::fair_references::{cbq, drr, fair};
 use crate::other_references::delay::{self, Limit};
 use crate::other_references::{bare, cake, cobalt, codel, fq, pi2, pie};
 use crate::reference::{Algorithm, Reference, Settings, Spacing};
+use fairlane_qdisc::testing::Event;
 
-/// A discipline in plain lists.
+/// A discipline implemented with plain lists.
 pub(crate) trait Slow {
     fn enqueue(&mut self, now: Time, packet: SimplePacket);
     fn dequeue(&mut self, now: Time);
-    /// All that happened so far.
+    /// Returns all events so far.
     fn events(&self) -> &[Event];
     fn average(&self) -> Option<f64> {
         None
     }
-    /// The label that the last packet left with, where it says that.
+    /// Returns the label with which the last packet left, if the discipline has labels.
     fn label(&self) -> Option<u64> {
         None
     }
@@ -40,7 +40,7 @@ impl Slow for Reference {
     }
 }
 
-/// One whose average means nothing.
+/// A reference whose average has no meaning.
 struct NoAverage(Reference);
 
 impl Slow for NoAverage {
@@ -106,7 +106,7 @@ impl Slow for bare::Reference {
     }
 }
 
-/// One of those that account for flows over one FIFO.
+/// A reference of a discipline that accounts for flows over one FIFO.
 struct Accounting(Box<dyn line::Slow>);
 
 impl Slow for Accounting {
@@ -130,7 +130,7 @@ impl Slow for Accounting {
     }
 }
 
-/// One of those that control delay.
+/// A reference of a discipline that controls delay.
 struct Delay<T>(T);
 
 impl<T: delay::Slow> Slow for Delay<T> {
@@ -149,10 +149,10 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Packets of the limit of every case; only `bare`'s is in bytes.
+/// The limit of every case in packets; only that of `bare` is in bytes.
 pub(crate) const LIMIT: u64 = 24;
 
-/// RED's part of every case on top of RED: as [`cases`](crate::cases) gives it.
+/// RED's parameters in every case that builds on RED, as in [`cases`](crate::cases).
 fn red(algorithm: Algorithm, gentle: bool, host: &Host) -> Reference {
     let settings = Settings {
         algorithm,
@@ -212,7 +212,7 @@ const PI2: pi2::Settings = pi2::Settings {
     drop_overload: true,
 };
 
-/// The reference of the case `name`; nothing where there is none here yet.
+/// Returns the reference for the case `name`, if there is one.
 pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
     let first = red_family(name, host).or_else(|| fair_queueing(name, host));
     let second = first.or_else(|| delays(name, host)).or_else(|| accounting(name, host));
@@ -231,7 +231,7 @@ fn red_family(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         "droptail-front" => FrontDrop,
         "droptail-random" => RandomDrop,
         "red" => Red,
-        // ns-2's bottom at 1 Mbit/s is 0.01.
+        // ns-2's lower bound of the probability at 1 Mbit/s is 0.01.
         "ared" => return Some(Box::new(red(Floyd { bottom: 0.01 }, true, host))),
         "ared-feng" => Feng,
         "choke" => Choke { candidates: 1 },
@@ -257,7 +257,7 @@ fn red_family(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
 
 fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
     let rate = host.rate.bits_per_second();
-    let law = match name {
+    let clock = match name {
         "drr" => {
             let s =
                 drr::Settings { limit: LIMIT, limit_in_bytes: false, quantum: 500, drop_front: true, weighted: true };
@@ -275,13 +275,13 @@ fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
                 rate: rate as f64,
             })));
         }
-        "wfq" => fair::Law::Wfq,
-        "scfq" => fair::Law::Scfq,
-        "stfq" => fair::Law::Stfq,
+        "wfq" => fair::Clock::Wfq,
+        "scfq" => fair::Clock::Scfq,
+        "stfq" => fair::Clock::Stfq,
         "bare" => return Some(Box::new(bare_reference(host))),
         _ => return None,
     };
-    let s = fair::Settings { law, limit: LIMIT, limit_in_bytes: false, weighted: true, rate };
+    let s = fair::Settings { clock, limit: LIMIT, limit_in_bytes: false, weighted: true, rate };
     Some(Box::new(fair::Reference::new(s)))
 }
 

@@ -1,4 +1,5 @@
-//! AFD, slowly, from SPEC 16: the shadow buffer is a list that is counted each time, the controller a clock that ticks.
+//! A slow AFD, from section 3 of the paper (Pan et al., ACM CCR 33(2), 2003): the shadow buffer is a list whose entries
+//! are counted each time, and the controller runs at every interval.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Size, Stream, Time};
 
@@ -51,7 +52,7 @@ impl Afd {
             self.q_prev = q;
             self.next += self.s.interval;
             if settled {
-                // Nothing changes any more: the clock may leap.
+                // Nothing changes any more, so all other intervals pass at once.
                 while self.next <= now {
                     let left = now.since(self.next).as_nanos() / self.s.interval.as_nanos();
                     self.next += Duration::from_nanos((left + 1) * self.s.interval.as_nanos());
@@ -73,7 +74,7 @@ impl Slow for Afd {
             }
         }
         let m = self.shadow.iter().filter(|&&flow| flow == p.flow).count() as f64;
-        // A flow that was not sampled is not tried.
+        // A flow without samples draws no random number.
         if m > 0.0 && self.label.unit() < (1.0 - self.m_fair / m).max(0.0) {
             self.line.drop(p, Reason::Label);
         } else {

@@ -1,9 +1,11 @@
-//! BARE once more: slow, in plain lists, from the listing of the paper as SPEC 15 mends it.
+//! A slow reference of BARE with plain lists: the listing in the paper's appendix A, with the corrections that the
+//! module of the discipline lists.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
+/// The constants of the listing, under its names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) maxq: u64,
@@ -20,11 +22,12 @@ pub(crate) struct Settings {
     pub(crate) beta: [f64; 3],
     pub(crate) k: Duration,
     pub(crate) timeout: Duration,
-    /// In bytes per second.
+    /// The service rate in bytes per second.
     pub(crate) bw: f64,
     pub(crate) weighted: bool,
 }
 
+/// The per-flow variables of the listing.
 struct Flow {
     pair: (u64, u64),
     weight: f64,
@@ -36,12 +39,14 @@ struct Flow {
     qtime: Time,
 }
 
+/// BARE with plain lists.
 pub(crate) struct Reference {
     s: Settings,
     queue: Vec<SimplePacket>,
     flows: Vec<Flow>,
-    /// Pairs without a packet queued, in the order in which they came to that; and as the draw counts them.
+    /// The pairs without a queued packet, in the order in which their last packet left.
     idle: Vec<(u64, u64)>,
+    /// The same pairs in the order in which the draw for a reused state counts them.
     drawable: Vec<(u64, u64)>,
     pub(crate) avgq: f64,
     drop: Stream,

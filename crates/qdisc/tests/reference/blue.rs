@@ -1,10 +1,11 @@
-//! BLUE once more, in a plain list: every change of the probability is made one by one, at its moment.
+//! A slow reference of BLUE: a plain list of packets; idle time is caught up by one decrement after the other.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
 use super::{Room, Slow};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
+/// The configuration of BLUE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blue {
     pub(crate) limit: Room,
@@ -17,6 +18,7 @@ pub(crate) struct Blue {
     pub(crate) ecn: bool,
 }
 
+/// BLUE with a plain list of packets.
 pub(crate) struct SlowBlue {
     s: Blue,
     queue: Vec<SimplePacket>,

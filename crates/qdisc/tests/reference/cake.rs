@@ -1,12 +1,11 @@
-//! CAKE once more, from SPEC 17.5 and sch_cake: lists that are searched, counts that are counted anew, and rates that are
-//! divided.
+//! CAKE as a slow reference, from sch_cake: it searches lists, counts anew each time, and divides by rates.
 
 use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, Time};
 
 use super::cobalt::{self, Answer};
 use super::delay::{Limit, Queue, Slow, bytes};
 use super::fq::Hash;
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -34,7 +33,7 @@ struct Flow {
     tag: u64,
     hosts: (u64, u64),
     set: Set,
-    /// In 1/65536 byte.
+    /// The deficit in 1/65536 byte.
     deficit: i64,
     cobalt: cobalt::Variables,
 }
@@ -52,7 +51,7 @@ struct Tin {
     deficit: i64,
 }
 
-/// How long `bytes` bytes take at `rate`, rounded down.
+/// Returns the time that `bytes` bytes take at `rate`, rounded down.
 fn time(bytes: u64, rate: u64) -> Duration {
     let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -183,8 +182,9 @@ pub(crate) struct Cake {
     s: Settings,
     hash: Hash,
     tins: Vec<Tin>,
-    /// When the shaper last found nothing to send, and what has been sent since.
+    /// The time at which the shaper last became busy.
     busy_since: Time,
+    /// The bytes sent since then.
     sent: u64,
     turn: usize,
     rolls: Stream,

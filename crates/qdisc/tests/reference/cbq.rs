@@ -1,8 +1,8 @@
-//! CBQ once more: slow, in plain lists, straight from its definition.
+//! A slow CBQ in plain lists, from the estimator's definition (Floyd, Jacobson, IEEE/ACM ToN 3(4), 1995, appendix A).
 
 use fairlane_qdisc::{Reason, SimplePacket, Time};
 
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -14,16 +14,16 @@ pub(crate) struct Settings {
     pub(crate) maxburst: u32,
     /// In nanoseconds.
     pub(crate) extradelay: f64,
-    /// Of the link, in bit/s.
+    /// The rate of the link in bit/s.
     pub(crate) rate: f64,
 }
 
 struct Class {
     packets: Vec<SimplePacket>,
     avgidle: f64,
-    /// The time when its last packet began to be sent, and its bytes.
+    /// The time at which its last packet began to be sent, and its bytes.
     last: Option<(Time, f64)>,
-    /// By how much its schedule has the next packet later than the last one began.
+    /// The scheduled time from the start of the last packet to the start of the next one, in nanoseconds.
     ahead: f64,
     credit: f64,
 }
@@ -53,7 +53,7 @@ impl Reference {
         self.classes.iter().flat_map(|c| &c.packets).map(|p| u64::from(p.bytes)).sum()
     }
 
-    /// Nanoseconds of a byte on the link, and at the share of class `k`.
+    /// Returns the nanoseconds that a byte takes on the link, and at the share of class `k`.
     fn byte_times(&self, k: usize) -> (f64, f64) {
         let link = 8e9 / self.s.rate;
         (link, link / self.s.shares[k])
@@ -85,7 +85,7 @@ impl Reference {
         }
     }
 
-    /// When class `k` may send without borrowing.
+    /// Returns the time from which class `k` may send without borrowing.
     fn ready(&self, k: usize) -> Option<Time> {
         let c = &self.classes[k];
         c.packets.first()?;

@@ -1,9 +1,9 @@
-//! COBALT once more, from SPEC 17.5.
+//! COBALT as a slow reference, from sch_cake's `cobalt_*` functions and ns-3's `blue_threshold`.
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Stream, Time};
 
-use super::delay::{Limit, Queue, Slow, age, bytes, law};
-use crate::diary::Event;
+use super::delay::{Limit, Queue, Slow, age, bytes, control_law};
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -14,7 +14,7 @@ pub(crate) struct Settings {
     pub(crate) ecn: bool,
 }
 
-/// COBALT's variables, for one queue.
+/// COBALT's variables for one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
     pub(crate) drop_next: Time,
@@ -33,7 +33,7 @@ pub(crate) enum Answer {
 
 impl Variables {
     fn next(&self, s: &Settings, from: Time) -> Time {
-        law(from, s.interval, if self.count == 0 { 1 } else { self.count })
+        control_law(from, s.interval, if self.count == 0 { 1 } else { self.count })
     }
 
     pub(crate) fn full(&mut self, s: &Settings, now: Time) {
@@ -60,7 +60,7 @@ impl Variables {
         }
     }
 
-    /// What becomes of a packet that came at `arrived`.
+    /// Decides on a packet that came at `arrived`.
     pub(crate) fn ask(&mut self, s: &Settings, now: Time, arrived: Time, ect: bool, rolls: &mut Stream) -> Answer {
         let sojourn = age(now, arrived);
         let over = sojourn > s.target && sojourn > s.floor;
@@ -104,7 +104,7 @@ impl Variables {
     }
 }
 
-/// One queue.
+/// COBALT over one queue.
 pub(crate) struct Cobalt {
     pub(crate) settings: Settings,
     pub(crate) limit: Limit,

@@ -1,9 +1,9 @@
-//! CoDel once more, from the pseudocode of RFC 8289, section 5, with SPEC 17.1's ECN.
+//! CoDel as a slow reference: the pseudocode of RFC 8289, section 5, with the marks of Linux and tc-codel(8).
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Time};
 
-use super::delay::{Limit, Queue, Slow, age, bytes, law};
-use crate::diary::Event;
+use super::delay::{Limit, Queue, Slow, age, bytes, control_law};
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -14,7 +14,7 @@ pub(crate) struct Settings {
     pub(crate) ce_threshold: Option<Duration>,
 }
 
-/// CoDel's variables, for one queue.
+/// CoDel's variables for one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
     first_above: Option<Time>,
@@ -25,7 +25,7 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// The head of `queue`, and whether it is all right to drop it.
+    /// Takes the head of `queue`; tells whether it may be dropped.
     fn look(&mut self, s: &Settings, now: Time, queue: &mut Queue) -> (Option<(SimplePacket, Time)>, bool) {
         if queue.is_empty() {
             self.first_above = None;
@@ -44,7 +44,7 @@ impl Variables {
         (Some((p, arrived)), ok_to_drop)
     }
 
-    /// What CoDel lets go from `queue`.
+    /// Removes and returns the packet that leaves `queue`.
     pub(crate) fn dequeue(
         &mut self,
         s: &Settings,
@@ -64,13 +64,13 @@ impl Variables {
                 if s.ecn && p.ecn_capable {
                     events.push(Event::Marked(p.id, Reason::AqmDequeue));
                     marked = true;
-                    self.drop_next = law(self.drop_next, s.interval, self.count);
+                    self.drop_next = control_law(self.drop_next, s.interval, self.count);
                     break;
                 }
                 events.push(Event::Dropped(p.id, Reason::AqmDequeue));
                 (head, ok_to_drop) = self.look(s, now, queue);
                 if ok_to_drop {
-                    self.drop_next = law(self.drop_next, s.interval, self.count);
+                    self.drop_next = control_law(self.drop_next, s.interval, self.count);
                 } else {
                     self.dropping = false;
                 }
@@ -89,7 +89,7 @@ impl Variables {
             let close = i128::from(now.as_nanos()) - i128::from(self.drop_next.as_nanos())
                 < 16 * i128::from(s.interval.as_nanos());
             self.count = if delta > 1 && close { delta } else { 1 };
-            self.drop_next = law(now, s.interval, self.count);
+            self.drop_next = control_law(now, s.interval, self.count);
             self.last_count = self.count;
         }
         let (p, arrived) = head?;
@@ -100,7 +100,7 @@ impl Variables {
     }
 }
 
-/// One queue.
+/// CoDel over one queue.
 pub(crate) struct Codel {
     pub(crate) settings: Settings,
     pub(crate) limit: Limit,

@@ -1,4 +1,5 @@
-//! CSFQ, slowly, from SPEC 13.
+//! A slow CSFQ, from figure 3 and equation 3 of the paper (Stoica et al., SIGCOMM 1998), with the threshold and the
+//! cuts of the authors' ns-2 code.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Size, Stream, Time};
 
@@ -17,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) threshold: f64,
 }
 
-/// `r = (1 - e^-T/K) size/T + e^-T/K r`; what comes at the same moment counts with the next.
+/// `r = (1 - e^-T/K) size/T + e^-T/K r`; packets that arrive at the same time count with the next.
 struct Ewma {
     r: f64,
     t: Time,
@@ -44,7 +45,7 @@ impl Ewma {
 pub(crate) struct Csfq {
     s: Settings,
     line: Line,
-    /// From the longest unused.
+    /// The flow unused for longest is first.
     flows: Vec<(u64, Ewma)>,
     a: Ewma,
     f: Ewma,
@@ -132,7 +133,7 @@ impl Slow for Csfq {
         }
         let label = if p.label == 0 { self.alpha } else { p.label as f64 };
         let prob = if self.alpha > 0.0 { (1.0 - self.alpha / label).max(0.0) } else { 0.0 };
-        // A drop that is impossible draws nothing.
+        // A packet that cannot be dropped draws no random number.
         if prob > 0.0 && self.rolls.unit() < prob {
             self.estimate(now, &p, label, true);
             self.line.drop(p, Reason::Label);

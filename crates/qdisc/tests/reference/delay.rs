@@ -1,22 +1,21 @@
-//! What the slow references of the disciplines that control delay have in common: what they are asked, and what they
-//! say.
+//! Common parts of the slow references of the disciplines that control delay.
 
 use fairlane_qdisc::{Duration, Packet, SimplePacket, Time};
 
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
-/// A queue and when each of its packets came.
+/// A queue of packets, each with its time of arrival.
 pub(crate) type Queue = Vec<(SimplePacket, Time)>;
 
-/// A discipline in plain lists.
+/// A discipline that works on plain lists.
 pub(crate) trait Slow {
     fn enqueue(&mut self, now: Time, p: SimplePacket);
     fn dequeue(&mut self, now: Time);
-    /// All that happened so far.
+    /// Returns all events so far.
     fn events(&self) -> &[Event];
-    /// Everything that is queued.
+    /// Returns the packets in the queue.
     fn queued(&self) -> Vec<SimplePacket>;
-    /// When a packet that is held back may leave.
+    /// Returns the time at which a packet that is held back may leave.
     fn ready_at(&self) -> Option<Time> {
         None
     }
@@ -30,7 +29,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// Whether `packets` packets with `bytes` bytes are too many.
+    /// Tells whether `packets` packets with `bytes` bytes are too many.
     pub(crate) fn is_exceeded(self, packets: usize, bytes: u64) -> bool {
         match self {
             Self::Packets(most) => packets > most,
@@ -39,18 +38,18 @@ impl Limit {
     }
 }
 
-/// Bytes in `queue`.
+/// Returns the bytes in `queue`.
 pub(crate) fn bytes(queue: &Queue) -> u64 {
     queue.iter().map(|(p, _)| u64::from(p.bytes())).sum()
 }
 
-/// interval / sqrt(count) after `from`.
-pub(crate) fn law(from: Time, interval: Duration, count: u32) -> Time {
+/// Returns the time interval / sqrt(count) after `from`.
+pub(crate) fn control_law(from: Time, interval: Duration, count: u32) -> Time {
     let nanos = interval.as_nanos() as f64 / f64::from(count).sqrt();
     from + Duration::from_nanos(nanos as u64)
 }
 
-/// How long before `now` it was `then`.
+/// Returns the time from `then` to `now`.
 pub(crate) fn age(now: Time, then: Time) -> Duration {
     now.since(then)
 }

@@ -1,15 +1,15 @@
-//! DRR with longest-queue drop once more: slow, in plain lists, straight from its definition.
+//! A slow reference of DRR with drops from the longest queue, in plain lists, directly from its definition.
 
 use fairlane_qdisc::{Reason, SimplePacket};
 
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) limit: u64,
     pub(crate) limit_in_bytes: bool,
     pub(crate) quantum: u64,
-    /// The oldest of the longest queue goes, not the newest.
+    /// Drops the oldest packet of the longest queue, not the newest.
     pub(crate) drop_front: bool,
     pub(crate) weighted: bool,
 }
@@ -22,18 +22,19 @@ struct Flow {
 
 pub(crate) struct Reference {
     s: Settings,
-    /// The flows that have packets, the one whose turn it is first.
+    /// The flows that have packets; the first one has its turn.
     ring: Vec<Flow>,
-    /// The turn of the first has begun: it has its quantum.
+    /// The turn of the first flow has begun: it has received its quantum.
     begun: bool,
     pub(crate) events: Vec<Event>,
 }
 
+/// Returns the bytes in `packets`.
 pub(crate) fn bytes(packets: &[SimplePacket]) -> u64 {
     packets.iter().map(|p| u64::from(p.bytes)).sum()
 }
 
-/// 1 to 4: the two high bits of the class, and one.
+/// Returns the weight of a packet's flow, 1 to 4: the two highest bits of the class, plus one.
 pub(crate) fn weight(weighted: bool, p: &SimplePacket) -> u64 {
     if weighted { 1 + u64::from(p.class) / 64 } else { 1 }
 }
@@ -47,6 +48,7 @@ impl Reference {
         self.ring.iter().map(|f| f.packets.len()).sum()
     }
 
+    /// Returns the bytes in `packets`.
     pub(crate) fn bytes(&self) -> u64 {
         self.ring.iter().map(|f| bytes(&f.packets)).sum()
     }

@@ -1,31 +1,31 @@
-//! WFQ, SCFQ and STFQ once more: slow, in plain lists, straight from their definitions.
+//! A slow reference of WFQ, SCFQ and STFQ in plain lists, directly from their definitions.
 
 use fairlane_qdisc::{Reason, SimplePacket, Time};
 
 use super::drr::{bytes, weight};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Law {
-    /// Virtual time is that of the fluid server; the smallest finish goes first.
+pub(crate) enum Clock {
+    /// Virtual time is that of the fluid server; the packet with the least finish is sent next.
     Wfq,
-    /// Virtual time is the finish of the packet in service; the smallest finish goes first.
+    /// Virtual time is the finish of the packet in service; the packet with the least finish is sent next.
     Scfq,
-    /// Virtual time is the start of the packet in service; the smallest start goes first.
+    /// Virtual time is the start of the packet in service; the packet with the least start is sent next.
     Stfq,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    pub(crate) law: Law,
+    pub(crate) clock: Clock,
     pub(crate) limit: u64,
     pub(crate) limit_in_bytes: bool,
     pub(crate) weighted: bool,
-    /// Of the link, in bit/s.
+    /// The rate of the link in bit/s.
     pub(crate) rate: u64,
 }
 
-/// Virtual time counts in units of a byte, divided by 12 * 2^10.
+/// The units of virtual time per byte: 12 * 2^10.
 const UNITS: u128 = 12 * 1024;
 
 struct Queued {
@@ -34,12 +34,12 @@ struct Queued {
     finish: u128,
 }
 
-/// What is known of a flow since the last idle time.
+/// The state of a flow since the link was last idle.
 struct Flow {
     key: u64,
     finish: u128,
     weight: u64,
-    /// The fluid server has not served all of it.
+    /// The flow is backlogged in the fluid server.
     fluid: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Reference {
     flows: Vec<Flow>,
     virtual_time: u128,
     at: Time,
-    /// The fluid server's work that made no whole unit, in 1/3 bit * ns.
+    /// The fluid server's work beyond the last whole unit, in 1/3 bit * ns.
     rest: u128,
     pub(crate) events: Vec<Event>,
 }
@@ -72,7 +72,7 @@ impl Reference {
         if self.s.limit_in_bytes { bytes <= self.s.limit } else { packets <= self.s.limit }
     }
 
-    /// Virtual time runs at C over the sum of the weights of those that the fluid server has not served.
+    /// Advances virtual time at the link's rate over the sum of the weights of the flows backlogged in the fluid server.
     fn run_fluid(&mut self, now: Time) {
         let mut work = u128::from(now.since(self.at).as_nanos()) * u128::from(self.s.rate) * 3 + self.rest;
         if now == self.at {
@@ -105,7 +105,7 @@ impl Reference {
             self.events.push(Event::Dropped(p.id, Reason::Limit));
             return;
         }
-        if self.s.law == Law::Wfq {
+        if self.s.clock == Clock::Wfq {
             self.run_fluid(now);
         }
         let weight = weight(self.s.weighted, &p);
@@ -120,7 +120,7 @@ impl Reference {
         }
     }
 
-    /// Drops the last packet of the flow that has the most bytes queued, as if it had not come.
+    /// Drops the newest packet of the flow with the most bytes queued, and undoes its tag.
     fn drop_from_longest(&mut self, arriving: u64) {
         let length = |key| {
             let of: Vec<_> = self.queue.iter().filter(|q| q.packet.flow == key).map(|q| q.packet).collect();
@@ -138,21 +138,21 @@ impl Reference {
         self.events.push(Event::Dropped(packet.id, reason));
     }
 
-    /// Smallest tag first; of equal tags the flow with the smaller number; of one flow, in order.
+    /// Sends the packet with the least tag. Ties go to the lowest flow, and packets of a flow stay in order.
     pub(crate) fn dequeue(&mut self, now: Time) {
-        let tag = |q: &Queued| if self.s.law == Law::Stfq { q.start } else { q.finish };
+        let tag = |q: &Queued| if self.s.clock == Clock::Stfq { q.start } else { q.finish };
         let next = (0..self.queue.len()).min_by_key(|&i| (tag(&self.queue[i]), self.queue[i].packet.flow, i));
         let Some(next) = next else {
-            // Idle: everything begins anew.
+            // The link is idle: everything restarts.
             self.flows.clear();
             (self.virtual_time, self.at, self.rest) = (0, now, 0);
             return;
         };
         let Queued { packet, start, finish } = self.queue.remove(next);
-        match self.s.law {
-            Law::Wfq => {}
-            Law::Scfq => self.virtual_time = finish,
-            Law::Stfq => self.virtual_time = start,
+        match self.s.clock {
+            Clock::Wfq => {}
+            Clock::Scfq => self.virtual_time = finish,
+            Clock::Stfq => self.virtual_time = start,
         }
         self.events.push(Event::Departed(packet.id));
     }

@@ -1,12 +1,13 @@
-//! FQ-CoDel and FQ-PIE once more: RFC 8290's turns over plain lists, with the references of CoDel and PIE.
+//! Slow references of FQ-CoDel and FQ-PIE: the lists of RFC 8290, section 4.2, over plain lists of packets, with the
+//! references of CoDel and PIE.
 
 use fairlane_qdisc::{Reason, Seed, SimplePacket, Stream, Time};
 
 use super::delay::{Limit, Queue, Slow, age, bytes};
 use super::{codel, pie};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
-/// A number hashed with two secrets: SplitMix64's finalizer twice.
+/// A hash with two secrets: SplitMix64's finalizer applied twice.
 pub(crate) struct Hash {
     secrets: [u64; 2],
 }
@@ -31,23 +32,23 @@ impl Hash {
     }
 }
 
-/// The two lists of RFC 8290 and the queues' credits.
+/// The lists of new and old queues of RFC 8290, and the queues' credits.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct NewOldLists {
     pub(crate) new: Vec<usize>,
     pub(crate) old: Vec<usize>,
     pub(crate) credits: Vec<i64>,
 }
 
-impl Turns {
-    fn wake(&mut self, queue: usize, quantum: i64) {
+impl NewOldLists {
+    fn activate(&mut self, queue: usize, quantum: i64) {
         if !self.new.contains(&queue) && !self.old.contains(&queue) {
             self.new.push(queue);
             self.credits[queue] = quantum;
         }
     }
 
-    /// The queue to ask, and whether it is a new one.
+    /// Returns the queue whose turn it is, and tells whether it is new.
     fn next(&mut self, quantum: i64) -> Option<(usize, bool)> {
         loop {
             let new = !self.new.is_empty();
@@ -62,7 +63,8 @@ impl Turns {
         }
     }
 
-    fn nothing_in(&mut self, queue: usize, new: bool) {
+    /// Notes that `queue`, whose turn it is, is empty.
+    fn exhausted(&mut self, queue: usize, new: bool) {
         if new {
             self.new.remove(0);
             self.old.push(queue);
@@ -87,6 +89,7 @@ impl Settings {
     }
 }
 
+/// Returns the packets and the bytes in all `queues`.
 fn total(queues: &[Queue]) -> (usize, u64) {
     (queues.iter().map(Vec::len).sum(), queues.iter().map(bytes).sum())
 }
@@ -95,13 +98,14 @@ fn all(queues: &[Queue]) -> Vec<SimplePacket> {
     queues.iter().flatten().map(|(p, _)| *p).collect()
 }
 
+/// FQ-CoDel.
 pub(crate) struct FqCodel {
     settings: Settings,
     codel: codel::Settings,
     hash: Hash,
     queues: Vec<Queue>,
     variables: Vec<codel::Variables>,
-    turns: Turns,
+    lists: NewOldLists,
     events: Vec<Event>,
 }
 
@@ -113,27 +117,27 @@ impl FqCodel {
             hash: Hash::new(seed),
             queues: vec![Vec::new(); settings.flows],
             variables: vec![codel::Variables::default(); settings.flows],
-            turns: Turns { credits: vec![0; settings.flows], ..Turns::default() },
+            lists: NewOldLists { credits: vec![0; settings.flows], ..NewOldLists::default() },
             events: Vec::new(),
         }
     }
 
-    fn drop_from_fattest(&mut self) {
-        let mut fattest = 0;
+    fn drop_from_longest(&mut self) {
+        let mut longest = 0;
         for queue in 0..self.queues.len() {
-            let more = bytes(&self.queues[queue]) > bytes(&self.queues[fattest]);
-            if more || (self.queues[fattest].is_empty() && !self.queues[queue].is_empty()) {
-                fattest = queue;
+            let more = bytes(&self.queues[queue]) > bytes(&self.queues[longest]);
+            if more || (self.queues[longest].is_empty() && !self.queues[queue].is_empty()) {
+                longest = queue;
             }
         }
-        let before = bytes(&self.queues[fattest]);
+        let before = bytes(&self.queues[longest]);
         for _ in 0..self.settings.drop_batch {
-            if self.queues[fattest].is_empty() {
+            if self.queues[longest].is_empty() {
                 break;
             }
-            let (p, _) = self.queues[fattest].remove(0);
+            let (p, _) = self.queues[longest].remove(0);
             self.events.push(Event::Dropped(p.id, Reason::BufferSteal));
-            if bytes(&self.queues[fattest]) * 2 <= before {
+            if bytes(&self.queues[longest]) * 2 <= before {
                 break;
             }
         }
@@ -148,21 +152,21 @@ impl Slow for FqCodel {
         }
         let queue = self.hash.bin(p.flow, self.settings.flows);
         self.queues[queue].push((p, now));
-        self.turns.wake(queue, self.settings.quantum);
+        self.lists.activate(queue, self.settings.quantum);
         while self.settings.is_exceeded(total(&self.queues).0, total(&self.queues).1) {
-            self.drop_from_fattest();
+            self.drop_from_longest();
         }
     }
 
     fn dequeue(&mut self, now: Time) {
-        while let Some((queue, new)) = self.turns.next(self.settings.quantum) {
+        while let Some((queue, new)) = self.lists.next(self.settings.quantum) {
             let p = self.variables[queue].dequeue(&self.codel, now, &mut self.queues[queue], &mut self.events);
             if let Some(p) = p {
-                self.turns.credits[queue] -= i64::from(p.bytes);
+                self.lists.credits[queue] -= i64::from(p.bytes);
                 self.events.push(Event::Departed(p.id));
                 return;
             }
-            self.turns.nothing_in(queue, new);
+            self.lists.exhausted(queue, new);
         }
     }
 
@@ -175,14 +179,14 @@ impl Slow for FqCodel {
     }
 }
 
-/// FQ-PIE. All queues are updated at the end of every period.
+/// FQ-PIE, with an update of all queues at the end of each period.
 pub(crate) struct FqPie {
     settings: Settings,
     pie: pie::Settings,
     hash: Hash,
     queues: Vec<Queue>,
     variables: Vec<pie::Variables>,
-    turns: Turns,
+    lists: NewOldLists,
     timer: Option<Time>,
     rolls: Stream,
     events: Vec<Event>,
@@ -196,7 +200,7 @@ impl FqPie {
             hash: Hash::new(seed),
             queues: vec![Vec::new(); settings.flows],
             variables: vec![pie::Variables::new(&pie); settings.flows],
-            turns: Turns { credits: vec![0; settings.flows], ..Turns::default() },
+            lists: NewOldLists { credits: vec![0; settings.flows], ..NewOldLists::default() },
             timer: None,
             rolls: seed.stream("pie"),
             events: Vec::new(),
@@ -232,19 +236,19 @@ impl Slow for FqPie {
             }
         }
         self.queues[queue].push((p, now));
-        self.turns.wake(queue, self.settings.quantum);
+        self.lists.activate(queue, self.settings.quantum);
     }
 
     fn dequeue(&mut self, now: Time) {
         self.run_timer(now);
-        while let Some((queue, new)) = self.turns.next(self.settings.quantum) {
+        while let Some((queue, new)) = self.lists.next(self.settings.quantum) {
             if self.queues[queue].is_empty() {
-                self.turns.nothing_in(queue, new);
+                self.lists.exhausted(queue, new);
                 continue;
             }
             let (p, arrived) = self.queues[queue].remove(0);
             self.variables[queue].departed(now, p.bytes, age(now, arrived), bytes(&self.queues[queue]));
-            self.turns.credits[queue] -= i64::from(p.bytes);
+            self.lists.credits[queue] -= i64::from(p.bytes);
             self.events.push(Event::Departed(p.id));
             return;
         }

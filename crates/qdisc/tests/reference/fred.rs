@@ -1,9 +1,11 @@
-//! FRED, slowly, from SPEC 6: what each flow has is counted in the line again and again.
+//! A slow reference of FRED, from Lin, Morris, "Dynamics of Random Early Detection", SIGCOMM 1997, figure 8: what each
+//! flow holds is counted in the list of packets each time it is needed.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Size, Stream, Time};
 
 use crate::line::{Line, Slow};
 
+/// The configuration, under the paper's names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) limit: Size,
@@ -16,10 +18,11 @@ pub(crate) struct Settings {
     pub(crate) many_flows: bool,
     pub(crate) byte_drop: bool,
     pub(crate) ecn: bool,
-    /// Transmission time of the mean packet of 1000 bytes.
+    /// The transmission time of the mean packet of 1000 bytes.
     pub(crate) slot: Duration,
 }
 
+/// FRED with a plain list of packets.
 pub(crate) struct Fred {
     s: Settings,
     line: Line,
@@ -63,7 +66,8 @@ impl Fred {
         self.avgcq = shared.max(unit);
     }
 
-    /// A strike drops the packet of a flow that does not adapt; `None` when it may pass.
+    /// Returns the reason to signal `p`, or `None` if it may pass. A strike against a non-adaptive flow is a rate
+    /// penalty.
     fn judge(&mut self, p: &SimplePacket) -> Option<Reason> {
         let Settings { min, max, minq, in_bytes, max_p, many_flows, byte_drop, .. } = self.s;
         let qlen = self.qlen(p.flow);
@@ -81,7 +85,7 @@ impl Fred {
         if min <= self.avg && self.avg < max {
             self.count += if byte_drop { mean_packets } else { 1.0 };
             if qlen >= minq.max(self.avgcq) {
-                // In this order: pa leaps at 1, where another rounding would decide otherwise.
+                // The order of operations matters: pa jumps at 1, where other rounding would change the decision.
                 let pb = max_p / (max - min) * (self.avg - min);
                 let x = self.count * pb;
                 let mut pa = if x < 1.0 { pb / (1.0 - x) } else { 1.0 };

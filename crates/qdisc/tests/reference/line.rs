@@ -1,15 +1,15 @@
-//! The line of packets under the slow references, and what they tell: a plain list, straight from the definitions.
+//! The queue of the slow references and its events, as plain lists.
 
 use fairlane_qdisc::{Reason, SimplePacket, Size, Time};
 
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 /// A slow reference.
 pub(crate) trait Slow {
     fn enqueue(&mut self, now: Time, p: SimplePacket);
     fn dequeue(&mut self, now: Time);
     fn line(&self) -> &Line;
-    /// The average queue that it steers by.
+    /// Returns the average queue length that the discipline uses.
     fn average(&self) -> Option<f64> {
         None
     }
@@ -32,7 +32,7 @@ impl Line {
         self.queue.iter().map(|p| u64::from(p.bytes)).sum()
     }
 
-    /// What is queued, in the unit of the limit; and the limit.
+    /// Returns the size of the queue in the unit of the limit, and the limit.
     pub(crate) fn fill(&self) -> (f64, f64) {
         match self.limit {
             Size::Packets(limit) => (self.queue.len() as f64, f64::from(limit.get())),
@@ -44,7 +44,7 @@ impl Line {
         self.events.push(Event::Dropped(p.id, reason));
     }
 
-    /// The hard limit is tested last. Whether `p` was queued.
+    /// Tests the hard limit, after all other tests; tells whether `p` was queued.
     pub(crate) fn admit(&mut self, p: SimplePacket, mark: Option<Reason>) -> bool {
         let size = if matches!(self.limit, Size::Packets(_)) { 1.0 } else { f64::from(p.bytes) };
         let (queued, limit) = self.fill();

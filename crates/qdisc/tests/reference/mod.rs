@@ -1,9 +1,9 @@
-//! The disciplines once more: slow, in plain lists, straight from their definitions. It shares only the streams
-//! of randomness and the units with the code under test.
+//! Slow implementations of the disciplines with plain lists, directly from their definitions. They share only the random
+//! streams and the units with the code under test.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 mod successors;
 
@@ -66,9 +66,10 @@ struct Tabled {
 
 pub(crate) struct Reference {
     s: Settings,
-    /// With holes: a victim's place stays until the front or the back reaches it, or holes are too many.
+    /// With holes: the place of a removed packet stays until it is the first or the last one, or until there are too many
+    /// holes.
     queue: Vec<Option<SimplePacket>>,
-    /// Places that the queue has before it tidies up or doubles.
+    /// The number of places of the queue, at which it removes its holes or doubles.
     places: usize,
     avg: f64,
     idle_since: Option<Time>,
@@ -222,7 +223,7 @@ impl Reference {
         if self.avg < min {
             0.0
         } else if self.avg < max {
-            // In this order: p_a leaps at 1, where another rounding would decide otherwise.
+            // The order of operations matters: p_a jumps at 1, where other rounding would change the decision.
             self.max_p / (max - min) * (self.avg - min)
         } else if gentle && self.avg < 2.0 * max {
             self.max_p + (1.0 - self.max_p) / max * (self.avg - max)
@@ -319,7 +320,7 @@ impl Reference {
 
     // CHOKe.
 
-    /// Distinct candidates.
+    /// Draws distinct candidates.
     fn candidates(&mut self, wanted: usize) -> Vec<usize> {
         let live: Vec<usize> = (0..self.queue.len()).filter(|&at| self.queue[at].is_some()).collect();
         match self.s.algorithm {
@@ -338,7 +339,7 @@ impl Reference {
         }
     }
 
-    /// Whether some candidate matched; all that did are gone.
+    /// Drops all candidates that match; tells whether there were any.
     fn compare(&mut self, p: &SimplePacket) -> bool {
         if let Algorithm::Gchoke { maxcomp } = self.s.algorithm {
             let mut matched = 0;
@@ -386,7 +387,7 @@ impl Reference {
         self.red_stage(p)
     }
 
-    /// The hits of `flow`, aged; it becomes the last used.
+    /// Returns the hits of `flow` after ageing; the flow becomes the most recently used one.
     fn look_up(&mut self, now: Time, flow: u64) -> Option<u32> {
         let Algorithm::Xchoke { age, .. } = self.s.algorithm else { return None };
         let at = self.table.iter().position(|t| t.flow == flow)?;

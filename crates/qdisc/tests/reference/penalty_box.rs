@@ -1,4 +1,5 @@
-//! RED with a penalty box, slowly, from SPEC 7.1: every period happens, the log is a list.
+//! A slow RED with a penalty box, from the paper (Floyd, Fall, IEEE/ACM ToN 7(4), 1999): every period is
+//! evaluated, and the log is a list.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Size, Time};
 
@@ -12,7 +13,7 @@ pub(crate) struct Settings {
     /// T.
     pub(crate) period: Duration,
     pub(crate) r: f64,
-    /// Of a packet, in bytes.
+    /// The size of a packet in bytes.
     pub(crate) b: f64,
     /// In bytes a second.
     pub(crate) box_rate: f64,
@@ -27,7 +28,7 @@ struct Boxed {
     calm: u32,
 }
 
-/// The worst flow of a period that was not boxed.
+/// A flow that was tested and is not in the box.
 #[derive(Clone, Copy)]
 struct Seen {
     flow: u64,

@@ -1,9 +1,10 @@
-//! PI2 and DualPI2 once more: the pseudocode of RFC 9332, appendix A, and SPEC 17.6.
+//! PI2 and DualPI2 as slow references: the pseudocode of RFC 9332, appendix A, with the step and the weighted round
+//! robin of tc-dualpi2(8).
 
 use fairlane_qdisc::{Duration, Packet, Reason, SimplePacket, Stream, Time};
 
 use super::delay::{Limit, Queue, Slow, age, bytes};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -16,7 +17,7 @@ pub(crate) struct Settings {
     pub(crate) drop_overload: bool,
 }
 
-/// p' and its timer.
+/// The probability p' and its timer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pi {
     pub(crate) p: f64,
@@ -25,7 +26,7 @@ pub(crate) struct Pi {
 }
 
 impl Pi {
-    /// Runs the timer; `queues` are those whose delay counts.
+    /// Runs the timer; the delay is the longest of `queues`.
     fn run(&mut self, s: &Settings, now: Time, queues: &[&Queue]) {
         let mut next = self.timer.unwrap_or(now + s.tupdate);
         while next <= now {
@@ -53,7 +54,7 @@ pub(crate) struct Pi2 {
 }
 
 impl Pi2 {
-    /// Whether p'^2 happens: the larger of two numbers is below p'.
+    /// Draws with the probability p'^2: two numbers are below p'.
     fn squared(&mut self) -> bool {
         self.rolls.unit() < self.pi.p && self.rolls.unit() < self.pi.p
     }
@@ -103,7 +104,7 @@ impl Slow for Pi2 {
     }
 }
 
-/// The L queue's own marks.
+/// The L queue's own marks, by its delay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Native {
     Step(Duration),
@@ -113,13 +114,13 @@ pub(crate) enum Native {
 pub(crate) struct DualPi2 {
     pub(crate) settings: Settings,
     pub(crate) native: Native,
-    /// Packets that must stay in the L queue for its own marks.
+    /// The packets that must stay behind in the L queue for its own marks.
     pub(crate) behind: usize,
-    /// The classic queue's percent.
+    /// The classic queue's weight, in percent.
     pub(crate) percent: i64,
     pub(crate) l: Queue,
     pub(crate) c: Queue,
-    /// The sums of `recur`, for L and C.
+    /// The sums of `recur` for the L and the C queue.
     pub(crate) sums: [f64; 2],
     pub(crate) credit: Option<i64>,
     pub(crate) pi: Pi,

@@ -1,9 +1,10 @@
-//! PIE once more, from RFC 8033's pseudocode as SPEC 17.3 has it. Its timer is run for every period that has passed.
+//! PIE as a slow reference: the pseudocode of RFC 8033, appendices A and B, with the wait of the last packet as the
+//! delay and the 2 % beyond 250 ms as in Linux. Its timer is run for every period that has passed.
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Stream, Time};
 
 use super::delay::{Limit, Queue, Slow, age, bytes};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -16,15 +17,15 @@ pub(crate) struct Settings {
     pub(crate) bytemode: bool,
     pub(crate) ecn: bool,
     pub(crate) ecn_prob: f64,
-    /// The delay is the backlog over the departure rate, not what the last packet waited.
+    /// Takes the backlog over the departure rate as the delay, not the wait of the last packet.
     pub(crate) estimator: bool,
-    /// What an idle period leaves of the probability.
+    /// The factor of the probability in an idle period.
     pub(crate) decay: f64,
-    /// The bytes from which PIE is on, if it is not always.
+    /// The backlog in bytes that switches PIE on; `None` keeps it on.
     pub(crate) on_from: Option<u64>,
 }
 
-/// PIE's variables, for one queue.
+/// PIE's variables for one queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Variables {
     pub(crate) prob: f64,
@@ -35,7 +36,7 @@ pub(crate) struct Variables {
     active: bool,
     measuring_since: Option<Time>,
     measured: u64,
-    /// Seconds for 16 KB.
+    /// The seconds that the link takes for 2^14 bytes.
     dq_time: f64,
 }
 
@@ -54,7 +55,7 @@ impl Variables {
         }
     }
 
-    /// One period has passed; `backlog` bytes are queued.
+    /// Does the update at the end of a period; `backlog` bytes are queued.
     pub(crate) fn update(&mut self, s: &Settings, backlog: u64) {
         if !self.active {
             return;
@@ -86,7 +87,7 @@ impl Variables {
         self.prob = (self.prob + delta).clamp(0.0, 1.0);
         if delay == 0.0 && self.old == 0.0 {
             self.prob *= s.decay;
-            // Below what 32 bits tell from nothing.
+            // As a fixed-point number of 32 bits, it is 0 then.
             if self.prob < 1.0 / 4_294_967_296.0 {
                 self.prob = 0.0;
             }
@@ -104,7 +105,7 @@ impl Variables {
         }
     }
 
-    /// Whether a packet of `size` bytes that finds `backlog` bytes is signalled.
+    /// Decides whether a packet of `size` bytes that finds `backlog` bytes is signalled.
     pub(crate) fn early(&mut self, s: &Settings, size: u32, backlog: u64, rolls: &mut Stream) -> bool {
         if !self.active || self.burst > 0.0 {
             return false;
@@ -133,12 +134,12 @@ impl Variables {
         false
     }
 
-    /// The queue was full.
+    /// Notes that the queue was full.
     pub(crate) fn overflow(&mut self) {
         self.accu = 0.0;
     }
 
-    /// `backlog` bytes are queued after an arrival.
+    /// Notes that `backlog` bytes are queued after an arrival.
     pub(crate) fn arrived(&mut self, s: &Settings, backlog: u64) {
         if let Some(from) = s.on_from
             && !self.active
@@ -148,7 +149,7 @@ impl Variables {
         }
     }
 
-    /// A packet of `size` bytes left that had waited for `waited`; `backlog` bytes stay.
+    /// Notes that a packet of `size` bytes left after it `waited`; `backlog` bytes stay.
     pub(crate) fn departed(&mut self, now: Time, size: u32, waited: Duration, backlog: u64) {
         self.waited = if backlog == 0 { 0.0 } else { waited.as_secs() };
         if let Some(since) = self.measuring_since {
@@ -166,19 +167,20 @@ impl Variables {
     }
 }
 
-/// One queue.
+/// PIE over one queue.
 pub(crate) struct Pie {
     pub(crate) settings: Settings,
     pub(crate) limit: Limit,
     pub(crate) queue: Queue,
     pub(crate) variables: Variables,
     pub(crate) rolls: Stream,
-    /// When the next period ends.
+    /// The end of the current period.
     pub(crate) timer: Option<Time>,
     pub(crate) events: Vec<Event>,
 }
 
-/// How many periods of `tupdate` have ended by `now`, and when the next one will.
+/// Returns the number of periods of `tupdate` that have ended by `now`, and advances `timer` to the end of the next
+/// one.
 pub(crate) fn periods(timer: &mut Option<Time>, tupdate: Duration, now: Time) -> usize {
     let mut next = timer.unwrap_or(now + tupdate);
     let mut ended = 0;

@@ -1,4 +1,4 @@
-//! RED, slowly, from SPEC 3.1, for the references that build on it.
+//! A slow RED straight from Floyd and Jacobson's section IV and ns-2's `red.cc`, for the references that build on it.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
@@ -61,7 +61,7 @@ impl Red {
             return None;
         }
         let p_b = if self.avg < max {
-            // In this order: p_a leaps at 1, where another rounding would decide otherwise.
+            // The order of operations matters: p_a jumps at 1, where other rounding would change the decision.
             max_p / (max - min) * (self.avg - min)
         } else if gentle && self.avg < 2.0 * max {
             max_p + (1.0 - max_p) / max * (self.avg - max)
@@ -89,7 +89,7 @@ impl Red {
         })
     }
 
-    /// Lets RED and the limit decide of `p`; whether it was neither dropped nor marked.
+    /// Applies RED and the limit to `p`; tells whether it was neither dropped nor marked.
     pub(crate) fn pass(&mut self, line: &mut Line, p: SimplePacket) -> bool {
         match self.signal(line) {
             None => line.admit(p, None),

@@ -1,4 +1,5 @@
-//! RED-PD, slowly, from SPEC 7.3: every interval happens, every list is a list.
+//! A slow RED-PD, from the paper (Mahajan, Floyd, Wetherall, ICNP 2001) and its authors' ns-2 code: every interval is
+//! evaluated, and all state is kept in plain lists.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Size, Stream, Time};
 
@@ -12,11 +13,11 @@ struct Monitored {
     count: f64,
     unresponsive: bool,
     changed: Time,
-    /// (bytes a second, loss)
+    /// Observations: the rate in bytes a second, and the loss rate.
     history: Vec<(f64, f64)>,
 }
 
-/// What a flow did in this interval.
+/// The bytes of a flow in this interval.
 #[derive(Default)]
 struct Seen {
     flow: u64,

@@ -1,54 +1,57 @@
-//! SFB and SFRED once more: what a bin holds is counted anew from the list of packets each time it is asked for.
+//! A slow reference of SFB and SFRED: the packets in a bin are counted in the list of packets each time they are
+//! needed.
 
 use std::collections::HashMap;
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
 use super::{Room, Slow};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
-/// What a bin learns.
+/// The rule by which a bin adapts its probability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
     Blue { increment: f64, decrement: f64, freeze: Option<Duration> },
     Red { weight: f64, probability: f64 },
 }
 
+/// The configuration of SFB or SFRED.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sfb {
     pub(crate) limit: Room,
     pub(crate) levels: u64,
     pub(crate) bins: u64,
     pub(crate) bin_size: usize,
-    /// `None`: any full bin drops.
+    /// With `None` any full bin drops.
     pub(crate) bin_max: Option<usize>,
     pub(crate) rule: Rule,
     pub(crate) rehash: Duration,
     pub(crate) warmup: Duration,
-    /// Bits a second.
+    /// In bits per second.
     pub(crate) penalty_rate: u64,
     pub(crate) penalty_burst: u64,
     pub(crate) ecn: bool,
     pub(crate) harddrop: bool,
 }
 
-/// The number of a set, a level, a bin.
-type Place = (u64, u64, u64);
+/// The numbers of a set, a level and a bin.
+type BinPlace = (u64, u64, u64);
 
-/// What is known in a bin: BLUE's probability or RED's `max_p`, and RED's average and where it was.
+/// The state of a bin: BLUE's probability or RED's `max_p`, RED's average, and its position relative to its range.
 #[derive(Clone, Copy)]
-struct Known {
+struct BinState {
     p: f64,
     until: Option<Time>,
     average: f64,
-    status: char,
+    position: char,
 }
 
+/// SFB or SFRED with a plain list of packets and the bins that each was counted in.
 pub(crate) struct SlowSfb {
     s: Sfb,
     seed: Seed,
-    queue: Vec<(SimplePacket, Vec<Place>)>,
-    known: HashMap<Place, Known>,
+    queue: Vec<(SimplePacket, Vec<BinPlace>)>,
+    states: HashMap<BinPlace, BinState>,
     set: u64,
     moved: Time,
     /// In 10^-9 bits.
@@ -61,10 +64,10 @@ impl SlowSfb {
     pub(crate) fn new(s: Sfb, seed: Seed) -> Self {
         let tokens = u128::from(s.penalty_burst) * 8_000_000_000;
         let (set, moved, paid, rolls) = (0, Time::ZERO, Time::ZERO, seed.stream("sfb"));
-        Self { s, seed, queue: Vec::new(), known: HashMap::new(), set, moved, tokens, paid, rolls }
+        Self { s, seed, queue: Vec::new(), states: HashMap::new(), set, moved, tokens, paid, rolls }
     }
 
-    fn places(&self, set: u64, flow: u64) -> Vec<Place> {
+    fn places(&self, set: u64, flow: u64) -> Vec<BinPlace> {
         let place = |level: u64| {
             let mut secrets = self.seed.numbered(set).numbered(level / 3).stream("hash");
             let hash = mix(mix(flow.min(u64::MAX - 1) ^ secrets.bits()) ^ secrets.bits());
@@ -73,58 +76,58 @@ impl SlowSfb {
         (0..self.s.levels).map(place).collect()
     }
 
-    fn queued(&self, place: &Place) -> usize {
+    fn queued(&self, place: &BinPlace) -> usize {
         self.queue.iter().filter(|(_, places)| places.contains(place)).count()
     }
 
-    fn known(&mut self, place: Place) -> &mut Known {
+    fn state(&mut self, place: BinPlace) -> &mut BinState {
         let p = if let Rule::Red { probability, .. } = self.s.rule { probability } else { 0.0 };
-        self.known.entry(place).or_insert(Known { p, until: None, average: 0.0, status: 'b' })
+        self.states.entry(place).or_insert(BinState { p, until: None, average: 0.0, position: 'b' })
     }
 
-    fn teach(&mut self, now: Time, place: Place) {
+    fn update(&mut self, now: Time, place: BinPlace) {
         let (queued, size, rule) = (self.queued(&place), self.s.bin_size, self.s.rule);
-        let known = self.known(place);
+        let state = self.state(place);
         match rule {
             Rule::Blue { increment, decrement, freeze } => {
-                if (queued <= size && queued > 0) || (freeze.is_some() && known.until.is_some_and(|until| now <= until))
+                if (queued <= size && queued > 0) || (freeze.is_some() && state.until.is_some_and(|until| now <= until))
                 {
                     return;
                 }
-                known.p = if queued > size { known.p + increment } else { known.p - decrement }.clamp(0.0, 1.0);
-                known.until = freeze.map(|freeze| now + freeze);
+                state.p = if queued > size { state.p + increment } else { state.p - decrement }.clamp(0.0, 1.0);
+                state.until = freeze.map(|freeze| now + freeze);
             }
             Rule::Red { weight, .. } => {
-                known.average = (1.0 - weight) * known.average + weight * queued as f64;
+                state.average = (1.0 - weight) * state.average + weight * queued as f64;
                 let (min, max) = (0.2 * size as f64, 0.8 * size as f64);
-                let status = match known.average {
+                let position = match state.average {
                     average if average > max => 'a',
                     average if average < min => 'b',
                     _ => '-',
                 };
-                if status != known.status && status == 'a' {
-                    known.p = (known.p * 2.0).min(1.0);
+                if position != state.position && position == 'a' {
+                    state.p = (state.p * 2.0).min(1.0);
                 }
-                if status != known.status && status == 'b' {
-                    known.p = (known.p / 3.0).max(1e-6);
+                if position != state.position && position == 'b' {
+                    state.p = (state.p / 3.0).max(1e-6);
                 }
-                known.status = status;
+                state.position = position;
             }
         }
     }
 
-    fn probability(&mut self, place: Place) -> f64 {
+    fn probability(&mut self, place: BinPlace) -> f64 {
         let (size, rule) = (self.s.bin_size as f64, self.s.rule);
-        let known = *self.known(place);
+        let state = *self.state(place);
         match rule {
-            Rule::Blue { .. } => known.p,
-            Rule::Red { .. } if known.average < 0.2 * size => 0.0,
-            Rule::Red { .. } if known.average >= 0.8 * size => 1.0,
-            Rule::Red { .. } => known.p * (known.average - 0.2 * size) / (0.6 * size),
+            Rule::Blue { .. } => state.p,
+            Rule::Red { .. } if state.average < 0.2 * size => 0.0,
+            Rule::Red { .. } if state.average >= 0.8 * size => 1.0,
+            Rule::Red { .. } => state.p * (state.average - 0.2 * size) / (0.6 * size),
         }
     }
 
-    /// Whether the rate limit lets `bytes` pass.
+    /// Pays for `bytes` bytes; tells whether the rate limit lets them pass.
     fn pay(&mut self, now: Time, bytes: u32) -> bool {
         let earned = u128::from(now.since(self.paid).as_nanos()) * u128::from(self.s.penalty_rate);
         self.tokens = (self.tokens + earned).min(u128::from(self.s.penalty_burst) * 8_000_000_000);
@@ -135,7 +138,7 @@ impl SlowSfb {
         pays
     }
 
-    fn push(&mut self, mut p: SimplePacket, places: Vec<Place>, mark: Option<Reason>, events: &mut Vec<Event>) {
+    fn push(&mut self, mut p: SimplePacket, places: Vec<BinPlace>, mark: Option<Reason>, events: &mut Vec<Event>) {
         let backlog = self.backlog();
         if !self.s.limit.holds(&backlog, Some(&p)) {
             events.push(Event::Dropped(p.id, Reason::Limit));
@@ -157,7 +160,7 @@ impl Slow for SlowSfb {
         }
         let mut places = self.places(self.set, p.flow);
         for &place in &places {
-            self.teach(now, place);
+            self.update(now, place);
         }
         let queued: Vec<usize> = places.iter().map(|place| self.queued(place)).collect();
         let over = match self.s.bin_max {
@@ -168,15 +171,15 @@ impl Slow for SlowSfb {
             events.push(Event::Dropped(p.id, Reason::BinFull));
             return;
         }
-        if places.iter().all(|&place| self.known(place).p >= 1.0) {
+        if places.iter().all(|&place| self.state(place).p >= 1.0) {
             if now.since(self.moved) + self.s.warmup >= self.s.rehash {
                 let next = self.places(self.set + 1, p.flow);
                 let rule = self.s.rule;
                 for &place in &next {
-                    let known = self.known(place);
-                    known.p = match rule {
-                        Rule::Blue { increment, .. } => known.p + increment,
-                        Rule::Red { .. } => known.p * 2.0,
+                    let state = self.state(place);
+                    state.p = match rule {
+                        Rule::Blue { increment, .. } => state.p + increment,
+                        Rule::Red { .. } => state.p * 2.0,
                     }
                     .min(1.0);
                 }
@@ -211,7 +214,7 @@ impl Slow for SlowSfb {
     }
 }
 
-/// The finalizer of SplitMix64.
+/// Applies the finalizer of SplitMix64.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,10 +1,10 @@
-//! SFQ and SFQ with RED once more: lists of packets in a list of turns.
+//! Slow references of SFQ and of SFQ with RED: lists of packets in a list of queues.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Time};
 
 use super::reference::{self, Reference};
 use super::{Room, Slow};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sfq {
@@ -16,26 +16,26 @@ pub(crate) struct Sfq {
     pub(crate) steals: bool,
 }
 
-/// A busy queue.
+/// A queue that is not empty.
 struct Queue {
     number: usize,
     packets: Vec<SimplePacket>,
-    /// What its turn has left, in the quantum's unit.
+    /// The rest of its allotment, in the unit of the quantum.
     left: i64,
 }
 
 pub(crate) struct SlowSfq {
     s: Sfq,
     seed: Seed,
-    /// In the order of their turns.
+    /// The queues that are not empty, in the order of their turns.
     ring: Vec<Queue>,
-    moves: u64,
-    moved: Time,
+    changes: u64,
+    changed_at: Time,
 }
 
 impl SlowSfq {
     pub(crate) fn new(s: Sfq, seed: Seed) -> Self {
-        Self { s, seed, ring: Vec::new(), moves: 0, moved: Time::ZERO }
+        Self { s, seed, ring: Vec::new(), changes: 0, changed_at: Time::ZERO }
     }
 
     fn quantum(&self) -> i64 {
@@ -45,9 +45,9 @@ impl SlowSfq {
         }
     }
 
-    /// Appends `p`; the number of its queue.
+    /// Appends `p` to its flow's queue.
     fn push(&mut self, p: SimplePacket) {
-        let number = bin(self.seed.numbered(self.moves), p.flow, self.s.flows);
+        let number = bin(self.seed.numbered(self.changes), p.flow, self.s.flows);
         if let Some(queue) = self.ring.iter_mut().find(|queue| queue.number == number) {
             queue.packets.push(p);
         } else {
@@ -57,9 +57,9 @@ impl SlowSfq {
     }
 
     fn perturb(&mut self, now: Time) {
-        if self.s.perturb.is_some_and(|perturb| now.since(self.moved) >= perturb) {
-            self.moved = now;
-            self.moves += 1;
+        if self.s.perturb.is_some_and(|perturb| now.since(self.changed_at) >= perturb) {
+            self.changed_at = now;
+            self.changes += 1;
             for queue in std::mem::take(&mut self.ring) {
                 for p in queue.packets {
                     self.push(p);
@@ -68,16 +68,16 @@ impl SlowSfq {
         }
     }
 
-    /// ns-2's `SFQ`.
+    /// Tells whether ns-2's `SFQ` refuses `p`.
     fn is_refused(&self, p: &SimplePacket) -> bool {
         let Room::Packets(limit) = self.s.limit else { return false };
-        let number = bin(self.seed.numbered(self.moves), p.flow, self.s.flows);
+        let number = bin(self.seed.numbered(self.changes), p.flow, self.s.flows);
         let used = self.ring.iter().find(|queue| queue.number == number).map_or(0, |queue| queue.packets.len());
         let left = limit - self.backlog().len();
         used >= left / 2 || (left < self.s.flows && used > limit / self.s.flows)
     }
 
-    /// The place in the ring of the longest queue; of equal ones that of the lowest number.
+    /// Returns the position in the ring of the longest queue; ties go to the lowest number.
     fn longest(&self) -> usize {
         let length = |queue: &Queue| match self.s.limit {
             Room::Packets(_) => queue.packets.len() as u64,
@@ -110,7 +110,7 @@ impl Slow for SlowSfq {
 
     fn dequeue(&mut self, _now: Time, events: &mut Vec<Event>) {
         let quantum = self.quantum();
-        // Who has nothing left gets a quantum and goes to the end.
+        // A queue that has used up its allotment gets a quantum and goes to the end.
         while self.ring.first().is_some_and(|queue| queue.left <= 0) {
             self.ring[0].left += quantum;
             self.ring.rotate_left(1);
@@ -132,11 +132,11 @@ impl Slow for SlowSfq {
     }
 }
 
-/// A RED for each queue, all of them with the same settings.
+/// SFQ with RED: a reference of RED for each queue, all with the same settings.
 pub(crate) struct SlowSfqRed {
     seed: Seed,
     queues: Vec<Reference>,
-    /// The busy ones, in the order of their turns.
+    /// The queues that are not empty, in the order of their turns.
     ring: Vec<usize>,
 }
 
@@ -146,13 +146,14 @@ impl SlowSfqRed {
         Self { seed, queues, ring: Vec::new() }
     }
 
-    /// Takes over what has happened in `queue`. If it is empty its link would ask in vain.
+    /// Takes over the events of `queue`, and adds it to the ring or removes it. An empty queue is asked for a packet, so that
+    /// its idle time begins.
     fn take_over(&mut self, now: Time, queue: usize, events: &mut Vec<Event>) {
         let red = &mut self.queues[queue];
         events.append(&mut red.events);
         if red.live().is_empty() {
             red.dequeue(now);
-            self.ring.retain(|&busy| busy != queue);
+            self.ring.retain(|&other| other != queue);
         } else if !self.ring.contains(&queue) {
             self.ring.push(queue);
         }
@@ -179,7 +180,7 @@ impl Slow for SlowSfqRed {
     }
 }
 
-/// The bin of `flow` under the hash of `seed`.
+/// Returns the bin of `flow` under the hash function of `seed`.
 fn bin(seed: Seed, flow: u64, bins: usize) -> usize {
     let mut secrets = seed.stream("hash");
     let hash = super::sfb::mix(super::sfb::mix(flow.min(u64::MAX - 1) ^ secrets.bits()) ^ secrets.bits());

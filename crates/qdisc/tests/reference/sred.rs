@@ -1,9 +1,10 @@
-//! SRED, slowly, from SPEC 5.
+//! A slow reference of SRED, from Ott, Lakshman, Wong, "SRED: Stabilized RED", INFOCOM 1999, sections II to IV.
 
 use fairlane_qdisc::{Reason, Seed, SimplePacket, Size, Stream, Time};
 
 use crate::line::{Line, Slow};
 
+/// The configuration, under the paper's names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) limit: Size,
@@ -15,6 +16,7 @@ pub(crate) struct Settings {
     pub(crate) ecn: bool,
 }
 
+/// SRED with a plain list of packets.
 pub(crate) struct Sred {
     s: Settings,
     line: Line,

@@ -1,11 +1,11 @@
-//! CHOKe's successors, slow: CHOKeW, CHOKeR, CHOKeD, SAC and RECHOKe.
+//! Slow references of CHOKe's successors: CHOKeW, CHOKeR, CHOKeD, SAC and RECHOKe.
 
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
 use super::{Algorithm, Reference};
-use crate::diary::Event;
+use fairlane_qdisc::testing::Event;
 
-/// How often something happened to each flow, halved every window; the longest unused flow makes room.
+/// A count for each flow, halved every window; the least recently used flow makes room.
 struct History(Vec<(u64, u32, Time)>);
 
 impl History {
@@ -36,7 +36,7 @@ impl History {
     }
 }
 
-/// What they keep beside RED.
+/// The state that they have in addition to RED's.
 pub(super) struct State {
     factor: f64,
     candidates: u32,
@@ -64,7 +64,7 @@ impl State {
 }
 
 impl Reference {
-    /// SPEC 4.11 and 4.12.
+    /// CHOKeW and CHOKeR, as `docs/qdiscs/chokew.md` and `docs/qdiscs/choker.md` describe them.
     pub(super) fn chokew(&mut self, p: SimplePacket) {
         let Algorithm::Chokew { threshold, increment, decrement, band, most } = self.s.algorithm else { return };
         let queue = if self.s.in_bytes { self.bytes() as f64 } else { self.live().len() as f64 };
@@ -98,7 +98,7 @@ impl Reference {
         self.admit(p, None);
     }
 
-    /// SPEC 4.15: m = avg / (max - min) sqrt(B), from the rear half and then from the front half.
+    /// CHOKeD, as `docs/qdiscs/choked.md` describes it: m = avg / (max - min) sqrt(B), from the rear half and then from the front half.
     pub(super) fn choked_candidates(&mut self, most: u32) -> Vec<usize> {
         let buffer = if self.s.limit_in_bytes { self.s.limit / 1000.0 } else { self.s.limit };
         let m = (self.avg * (buffer.sqrt() / (self.s.max - self.s.min))).round().min(f64::from(most)) as usize;
@@ -110,7 +110,7 @@ impl Reference {
         chosen
     }
 
-    /// As many of `from`, distinct, as are wanted and there; they lie between two places.
+    /// Draws distinct packets of the range `from`: the given number, or all if there are fewer.
     fn choose(&mut self, from: &[usize], wanted: usize, start: usize, end: usize) -> Vec<usize> {
         if wanted >= from.len() {
             return from.to_vec();
@@ -125,7 +125,7 @@ impl Reference {
         chosen
     }
 
-    /// SPEC 4.14.
+    /// SAC, as `docs/qdiscs/sac.md` describes it.
     pub(super) fn sac(&mut self, now: Time, p: SimplePacket) {
         let Algorithm::Sac { interval, share, hit_ratio, most } = self.s.algorithm else { return };
         if now.since(self.later.acted) >= interval {
@@ -156,7 +156,7 @@ impl Reference {
         self.later.candidates as usize
     }
 
-    /// SPEC 4.13.
+    /// RECHOKe, as `docs/qdiscs/rechoke.md` describes it.
     pub(super) fn rechoke(&mut self, now: Time, p: SimplePacket) {
         let Algorithm::Rechoke { size, cap, hits, drops, window } = self.s.algorithm else { return };
         if self.avg > self.s.min {

@@ -5,12 +5,12 @@ use fairlane_outcome::Estimate;
 use super::{Bars, Content, Figure, Line};
 use crate::html::{Cell, Table};
 
-/// The column of half widths of 95 % intervals that stands behind that of the values.
+/// Suffix of the column of half widths of 95 % intervals, which follows the column of values.
 const INTERVAL: &str = "± 95 %";
 
 impl Figure {
-    /// The figure's numbers. Lines over the same places stand side by side, others one below the other; a column of
-    /// intervals follows where there are any.
+    /// The figure's numbers. Lines with the same x values are columns, others follow each other as rows; a column of
+    /// intervals follows if there are any.
     #[must_use]
     pub fn data(&self) -> Table {
         match &self.content {
@@ -27,7 +27,7 @@ impl Figure {
     }
 }
 
-/// Whether all lines have their points over the same places.
+/// Returns true if all lines have points at the same x values.
 fn same_places(lines: &[Line]) -> bool {
     let places = |line: &Line| line.points.iter().map(|(x, _)| x.to_bits()).collect::<Vec<_>>();
     lines.windows(2).all(|pair| places(&pair[0]) == places(&pair[1]))
@@ -60,7 +60,7 @@ fn over_categories(places: &str, bars: &Bars) -> Table {
     })
 }
 
-/// The values, and their intervals where there are any.
+/// The values, and their intervals if there are any.
 fn with_values(table: Table, title: &str, values: &[Estimate]) -> Table {
     let table = table.column(title, values.iter().map(|estimate| value(estimate.mean)).collect());
     if values.iter().all(|estimate| estimate.ci95().is_none()) {

@@ -1,4 +1,4 @@
-//! How a figure is drawn, by the library kuva.
+//! Draws figures with the library kuva.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use super::{Bars, Content, Figure, Line, LineStyle, Mark};
 use crate::numbers::significant;
 use crate::table::cut;
 
-/// Colours that people with colour-blindness tell apart, on white and on black (Okabe and Ito 2008).
+/// Colours that people with colour-blindness can distinguish, on white and on black (Okabe and Ito 2008).
 const SERIES: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
-/// The same as a page's style sheet has them, for its light and its dark form.
+/// The same colours as variables of a page's style sheet, which has a light and a dark form.
 #[cfg(feature = "html")]
 const PAGE_SERIES: [&str; 6] =
     ["var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)", "var(--series-5)", "var(--series-6)"];
-/// Lines differ in this too, for those who do not see the colours.
+/// Dashes of lines, for readers who do not see the colours.
 const DASHES: [Option<&str>; 6] = [None, Some("7 3"), Some("2 3"), Some("9 3 2 3"), Some("4 2"), Some("12 4")];
-/// And so do points.
+/// Shapes of markers, for the same reason.
 const MARKERS: [MarkerShape; 6] = [
     MarkerShape::Circle,
     MarkerShape::Square,
@@ -35,23 +35,23 @@ const MARKERS: [MarkerShape; 6] = [
 ];
 /// Height of a row of the legend.
 const LEGEND_ROW: f64 = 18.0;
-/// From this number of categories on bars lie, so that their names stand one below the other.
+/// Number of categories from which bars are horizontal, so that their names are below each other.
 const LYING: usize = 7;
 
-/// Where a figure is drawn.
+/// The surroundings of a figure.
 struct Canvas {
     width: f64,
     height: f64,
     /// Letters of a name that fit into the legend.
     letters: usize,
-    /// Whether the title is in the figure; a page has it above.
+    /// True if the figure contains the title; a page shows it above the figure.
     titled: bool,
-    /// Whether bars lie in any case.
+    /// True if bars are always horizontal.
     narrow: bool,
     inks: &'static Inks,
 }
 
-/// What a figure is drawn with.
+/// The colours of a figure.
 struct Inks {
     text: &'static str,
     grid: &'static str,
@@ -59,9 +59,9 @@ struct Inks {
     series: [&'static str; 6],
 }
 
-/// Equally readable on a light and on a dark page, since the background is the page's.
+/// Colours that are readable on a light and on a dark page, since the background is the page's.
 const NEUTRAL: Inks = Inks { text: "#768390", grid: "#76839040", mark: "#cf222e", series: SERIES };
-/// As the page says.
+/// The same colours as the page.
 #[cfg(feature = "html")]
 const OF_PAGE: Inks = Inks { text: "currentColor", grid: "var(--grid)", mark: "var(--mark)", series: PAGE_SERIES };
 
@@ -115,18 +115,18 @@ fn bars(figure: &Figure) -> Option<&Bars> {
 }
 
 fn sideways(figure: &Figure, canvas: &Canvas) -> bool {
-    // A single bar that stood would be as broad as the figure.
+    // A single vertical bar would be as broad as the figure.
     bars(figure).is_some_and(|bars| canvas.narrow || bars.categories.len() == 1 || bars.categories.len() >= LYING)
 }
 
-/// Lying bars take the height that their number needs.
+/// The height that horizontal bars need.
 fn height(figure: &Figure, canvas: &Canvas, sideways: bool) -> f64 {
     let Some(bars) = bars(figure).filter(|_| sideways) else { return canvas.height };
     let beside = if matches!(figure.content, Content::Bars(_)) { bars.series.len().max(1) } else { 1 };
     (120 + bars.categories.len() * (10 + 14 * beside)).max(180) as f64
 }
 
-/// The rows that the legend takes besides the first, so that the figure gives way to none of them. The renderer sets as many
+/// The rows of the legend after the first, for which the figure is made higher. The renderer sets as many
 /// columns as fit beside the vertical axis.
 fn legend_rows(entries: &[LegendEntry], canvas: &Canvas) -> f64 {
     let widest = entries.iter().map(|entry| entry.label.width()).max().unwrap_or(0) as f64;
@@ -174,7 +174,7 @@ fn with_axes(layout: Layout, figure: &Figure, sideways: bool) -> Layout {
     }
 }
 
-/// Beside the lines the labels would lie on the bars; under the title they can always be read.
+/// Labels are below the title, since beside the lines they would cover the bars.
 fn with_marks(mut layout: Layout, figure: &Figure, canvas: &Canvas, sideways: bool) -> Layout {
     let marks: Vec<&Mark> = figure.marks.iter().filter(|mark| mark.at.is_finite()).collect();
     for mark in &marks {
@@ -235,7 +235,7 @@ fn line_plots(index: usize, line: &Line, figure: &Figure, inks: &Inks) -> Vec<Pl
     plots
 }
 
-/// How far the interval reaches down and up; on an axis of ratios it ends above zero.
+/// Returns the distances from a point to the ends of its interval; on a logarithmic axis the lower end stays above zero.
 fn arms(value: &Estimate, log: bool) -> (f64, f64) {
     let half = half(value);
     if log { (half.min(value.mean * 0.9), half) } else { (half, half) }
@@ -297,7 +297,7 @@ fn legend(figure: &Figure, canvas: &Canvas) -> Vec<LegendEntry> {
     }
 }
 
-/// The half width of the interval; 0 where there is none.
+/// The half width of the interval; 0 without one.
 fn half(value: &Estimate) -> f64 {
     value.ci95().filter(|half| half.is_finite()).unwrap_or(0.0)
 }
@@ -331,7 +331,7 @@ fn own_ids(svg: &str) -> String {
     pieces.join(&format!("clip-{hash:016x}"))
 }
 
-/// Room to the right for half of the last tick's label, which the renderer lets stand out.
+/// Room to the right for half of the last tick's label, which extends beyond the axis.
 const MARGIN: f64 = 16.0;
 
 /// Adds the view box, without which a picture is cut rather than scaled. The renderer writes width and height first.

@@ -5,8 +5,8 @@ use fairlane_outcome::{Estimate, Outcome};
 use super::{Axis, Bars, Content, Figure, Mark};
 use crate::summary::{fair_share, group_names, labels};
 
-/// Each group's share of the bottleneck under each discipline, with lines where the shares would be if every flow had
-/// the same.
+/// Each group's share of the bottleneck under each discipline, with lines at the shares if every flow had
+/// the same throughput.
 #[must_use]
 pub fn compare_figure(outcomes: &[Outcome]) -> Figure {
     let names = group_names(outcomes);
@@ -21,7 +21,7 @@ pub fn compare_figure(outcomes: &[Outcome]) -> Figure {
         below += part;
         Some(Mark { at: below, label: format!("fair share of {name}: {:.0} %", part * 100.0) })
     };
-    // The last line would be the top of the bar.
+    // The last line would coincide with the top of the bar.
     let marks = names.iter().take(names.len().saturating_sub(1)).filter_map(mark).collect();
     Figure {
         title: outcomes.first().map_or_else(String::new, |outcome| outcome.scenario.clone()),

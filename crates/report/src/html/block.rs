@@ -1,4 +1,4 @@
-//! What a section is made of.
+//! Blocks that a section consists of.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,24 +12,24 @@ use crate::figure::Figure;
 pub enum Block {
     /// A paragraph.
     Paragraph(Vec<Inline>),
-    /// Something to know before reading on.
+    /// A notice.
     Notice(Badge, Vec<Inline>),
-    /// How something came out, on a line of its own.
+    /// A verdict on a line of its own.
     Badges(Vec<Badge>),
-    /// A list of terms, each with what it means.
+    /// A list of terms with their meanings.
     Definitions(Vec<(String, Vec<Inline>)>),
     /// A table, with the label by which it is announced.
     Table {
-        /// What it shows, in a few words.
+        /// A caption of a few words.
         label: String,
         /// The table.
         table: Table,
-        /// Whether it can be downloaded as CSV.
+        /// True if it can be downloaded as CSV.
         download: bool,
     },
-    /// Numbers to take away that would fill the page.
+    /// A download of numbers that are too many for the page.
     Data {
-        /// What they are.
+        /// The caption.
         label: String,
         /// The numbers as CSV.
         csv: String,
@@ -38,19 +38,19 @@ pub enum Block {
     Figure {
         /// The figure.
         figure: Figure,
-        /// How to read it, in a sentence or two; nothing for none.
+        /// A note on how to read the figure, in a sentence or two; empty for none.
         note: String,
     },
     /// Text that is shown as it is, such as a file or a command.
     Code {
-        /// What it is.
+        /// The caption.
         label: String,
         /// The text.
         text: String,
     },
     /// Blocks that are shown on demand.
     Details {
-        /// What they are about.
+        /// The caption.
         summary: String,
         /// The blocks.
         blocks: Vec<Self>,
@@ -60,38 +60,38 @@ pub enum Block {
 /// A piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inline {
-    /// As it is.
+    /// Plain text.
     Text(String),
-    /// Of weight.
+    /// Emphasised text.
     Strong(String),
     /// A name, a key or a value as a file has it.
     Code(String),
     /// A link.
     Link {
-        /// What it says.
+        /// The text.
         text: String,
-        /// Where it leads: `#anchor` or `https://…`; anything else is no link, and the text stands alone.
+        /// The target: `#anchor` or `https://…`; with any other target the text is not a link.
         href: String,
     },
 }
 
-/// How something came out: a sign and a word, and a colour besides.
+/// A verdict, shown as a sign and a word, and a colour besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Badge {
-    /// What it means.
+    /// The verdict.
     pub tone: Tone,
     /// The word.
     pub text: String,
 }
 
-/// What a badge means.
+/// Kinds of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// As it should be.
+    /// As expected.
     Good,
-    /// Not as it should be.
+    /// Not as expected.
     Bad,
-    /// To be read with care.
+    /// Worth checking.
     Caution,
     /// Neither.
     Neutral,
@@ -104,7 +104,7 @@ impl Block {
         Self::Paragraph(vec![Inline::text_of(text)])
     }
 
-    /// A figure that says enough itself.
+    /// A figure without a note.
     #[must_use]
     pub const fn figure(figure: Figure) -> Self {
         Self::Figure { figure, note: String::new() }
@@ -116,7 +116,7 @@ impl Block {
         Self::Table { label: label.into(), table, download: true }
     }
 
-    /// The blocks; figures that follow each other stand side by side where there is room.
+    /// Renders the blocks; consecutive figures are side by side if there is room.
     pub(super) fn all(blocks: &[Self], count: &mut usize) -> Markup {
         let both_figures = |a: &Self, b: &Self| matches!((a, b), (Self::Figure { .. }, Self::Figure { .. }));
         html! {
@@ -130,7 +130,7 @@ impl Block {
         }
     }
 
-    /// The block; `count` numbers the page's figures.
+    /// Renders the block; `count` numbers the page's figures.
     fn markup(&self, count: &mut usize) -> Markup {
         match self {
             Self::Paragraph(parts) => html! { p { (Inline::all(parts)) } },

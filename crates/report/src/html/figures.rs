@@ -3,22 +3,22 @@
 use fairlane_outcome::{DelayHistogram, Estimate, Outcome, QueueOutcome, Reason};
 
 use super::Block;
-use super::course::{LINES, readable};
+use super::timeline::{LINES, readable};
 use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle, compare_figure};
 use crate::numbers::rate_unit;
 use crate::run::{FLOWS, throughputs};
 use crate::summary::{group_names, labels};
 
-/// Points of a distribution that are drawn at most; more would not be seen.
+/// The most points of a distribution that are drawn; more would not be visible.
 const POINTS: usize = 240;
 
-/// What each group got of the throughput.
+/// Draws each group's share of the throughput.
 pub(super) fn shares(outcomes: &[Outcome]) -> Block {
     let figure = Figure { title: "Share of the throughput".to_owned(), ..compare_figure(outcomes) };
     Block::Figure { figure, note: "Of everything that the groups' flows delivered.".to_owned() }
 }
 
-/// Why the bottleneck dropped, as a part of what arrived; nothing where nothing was dropped.
+/// Drops of the bottleneck by reason, as a part of arrivals; nothing if nothing was dropped.
 pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
     let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
     let mut reasons: Vec<(Reason, Vec<Estimate>)> = Reason::ALL
@@ -48,7 +48,7 @@ pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
     })
 }
 
-/// What a reason means, in a few words.
+/// Describes a reason in a few words.
 fn meaning(reason: Reason) -> &'static str {
     match reason {
         Reason::Limit => "the queue was full",
@@ -67,7 +67,7 @@ fn meaning(reason: Reason) -> &'static str {
     }
 }
 
-/// What the bottleneck's queue is made of.
+/// Draws each group's part of the bottleneck's queue.
 pub(super) fn composition(outcomes: &[Outcome]) -> Block {
     let names = group_names(outcomes);
     let part = |outcome: &Outcome, name: &str| {
@@ -92,7 +92,7 @@ pub(super) fn composition(outcomes: &[Outcome]) -> Block {
     }
 }
 
-/// How long packets waited in the bottleneck's queue.
+/// Draws the distribution of the time in the bottleneck's queue.
 pub(super) fn delays(outcomes: &[Outcome]) -> Vec<Block> {
     let names = labels(outcomes);
     let line = |(outcome, label): (&Outcome, &String)| {
@@ -102,7 +102,7 @@ pub(super) fn delays(outcomes: &[Outcome]) -> Vec<Block> {
     let lines: Vec<Line> = outcomes.iter().zip(&names).filter_map(line).collect();
     let places: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).filter(|x| *x > 0.0).collect();
     let (least, most) = places.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
-    // Over a wide range only ratios show what happens at its lower end.
+    // A wide range needs a logarithmic axis to show its lower end.
     let x = if most > 30.0 * least { Axis::log("delay (ms)") } else { Axis::linear("delay (ms)") };
     let figure = |(title, lines)| Block::Figure {
         figure: Figure::lines(title, x.clone(), Axis::linear("part of the packets (%)"), lines),
@@ -111,7 +111,7 @@ pub(super) fn delays(outcomes: &[Outcome]) -> Vec<Block> {
     readable("Delay in the queue", lines).into_iter().map(figure).collect()
 }
 
-/// The part of the packets in percent that took so many milliseconds at most.
+/// The part of the packets, in percent, that took at most this many milliseconds.
 fn distribution(histogram: &DelayHistogram) -> Vec<(f64, Estimate)> {
     let all: u64 = histogram.bins().iter().map(|bin| bin.packets).sum();
     let mut points = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn flows(outcomes: &[Outcome]) -> Vec<Block> {
     group_names(outcomes).iter().flat_map(of_group).collect()
 }
 
-/// The values over their ranks; of very many those that show the curve.
+/// The values over their ranks; a selection that shows the curve if there are very many.
 fn ranked(label: &str, values: &[f64], divisor: f64) -> Line {
     let style = if values.len() <= FLOWS { LineStyle::Marked } else { LineStyle::Plain };
     let every = values.len().div_ceil(POINTS).max(1);
@@ -169,7 +169,7 @@ fn ranked(label: &str, values: &[f64], divisor: f64) -> Line {
     Line::new(label, style, (0..values.len()).filter(shown).map(point).collect())
 }
 
-/// The first series, and the sum of those that there is no colour for.
+/// The first series, and the sum of those beyond the last colour.
 fn few(mut series: Vec<(String, Vec<Estimate>)>, rest: &str) -> Vec<(String, Vec<Estimate>)> {
     if series.len() > LINES {
         let others = series.split_off(LINES - 1);
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// Of 100 packets 94 took 1 ms and 6 took 5 ms, each to three digits of the histogram.
+    /// 94 of 100 packets took 1 ms and 6 took 5 ms, each to three digits of the histogram.
     #[test]
     fn distributions_rise_to_the_whole() {
         let mut delays = Histogram::<u64>::new(3).unwrap();
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(points.last().map(|(_, part)| part.mean), Some(100.0));
     }
 
-    /// What there is no colour for is summed, so that the bar is as long as before.
+    /// Parts beyond the last colour are summed, so that the bar is as long as before.
     #[test]
     fn parts_beyond_the_colours_are_one() {
         let series = |count: u32| {

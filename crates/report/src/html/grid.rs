@@ -1,29 +1,29 @@
-//! A sweep's figures: what was measured against what was varied.
+//! Figures of a sweep: results against the varied keys.
 
 use fairlane_outcome::{Estimate, Outcome, PointValue, QueueOutcome};
 use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
 
 use super::Block;
-use super::course::readable;
+use super::timeline::readable;
 use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle};
 use crate::summary::{group_names, labels};
 use crate::sweep::varied;
 
-/// Points of a line that have markers; of more only the line would be seen.
+/// The most points of a line with markers; with more only the line would be visible.
 const MARKED: usize = 40;
-/// Bars that a figure has at most.
+/// The most bars of a figure.
 const MOST_BARS: usize = 100;
 
-/// What is drawn.
+/// The plotted quantity.
 struct Measure {
     title: String,
     unit: &'static str,
-    /// One for each outcome, where it has it.
+    /// One value for each outcome that has it.
     values: Vec<Option<Estimate>>,
 }
 
-/// Figures against the first key whose values are numbers, a line for each combination of the other keys' values; bars where
-/// no key's values are, unless they are too many.
+/// Figures against the first key whose values are numbers, with a line for each combination of the other keys' values; bars if
+/// no key has numbers, unless they are too many.
 pub(super) fn figures(outcomes: &[Outcome]) -> Vec<Block> {
     let keys = varied(outcomes);
     let along = keys.iter().find_map(|key| Some((*key, places(outcomes, key)?)));
@@ -55,7 +55,7 @@ fn measures(outcomes: &[Outcome]) -> Vec<Measure> {
     measures
 }
 
-/// Where the values of a key lie on an axis.
+/// The positions of a key's values on an axis.
 struct Places {
     label: String,
     log: bool,
@@ -78,7 +78,7 @@ fn places(outcomes: &[Outcome], key: &str) -> Option<Places> {
     Some(Places { label, log: geometric(&grid), at })
 }
 
-/// Whether the ratios between neighbours differ less than the differences do.
+/// Returns true if the ratios between neighbours differ less than the differences do.
 fn geometric(grid: &[f64]) -> bool {
     let spread = |steps: Vec<f64>| {
         let (least, most) =
@@ -151,7 +151,7 @@ fn bars(outcomes: &[Outcome], keys: &[&str], measure: &Measure) -> Block {
     })
 }
 
-/// The values of `keys`; `otherwise` where there are none. A value alone needs no key.
+/// A label of the values of `keys`; `otherwise` without any. A single value is shown without its key.
 fn name<'k>(outcome: &Outcome, keys: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
     let keys: Vec<&str> = keys.collect();
     let value =
@@ -172,7 +172,7 @@ fn last(key: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// The grids that `a..b/Nlog` and `a..b/N` make, and those that people write by hand.
+    /// Grids as `a..b/Nlog` and `a..b/N` produce them, and as people write them by hand.
     #[test]
     fn grids_of_equal_ratios_are_told_from_those_of_equal_steps() {
         for grid in [[0.1, 1.0, 10.0].as_slice(), &[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0], &[1.0, 2.0, 4.0, 8.0]] {

@@ -8,7 +8,7 @@ use super::block::{Block, Inline, slug};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Nothing is loaded, wherever the page lies; only its own style and pictures within it are used.
+/// Nothing is loaded from anywhere; only the page's own style and embedded pictures are used.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// A page.
@@ -20,7 +20,7 @@ pub struct Page {
     provenance: Option<Provenance>,
 }
 
-/// A part of a page with a title, to which links lead.
+/// A part of a page with a title and an anchor for links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     title: String,
@@ -29,7 +29,7 @@ pub struct Section {
     sections: Vec<Self>,
 }
 
-/// Where the numbers of a page come from: enough to get them again.
+/// The origin of a page's numbers: enough to reproduce them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Provenance {
     /// Facts, such as the version and the seed.
@@ -39,7 +39,7 @@ pub struct Provenance {
 }
 
 impl Page {
-    /// A page of this title and nothing else.
+    /// Creates an empty page with this title.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), lead: Vec::new(), sections: Vec::new(), provenance: None }
@@ -59,7 +59,7 @@ impl Page {
         self
     }
 
-    /// Says where the numbers come from, in a last section.
+    /// Adds the origin of the numbers as a last section.
     #[must_use]
     pub fn provenance(mut self, provenance: Provenance) -> Self {
         self.provenance = Some(provenance);
@@ -99,21 +99,21 @@ impl Page {
                 }
             }
         };
-        // HTML has no control characters but these; names from files may.
+        // HTML allows no other control characters; names from files may contain some.
         let shown = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '�' } else { c };
         markup.into_string().chars().map(shown).collect()
     }
 }
 
 impl Section {
-    /// A section of this title and nothing else.
+    /// Creates an empty section with this title.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), anchor: None, blocks: Vec::new(), sections: Vec::new() }
     }
 
-    /// Sets where links to the section lead, in place of what follows from the title. What is not a letter, a digit or a
-    /// dash becomes a dash; an anchor that the page has already gets a number.
+    /// Sets the section's anchor, instead of one derived from the title. Characters other than letters, digits and
+    /// dashes become dashes; an anchor that the page already has gets a number.
     #[must_use]
     pub fn anchor(mut self, anchor: impl Into<String>) -> Self {
         self.anchor = Some(anchor.into());

@@ -1,33 +1,33 @@
 //! Pages of outcomes.
 
-use fairlane_outcome::Outcome;
+use fairlane_outcome::{Outcome, Timeline};
 
-use super::course::{Course, of_one, of_several};
+use super::timeline::{of_one, of_several};
 use super::{Badge, Block, Inline, Page, Provenance, Section, Tone, figures, grid, values};
 use crate::numbers::{count, megabytes, significant};
 use crate::summary::{INTERRUPTED, NOTHING, facts, group_names, labels, size};
-use crate::table::Table;
+use crate::table::TextTable;
 use crate::{PaperNumbers, compare, run, sweep};
 
-/// Where outcomes come from, beyond what they say themselves.
+/// The origin of outcomes, beyond what they contain themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The command as it was given.
     pub command: String,
     /// The text of the scenario file.
     pub scenario: String,
-    /// What the command changed in it, a line each, such as `seed = 2`; empty for nothing.
+    /// Changes that the command made to the file, one per line, such as `seed = 2`; empty for none.
     pub changes: String,
-    /// What is missing because the work was interrupted; `None` when nothing is.
+    /// The part that is missing because the work was interrupted; `None` if nothing is.
     pub missing: Option<String>,
 }
 
-/// Disciplines side by side; `courses` are what the first run of each outcome did, as far as that was recorded, and `paper`
-/// the numbers to stand beside ours.
+/// A page of disciplines side by side; `timelines` are the recorded first runs of the outcomes, and `paper`
+/// the numbers to show beside ours.
 #[must_use]
 pub fn compare_page(
     outcomes: &[Outcome],
-    courses: &[Option<Course>],
+    timelines: &[Option<Timeline>],
     paper: Option<&PaperNumbers>,
     origin: &Origin,
 ) -> Page {
@@ -43,9 +43,9 @@ pub fn compare_page(
     let queues: Vec<&str> =
         outcomes.iter().map(|outcome| outcome.bottleneck().map_or("", |queue| queue.name.as_str())).collect();
     let labels = labels(outcomes);
-    let named = labels.iter().zip(queues).zip(courses);
-    let courses: Vec<(&str, &str, &Course)> =
-        named.filter_map(|((label, queue), course)| Some((label.as_str(), queue, course.as_ref()?))).collect();
+    let named = labels.iter().zip(queues).zip(timelines);
+    let timelines: Vec<(&str, &str, &Timeline)> =
+        named.filter_map(|((label, queue), timeline)| Some((label.as_str(), queue, timeline.as_ref()?))).collect();
     page.section(numbers.block(values::block(outcomes)))
         .section(Section::new("Shares").block(figures::shares(outcomes)).blocks(figures::flows(outcomes)))
         .section(
@@ -54,13 +54,13 @@ pub fn compare_page(
                 .blocks(figures::drops(outcomes))
                 .blocks(figures::delays(outcomes)),
         )
-        .section_of("Over time", of_several(&courses))
+        .section_of("Over time", of_several(&timelines))
         .provenance(provenance(outcomes, origin))
 }
 
-/// One outcome in full; `course` is what its first run did, if that was recorded.
+/// A page of one outcome in full; `timeline` is its first run, if recorded.
 #[must_use]
-pub fn run_page(outcome: &Outcome, course: Option<&Course>, origin: &Origin) -> Page {
+pub fn run_page(outcome: &Outcome, timeline: Option<&Timeline>, origin: &Origin) -> Page {
     let outcomes = std::slice::from_ref(outcome);
     let tables = run::tables(outcome).map(|(title, table)| Section::new(title).block(shown(title, &table)));
     let numbers = tables.fold(Section::new("Numbers"), Section::section);
@@ -74,11 +74,11 @@ pub fn run_page(outcome: &Outcome, course: Option<&Course>, origin: &Origin) -> 
                 .blocks(figures::drops(outcomes))
                 .blocks(figures::delays(outcomes)),
         )
-        .section_of("Over time", course.map_or_else(Vec::new, of_one))
+        .section_of("Over time", timeline.map_or_else(Vec::new, of_one))
         .provenance(provenance(outcomes, origin))
 }
 
-/// A sweep: what was measured against what was varied.
+/// A page of a sweep: results against the varied keys.
 #[must_use]
 pub fn sweep_page(outcomes: &[Outcome], origin: &Origin) -> Page {
     let page = begin(outcomes, origin);
@@ -92,7 +92,7 @@ pub fn sweep_page(outcomes: &[Outcome], origin: &Origin) -> Page {
         .provenance(provenance(outcomes, origin))
 }
 
-/// The title, what was run, and whether something is missing.
+/// The title, the facts of the runs, and a notice if something is missing.
 fn begin(outcomes: &[Outcome], origin: &Origin) -> Page {
     let mut page = match outcomes.first() {
         None => Page::new("Fairlane").lead(Block::text(NOTHING)),
@@ -113,8 +113,8 @@ fn notice(text: &str) -> Block {
     Block::Notice(Badge::new(Tone::Caution, "Partial"), vec![Inline::text_of(text)])
 }
 
-/// A table of the terminal; its numbers with all digits are in another.
-fn shown(label: &str, table: &Table) -> Block {
+/// A table as on the terminal; another one has the numbers with all digits.
+fn shown(label: &str, table: &TextTable) -> Block {
     Block::Table { label: label.to_owned(), table: table.to_page(), download: false }
 }
 
@@ -153,7 +153,7 @@ fn provenance(outcomes: &[Outcome], origin: &Origin) -> Provenance {
     }
 }
 
-/// What outcomes have, each once.
+/// Collects the values of all outcomes, each once.
 fn each(outcomes: &[Outcome], of: impl Fn(&Outcome) -> String) -> String {
     let mut all: Vec<String> = Vec::new();
     for one in outcomes.iter().map(of) {
@@ -165,7 +165,7 @@ fn each(outcomes: &[Outcome], of: impl Fn(&Outcome) -> String) -> String {
 }
 
 impl Page {
-    /// Adds a section of these blocks; nothing for none.
+    /// Adds a section of these blocks, if there are any.
     fn section_of(self, title: &str, blocks: Vec<Block>) -> Self {
         if blocks.is_empty() { self } else { self.section(Section::new(title).blocks(blocks)) }
     }

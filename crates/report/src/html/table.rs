@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::block::{Badge, Inline};
 use crate::numbers::significant;
 
-/// A table: the first columns say what a row is about.
+/// A table; its first columns identify the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     keys: Vec<Column>,
@@ -18,23 +18,23 @@ struct Column {
     cells: Vec<Cell>,
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Words.
     Text(String),
     /// A number as it is shown, with its unit and its interval.
     Number(String),
-    /// A number as it is shown, and its value for those who take the table away.
+    /// A number as it is shown, and its value for the download.
     Value {
-        /// As it is shown.
+        /// The text that is shown.
         shown: String,
         /// The value.
         value: f64,
     },
     /// Words with links.
     Prose(Vec<Inline>),
-    /// How something came out.
+    /// A verdict.
     Badge(Badge),
 }
 
@@ -91,21 +91,21 @@ impl Table {
         Self::default()
     }
 
-    /// Adds a column that says what a row is about.
+    /// Adds a column that identifies the rows.
     #[must_use]
     pub fn key(mut self, title: &str, cells: Vec<Cell>) -> Self {
         self.keys.push(Column::new(title, cells));
         self
     }
 
-    /// Adds a column. Numbers stand right.
+    /// Adds a column. Numbers are aligned to the right.
     #[must_use]
     pub fn column(mut self, title: &str, cells: Vec<Cell>) -> Self {
         self.columns.push(Column::new(title, cells));
         self
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.all().map(|column| column.cells.len()).max().unwrap_or(0)
@@ -124,7 +124,7 @@ impl Table {
         });
         let titles = self.all().map(|column| column.title.clone()).collect::<Vec<_>>();
         for line in std::iter::once(titles).chain(lines) {
-            // Memory takes every line, and all lines are equally long.
+            // Writing to memory cannot fail, and all lines have the same length.
             let Ok(()) = writer.write_record(&line) else { break };
         }
         writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
@@ -136,7 +136,7 @@ impl Table {
             div.scroll role="region" aria-label=(label) tabindex="0" {
                 table {
                     thead { tr { @for column in self.all() {
-                        // Without a title it would be announced as one.
+                        // Without a label, screen readers would announce it as untitled.
                         @if column.title.is_empty() { td {} } @else { th scope="col" .number[column.is_number()] { (column.title) } }
                     } } }
                     tbody { @for row in 0..self.rows() { tr {

@@ -5,7 +5,7 @@ use fairlane_outcome::{Estimate, FlowOutcome, GroupOutcome, Outcome, QueueOutcom
 use super::{Block, Cell, Table};
 use crate::sweep::varied;
 
-/// Rows of a table that a page has at most; `--out` writes all of them.
+/// The most rows of a table on a page; `--out` writes all of them.
 const MOST_ROWS: usize = 2000;
 
 /// A table of groups, one of queues and one of flows, shown on demand.
@@ -26,13 +26,13 @@ pub(super) fn block(outcomes: &[Outcome]) -> Block {
     }
 }
 
-/// What stands in place of a table of too many rows.
+/// The note in place of a table of too many rows.
 pub(super) fn too_many(rows: usize, what: &str) -> Option<Block> {
     (rows > MOST_ROWS)
         .then(|| Block::text(format!("The {rows} {what} are too many for a page; --out writes a table of them.")))
 }
 
-/// A row for each part of each outcome, which begins with what tells the outcomes apart.
+/// A row for each part of each outcome, beginning with the outcome's label.
 struct Rows<'a, T> {
     rows: Vec<(&'a Outcome, &'a T)>,
     table: Table,
@@ -100,7 +100,7 @@ fn queues(outcomes: &[Outcome]) -> Table {
         .table
 }
 
-/// The packets dropped for a reason, where there are any.
+/// The packets dropped for a reason, if there are any.
 fn dropped(rows: Rows<'_, QueueOutcome>, reason: Reason) -> Rows<'_, QueueOutcome> {
     let some = rows.rows.iter().any(|(_, queue)| queue.dropped.get(reason).mean > 0.0);
     if some { rows.value(&format!("dropped_{reason}"), |queue| queue.dropped.get(reason)) } else { rows }

@@ -3,7 +3,7 @@
 use fairlane_outcome::{Cost, FlowRun, Outcome, QueueFlowRun, QueueRun, Reason, Run};
 use hdrhistogram::Histogram;
 
-/// What a discipline did with the traffic.
+/// The results of a discipline.
 pub(crate) struct Made {
     pub(crate) kind: &'static str,
     /// Packets of the UDP flow that departed in 100 s, of 25 000 that arrived.
@@ -13,7 +13,7 @@ pub(crate) struct Made {
     pub(crate) queued: f64,
     pub(crate) average: Option<f64>,
     pub(crate) delay_ms: [u64; 2],
-    /// How the drops divide, in percent.
+    /// Drops by reason, in percent.
     pub(crate) reasons: &'static [(Reason, u64)],
 }
 
@@ -47,7 +47,7 @@ pub(crate) const CHOKE: Made = Made {
     reasons: &[(Reason::Early, 18), (Reason::MatchArrival, 41), (Reason::MatchVictim, 41)],
 };
 
-/// Of `runs` runs that differ a little, with `flows` TCP flows.
+/// Makes the outcome of `runs` runs that differ a little, with `flows` TCP flows.
 pub(crate) fn outcome(made: &Made, flows: u32, runs: u32) -> Outcome {
     let runs: Vec<Run> = (0..runs).map(|run| one(made, flows, run)).collect();
     Outcome::from_runs(&runs).unwrap()

@@ -1,4 +1,4 @@
-//! The keys of a group of TCP flows that say what it transfers.
+//! Reading of the application of a group of TCP flows.
 
 use std::ops::RangeInclusive;
 
@@ -12,15 +12,19 @@ use crate::source::Periods;
 
 /// The application of a group of TCP flows.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum ApplicationKind {
     Ftp,
     Transfers,
     Exponential,
     Pareto,
 }
 
-const KINDS: [(&str, Kind); 4] =
-    [("ftp", Kind::Ftp), ("transfers", Kind::Transfers), ("exponential", Kind::Exponential), ("pareto", Kind::Pareto)];
+const KINDS: [(&str, ApplicationKind); 4] = [
+    ("ftp", ApplicationKind::Ftp),
+    ("transfers", ApplicationKind::Transfers),
+    ("exponential", ApplicationKind::Exponential),
+    ("pareto", ApplicationKind::Pareto),
+];
 
 /// Keys that another application has.
 pub(crate) const ELSEWHERE: Elsewhere = &[
@@ -38,17 +42,21 @@ const THINKS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::fro
 const SIGMAS: RangeInclusive<f64> = 0.0..=10.0;
 
 #[derive(Clone, Copy)]
-enum Law {
+enum SizesKind {
     Fixed,
     Exponential,
     Pareto,
     Lognormal,
 }
 
-const LAWS: [(&str, Law); 4] =
-    [("fixed", Law::Fixed), ("exponential", Law::Exponential), ("pareto", Law::Pareto), ("lognormal", Law::Lognormal)];
+const SIZES_KINDS: [(&str, SizesKind); 4] = [
+    ("fixed", SizesKind::Fixed),
+    ("exponential", SizesKind::Exponential),
+    ("pareto", SizesKind::Pareto),
+    ("lognormal", SizesKind::Lognormal),
+];
 
-impl Kind {
+impl ApplicationKind {
     /// The one that `group` names.
     pub(crate) fn of(group: &Reader<'_>) -> Result<Self, ScenarioError> {
         group.get("source").map_or(Ok(Self::Ftp), |field| field.choice("source of TCP", &KINDS, &[]))
@@ -83,20 +91,23 @@ pub(crate) fn keys() -> Vec<&'static str> {
 
 fn transfers(group: &Reader<'_>) -> Result<Transfers, ScenarioError> {
     let size = size(&group.need("size", "\"100kb\" or \"100p\"")?)?;
-    let law = group.get("sizes").map_or(Ok(Law::Fixed), |field| field.choice("distribution of sizes", &LAWS, &[]))?;
-    for (key, fits, law) in
-        [("shape", matches!(law, Law::Pareto), "pareto"), ("sigma", matches!(law, Law::Lognormal), "lognormal")]
-    {
+    let kind = group
+        .get("sizes")
+        .map_or(Ok(SizesKind::Fixed), |field| field.choice("distribution of sizes", &SIZES_KINDS, &[]))?;
+    for (key, fits, kind) in [
+        ("shape", matches!(kind, SizesKind::Pareto), "pareto"),
+        ("sigma", matches!(kind, SizesKind::Lognormal), "lognormal"),
+    ] {
         if let (Some(_), false) = (group.get(key), fits) {
-            let error = group.key_error(key, format!("`{key}` means nothing to these sizes"));
-            return Err(error.with_help(format!("it is for sizes = \"{law}\"")));
+            let error = group.key_error(key, format!("`{key}` does not apply to these sizes"));
+            return Err(error.with_help(format!("it is for sizes = \"{kind}\"")));
         }
     }
-    let sizes = match law {
-        Law::Fixed => Sizes::Fixed,
-        Law::Exponential => Sizes::Exponential,
-        Law::Pareto => Sizes::Pareto { shape: source::shape(group)? },
-        Law::Lognormal => Sizes::Lognormal { sigma: group.need("sigma", "1.0")?.ratio(&SIGMAS)? },
+    let sizes = match kind {
+        SizesKind::Fixed => Sizes::Fixed,
+        SizesKind::Exponential => Sizes::Exponential,
+        SizesKind::Pareto => Sizes::Pareto { shape: source::shape(group)? },
+        SizesKind::Lognormal => Sizes::Lognormal { sigma: group.need("sigma", "1.0")?.ratio(&SIGMAS)? },
     };
     let think = group.get("think").map(|field| field.unit_in(&THINKS)).transpose()?;
     Ok(Transfers { size, sizes, think })

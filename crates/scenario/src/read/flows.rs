@@ -25,13 +25,14 @@ const TCP_ELSEWHERE: Elsewhere = &[
 ];
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum TrafficKind {
     Tcp,
     Udp,
     Tfrc,
 }
 
-const KINDS: [(&str, Kind); 3] = [("tcp", Kind::Tcp), ("udp", Kind::Udp), ("tfrc", Kind::Tfrc)];
+const KINDS: [(&str, TrafficKind); 3] =
+    [("tcp", TrafficKind::Tcp), ("udp", TrafficKind::Udp), ("tfrc", TrafficKind::Tfrc)];
 
 /// The code points of the DSCP that have a name, as bytes: class selectors (RFC 2474), assured forwarding (RFC 2597),
 /// expedited forwarding (RFC 3246), voice admit (RFC 5865) and lower effort (RFC 8622).
@@ -63,12 +64,12 @@ const CLASSES: [(&str, u8); 23] = [
 
 /// The size of packet of the CHOKe papers.
 const DEFAULT_PACKET: Bytes = Bytes::new(1000);
-/// How long flows take to start when nothing is said, as in the CHOKe papers.
+/// Default range of the flows' starts, as in the CHOKe papers.
 const STARTS: Duration = Duration::from_millis(1000);
 /// Links on a path: IPv4 lets a packet through as many routers.
 const MOST_HOPS: usize = 255;
 
-/// What a group of flows needs to know of the rest.
+/// The parts of the scenario that a group of flows refers to.
 pub(crate) struct Around<'a> {
     pub(crate) network: &'a Network,
     pub(crate) tcp: &'a Tcp,
@@ -114,14 +115,14 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     let packet = table.get("packet").map_or(Ok(DEFAULT_PACKET), |field| field.unit_in(&PACKET))?;
     let class = table.get("class").map_or(Ok(0), |field| field.choice("traffic class", &CLASSES, &[]))?;
     let traffic = match kind {
-        Kind::Tcp => {
-            let application = application::Kind::of(table)?;
+        TrafficKind::Tcp => {
+            let application = application::ApplicationKind::of(table)?;
             let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
             let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
             Traffic::Tcp(Tcp { application: application.read(&table)?, ..tcp::of_group(around.tcp, &table)? })
         }
-        Kind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
-        Kind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),
+        TrafficKind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
+        TrafficKind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),
     };
     let count = match &traffic {
         Traffic::Udp(Udp { source: Source::Trace(trace), .. }) => packets::count(table, trace)?,
@@ -149,7 +150,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     })
 }
 
-/// How long flows take to start when nothing is said: those of a trace start together, as they were recorded.
+/// Returns the default range of starts: flows of a trace start together, as they were recorded.
 const fn usual_start(traffic: &Traffic) -> Duration {
     match traffic {
         Traffic::Udp(Udp { source: Source::Trace(_), .. }) => Duration::ZERO,

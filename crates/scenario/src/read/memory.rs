@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
 use crate::model::{FlowGroup, Hop, Link, LinkSide, Traffic};
 
-/// Refuses `mloc-choke` with as large a `memory` as there are flows: after that many packets nothing would pass.
+/// Rejects `mloc-choke` with a `memory` for all flows: after that many packets it would drop everything.
 pub(crate) fn check(root: &Reader<'_>, links: &[Link], flows: &[FlowGroup]) -> Result<(), ScenarioError> {
     for (index, link) in links.iter().enumerate() {
         for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
@@ -26,10 +26,12 @@ pub(crate) fn check(root: &Reader<'_>, links: &[Link], flows: &[FlowGroup]) -> R
     Ok(())
 }
 
-/// How many flows the queue remembers, if that is what it does.
+/// Returns the number of flows in the memory of a queue of mloc-choke.
 fn memory(side: &LinkSide) -> Option<u64> {
-    let explained = (side.queue.kind() == Kind::MlocChoke).then(|| side.queue.explain(side.rate).ok())??;
-    explained.parameters.iter().find(|parameter| parameter.key == "memory")?.value.parse().ok()
+    let explained = side.queue.explanation();
+    let memory =
+        explained.parameters.iter().find(|parameter| explained.kind == Kind::MlocChoke && parameter.key == "memory");
+    memory?.value.parse().ok()
 }
 
 /// The flows whose packets or acknowledgements take `hop`.
@@ -41,7 +43,7 @@ fn crossing(flows: &[FlowGroup], hop: Hop) -> u64 {
     flows.iter().filter(passes).map(|group| u64::from(group.count)).sum()
 }
 
-/// Where the queue of a link is written.
+/// Returns the place where the queue of a link was written.
 fn place<'a>(root: &Reader<'a>, index: usize, reverse: bool) -> Option<Field<'a>> {
     let link = match root.get("links") {
         Some(links) => links.tables().ok()?.into_iter().nth(index)?,

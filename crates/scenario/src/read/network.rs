@@ -46,13 +46,13 @@ const SIDE_ELSEWHERE: Elsewhere = &[
     ("max", "it is a parameter of the queue: queue = { kind = \"choke\", max = \"200p\" }"),
 ];
 
-/// What the flows run over.
+/// The network that flows run over.
 pub(crate) struct Network {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<Link>,
-    /// How hosts hang on nodes; `None`: the hosts are the nodes.
+    /// The links between hosts and nodes; `None`: the hosts are the nodes.
     pub(crate) access: Option<Access>,
-    /// Flows run from left to right unless they say otherwise.
+    /// By default flows run from left to right.
     pub(crate) dumbbell: bool,
 }
 
@@ -101,7 +101,7 @@ fn general(tables: &[Reader<'_>]) -> Result<Network, ScenarioError> {
     Ok(network)
 }
 
-/// One of `[[links]]`; a node that has not been named before joins `nodes`.
+/// Reads one of `[[links]]`; a node that has not been named before is added to `nodes`.
 fn link(table: Reader<'_>, nodes: &mut Vec<String>) -> Result<Link, ScenarioError> {
     let table = table.only(&LINK_KEYS, SIDE_ELSEWHERE)?;
     let from = name(&table.need("from", "\"r1\"")?)?;
@@ -122,7 +122,7 @@ fn link(table: Reader<'_>, nodes: &mut Vec<String>) -> Result<Link, ScenarioErro
     Ok(Link { name: link_name, from: index(from), to: index(to), forward, reverse })
 }
 
-/// The name of a link that has none.
+/// The default name of a link.
 pub(crate) fn link_name(from: &str, to: &str) -> String {
     format!("{from}-{to}")
 }
@@ -136,7 +136,7 @@ fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
     let forward = LinkSide { rate, delay, queue: queue(table, rate)?, wire };
     let reverse = match table.get("reverse") {
         Some(field) => side(field.table()?, &forward)?,
-        None => LinkSide { rate, delay, queue: plain(table)?, wire: same_rate(&forward) },
+        None => LinkSide { rate, delay, queue: plain(table, rate)?, wire: same_rate(&forward) },
     };
     Ok((forward, reverse))
 }
@@ -150,25 +150,27 @@ fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError
     Ok(LinkSide { rate, delay, queue: queue(&table, rate)?, wire })
 }
 
-/// A wire whose rate varies as that of the other direction, and that does nothing else.
+/// A wire whose rate varies as that of the other direction, without loss or jitter.
 fn same_rate(forward: &LinkSide) -> Wire {
     Wire { rates: forward.wire.rates.clone(), ..Wire::default() }
 }
 
-/// An access link; what it does not say is as in `base`.
+/// An access link; missing keys are as in `base`.
 pub(crate) fn access(base: Option<&Access>, table: Reader<'_>) -> Result<Access, ScenarioError> {
     let table = table.only(&ACCESS_KEYS, &[ACCESS_ELSEWHERE, SIDE_ELSEWHERE].concat())?;
     let rate = rate(&table, base.map_or(ACCESS_RATE, |base| base.rate))?;
     let delay = delay(&table, base.map_or(DELAY, |base| base.delay))?;
     let queue = match base {
-        Some(base) if table.get("queue").is_none() => base.queue.clone(),
+        Some(base) if table.get("queue").is_none() => {
+            base.queue.parameters().resolve(rate).map_err(|error| table.error(error.to_string()))?
+        }
         _ => queue(&table, rate)?,
     };
     Ok(Access { rate, delay, queue })
 }
 
 fn default_access(root: &Reader<'_>) -> Result<Access, ScenarioError> {
-    Ok(Access { rate: ACCESS_RATE, delay: DELAY, queue: plain(root)? })
+    Ok(Access { rate: ACCESS_RATE, delay: DELAY, queue: plain(root, ACCESS_RATE)? })
 }
 
 fn rate(table: &Reader<'_>, default: Rate) -> Result<Rate, ScenarioError> {

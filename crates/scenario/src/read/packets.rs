@@ -7,7 +7,7 @@ use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
-use crate::read::trace::{Refusal, lines, nanos, text};
+use crate::read::trace::{LineError, lines, nanos, text};
 use crate::read::{FLOWS, PACKET, RATE};
 use crate::source::{Recorded, Trace};
 
@@ -35,7 +35,7 @@ pub(crate) fn recorded(group: &Reader<'_>) -> Result<(Rate, Trace), ScenarioErro
     Ok((rate.clamp(*RATE.start(), *RATE.end()), Trace::new(flows)))
 }
 
-/// How many flows `group` has: what it says, with a table; as many as were captured, with a capture.
+/// Returns the number of flows of `group`: the key `count` with a table, the number of captured flows with a capture.
 pub(crate) fn count(group: &Reader<'_>, trace: &Trace) -> Result<u32, ScenarioError> {
     let captured = trace.flows() as u32;
     match group.get("count") {
@@ -58,7 +58,7 @@ fn table(field: &Field<'_>, path: &Path) -> Result<Vec<Vec<Recorded>>, ScenarioE
     Ok(if packets.is_empty() { Vec::new() } else { vec![packets] })
 }
 
-fn rows(text: &str) -> Result<Vec<Recorded>, Refusal> {
+fn rows(text: &str) -> Result<Vec<Recorded>, LineError> {
     let mut lines = lines(text);
     if lines.next().is_none_or(|(_, line)| line != HEADER) {
         return Err((1, format!("the first line says what the columns are: {HEADER}")));

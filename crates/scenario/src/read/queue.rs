@@ -1,6 +1,6 @@
 //! A queue: `{ kind = "choke", limit = "300p", … }`.
 
-use fairlane_qdisc::{Kind, ParameterError, QdiscConfig, Rate};
+use fairlane_qdisc::{Kind, ParameterError, QdiscConfig, QdiscParameters, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Field, Reader};
@@ -8,34 +8,37 @@ use crate::field::{Field, Reader};
 /// The limit of a queue that is not described: long enough not to lose a packet, as the hosts of the CHOKe papers.
 const LIMIT: &str = "1000p";
 
-/// The queue of a link of `rate` under `parent`'s key `queue`; droptail of 1000 packets when it says nothing.
+/// Reads the queue of a link of `rate` under `parent`'s key `queue`; by default droptail of 1000 packets.
 pub(crate) fn queue(parent: &Reader<'_>, rate: Rate) -> Result<QdiscConfig, ScenarioError> {
-    let Some(field) = parent.get("queue") else { return plain(parent) };
+    let Some(field) = parent.get("queue") else { return plain(parent, rate) };
     let table = field.table()?;
-    let config = config(&table)?;
-    // A queue that contradicts itself is found here, not when an engine builds it.
-    config.explain(rate).map_err(|error| refused(&table, &error))?;
-    Ok(config)
+    parameters(&table)?.resolve(rate).map_err(|error| refused(&table, &error))
 }
 
-/// The queue of a link that describes none.
-pub(crate) fn plain(place: &Reader<'_>) -> Result<QdiscConfig, ScenarioError> {
-    let queue = QdiscConfig::new(Kind::DropTail).with("limit", LIMIT);
+/// Returns the default queue of a link of `rate`.
+pub(crate) fn plain(place: &Reader<'_>, rate: Rate) -> Result<QdiscConfig, ScenarioError> {
+    plain_parameters(place)?.resolve(rate).map_err(|error| place.error(error.to_string()))
+}
+
+fn plain_parameters(place: &Reader<'_>) -> Result<QdiscParameters, ScenarioError> {
+    let queue = QdiscParameters::new(Kind::DropTail).with("limit", LIMIT);
     queue.map_err(|error| place.error(error.to_string()))
 }
 
-/// What the file says, then what the command line changes.
-fn config(table: &Reader<'_>) -> Result<QdiscConfig, ScenarioError> {
+/// Reads the file's values first, and then the command line's.
+fn parameters(table: &Reader<'_>) -> Result<QdiscParameters, ScenarioError> {
     let chosen = if table.is_given() { table.get("kind") } else { Some(table.need("kind", "\"choke\"")?) };
     let mut config = match &chosen {
-        Some(field) if !table.is_given() => QdiscConfig::new(kind(&field.replaced().unwrap_or_else(|| field.clone()))?),
-        _ => plain(table)?,
+        Some(field) if !table.is_given() => {
+            QdiscParameters::new(kind(&field.replaced().unwrap_or_else(|| field.clone()))?)
+        }
+        _ => plain_parameters(table)?,
     };
-    parameters(table, &mut config, false)?;
+    set(table, &mut config, false)?;
     if let Some(field) = chosen {
         config = config.with_kind(kind(&field)?);
     }
-    parameters(table, &mut config, true)?;
+    set(table, &mut config, true)?;
     Ok(config)
 }
 
@@ -45,7 +48,7 @@ fn kind(field: &Field<'_>) -> Result<Kind, ScenarioError> {
 }
 
 /// Sets the parameters of `table` that the command line has given, or the file's.
-fn parameters(table: &Reader<'_>, config: &mut QdiscConfig, given: bool) -> Result<(), ScenarioError> {
+fn set(table: &Reader<'_>, config: &mut QdiscParameters, given: bool) -> Result<(), ScenarioError> {
     for (key, field) in table.fields() {
         if key == "kind" || field.is_given() != given {
             continue;

@@ -32,7 +32,7 @@ const ELSEWHERE: Elsewhere = &[
 ];
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum SourceKind {
     Cbr,
     Poisson,
     Exponential,
@@ -42,17 +42,17 @@ enum Kind {
     Trace,
 }
 
-const KINDS: [(&str, Kind); 7] = [
-    ("cbr", Kind::Cbr),
-    ("poisson", Kind::Poisson),
-    ("exponential", Kind::Exponential),
-    ("pareto", Kind::Pareto),
-    ("geometric", Kind::Geometric),
-    ("ssmp", Kind::Ssmp),
-    ("trace", Kind::Trace),
+const KINDS: [(&str, SourceKind); 7] = [
+    ("cbr", SourceKind::Cbr),
+    ("poisson", SourceKind::Poisson),
+    ("exponential", SourceKind::Exponential),
+    ("pareto", SourceKind::Pareto),
+    ("geometric", SourceKind::Geometric),
+    ("ssmp", SourceKind::Ssmp),
+    ("trace", SourceKind::Trace),
 ];
 
-impl Kind {
+impl SourceKind {
     /// The keys that it has beside `source` and `ecn`.
     const fn keys(self) -> &'static [&'static str] {
         match self {
@@ -81,7 +81,7 @@ const JITTER: RangeInclusive<f64> = 0.0..=1.0;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
 /// Below the first the shortest period is less than a hundredth of the mean.
 const SHAPES: RangeInclusive<f64> = 1.01..=100.0;
-/// That of ns-2's Pareto sources.
+/// The shape of ns-2's Pareto sources.
 const SHAPE: f64 = 1.5;
 /// A rarer packet would keep the simulator busy with empty slots.
 const PROBABILITIES: RangeInclusive<f64> = 0.000_001..=1.0;
@@ -91,30 +91,30 @@ const HURSTS: RangeInclusive<f64> = 0.5..=0.99;
 /// Over scales of up to 10^5 slots its traffic measures 0.81.
 const CHAIN: Ssmp = Ssmp { states: 8, a: 10.0, hurst: 0.8 };
 
-/// The UDP source that `group` asks for, with packets of `packet`.
+/// Reads the UDP source of `group`, with packets of `packet`.
 pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError> {
-    let kind = group.get("source").map_or(Ok(Kind::Cbr), |field| field.choice("source of UDP", &KINDS, &[]))?;
+    let kind = group.get("source").map_or(Ok(SourceKind::Cbr), |field| field.choice("source of UDP", &KINDS, &[]))?;
     let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
     let ecn = group.get("ecn").map_or(Ok(false), |field| field.switch())?;
     let sizes = sizes(&group, packet)?;
     let (rate, source) = match kind {
-        Kind::Cbr => {
+        SourceKind::Cbr => {
             let jitter = group.get("jitter").map_or(Ok(0.0), |field| field.ratio(&JITTER))?;
             (rate(&group, packet)?, Source::Cbr { jitter })
         }
-        Kind::Poisson => (rate(&group, packet)?, Source::Poisson),
-        Kind::Exponential => bursts(&group, packet, on_off(&group, Periods::Exponential)?)?,
-        Kind::Pareto => bursts(&group, packet, pareto(&group)?)?,
-        Kind::Geometric => {
+        SourceKind::Poisson => (rate(&group, packet)?, Source::Poisson),
+        SourceKind::Exponential => bursts(&group, packet, on_off(&group, Periods::Exponential)?)?,
+        SourceKind::Pareto => bursts(&group, packet, pareto(&group)?)?,
+        SourceKind::Geometric => {
             let slotted = Slotted::read(&group, packet, 1.0)?;
             (slotted.rate, Source::Geometric { slot: slotted.slot, probability: slotted.probability })
         }
-        Kind::Ssmp => {
+        SourceKind::Ssmp => {
             let chain = chain(&group)?;
             let Slotted { rate, slot, probability } = Slotted::read(&group, packet, chain.activity())?;
             (rate, Source::Ssmp { slot, probability, chain })
         }
-        Kind::Trace => {
+        SourceKind::Trace => {
             let (rate, trace) = packets::recorded(&group)?;
             (rate, Source::Trace(trace))
         }
@@ -122,7 +122,7 @@ pub(crate) fn udp(group: Reader<'_>, packet: Bytes) -> Result<Udp, ScenarioError
     Ok(Udp { rate, source, sizes, ecn })
 }
 
-/// How large packets of `packet` in the mean are.
+/// Reads the distribution of packet sizes whose mean is `packet`.
 fn sizes(group: &Reader<'_>, packet: Bytes) -> Result<PacketSizes, ScenarioError> {
     let Some(field) = group.get("sizes") else { return Ok(PacketSizes::Fixed) };
     let sizes = field.choice("distribution of sizes", &SIZES, &[])?;

@@ -48,14 +48,14 @@ const ELSEWHERE: Elsewhere = &[
     ("packet", "the packets' size is a key of each group of flows: [[flows]] packet = \"1000b\""),
 ];
 
-/// The window of a group that names none, in packets: wide enough not to matter.
+/// The default window in packets: large enough not to limit a flow.
 const WINDOW: u32 = 10_000;
 const WINDOWS: RangeInclusive<u32> = 1..=1_000_000;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
 /// RFC 1122, 4.2.3.2: an acknowledgement waits half a second at most.
 const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(500);
 
-/// The TCP of groups that say nothing: Reno as ns-2 had it in 1999.
+/// The default TCP: Reno as in ns-2 in 1999.
 pub(crate) const fn default() -> Tcp {
     Tcp::ns2_1999(Congestion::Reno, WINDOW)
 }
@@ -74,13 +74,13 @@ pub(crate) const fn congestion_name(congestion: Congestion) -> &'static str {
     }
 }
 
-/// The TCP that `group` asks for: its own `cc`, `window` and `tcp` over `base`.
+/// Reads the TCP parameters of `group`: its own `cc`, `window` and `tcp` take precedence over `base`.
 pub(crate) fn of_group(base: &Tcp, group: &Reader<'_>) -> Result<Tcp, ScenarioError> {
     let mut tcp = base.clone();
     if let Some(cc) = group.get("cc") {
         let choices = CONGESTIONS.map(|congestion| (congestion_name(congestion), congestion));
         tcp.congestion = cc.choice("congestion control", &choices, &[])?;
-        // DCTCP brings ECN with it, unless its own table says otherwise, which is an error.
+        // DCTCP turns ECN on; its own table must not turn it off.
         tcp.ecn |= tcp.congestion.needs_ecn();
     }
     if let Some(window) = group.get("window") {
@@ -123,7 +123,7 @@ pub(crate) fn table(base: &Tcp, table: Reader<'_>) -> Result<Tcp, ScenarioError>
     Ok(tcp)
 }
 
-/// Switches that would change nothing.
+/// Rejects switches that would have no effect.
 fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     let cc = congestion_name(tcp.congestion);
     if let Some(ecn) = table.get("ecn").filter(|_| tcp.congestion.needs_ecn() && !tcp.ecn) {

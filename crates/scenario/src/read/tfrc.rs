@@ -20,15 +20,16 @@ const ELSEWHERE: Elsewhere = &[
 ];
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum TfrcSource {
     Ftp,
     Exponential,
     Pareto,
 }
 
-const KINDS: [(&str, Kind); 3] = [("ftp", Kind::Ftp), ("exponential", Kind::Exponential), ("pareto", Kind::Pareto)];
+const KINDS: [(&str, TfrcSource); 3] =
+    [("ftp", TfrcSource::Ftp), ("exponential", TfrcSource::Exponential), ("pareto", TfrcSource::Pareto)];
 
-impl Kind {
+impl TfrcSource {
     /// The keys that it has beside the common ones.
     const fn keys(self) -> &'static [&'static str] {
         match self {
@@ -45,14 +46,14 @@ pub(crate) fn keys() -> Vec<&'static str> {
     KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).chain(COMMON_KEYS).collect()
 }
 
-/// The TFRC that `group` asks for.
+/// Reads the TFRC flow of `group`.
 pub(crate) fn tfrc(group: Reader<'_>) -> Result<Tfrc, ScenarioError> {
-    let kind = group.get("source").map_or(Ok(Kind::Ftp), |field| field.choice("source of TFRC", &KINDS, &[]))?;
+    let kind = group.get("source").map_or(Ok(TfrcSource::Ftp), |field| field.choice("source of TFRC", &KINDS, &[]))?;
     let group = group.only(&[&flows::COMMON_KEYS[..], &COMMON_KEYS, kind.keys()].concat(), ELSEWHERE)?;
     let on_off = match kind {
-        Kind::Ftp => None,
-        Kind::Exponential => Some(source::on_off(&group, Periods::Exponential)?),
-        Kind::Pareto => Some(source::pareto(&group)?),
+        TfrcSource::Ftp => None,
+        TfrcSource::Exponential => Some(source::on_off(&group, Periods::Exponential)?),
+        TfrcSource::Pareto => Some(source::pareto(&group)?),
     };
     let switch = |key: &str| group.get(key).map_or(Ok(false), |field| field.switch());
     let rate = group.get("rate").map(|field| field.unit_in(&RATE)).transpose()?;

@@ -15,7 +15,7 @@ const LARGEST: u64 = 16 << 20;
 /// The first line of a file of times and rates.
 const HEADER: &str = "time_s,rate_bps";
 const NANOS: f64 = 1e9;
-/// What the link can send at each of mahimahi's moments: 1500 bytes in a millisecond.
+/// Bytes that the link can send at each moment of a mahimahi trace: 1500 in a millisecond.
 const OPPORTUNITY: u64 = 12_000_000;
 const MILLI: u64 = 1_000_000;
 
@@ -39,15 +39,15 @@ pub(crate) fn text(path: &Path) -> Result<String, String> {
     if text.len() as u64 > LARGEST { Err("is larger than 16 MiB".to_owned()) } else { Ok(text) }
 }
 
-/// What is wrong, and in which line.
-pub(crate) type Refusal = (usize, String);
+/// A message with the number of the line that it is about.
+pub(crate) type LineError = (usize, String);
 
 /// The lines with their numbers, without those that are empty.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())).filter(|(_, line)| !line.is_empty())
 }
 
-fn csv(text: &str) -> Result<Steps, Refusal> {
+fn csv(text: &str) -> Result<Steps, LineError> {
     let mut lines = lines(text);
     if lines.next().is_none_or(|(_, line)| line != HEADER) {
         return Err((1, format!("the first line says what the columns are: {HEADER}")));
@@ -83,8 +83,8 @@ fn rate_of(bits: &str) -> Option<Rate> {
 }
 
 /// Each line is a millisecond at whose end the link has been able to send 1500 bytes; all begins again after the last one.
-fn mahimahi(text: &str) -> Result<Steps, Refusal> {
-    // Which millisecond, and how many opportunities in it.
+fn mahimahi(text: &str) -> Result<Steps, LineError> {
+    // Each millisecond with the number of its opportunities.
     let mut busy: Vec<(u64, u64)> = Vec::new();
     let (mut last, mut line_of_last) = (0, 1);
     for (line, word) in lines(text) {
@@ -108,7 +108,7 @@ fn mahimahi(text: &str) -> Result<Steps, Refusal> {
     Ok((spread(&busy), Some(every)))
 }
 
-/// The steps up to the last busy millisecond; between those that are busy the link stands still.
+/// The steps up to the last busy millisecond; between busy milliseconds the rate is 0.
 fn spread(busy: &[(u64, u64)]) -> Vec<(Duration, Rate)> {
     let mut steps: Vec<(Duration, Rate)> = Vec::new();
     let mut add = |milli: u64, count: u64| {
@@ -140,14 +140,14 @@ mod tests {
         Rate::from_bits_per_second(rate * 1_000_000)
     }
 
-    /// Of mahimahi's documentation: a line is a millisecond, several like lines several packets, and the file is repeated.
+    /// Mahimahi's documentation: a line is a millisecond, several equal lines are several packets, and the file is repeated.
     #[test]
     fn mahimahis_opportunities_become_rates() {
         let (steps, every) = mahimahi("1\n2\n5\n5\n6\n9\n").unwrap_or_else(|error| panic!("{error:?}"));
         let expected = [(0, 12), (2, 0), (4, 24), (5, 12), (6, 0), (8, 12)];
         assert_eq!(steps, expected.map(|(at, rate)| (ms(at), mbit(rate))));
         assert_eq!(every, Some(ms(9)));
-        // As many bits as there are lines of 1500 bytes.
+        // The number of bits is that of the lines times 1500 bytes.
         let ends = steps.iter().skip(1).map(|step| step.0).chain(every);
         let milli_bits = |((at, rate), end): (&(Duration, Rate), Duration)| {
             (end.as_nanos() - at.as_nanos()) / MILLI * rate.bits_per_second()
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_its_line() {
-        let line = |result: Result<Steps, Refusal>| result.map_err(|(line, _)| line).err();
+        let line = |result: Result<Steps, LineError>| result.map_err(|(line, _)| line).err();
         assert_eq!(line(mahimahi("1\n2.5\n")), Some(2));
         assert_eq!(line(mahimahi("1\n3\n2\n")), Some(3));
         assert_eq!(line(mahimahi("")), Some(1));

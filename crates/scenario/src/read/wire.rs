@@ -1,4 +1,4 @@
-//! Rates that vary, loss and jitter: what a link's wire does.
+//! Reading of a link's impairments: varying rates, loss and jitter.
 
 use std::ops::RangeInclusive;
 
@@ -100,7 +100,7 @@ fn every(field: &Field<'_>, last: Option<Duration>) -> Result<Duration, Scenario
     }
 }
 
-/// The wire of a link with `delay` whose rate varies as `rates` says.
+/// Reads the wire of a link with `delay` whose rate varies as `rates`.
 pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>) -> Result<Wire, ScenarioError> {
     let loss = table.get("loss").map(|field| loss(&field)).transpose()?.flatten();
     let jitter = table.get("jitter").map_or(Ok(Duration::ZERO), |field| jitter(&field, delay))?;
@@ -108,7 +108,7 @@ pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>
     Ok(Wire { loss, jitter, reorder, rates })
 }
 
-/// A probability, or a table of tc-netem's; nothing where nothing can be lost.
+/// Reads a probability, or a table as of tc-netem(8); `None` if no loss is possible.
 fn loss(field: &Field<'_>) -> Result<Option<Loss>, ScenarioError> {
     if !field.is_table() {
         let probability = field.ratio(&PROBABILITY)?;

@@ -1,91 +1,89 @@
-//! TCP from end to end.
+//! A TCP flow: sender, receiver and application.
 
-use fairlane_qdisc::{Duration, Qdisc, Seed, Time};
+use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{self as scenario, Tcp};
 
+use super::common::{Common, Totals};
 use super::transfers::Transfers;
-use super::{Common, Totals};
-use crate::Observer;
-use crate::event::{Alarm, Target};
-use crate::link::wire_bytes;
-use crate::packet::{Flags, Packet};
-use crate::plane::Plane;
+use crate::event::Target;
+use crate::network::Network;
+use crate::observer::Observer;
+use crate::packet::{Flags, Packet, packet_bytes};
 use crate::source::draw::part;
-use crate::source::on_off::Turns;
-use crate::tcp::{Ack, Network, Receiver, Segment, Sender};
+use crate::source::on_off::OnOffPeriods;
+use crate::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
+use crate::timer::Timer;
 
-/// A sender and its receiver, and what gives them their data.
+/// A sender, its receiver and the application.
 ///
-/// Where one connection follows another, the numbers of its segments on the wire go on from those of the one before with one
-/// left out. So what is left in the network of an old connection is told from the new one's, be it the acknowledgement of
-/// everything.
+/// If one connection follows another, its sequence numbers in packets continue those of the one before with one number
+/// left out. So packets of an old connection that are still in the network, including the last acknowledgement, are not
+/// taken for packets of the new one.
 #[derive(Debug)]
 pub(crate) struct Connection {
     application: Application,
-    sender: Sender,
-    receiver: Receiver,
+    sender: TcpSender,
+    receiver: TcpReceiver,
     ack_bytes: u32,
     ecn: bool,
-    /// How far the sender's clock is ahead.
-    clock: Duration,
-    /// The number on the wire of the connection's first segment.
+    /// The offset of the sender's clock.
+    clock_offset: Duration,
+    /// The sequence number in packets of the connection's first segment.
     first: u32,
-    /// Timeouts of the connections before.
+    /// The timeouts of the connections before.
     timeouts_before: u64,
     started: bool,
-    sender_wakes: Alarm,
-    /// Apart from the one above: pacing would make it ring for each segment, and leave as many behind in the queue of events.
-    release: Alarm,
-    receiver_wakes: Alarm,
+    sender_timer: Timer,
+    /// The pacing timer. It is separate because its deadline moves to an earlier time with each segment: as one timer
+    /// the two would leave a stale event in the event queue for each segment.
+    pacing_timer: Timer,
+    receiver_timer: Timer,
 }
 
-/// What gives the sender its data.
+/// The source of the sender's data.
 #[derive(Debug)]
 enum Application {
     /// Unlimited data.
     Ftp,
-    /// One transfer after the other.
+    /// Transfers of limited size, one after the other.
     Transfers(Box<Transfers>),
-    /// Unlimited data by turns.
-    OnOff(Box<Turns>),
+    /// Unlimited data during on periods.
+    OnOff(Box<OnOffPeriods>),
 }
 
 impl Application {
     fn new(tcp: &Tcp, bytes: u32, seed: Seed) -> Self {
         match &tcp.application {
             scenario::Application::Ftp => Self::Ftp,
-            scenario::Application::Transfers(law) => Self::Transfers(Box::new(Transfers::new(tcp, law, bytes, seed))),
-            scenario::Application::OnOff(law) => Self::OnOff(Box::new(Turns::new(law, seed))),
+            scenario::Application::Transfers(config) => {
+                Self::Transfers(Box::new(Transfers::new(tcp, config, bytes, seed)))
+            }
+            scenario::Application::OnOff(config) => Self::OnOff(Box::new(OnOffPeriods::new(config, seed))),
         }
     }
 }
 
 impl Connection {
     pub(crate) fn new(tcp: &Tcp, bytes: u32, seed: Seed) -> Self {
-        let clock = part(tcp.tick, seed.stream("clock").unit());
+        let clock_offset = part(tcp.tick, seed.stream("clock").unit());
         Self {
             application: Application::new(tcp, bytes, seed),
-            sender: Sender::new(tcp, clock),
-            receiver: Receiver::new(tcp),
-            ack_bytes: wire_bytes(tcp.ack),
+            sender: TcpSender::new(tcp, clock_offset),
+            receiver: TcpReceiver::new(tcp),
+            ack_bytes: packet_bytes(tcp.ack),
             ecn: tcp.ecn,
-            clock,
+            clock_offset,
             first: 0,
             timeouts_before: 0,
             started: false,
-            sender_wakes: Alarm::off(),
-            release: Alarm::off(),
-            receiver_wakes: Alarm::off(),
+            sender_timer: Timer::off(),
+            pacing_timer: Timer::off(),
+            receiver_timer: Timer::off(),
         }
     }
 
-    /// It starts or stops, or the application has something to say.
-    pub(crate) fn on_source<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
-    ) {
+    /// Handles the flow's start and stop, the start of a transfer, and the ends of on and off periods.
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<'_, O>) {
         if common.is_stopped(now) {
             self.sender.stop();
             return;
@@ -93,27 +91,27 @@ impl Connection {
         if !self.started
             && let Some(stop) = common.stop
         {
-            plane.events.push(stop, Target::Source(common.id));
+            network.events.push(stop, Target::Source(common.id));
         }
         let again = std::mem::replace(&mut self.started, true);
         match &mut self.application {
-            Application::Ftp => self.with_sender(now, common, plane, |sender, wire| sender.start(now, wire)),
+            Application::Ftp => self.with_sender(now, common, network, |sender, output| sender.start(now, output)),
             Application::Transfers(transfers) => {
                 if again {
                     let Some(first) = after(self.first, transfers.size()) else { return };
                     self.first = first;
                     self.timeouts_before += self.sender.timeouts();
-                    self.sender = Sender::new(&transfers.tcp, self.clock);
-                    self.receiver = Receiver::new(&transfers.tcp);
+                    self.sender = TcpSender::new(&transfers.tcp, self.clock_offset);
+                    self.receiver = TcpReceiver::new(&transfers.tcp);
                 }
                 let size = transfers.begin(now);
-                self.with_sender(now, common, plane, |sender, wire| sender.supply(now, size, wire));
+                self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
             }
-            Application::OnOff(turns) => {
-                let (on, length) = turns.next();
-                plane.events.push(now + length, Target::Source(common.id));
+            Application::OnOff(periods) => {
+                let (on, length) = periods.next();
+                network.events.push(now + length, Target::Source(common.id));
                 if on {
-                    self.with_sender(now, common, plane, |sender, wire| sender.start(now, wire));
+                    self.with_sender(now, common, network, |sender, output| sender.start(now, output));
                 } else {
                     self.sender.stop();
                 }
@@ -121,15 +119,15 @@ impl Connection {
         }
     }
 
-    /// The sender of the present connection.
-    pub(crate) const fn sender(&self) -> &Sender {
+    /// Returns the sender of the current connection.
+    pub(crate) const fn sender(&self) -> &TcpSender {
         &self.sender
     }
 
-    /// Something of each part of the sender or of the receiver; see [`Lookahead`](crate::ahead::Lookahead).
-    pub(crate) fn glance(&self, sends: bool) -> u64 {
+    /// Reads each cache line of the sender, or of the receiver; see [`Prefetcher`](crate::prefetch::Prefetcher).
+    pub(crate) fn prefetch(&self, sender: bool) -> u64 {
         let nanos = |time: Option<Time>| time.map_or(0, Time::as_nanos);
-        if sends {
+        if sender {
             let sender = &self.sender;
             let parts = sender.timeouts() ^ u64::from(sender.acknowledged()) ^ sender.cwnd().to_bits();
             parts ^ sender.rto().as_nanos() ^ nanos(sender.deadline()) ^ u64::from(self.first)
@@ -138,14 +136,14 @@ impl Connection {
         }
     }
 
-    /// The measurement begins.
+    /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
         if let Application::Transfers(transfers) = &mut self.application {
             transfers.begin_measurement();
         }
     }
 
-    /// How long each completed transfer took, in nanoseconds; `None` for an application that makes none.
+    /// Returns the duration of each completed transfer in nanoseconds; `None` for an application without transfers.
     pub(crate) fn completions(&self) -> Option<&[u64]> {
         match &self.application {
             Application::Transfers(transfers) => Some(transfers.completions()),
@@ -153,65 +151,60 @@ impl Connection {
         }
     }
 
-    /// The sender's timer may be due.
-    pub(crate) fn on_sender_timer<O: Observer, D: Qdisc<Packet>>(
+    /// Handles a timer event of the sender.
+    pub(crate) fn on_sender_timer<O: Observer>(
         &mut self,
         now: Time,
         common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
-        if !(self.sender_wakes.rings(now) | self.release.rings(now)) {
+        if !(self.sender_timer.fires(now) | self.pacing_timer.fires(now)) {
             return;
         }
         let due = [self.sender.deadline(), self.sender.release()].into_iter().flatten().any(|time| time <= now);
-        self.with_sender(now, common, plane, |sender, wire| {
+        self.with_sender(now, common, network, |sender, output| {
             if due {
-                sender.on_timer(now, wire);
+                sender.on_timer(now, output);
             }
         });
     }
 
-    /// The receiver's timer may be due.
-    pub(crate) fn on_receiver_timer<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        common: &Common,
-        plane: &mut Plane<'_, O, D>,
-    ) {
-        if !self.receiver_wakes.rings(now) {
+    /// Handles a timer event of the receiver.
+    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<'_, O>) {
+        if !self.receiver_timer.fires(now) {
             return;
         }
         let due = self.receiver.deadline().is_some_and(|deadline| deadline <= now);
         let ack = if due { self.receiver.on_timer(now) } else { None };
-        self.answer(now, ack, common, plane);
+        self.answer(now, ack, common, network);
     }
 
-    /// An acknowledgement has reached the sender.
-    pub(crate) fn on_ack<O: Observer, D: Qdisc<Packet>>(
+    /// Handles an acknowledgement at the sender.
+    pub(crate) fn on_ack<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
         common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
-        let sack = plane.sacks.take(packet.sack);
+        let sack = network.sacks.take(packet.sack);
         let Some(next) = packet.seq.checked_sub(self.first) else { return };
         let ack = Ack { next, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent };
-        self.with_sender(now, common, plane, |sender, wire| sender.on_ack(now, &ack, wire));
+        self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         if let Application::Transfers(transfers) = &mut self.application
             && let Some(pause) = transfers.acknowledged(self.sender.acknowledged())
         {
-            plane.events.push(now + pause, Target::Source(common.id));
+            network.events.push(now + pause, Target::Source(common.id));
         }
     }
 
-    /// A segment has reached the receiver.
-    pub(crate) fn on_segment<O: Observer, D: Qdisc<Packet>>(
+    /// Handles a segment at the receiver.
+    pub(crate) fn on_segment<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
         common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
         let Some(seq) = packet.seq.checked_sub(self.first) else { return };
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
@@ -222,33 +215,30 @@ impl Connection {
         if let Application::Transfers(transfers) = &mut self.application {
             transfers.received(now, self.receiver.next());
         }
-        self.answer(now, received.ack, common, plane);
+        self.answer(now, received.ack, common, network);
     }
 
-    /// Lets the sender act, then looks at its deadline.
-    fn with_sender<O: Observer, D: Qdisc<Packet>>(
+    /// Calls `act` with the sender, then sets its timers.
+    fn with_sender<O: Observer>(
         &mut self,
         now: Time,
         common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
-        act: impl FnOnce(&mut Sender, &mut Wire<'_, '_, O, D>),
+        network: &mut Network<'_, O>,
+        act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, '_, O>),
     ) {
         let packet = common.data(now, Flags::default().with(Flags::ECT, self.ecn));
-        act(&mut self.sender, &mut Wire { now, packet, first: self.first, totals: &mut common.totals, plane });
+        act(
+            &mut self.sender,
+            &mut SegmentInjector { now, packet, first: self.first, totals: &mut common.totals, network },
+        );
         common.totals.timeouts = self.timeouts_before + self.sender.timeouts();
-        self.sender_wakes.set(self.sender.deadline(), Target::SenderTimer(common.id), &mut plane.events);
-        self.release.set(self.sender.release(), Target::SenderTimer(common.id), &mut plane.events);
+        self.sender_timer.set(self.sender.deadline(), Target::SenderTimer(common.id), &mut network.events);
+        self.pacing_timer.set(self.sender.release(), Target::SenderTimer(common.id), &mut network.events);
     }
 
-    /// Sends an acknowledgement, if there is one, and looks at the receiver's deadline.
-    fn answer<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        ack: Option<Ack>,
-        common: &Common,
-        plane: &mut Plane<'_, O, D>,
-    ) {
-        self.receiver_wakes.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut plane.events);
+    /// Sends the acknowledgement, if there is one, and sets the receiver's timer.
+    fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, common: &Common, network: &mut Network<'_, O>) {
+        self.receiver_timer.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
         let Some(ack) = ack else { return };
         let packet = Packet {
             sent: ack.echo,
@@ -257,37 +247,37 @@ impl Connection {
             seq: self.first.wrapping_add(ack.next),
             bytes: self.ack_bytes,
             route: common.routes.back,
-            sack: plane.sacks.keep(ack.sack),
+            sack: network.sacks.keep(ack.sack),
             flags: Flags::ACK.with(Flags::ECE, ack.ece),
             class: 0,
         };
-        plane.inject(now, &packet);
+        network.inject(now, &packet);
     }
 }
 
-/// The number of the first segment of the connection that follows one of `size` segments from `first` on; `None` when numbers
-/// run out.
+/// Returns the number of the first segment after a connection of `size` segments from `first` on; `None` if the numbers
+/// are used up.
 fn after(first: u32, size: u32) -> Option<u32> {
-    // Room for the longest transfer is left, too.
+    // Leaves room for the longest transfer.
     const LAST: u32 = u32::MAX / 2;
     first.checked_add(size)?.checked_add(1).filter(|next| *next <= LAST)
 }
 
-/// The way into the network for a sender's segments.
-struct Wire<'f, 'o, O, D> {
+/// Makes packets of a sender's segments and injects them.
+struct SegmentInjector<'f, 'o, O> {
     now: Time,
     packet: Packet,
     first: u32,
     totals: &'f mut Totals,
-    plane: &'f mut Plane<'o, O, D>,
+    network: &'f mut Network<'o, O>,
 }
 
-impl<O: Observer, D: Qdisc<Packet>> Network for Wire<'_, '_, O, D> {
+impl<O: Observer> SegmentSink for SegmentInjector<'_, '_, O> {
     fn send(&mut self, segment: Segment) {
         self.totals.sent += 1;
         self.totals.retransmitted += u64::from(segment.retransmission);
         let flags = self.packet.flags.with(Flags::CWR, segment.cwr);
         let seq = self.first.wrapping_add(segment.seq);
-        self.plane.inject(self.now, &Packet { seq, flags, ..self.packet });
+        self.network.inject(self.now, &Packet { seq, flags, ..self.packet });
     }
 }

@@ -1,23 +1,23 @@
-//! UDP from end to end.
+//! A UDP flow.
 
-use fairlane_qdisc::{Duration, Qdisc, Seed, Stream, Time};
+use fairlane_qdisc::{Duration, Seed, Stream, Time};
 use fairlane_scenario::{PacketSizes, Udp};
 
-use super::Common;
-use crate::Observer;
+use super::common::Common;
 use crate::event::Target;
+use crate::network::Network;
+use crate::observer::Observer;
 use crate::packet::{Flags, Packet};
-use crate::plane::Plane;
 use crate::source::{Source, draw};
 
-/// What IPv4's length of a packet holds.
+/// The largest packet size that the length field of IPv4 can hold.
 const LARGEST: u64 = u16::MAX as u64;
 
-/// A source, and the numbers of its packets.
+/// A source and the sequence numbers of its packets.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     source: Source,
-    /// Draws the sizes of the packets where they differ.
+    /// The stream of packet sizes; `None` if they are not random.
     sizes: Option<Stream>,
     ecn: bool,
     next_seq: u32,
@@ -29,18 +29,13 @@ impl Datagrams {
         Self { source: Source::new(udp, index, bytes, seed), sizes, ecn: udp.ecn, next_seq: 0 }
     }
 
-    /// From the flow's start to its first packet.
+    /// Returns the time from the flow's start to its first packet.
     pub(crate) fn first(&mut self, start: &mut Stream) -> Duration {
         self.source.first(start)
     }
 
-    /// Sends the next packet.
-    pub(crate) fn on_source<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
-    ) {
+    /// Sends the next packet and schedules the one after it.
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<'_, O>) {
         if common.is_stopped(now) {
             return;
         }
@@ -48,17 +43,17 @@ impl Datagrams {
         let mut packet = Packet { seq: self.next_seq, ..common.data(now, flags) };
         packet.bytes = self.bytes(packet.bytes);
         self.next_seq = self.next_seq.wrapping_add(1);
-        plane.events.push(now + self.source.next(), Target::Source(common.id));
+        network.events.push(now + self.source.next(), Target::Source(common.id));
         common.totals.sent += 1;
-        plane.inject(now, &packet);
+        network.inject(now, &packet);
     }
 
-    /// The size of the packet that is sent now, where `usual` is the mean.
-    fn bytes(&mut self, usual: u32) -> u32 {
+    /// Returns the size of the packet that is sent now; `mean` is the flow's mean size.
+    fn bytes(&mut self, mean: u32) -> u32 {
         match &mut self.sizes {
-            // The largest mean makes it next to certain that a packet holds the draw.
-            Some(random) => draw::geometric(random, 1.0 / f64::from(usual)).min(LARGEST) as u32,
-            None => self.source.bytes().unwrap_or(usual),
+            // Scenarios limit the mean, so draws beyond the largest size are very rare.
+            Some(random) => draw::geometric(random, 1.0 / f64::from(mean)).min(LARGEST) as u32,
+            None => self.source.bytes().unwrap_or(mean),
         }
     }
 }

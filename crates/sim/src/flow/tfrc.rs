@@ -1,65 +1,61 @@
-//! TFRC from end to end.
+//! A TFRC flow: sender, receiver and application.
 
 use std::collections::VecDeque;
 
-use fairlane_qdisc::{Duration, Qdisc, Seed, Time};
+use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::Tfrc;
 
-use super::Common;
-use crate::Observer;
-use crate::event::{Alarm, Target};
+use super::common::Common;
+use crate::event::Target;
+use crate::network::Network;
+use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet};
-use crate::plane::Plane;
-use crate::source::on_off::Turns;
-use crate::tfrc::{Arrival, Feedback, Receiver, Sender};
+use crate::source::on_off::OnOffPeriods;
+use crate::tfrc::{Arrival, Feedback, TfrcReceiver, TfrcSender};
+use crate::timer::Timer;
 
-/// Size of a report on the wire.
+/// The size of a report.
 const REPORT_BYTES: u32 = 40;
 
 /// A sender and its receiver.
 ///
-/// What their packets carry beyond a number and a time stays here and is looked up by number: the sender's round trip time
-/// changes once a report, and few reports are under way.
+/// The header fields that a [`Packet`] has no room for are kept here and found by sequence number: the sender's
+/// round-trip time, which changes once per report, and the contents of the few reports in flight.
 #[derive(Debug)]
 pub(crate) struct RateControlled {
-    sender: Sender,
-    receiver: Receiver,
+    sender: TfrcSender,
+    receiver: TfrcReceiver,
     ecn: bool,
-    /// On and off periods; `None`: data without end.
-    turns: Option<Box<Turns>>,
+    /// On and off periods; `None` for unlimited data.
+    periods: Option<Box<OnOffPeriods>>,
     started: bool,
-    /// The round trip times that data packets carry, each from a number on.
+    /// The round-trip times that data packets carry, each with the first sequence number that has it.
     rtts: VecDeque<(u32, Option<Duration>)>,
-    /// The reports under way, by number.
+    /// The reports in flight, by sequence number.
     reports: VecDeque<(u32, Feedback)>,
     next_report: u32,
-    sender_wakes: Alarm,
-    receiver_wakes: Alarm,
+    sender_timer: Timer,
+    receiver_timer: Timer,
 }
 
 impl RateControlled {
     pub(crate) fn new(tfrc: &Tfrc, bytes: u32, seed: Seed) -> Self {
         Self {
-            sender: Sender::new(bytes, tfrc.damping, tfrc.rate),
-            receiver: Receiver::new(bytes),
+            sender: TfrcSender::new(bytes, tfrc.damping, tfrc.rate),
+            receiver: TfrcReceiver::new(bytes),
             ecn: tfrc.ecn,
-            turns: tfrc.on_off.map(|law| Box::new(Turns::new(&law, seed))),
+            periods: tfrc.on_off.map(|config| Box::new(OnOffPeriods::new(&config, seed))),
             started: false,
             rtts: VecDeque::new(),
             reports: VecDeque::new(),
             next_report: 0,
-            sender_wakes: Alarm::off(),
-            receiver_wakes: Alarm::off(),
+            sender_timer: Timer::off(),
+            receiver_timer: Timer::off(),
         }
     }
 
-    /// It starts or stops, or an on or off period ends.
-    pub(crate) fn on_source<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
-    ) {
+    /// Handles the flow's start and stop, and the ends of on and off periods.
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<'_, O>) {
         if common.is_stopped(now) {
             self.sender.stop(now);
             return;
@@ -67,31 +63,31 @@ impl RateControlled {
         if !std::mem::replace(&mut self.started, true)
             && let Some(stop) = common.stop
         {
-            plane.events.push(stop, Target::Source(common.id));
+            network.events.push(stop, Target::Source(common.id));
         }
-        let (on, length) = self.turns.as_mut().map_or((true, None), |turns| {
-            let (on, length) = turns.next();
+        let (on, length) = self.periods.as_mut().map_or((true, None), |periods| {
+            let (on, length) = periods.next();
             (on, Some(length))
         });
         if let Some(length) = length {
-            plane.events.push(now + length, Target::Source(common.id));
+            network.events.push(now + length, Target::Source(common.id));
         }
         if on {
             self.sender.start(now);
         } else {
             self.sender.stop(now);
         }
-        self.wake_sender(now, common, plane);
+        self.set_sender_timer(now, common, network);
     }
 
-    /// The sender may have a packet to send, or its timer may be due.
-    pub(crate) fn on_sender_timer<O: Observer, D: Qdisc<Packet>>(
+    /// Handles a timer event of the sender, which may send a packet.
+    pub(crate) fn on_sender_timer<O: Observer>(
         &mut self,
         now: Time,
         common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
-        if !self.sender_wakes.rings(now) {
+        if !self.sender_timer.fires(now) {
             return;
         }
         if let Some(seq) = self.sender.on_timer(now) {
@@ -101,49 +97,44 @@ impl RateControlled {
             }
             common.totals.sent += 1;
             let flags = Flags::default().with(Flags::ECT, self.ecn);
-            plane.inject(now, &Packet { seq, ..common.data(now, flags) });
+            network.inject(now, &Packet { seq, ..common.data(now, flags) });
         }
-        self.wake_sender(now, common, plane);
+        self.set_sender_timer(now, common, network);
     }
 
-    /// The receiver's timer may be due.
-    pub(crate) fn on_receiver_timer<O: Observer, D: Qdisc<Packet>>(
-        &mut self,
-        now: Time,
-        common: &Common,
-        plane: &mut Plane<'_, O, D>,
-    ) {
-        if self.receiver_wakes.rings(now) {
+    /// Handles a timer event of the receiver.
+    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<'_, O>) {
+        if self.receiver_timer.fires(now) {
             let report = self.receiver.on_timer(now);
-            self.send_report(now, report, common, plane);
+            self.send_report(now, report, common, network);
         }
     }
 
-    /// A report has reached the sender.
-    pub(crate) fn on_report<O: Observer, D: Qdisc<Packet>>(
+    /// Handles a report at the sender.
+    pub(crate) fn on_report<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
         common: &Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
-        // Those before it have been lost; one that comes behind a later one is old news.
+        // Earlier reports have been lost or will be ignored as out of date.
         while let Some((number, report)) = self.reports.front().copied().filter(|(number, _)| *number <= packet.seq) {
             self.reports.pop_front();
             if number == packet.seq {
                 self.sender.on_feedback(now, &report);
             }
         }
-        self.wake_sender(now, common, plane);
+        self.set_sender_timer(now, common, network);
     }
 
-    /// A packet has reached the receiver.
-    pub(crate) fn on_data<O: Observer, D: Qdisc<Packet>>(
+    /// Handles a data packet at the receiver.
+    pub(crate) fn on_data<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
         common: &mut Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
         common.totals.unique_bytes += u64::from(packet.bytes);
         while self.rtts.get(1).is_some_and(|(from, _)| *from <= packet.seq) {
@@ -156,23 +147,23 @@ impl RateControlled {
             marked: packet.flags.has(Flags::CE),
         };
         let report = self.receiver.on_packet(now, arrival);
-        self.send_report(now, report, common, plane);
+        self.send_report(now, report, common, network);
     }
 
-    fn wake_sender<O: Observer, D: Qdisc<Packet>>(&mut self, now: Time, common: &Common, plane: &mut Plane<'_, O, D>) {
+    fn set_sender_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<'_, O>) {
         let deadline = self.sender.deadline().map(|deadline| deadline.max(now));
-        self.sender_wakes.set(deadline, Target::SenderTimer(common.id), &mut plane.events);
+        self.sender_timer.set(deadline, Target::SenderTimer(common.id), &mut network.events);
     }
 
-    /// Sends a report, if there is one, and looks at the receiver's deadline.
-    fn send_report<O: Observer, D: Qdisc<Packet>>(
+    /// Sends the report, if there is one, and sets the receiver's timer.
+    fn send_report<O: Observer>(
         &mut self,
         now: Time,
         report: Option<Feedback>,
         common: &Common,
-        plane: &mut Plane<'_, O, D>,
+        network: &mut Network<'_, O>,
     ) {
-        self.receiver_wakes.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut plane.events);
+        self.receiver_timer.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
         let Some(report) = report else { return };
         self.reports.push_back((self.next_report, report));
         let packet = Packet {
@@ -187,6 +178,6 @@ impl RateControlled {
             class: 0,
         };
         self.next_report = self.next_report.wrapping_add(1);
-        plane.inject(now, &packet);
+        network.inject(now, &packet);
     }
 }

@@ -8,100 +8,100 @@ use crate::source::draw;
 /// The transfers of one flow.
 #[derive(Debug)]
 pub(crate) struct Transfers {
-    /// What a fresh connection is made from.
+    /// The settings of each new connection.
     pub(super) tcp: Tcp,
-    law: scenario::Transfers,
-    /// Mean size in segments.
+    config: scenario::Transfers,
+    /// The mean size in segments.
     mean: f64,
     sizes: Stream,
     thinks: Stream,
-    /// Segments of the transfer that is under way.
+    /// The size in segments of the current or last transfer.
     size: u32,
     began: Time,
-    state: State,
-    /// How long each transfer took that was completed since the measurement began, in nanoseconds.
+    progress: TransferProgress,
+    /// The durations in nanoseconds of the transfers completed since the start of the measurement.
     completions: Vec<u64>,
 }
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The receiver lacks some of it.
-    UnderWay,
-    /// The receiver has it all, and the sender does not know.
-    Arrived,
-    /// The sender knows.
-    Over,
+enum TransferProgress {
+    /// The receiver does not have all segments.
+    InProgress,
+    /// The receiver has all segments, but not all have been acknowledged.
+    Received,
+    /// All segments have been acknowledged.
+    Acknowledged,
 }
 
-/// A transfer has no more segments than this, so that numbers do not run out.
-const MOST: f64 = 1e9;
+/// The largest size of a transfer in segments: sequence numbers are limited.
+const MAX_SEGMENTS: f64 = 1e9;
 
 impl Transfers {
-    /// The transfers of `law` with segments of `bytes` bytes.
-    pub(super) fn new(tcp: &Tcp, law: &scenario::Transfers, bytes: u32, seed: Seed) -> Self {
-        let mean = match law.size {
+    /// Returns the transfers of `config` with segments of `bytes` bytes.
+    pub(super) fn new(tcp: &Tcp, config: &scenario::Transfers, bytes: u32, seed: Seed) -> Self {
+        let mean = match config.size {
             Size::Packets(packets) => f64::from(packets.get()),
             Size::Bytes(size) => size.get() as f64 / f64::from(bytes),
         };
         Self {
             tcp: tcp.clone(),
-            law: law.clone(),
+            config: config.clone(),
             mean,
             sizes: seed.stream("size"),
             thinks: seed.stream("think"),
             size: 0,
             began: Time::ZERO,
-            state: State::Over,
+            progress: TransferProgress::Acknowledged,
             completions: Vec::new(),
         }
     }
 
-    /// Begins a transfer; its size in segments.
+    /// Begins a transfer and returns its size in segments.
     pub(super) fn begin(&mut self, now: Time) -> u32 {
         let random = &mut self.sizes;
-        let size = match self.law.sizes {
+        let size = match self.config.sizes {
             Sizes::Fixed => self.mean,
             Sizes::Exponential => draw::exponential(random, self.mean),
             Sizes::Pareto { shape } => draw::pareto(random, self.mean, shape),
             Sizes::Lognormal { sigma } => draw::lognormal(random, self.mean, sigma),
         };
-        self.size = libm::ceil(size).clamp(1.0, MOST) as u32;
+        self.size = libm::ceil(size).clamp(1.0, MAX_SEGMENTS) as u32;
         self.began = now;
-        self.state = State::UnderWay;
+        self.progress = TransferProgress::InProgress;
         self.size
     }
 
-    /// Segments of the transfer that is under way or was the last.
+    /// Returns the size in segments of the current or last transfer.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
 
-    /// The receiver has the first `segments` segments.
+    /// Notes that the receiver has the first `segments` segments.
     pub(super) fn received(&mut self, now: Time, segments: u32) {
-        if self.state == State::UnderWay && segments >= self.size {
-            self.state = State::Arrived;
+        if self.progress == TransferProgress::InProgress && segments >= self.size {
+            self.progress = TransferProgress::Received;
             self.completions.push((now - self.began).as_nanos());
         }
     }
 
-    /// The sender knows that the receiver has the first `segments` segments. When the transfer is over by that: the pause
-    /// until the next one, if there is one.
+    /// Notes that the first `segments` segments have been acknowledged. If that ends the transfer, returns the pause
+    /// before the next one; `None` if there is no next one.
     pub(super) fn acknowledged(&mut self, segments: u32) -> Option<Duration> {
-        if self.state != State::Arrived || segments < self.size {
+        if self.progress != TransferProgress::Received || segments < self.size {
             return None;
         }
-        self.state = State::Over;
-        let think = self.law.think?.as_nanos() as f64;
+        self.progress = TransferProgress::Acknowledged;
+        let think = self.config.think?.as_nanos() as f64;
         Some(draw::nanos(draw::exponential(&mut self.thinks, think)))
     }
 
-    /// Forgets what was completed: the measurement begins.
+    /// Starts the measurement: removes the completed transfers.
     pub(super) fn begin_measurement(&mut self) {
         self.completions.clear();
     }
 
-    /// How long each transfer took that was completed since the measurement began, in nanoseconds.
+    /// Returns the durations in nanoseconds of the transfers completed since the start of the measurement.
     pub(super) fn completions(&self) -> &[u64] {
         &self.completions
     }

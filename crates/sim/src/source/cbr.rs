@@ -1,14 +1,14 @@
-//! A constant rate.
+//! Constant bit rate.
 
 use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 
 use super::draw::part;
-use crate::link::Transmitter;
+use crate::transmitter::Transmitter;
 
-/// Packets at equal intervals, or at intervals that are uniform around their mean.
+/// Packets at equal intervals, or at intervals drawn uniformly around their mean.
 #[derive(Debug)]
 pub(crate) struct Cbr {
-    pace: Transmitter,
+    transmitter: Transmitter,
     bytes: u32,
     jitter: f64,
     random: Stream,
@@ -16,16 +16,16 @@ pub(crate) struct Cbr {
 
 impl Cbr {
     pub(crate) fn new(rate: Rate, bytes: u32, jitter: f64, seed: Seed) -> Self {
-        Self { pace: Transmitter::new(rate), bytes, jitter, random: seed.stream("jitter") }
+        Self { transmitter: Transmitter::new(rate), bytes, jitter, random: seed.stream("jitter") }
     }
 
-    /// A moment of the first interval.
+    /// Returns a time drawn uniformly from the first interval.
     pub(crate) fn phase(&self, random: &mut Stream) -> Duration {
-        part(self.pace.rate().transmission(u64::from(self.bytes)), random.unit())
+        part(self.transmitter.rate().transmission(u64::from(self.bytes)), random.unit())
     }
 
     pub(crate) fn next(&mut self) -> Duration {
-        let interval = self.pace.next(self.bytes);
+        let interval = self.transmitter.next(self.bytes);
         if self.jitter == 0.0 {
             return interval;
         }

@@ -1,44 +1,44 @@
-//! Draws from the distributions that sources need, the same on every platform.
+//! Random variables for sources, the same on every platform.
 
 use fairlane_qdisc::{Duration, Stream};
 use fairlane_scenario::Periods;
 
-/// Uniform in (0, 1]: a logarithm or a power of it is finite.
+/// Draws a uniform number in (0, 1], whose logarithms and powers are finite.
 fn positive(random: &mut Stream) -> f64 {
     1.0 - random.unit()
 }
 
-/// Exponential.
+/// Draws from an exponential distribution.
 pub(crate) fn exponential(random: &mut Stream, mean: f64) -> f64 {
     -mean * libm::log(positive(random))
 }
 
-/// Pareto with tail index `shape`, above 1.
+/// Draws from a Pareto distribution with tail index `shape`, above 1.
 pub(crate) fn pareto(random: &mut Stream, mean: f64, shape: f64) -> f64 {
     mean * (shape - 1.0) / shape * libm::pow(positive(random), -1.0 / shape)
 }
 
-/// Log-normal; `sigma` is the standard deviation of the logarithm.
+/// Draws from a log-normal distribution; `sigma` is the standard deviation of the logarithm.
 pub(crate) fn lognormal(random: &mut Stream, mean: f64, sigma: f64) -> f64 {
     mean * libm::exp(sigma * normal(random) - sigma * sigma / 2.0)
 }
 
-/// Normal of mean 0 and variance 1, after Box and Muller.
+/// Draws from the standard normal distribution (Box and Muller 1958).
 fn normal(random: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(positive(random)));
     radius * libm::cos(2.0 * core::f64::consts::PI * random.unit())
 }
 
-/// The first success of trials with `probability`, counted from 1.
+/// Draws from a geometric distribution: the number of trials up to the first success, from 1.
 pub(crate) fn geometric(random: &mut Stream, probability: f64) -> u64 {
     if probability >= 1.0 {
         return 1;
     }
-    // A cast saturates.
+    // The cast saturates.
     (libm::log(positive(random)) / libm::log1p(-probability)) as u64 + 1
 }
 
-/// The length of an on or off period.
+/// Draws the length of an on or off period.
 pub(crate) fn period(random: &mut Stream, mean: Duration, periods: Periods) -> Duration {
     let mean = mean.as_nanos() as f64;
     nanos(match periods {
@@ -47,17 +47,17 @@ pub(crate) fn period(random: &mut Stream, mean: Duration, periods: Periods) -> D
     })
 }
 
-/// So many nanoseconds, rounded to whole ones.
+/// Rounds to whole nanoseconds.
 pub(crate) fn nanos(count: f64) -> Duration {
     Duration::from_nanos(libm::round(count) as u64)
 }
 
-/// So many slots.
+/// Returns the duration of `count` slots.
 pub(crate) const fn slots(slot: Duration, count: u64) -> Duration {
     Duration::from_nanos(slot.as_nanos().saturating_mul(count))
 }
 
-/// `fraction` of `whole`.
+/// Returns `fraction` of `whole`.
 pub(crate) fn part(whole: Duration, fraction: f64) -> Duration {
     Duration::from_nanos((whole.as_nanos() as f64 * fraction) as u64)
 }

@@ -1,10 +1,10 @@
-//! A packet in each slot with the same probability.
+//! Bernoulli arrivals: a packet in each slot with the same probability.
 
 use fairlane_qdisc::{Duration, Seed, Stream};
 
 use super::draw;
 
-/// Gaps of a geometric number of slots. The slots begin when the flow starts.
+/// Gaps of a geometric number of slots. The first slot begins when the flow starts.
 #[derive(Debug)]
 pub(crate) struct Geometric {
     slot: Duration,

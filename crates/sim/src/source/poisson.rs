@@ -4,10 +4,10 @@ use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 
 use super::draw;
 
-/// Exponential gaps.
+/// Packets with exponential gaps.
 #[derive(Debug)]
 pub(crate) struct Poisson {
-    /// Mean gap in nanoseconds.
+    /// The mean gap in nanoseconds.
     gap: f64,
     random: Stream,
 }

@@ -1,20 +1,22 @@
-//! Self-similar traffic from a Markov chain; see [`scenario::Ssmp`].
+//! Self-similar traffic from a Markov chain (SSMP); see [`scenario::Ssmp`].
 
 use fairlane_qdisc::{Duration, Seed, Stream};
 use fairlane_scenario as scenario;
 
 use super::draw;
 
-/// The chain moves once a slot. State 0 is active: it sends with a probability that thins it to the rate that is asked for.
+/// The chain makes one transition per slot. State 0 is active: it sends with a probability that reduces the rate to the
+/// one in the configuration. The other states are silent.
 #[derive(Debug)]
 pub(crate) struct Ssmp {
     slot: Duration,
-    /// Of a packet in a slot of state 0.
+    /// The probability of a packet in a slot of state 0.
     thinning: f64,
-    /// For each silent state: the probability to go there from 0 or to one before it, and that to return.
+    /// For each silent state, the probability of going from state 0 to it or to a silent state before it, and the
+    /// probability of returning from it.
     silent: Vec<(f64, f64)>,
-    /// Slots until the chain is in state 0 again.
-    ahead: u64,
+    /// The number of slots until the chain is in state 0 again.
+    until_active: u64,
     chain_random: Stream,
     thinning_random: Stream,
 }
@@ -33,17 +35,17 @@ impl Ssmp {
             slot,
             thinning: probability / chain.activity(),
             silent: silent.collect(),
-            ahead: 0,
+            until_active: 0,
             chain_random: seed.stream("chain"),
             thinning_random: seed.stream("thinning"),
         };
-        ssmp.ahead = ssmp.settle(chain);
+        ssmp.until_active = ssmp.draw_initial(chain);
         ssmp
     }
 
-    /// Draws the first state from the stationary law, in which state i has q^−i times the part of state 0: the slots until
-    /// the chain is there.
-    fn settle(&mut self, chain: &scenario::Ssmp) -> u64 {
+    /// Draws the first state from the stationary distribution, in which state i has q^−i times the probability of state
+    /// 0. Returns the number of slots until the chain is in state 0.
+    fn draw_initial(&mut self, chain: &scenario::Ssmp) -> u64 {
         let mut rest = self.chain_random.unit();
         let mut part = chain.activity();
         if rest < part {
@@ -59,7 +61,7 @@ impl Ssmp {
         0
     }
 
-    /// Slots from one of state 0 to the next: 1 if the chain stays there.
+    /// Draws the number of slots from one visit of state 0 to the next: 1 if the chain stays there.
     fn step(&mut self) -> u64 {
         let draw = self.chain_random.unit();
         let state = self.silent.iter().find(|(below, _)| draw < *below);
@@ -72,8 +74,8 @@ impl Ssmp {
     pub(crate) fn next(&mut self) -> Duration {
         let mut slots = 0_u64;
         loop {
-            slots = slots.saturating_add(self.ahead);
-            self.ahead = self.step();
+            slots = slots.saturating_add(self.until_active);
+            self.until_active = self.step();
             if self.thinning_random.chance(self.thinning) {
                 return draw::slots(self.slot, slots);
             }

@@ -1,4 +1,4 @@
-//! What sources send, held against what the theory of each says.
+//! Sources compared with the theory of each.
 
 mod hurst;
 mod noise;
@@ -9,7 +9,7 @@ use fairlane_scenario::{self as scenario, PacketSizes, Periods, Udp};
 use super::{Source, draw};
 
 const SLOT: Duration = Duration::from_millis(1);
-/// A packet of 1000 bytes each 8 ms.
+/// One packet of 1000 bytes every 8 ms.
 const RATE: Rate = Rate::from_bits_per_second(1_000_000);
 const INTERVAL: f64 = 0.008;
 
@@ -22,7 +22,7 @@ fn on_off(on: u64, off: u64, periods: Periods) -> scenario::Source {
     scenario::Source::OnOff(scenario::OnOff { on, off, periods })
 }
 
-/// The packets of each of `count` windows that follow one another.
+/// Returns the number of packets in each of `count` successive windows.
 fn counts(source: &mut Source, window: Duration, count: usize) -> Vec<f64> {
     let mut counts = vec![0.0; count];
     let mut at = source.first(&mut Seed::new(0).stream("start")).as_nanos();
@@ -37,7 +37,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Variance over mean.
+/// Returns the index of dispersion, variance / mean.
 fn dispersion(counts: &[f64]) -> f64 {
     let mean = mean(counts);
     counts.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>() / (counts.len() - 1) as f64 / mean
@@ -48,7 +48,7 @@ fn draws(count: usize, mut draw: impl FnMut(&mut Stream) -> f64) -> Vec<f64> {
     (0..count).map(|_| draw(&mut random)).collect()
 }
 
-/// Hill's estimate of a tail's index, from the `largest` largest values.
+/// Returns Hill's estimate of the tail index from the `largest` largest values.
 fn hill(values: &[f64], largest: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -56,8 +56,8 @@ fn hill(values: &[f64], largest: usize) -> f64 {
     largest as f64 / sorted[..largest].iter().map(|value| libm::log(value / threshold)).sum::<f64>()
 }
 
-/// The packets of a Poisson process in windows have an index of dispersion of 1, whatever the window. With 20,000 windows
-/// its standard error is √(2/20,000) = 0.01.
+/// Counts of a Poisson process have an index of dispersion of 1 for any window. With 20,000 windows its standard error is
+/// √(2/20,000) = 0.01.
 #[test]
 fn poisson_has_an_index_of_dispersion_of_one() {
     for millis in [4, 80, 800] {
@@ -68,8 +68,8 @@ fn poisson_has_an_index_of_dispersion_of_one() {
     }
 }
 
-/// Binomial: mean n·p, index of dispersion 1 − p, for windows of n slots. The packets stand on whole slots, one at most in
-/// each.
+/// Counts in windows of n slots are binomial, with mean n·p and index of dispersion 1 − p. Would also catch packets
+/// that are not aligned with slots, and two in one slot.
 #[test]
 fn geometric_has_an_index_of_dispersion_of_one_less_p() {
     for probability in [0.033, 0.1, 0.5, 0.9, 1.0] {
@@ -85,45 +85,49 @@ fn geometric_has_an_index_of_dispersion_of_one_less_p() {
     }
 }
 
-/// The mean rate of on/off sources is rate · on/(on + off), be the on periods many intervals long or one. Over 20,000
-/// turns of exponential periods its standard error is below 1 %.
+/// The mean rate of an on/off source is rate · on/(on + off), for on periods of one or many intervals. Over 20,000
+/// exponential periods the standard error is below 1 %.
 #[test]
 fn exponential_periods_have_their_mean_rate() {
     for (on, off) in [(500, 500), (8, 100), (2000, 3000), (20, 1)] {
-        let turns = 20_000;
-        let window = Duration::from_millis((on + off) * turns);
+        let periods = 20_000;
+        let window = Duration::from_millis((on + off) * periods);
         let packets = counts(&mut source(on_off(on, off, Periods::Exponential), 3), window, 1)[0];
-        let expected = (on * turns) as f64 / 1000.0 / INTERVAL;
+        let expected = (on * periods) as f64 / 1000.0 / INTERVAL;
         assert!((packets / expected - 1.0).abs() < 0.04, "{on}/{off}: {packets} for {expected}");
     }
 }
 
-/// During an on period packets are exactly one interval apart, and the silences in between are the off periods.
+/// In an on period packets are exactly one interval apart, and the longer gaps are the off periods.
 #[test]
 fn an_on_period_is_at_the_full_rate() {
     let mut source = source(on_off(400, 400, Periods::Exponential), 4);
     let gaps: Vec<f64> = (0..100_000).map(|_| source.next().as_secs()).collect();
     let (steady, silent): (Vec<f64>, Vec<f64>) = gaps.into_iter().partition(|gap| *gap <= INTERVAL);
     assert!(steady.iter().all(|gap| (gap - INTERVAL).abs() < 1e-12));
-    // An off period, but for two in the same interval: with 50 intervals an on period, 2 % of them.
+    // Two off periods can fall into one gap: with 50 intervals per on period, 2 % of them.
     let excess: Vec<f64> = silent.iter().map(|gap| gap - INTERVAL).collect();
     assert!((mean(&excess) / 0.4 - 1.0).abs() < 0.08, "{}", mean(&excess));
     assert!((silent.len() as f64 / 2000.0 - 1.0).abs() < 0.1, "{}", silent.len());
 }
 
-/// A flow is on at its start with probability on/(on + off): a fifth of 2000 flows, give or take 0.9 %.
+/// A flow is on at its start with the stationary probability on/(on + off): a fifth of 2000 flows, with a standard
+/// error of 0.9 %.
 #[test]
-fn flows_start_as_they_go_on() {
-    let law = scenario::OnOff {
+fn flows_start_in_the_stationary_distribution() {
+    let config = scenario::OnOff {
         on: Duration::from_millis(100),
         off: Duration::from_millis(400),
         periods: Periods::Exponential,
     };
-    let on = (0..2000).filter(|flow| super::on_off::Turns::new(&law, Seed::new(5).numbered(*flow)).next().0).count();
+    let on = (0..2000)
+        .filter(|flow| super::on_off::OnOffPeriods::new(&config, Seed::new(5).numbered(*flow)).next().0)
+        .count();
     assert!((on as f64 / 2000.0 - 0.2).abs() < 0.04, "{on}");
 }
 
-/// Pareto: the mean within 5 % over 10^5 draws, the tail's index by Hill, and nothing below the scale.
+/// Pareto: the mean within 5 % over 10^5 draws, the tail index by Hill's estimator, and no value below the scale
+/// parameter.
 #[test]
 fn pareto_has_its_mean_and_its_tail() {
     for (shape, tolerance) in [(1.5, 0.05), (1.9, 0.05), (3.0, 0.01)] {
@@ -136,7 +140,7 @@ fn pareto_has_its_mean_and_its_tail() {
     }
 }
 
-/// The lengths of Pareto periods reach the gaps: a tail of 1.5 in the silences.
+/// Would catch Pareto periods that do not determine the gaps: the silences have a tail index of 1.5.
 #[test]
 fn silences_of_a_pareto_source_have_its_tail() {
     let mut source = source(on_off(200, 800, Periods::Pareto { shape: 1.5 }), 6);
@@ -153,20 +157,20 @@ fn exponential_has_its_moments() {
     assert!((mean(&squares) / 18.0 - 1.0).abs() < 0.05);
 }
 
-/// Log-normal: the mean, and the logarithm's mean ln m − σ²/2 and deviation σ.
+/// Log-normal: mean m, and a logarithm with mean ln m − σ²/2 and standard deviation σ.
 #[test]
 fn lognormal_has_its_moments() {
     let values = draws(200_000, |random| draw::lognormal(random, 30.0, 1.0));
     let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
     let centre = mean(&logarithms);
     let deviation = mean(&logarithms.iter().map(|log| (log - centre) * (log - centre)).collect::<Vec<_>>()).sqrt();
-    // Standard errors: 1.3/√200,000 of the mean, 1/√200,000 of the logarithm's.
+    // Standard errors: 1.3/√200,000 of the mean, 1/√200,000 of the mean logarithm.
     assert!((mean(&values) / 30.0 - 1.0).abs() < 0.012, "{}", mean(&values));
     assert!((centre - (libm::log(30.0) - 0.5)).abs() < 0.01, "{centre}");
     assert!((deviation - 1.0).abs() < 0.01, "{deviation}");
 }
 
-/// The same seed gives the same source, another one another.
+/// Would catch a source that does not depend on its seed, or on anything else.
 #[test]
 fn a_seed_names_a_source() {
     let gaps = |seed| {

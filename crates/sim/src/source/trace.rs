@@ -1,36 +1,37 @@
-//! Packets that were recorded.
+//! Recorded packets.
 
 use fairlane_qdisc::Duration;
 use fairlane_scenario as scenario;
 
-use crate::link::wire_bytes;
+use crate::packet::packet_bytes;
 
 /// A flow of a trace.
 #[derive(Debug)]
 pub(crate) struct Trace {
     trace: scenario::Trace,
     flow: u32,
-    /// Packets that have been told of.
-    told: usize,
+    /// The number of packets so far.
+    count: usize,
 }
 
 impl Trace {
     pub(crate) const fn new(trace: scenario::Trace, flow: u32) -> Self {
-        Self { trace, flow, told: 0 }
+        Self { trace, flow, count: 0 }
     }
 
-    /// From the packet before, or from the flow's start, to the next packet; for ever when there is none.
+    /// Returns the time to the next packet, from the packet before or from the flow's start; `u64::MAX` ns after the
+    /// last one.
     pub(crate) fn next(&mut self) -> Duration {
         let packets = self.trace.flow(self.flow);
-        let Some(packet) = packets.get(self.told) else { return Duration::from_nanos(u64::MAX) };
-        let before = self.told.checked_sub(1).map_or(0, |before| packets[before].at.as_nanos());
-        self.told += 1;
+        let Some(packet) = packets.get(self.count) else { return Duration::from_nanos(u64::MAX) };
+        let before = self.count.checked_sub(1).map_or(0, |before| packets[before].at.as_nanos());
+        self.count += 1;
         Duration::from_nanos(packet.at.as_nanos() - before)
     }
 
-    /// The size of that packet.
+    /// Returns the size of that packet.
     pub(crate) fn bytes(&self) -> Option<u32> {
-        let last = self.told.checked_sub(1)?;
-        self.trace.flow(self.flow).get(last).map(|packet| wire_bytes(packet.bytes))
+        let last = self.count.checked_sub(1)?;
+        self.trace.flow(self.flow).get(last).map(|packet| packet_bytes(packet.bytes))
     }
 }

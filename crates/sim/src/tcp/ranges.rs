@@ -1,12 +1,12 @@
-//! A sorted set of ranges of segments, for what has arrived out of order and for what has been acknowledged selectively.
+//! A sorted set of ranges of segments: those that have arrived out of order, or that SACK blocks have acknowledged.
 
-/// Disjoint ranges `[start, end)` that do not touch, in rising order. Empty until a segment is lost, so a flow without
-/// losses never allocates.
+/// Disjoint ranges `[start, end)` that do not touch, in rising order. The set is empty until a segment is lost, so a flow
+/// without losses never allocates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges(Vec<(u32, u32)>);
 
 impl Ranges {
-    /// Adds `[start, end)` and merges it with what it meets. Whether the set has changed.
+    /// Adds `[start, end)`, merged with the ranges that it overlaps or touches. Returns true if the set has changed.
     pub(super) fn insert(&mut self, start: u32, end: u32) -> bool {
         if start >= end {
             return false;
@@ -27,19 +27,19 @@ impl Ranges {
         true
     }
 
-    /// Tells of each range within `[start, end)` that is not in the set, in rising order.
-    pub(super) fn gaps(&self, start: u32, end: u32, mut tell: impl FnMut(u32, u32)) {
+    /// Calls `visit` for each range within `[start, end)` that is not in the set, in rising order.
+    pub(super) fn gaps(&self, start: u32, end: u32, mut visit: impl FnMut(u32, u32)) {
         let mut from = self.first_gap(start);
         let mut later = self.0.partition_point(|range| range.0 < from);
         while from < end {
             let next = self.0.get(later).copied();
-            tell(from, next.map_or(end, |range| range.0.min(end)));
+            visit(from, next.map_or(end, |range| range.0.min(end)));
             from = next.map_or(end, |range| range.1);
             later += 1;
         }
     }
 
-    /// Forgets everything below `limit`.
+    /// Removes all segments below `limit`.
     pub(super) fn remove_below(&mut self, limit: u32) {
         let gone = self.0.partition_point(|range| range.1 <= limit);
         self.0.drain(..gone);
@@ -48,7 +48,7 @@ impl Ranges {
         }
     }
 
-    /// Takes the first range away if it begins at `start`, and gives its end.
+    /// Removes the first range if it begins at `start`, and returns its end.
     pub(super) fn take_first(&mut self, start: u32) -> Option<u32> {
         let &(first, end) = self.0.first()?;
         (first == start).then(|| {
@@ -57,18 +57,18 @@ impl Ranges {
         })
     }
 
-    /// The range that holds `segment`.
+    /// Returns the range that holds `segment`.
     pub(super) fn holding(&self, segment: u32) -> Option<(u32, u32)> {
         let range = *self.0.get(self.0.partition_point(|range| range.1 <= segment))?;
         (range.0 <= segment).then_some(range)
     }
 
-    /// The first segment from `from` on that is not in the set.
+    /// Returns the first segment from `from` on that is not in the set.
     pub(super) fn first_gap(&self, from: u32) -> u32 {
         self.holding(from).map_or(from, |(_, end)| end)
     }
 
-    /// The last segment below `limit` that is not in the set.
+    /// Returns the last segment below `limit` that is not in the set.
     pub(super) fn last_gap(&self, limit: u32) -> Option<u32> {
         let last = limit.checked_sub(1)?;
         match self.holding(last) {
@@ -77,14 +77,14 @@ impl Ranges {
         }
     }
 
-    /// How many segments of `[start, end)` are in the set.
+    /// Returns the number of segments of `[start, end)` in the set.
     pub(super) fn count(&self, start: u32, end: u32) -> u32 {
         let first = self.0.partition_point(|range| range.1 <= start);
         let inside = self.0[first..].iter().take_while(|range| range.0 < end);
         inside.map(|range| range.1.min(end) - range.0.max(start)).sum()
     }
 
-    /// The `n`-th highest segment of the set; the highest is the first.
+    /// Returns the `n`-th highest segment of the set, counted from 1.
     pub(super) fn nth_highest(&self, n: u32) -> Option<u32> {
         let mut left = n.checked_sub(1)?;
         for &(start, end) in self.0.iter().rev() {
@@ -97,17 +97,17 @@ impl Ranges {
         None
     }
 
-    /// One past the highest segment of the set; 0 when it is empty.
+    /// Returns one past the highest segment of the set; 0 if it is empty.
     pub(super) fn end(&self) -> u32 {
         self.0.last().map_or(0, |range| range.1)
     }
 
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The ranges, from the highest down.
+    /// Returns the ranges, highest first.
     pub(super) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
         self.0.iter().rev().copied()
     }
@@ -121,7 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// Catches a merge that loses or invents a segment, and every question answered wrongly at a range's edge.
+    /// Compares with a set of single segments. Would catch a merge that loses or invents a segment, and any wrong
+    /// answer at the edge of a range.
     #[test]
     fn equals_a_set_of_single_segments() {
         let mut random = Seed::new(1).stream("ranges");

@@ -1,4 +1,4 @@
-//! The receiver.
+//! The TCP receiver.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Congestion, Tcp};
@@ -8,43 +8,43 @@ use super::{Ack, SackBlocks};
 
 /// The receiving side of one connection.
 ///
-/// It keeps what arrives out of order and never takes back an acknowledgement, and it refuses what lies beyond its
-/// window.
+/// It keeps segments that arrive out of order, never withdraws a selective acknowledgement, and refuses segments beyond
+/// its window.
 #[derive(Clone, Debug)]
-pub struct Receiver {
-    /// The next segment expected: all before it have arrived.
+pub struct TcpReceiver {
+    /// The next segment expected: all segments before it have arrived.
     next: u32,
-    /// What the last acknowledgement said (RFC 7323: Last.ACK.sent).
+    /// The number in the last acknowledgement (Last.ACK.sent of RFC 7323).
     acknowledged: u32,
-    /// What has arrived beyond `next`.
+    /// The segments that have arrived beyond `next`.
     early: Ranges,
-    /// One segment of each of the three ranges of `early` that changed last, the last one first.
+    /// One segment of each of the three ranges of `early` that changed most recently, the latest first.
     recent: [Option<u32>; 3],
-    /// When the segment to echo was sent (RFC 7323: TS.Recent).
+    /// The timestamp to echo (TS.Recent of RFC 7323).
     echo: Time,
-    /// When the delayed acknowledgement is due.
+    /// The time at which the delayed acknowledgement is due.
     deadline: Option<Time>,
     delay: Option<Duration>,
     window: u32,
     sack: bool,
     ecn: bool,
-    /// Marks are echoed segment by segment (RFC 8257), not until the sender has reacted.
+    /// Marks are echoed segment by segment (RFC 8257) instead of until the sender has reacted (RFC 3168).
     accurate: bool,
-    /// Every acknowledgement says ECN-Echo.
+    /// Acknowledgements carry ECN-Echo.
     ece: bool,
 }
 
-/// What a segment's arrival led to.
+/// The result of a segment's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// The receiver had not had this segment before.
+    /// True if the segment had not been received before.
     pub new: bool,
-    /// The acknowledgement to send now.
+    /// The acknowledgement to send now, if any.
     pub ack: Option<Ack>,
 }
 
-impl Receiver {
-    /// A receiver that has received nothing.
+impl TcpReceiver {
+    /// Returns a receiver that has received nothing.
     #[must_use]
     pub fn new(tcp: &Tcp) -> Self {
         Self {
@@ -63,11 +63,12 @@ impl Receiver {
         }
     }
 
-    /// Takes segment `seq`, which was sent at `sent`; `ce`: marked on its way; `cwr`: the sender has reduced its window.
+    /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
+    /// it has reduced its window.
     pub fn on_segment(&mut self, now: Time, seq: u32, sent: Time, ce: bool, cwr: bool) -> Received {
-        // RFC 3168 6.1.3: echo from the mark on until the sender says that it has reacted.
-        let lasts = !self.accurate && self.ece && !cwr;
-        let echo = self.ecn && (ce || lasts);
+        // Echoes from the mark on until the sender says that it has reacted (RFC 3168, section 6.1.3).
+        let continues = !self.accurate && self.ece && !cwr;
+        let echo = self.ecn && (ce || continues);
         let changes = echo != self.ece;
         if changes && self.accurate && self.deadline.is_some() {
             return self.acknowledge_before(now, seq, sent, echo);
@@ -77,14 +78,14 @@ impl Receiver {
         let gap = !self.early.is_empty();
         let expected = seq == self.next;
         let new = self.accept(seq);
-        // RFC 5681 4.2: at once when a segment is out of order or fills a gap. A mark must not wait either.
+        // At once if a segment is out of order or fills a gap (RFC 5681, section 4.2), and if the echo changes.
         let prompt = !expected || gap || changes;
         Received { new, ack: if prompt { Some(self.acknowledge()) } else { self.acknowledge_later(now) } }
     }
 
-    /// RFC 8257 3.2: an acknowledgement waits and segment `seq` is marked otherwise than what that covers. So it goes
-    /// at once, without `seq` and with the old echo. If `seq` is out of order, its place among the selective
-    /// acknowledgements goes with it.
+    /// Handles segment `seq` if an acknowledgement is delayed and the marking of `seq` differs from that of the
+    /// segments it covers: it is sent at once, without `seq` and with the old echo (RFC 8257, section 3.2). If `seq` is
+    /// out of order, it is reported in the SACK blocks of this acknowledgement.
     #[cold]
     fn acknowledge_before(&mut self, now: Time, seq: u32, sent: Time, echo: bool) -> Received {
         if seq != self.next {
@@ -101,31 +102,32 @@ impl Receiver {
         Received { new, ack: Some(ack) }
     }
 
-    /// RFC 7323 4.3: so a delayed acknowledgement echoes the first segment that it covers.
+    /// Updates the timestamp to echo, so that a delayed acknowledgement echoes the first segment that it covers (RFC
+    /// 7323, section 4.3).
     fn note_echo(&mut self, seq: u32, sent: Time) {
         if seq <= self.acknowledged {
             self.echo = self.echo.max(sent);
         }
     }
 
-    /// The delayed acknowledgement that is due; to be called at [`deadline`](Self::deadline) or later.
+    /// Returns the delayed acknowledgement if it is due. To be called at or after [`deadline`](Self::deadline).
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         self.deadline.is_some_and(|deadline| now >= deadline).then(|| self.acknowledge())
     }
 
-    /// When a delayed acknowledgement is due.
+    /// Returns the time at which a delayed acknowledgement is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// The next segment expected; as many have arrived without a hole.
+    /// Returns the next segment expected, which is the number of segments received without a gap.
     #[must_use]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Files segment `seq`; whether it is new.
+    /// Stores segment `seq`; returns true if it is new.
     fn accept(&mut self, seq: u32) -> bool {
         let Some(ahead) = seq.checked_sub(self.next).filter(|ahead| *ahead < self.window && seq < u32::MAX) else {
             return false;
@@ -139,7 +141,7 @@ impl Receiver {
         true
     }
 
-    /// Puts the range that holds `seq` in front of those that changed lately.
+    /// Makes the range that holds `seq` the first of those that changed most recently.
     fn remember(&mut self, seq: u32) {
         let range = self.early.holding(seq);
         let elsewhere = |other: &u32| self.early.holding(*other).is_some_and(|other| Some(other) != range);
@@ -149,7 +151,7 @@ impl Receiver {
 
     fn acknowledge_later(&mut self, now: Time) -> Option<Ack> {
         match self.delay {
-            // RFC 1122 4.2.3.2: at least every second segment.
+            // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
             Some(delay) if self.deadline.is_none() => {
                 self.deadline = Some(now + delay);
                 None
@@ -164,8 +166,8 @@ impl Receiver {
         Ack { next: self.next, sack: self.blocks(), ece: self.ece, echo: self.echo }
     }
 
-    /// RFC 2018 section 4: the block that changed last comes first, then those that were reported before it. Where a
-    /// merge has left fewer of these, the highest others.
+    /// Returns the SACK blocks: the most recently changed first, then those reported before it (RFC 2018, section 4).
+    /// If merges have left fewer of these, the highest other blocks follow.
     fn blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if self.sack && !self.early.is_empty() {

@@ -1,5 +1,5 @@
-//! Loss recovery: how a sender finds a loss and repairs it. What the loss does to the window is a matter of the
-//! [law](super::law).
+//! Loss recovery: detection and retransmission of lost segments. Its effect on the window is a matter of
+//! [congestion control](super::congestion).
 
 mod newreno;
 mod reno;
@@ -11,36 +11,36 @@ use fairlane_scenario::Congestion;
 use self::newreno::NewReno;
 use self::sack::Sack;
 use super::SackBlocks;
-use super::law::News;
-use super::state::State;
+use super::congestion::AckSample;
+use super::state::SenderState;
 
-/// The recovery of one sender.
+/// The loss recovery of one sender.
 #[derive(Clone, Debug)]
 pub(super) enum Recovery {
     /// Fast retransmit only.
     Tahoe,
-    /// Fast recovery up to the first new acknowledgement.
+    /// Fast recovery until the first acknowledgement of new segments.
     Reno,
-    /// Fast recovery up to the end of the window.
+    /// Fast recovery until all outstanding segments are acknowledged.
     NewReno(NewReno),
-    /// Recovery by the scoreboard.
+    /// Recovery with the SACK scoreboard.
     Sack(Sack),
 }
 
-/// What an acknowledgement of new data asks of the sender.
+/// The sender's action after an acknowledgement of new segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advance {
-    /// Nothing but to go on.
+    /// Send new segments.
     Proceed,
-    /// To send the first unacknowledged segment again, with a fresh timer or with the one that runs.
+    /// Retransmit the first unacknowledged segment.
     Repair {
-        /// Whether the retransmission timer starts anew.
+        /// Restart the retransmission timer.
         restart: bool,
     },
 }
 
 impl Recovery {
-    /// Recovery for `congestion`, with nothing lost.
+    /// Returns the loss recovery of `congestion`.
     pub(super) fn new(congestion: Congestion) -> Self {
         match congestion {
             Congestion::Tahoe => Self::Tahoe,
@@ -52,27 +52,29 @@ impl Recovery {
         }
     }
 
-    /// Takes note of `blocks`, which came with an acknowledgement that `state` has heard of. Whether the
-    /// acknowledgement counts as a duplicate if it acknowledged nothing: with SACK it must bring news (RFC 6675 2).
-    pub(super) fn note(&mut self, state: &mut State, blocks: &SackBlocks) -> bool {
+    /// Records the SACK `blocks` of an acknowledgement; `state` already reflects its cumulative part. Returns true if the
+    /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new information
+    /// (RFC 6675, section 2).
+    pub(super) fn note(&mut self, state: &mut SenderState, blocks: &SackBlocks) -> bool {
         match self {
             Self::Sack(sack) => sack.note(state, blocks),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => true,
         }
     }
 
-    /// `news` acknowledges new segments; `grow`: it tells of no congestion.
-    pub(super) fn on_advance(&mut self, state: &mut State, news: &News, grow: bool) -> Advance {
+    /// Handles an acknowledgement of new segments. `grow` is false if it signals congestion.
+    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         match self {
-            Self::Tahoe => tahoe::on_advance(state, news, grow),
-            Self::Reno => reno::on_advance(state, news, grow),
-            Self::NewReno(newreno) => newreno.on_advance(state, news, grow),
-            Self::Sack(sack) => sack.on_advance(state, news, grow),
+            Self::Tahoe => tahoe::on_advance(state, sample, grow),
+            Self::Reno => reno::on_advance(state, sample, grow),
+            Self::NewReno(newreno) => newreno.on_advance(state, sample, grow),
+            Self::Sack(sack) => sack.on_advance(state, sample, grow),
         }
     }
 
-    /// A duplicate acknowledgement. Whether to retransmit the first unacknowledged segment and restart the timer.
-    pub(super) fn on_duplicate(&mut self, state: &mut State) -> bool {
+    /// Handles a duplicate acknowledgement. Returns true if the first unacknowledged segment is to be retransmitted
+    /// with a new timer.
+    pub(super) fn on_duplicate(&mut self, state: &mut SenderState) -> bool {
         match self {
             Self::Tahoe => tahoe::on_duplicate(state),
             Self::Reno => reno::on_duplicate(state),
@@ -81,33 +83,34 @@ impl Recovery {
         }
     }
 
-    /// The retransmission timer has fired.
-    pub(super) fn on_timeout(&mut self, state: &mut State) {
+    /// Handles a retransmission timeout.
+    pub(super) fn on_timeout(&mut self, state: &mut SenderState) {
         state.time_out();
         if let Self::Sack(_) = self {
-            // RFC 6675 5.1 is satisfied by an acknowledgement of all that was sent; RFC 6582 3.2 asks for one more.
+            // RFC 6675, section 5.1, asks for an acknowledgement of all segments sent; RFC 6582, section 3.2, for one
+            // more.
             state.fast_from = state.max;
         }
     }
 
-    /// How many segments are in the network.
-    pub(super) fn in_flight(&self, state: &State) -> u32 {
+    /// Returns the number of segments in the network.
+    pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
         match self {
             Self::Sack(sack) => sack.in_flight(state),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => state.flight().saturating_sub(state.dupacks),
         }
     }
 
-    /// How many segments may be sent now.
-    pub(super) fn room(&self, state: &State) -> u32 {
+    /// Returns the number of segments that may be sent now.
+    pub(super) fn room(&self, state: &SenderState) -> u32 {
         match self {
             Self::Sack(sack) => sack.room(state),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => state.room(),
         }
     }
 
-    /// The segment to send now that there is room for one.
-    pub(super) fn pick(&mut self, state: &mut State) -> Option<u32> {
+    /// Returns the next segment to send; `None` if there is none.
+    pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         match self {
             Self::Sack(sack) => sack.pick(state),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => state.step(),

@@ -1,15 +1,15 @@
-//! The estimate of the round trip, and the retransmission timeout (RTO) that follows from it.
+//! The estimate of the round-trip time and the retransmission timeout (RTO).
 //!
-//! One estimator, Jacobson's in fixed point (SIGCOMM 1988, appendix A; RFC 6298 section 2): the mean is kept times 8,
-//! the deviation times 4. Two clocks feed it:
+//! The estimator is Jacobson's in fixed point (SIGCOMM 1988, appendix A; RFC 6298, section 2): the mean is kept times
+//! 8, the deviation times 4. It has one of two clocks:
 //!
-//! | clock | one unit | a sample | RTO |
+//! | clock | unit | sample | RTO |
 //! |---|---|---|---|
-//! | BSD's and ns-2's | one tick | ticks that the clock counted between segment and acknowledgement, at least 1 | mean + 4 deviations, at least 2 ticks |
+//! | BSD and ns-2 | one tick | clock ticks between segment and acknowledgement, at least 1 | mean + 4 deviations, at least 2 ticks |
 //! | timestamps (RFC 7323) | 1 ns | the time between them | mean + max(tick, 4 deviations) |
 //!
-//! Each sender has a clock of its own, as hosts have and as ns-2 has it: the caller says where its ticks fall. Every sample
-//! has the same weight, however many there are in a window (RFC 7323 appendix G would lower it).
+//! As in ns-2 and on real hosts, each sender has its own clock; the caller sets its offset. All samples have the same
+//! weight, however many there are in a window (RFC 7323, appendix G, would lower it).
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
@@ -19,9 +19,9 @@ use fairlane_scenario::Tcp;
 pub(super) struct Rtt {
     /// Nanoseconds in a unit.
     unit: u64,
-    /// How far the clock is ahead of the common time, in nanoseconds: this says where its ticks fall.
-    ahead: u64,
-    /// The clock's granularity in units.
+    /// The offset of the clock from simulated time in nanoseconds, which determines the times of its ticks.
+    offset: u64,
+    /// The granularity of the clock in units.
     granularity: u64,
     /// The smallest timeout, in nanoseconds.
     floor: u64,
@@ -33,20 +33,20 @@ pub(super) struct Rtt {
     deviation4: i64,
     /// The timeout without backoff, in nanoseconds.
     base: u64,
-    /// How often the timeout has been doubled.
+    /// The number of times that the timeout has been doubled.
     doublings: u8,
 }
 
 impl Rtt {
-    /// Nothing measured so far.
-    pub(super) fn new(tcp: &Tcp, ahead: Duration) -> Self {
-        // A clock without granularity would let a timeout of zero fire for ever.
+    /// Returns an estimator without samples.
+    pub(super) fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
+        // Without granularity a timeout of zero could fire forever.
         let tick = tcp.tick.as_nanos().max(1);
         let (unit, granularity, least) =
             if tcp.timestamps { (1, tick, tick) } else { (tick, 1, tick.saturating_mul(2)) };
         Self {
             unit,
-            ahead: ahead.as_nanos() % unit,
+            offset: clock_offset.as_nanos() % unit,
             granularity,
             floor: tcp.min_rto.as_nanos().max(least),
             ceiling: tcp.max_rto.as_nanos().max(tick),
@@ -57,10 +57,10 @@ impl Rtt {
         }
     }
 
-    /// A segment sent at `sent` has been acknowledged at `now`, and was not sent a second time (Karn) or carried a
-    /// timestamp. Backoff ends here, unless it is kept.
+    /// Adds a sample: a segment sent at `sent` has been acknowledged at `now`. It must not have been retransmitted
+    /// (Karn's algorithm) unless it carried a timestamp. Ends the backoff unless `keeps_backoff`.
     pub(super) fn sample(&mut self, sent: Time, now: Time, keeps_backoff: bool) {
-        let reading = |at: Time| at.as_nanos().saturating_add(self.ahead) / self.unit;
+        let reading = |at: Time| at.as_nanos().saturating_add(self.offset) / self.unit;
         let units = reading(now).saturating_sub(reading(sent));
         // The bound keeps eight times the mean inside an i64 whatever the clock says.
         let measured = units.clamp(1, 1 << 56) as i64;
@@ -79,33 +79,33 @@ impl Rtt {
         }
     }
 
-    /// A timeout has fired: doubles it (RFC 6298 5.5), up to 64 times.
+    /// Doubles the timeout (RFC 6298, section 5.5), up to 64 times the original.
     pub(super) fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
-        if self.doublings > DOUBTFUL {
-            // RFC 6298 section 5 and BSD: after so many timeouts the old mean is bogus. The next sample begins anew.
+        if self.doublings > TRUSTED_DOUBLINGS {
+            // After this many timeouts the mean is probably wrong (RFC 6298, section 5). The next sample replaces it.
             self.mean8 = 0;
         }
     }
 
-    /// The timeout, with backoff.
+    /// Returns the timeout, including backoff.
     pub(super) fn timeout(&self) -> Duration {
         let backed_off = self.base.saturating_mul(1 << self.doublings);
         Duration::from_nanos(backed_off.min(self.ceiling))
     }
 
-    /// The smoothed round trip.
+    /// Returns the smoothed round-trip time.
     pub(super) fn mean(&self) -> Option<Duration> {
         let nanos = (u128::from(self.mean8.unsigned_abs()) * u128::from(self.unit)) >> 3;
         (self.mean8 > 0).then(|| Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 }
 
-/// ns-2 and BSD stop at 64 times the timeout.
+/// BSD and ns-2 stop at 64 times the timeout.
 const MAX_DOUBLINGS: u8 = 6;
 
-/// From the fourth doubling on BSD and ns-2 no longer believe the mean.
-const DOUBTFUL: u8 = 3;
+/// BSD and ns-2 discard the mean at the fourth doubling.
+const TRUSTED_DOUBLINGS: u8 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -121,7 +121,7 @@ mod tests {
         rtt.timeout().as_nanos() / 1_000_000
     }
 
-    /// Catches rounding of the interval instead of counting ticks, and any other order of the fixed-point steps.
+    /// Would catch an interval that is rounded instead of counted in ticks, and any other order of the fixed-point steps.
     #[test]
     fn counts_ticks_as_bsd() {
         let mut rtt = Rtt::new(&Tcp::ns2_1999(Congestion::Reno, 300), Duration::ZERO);
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(rtt.mean(), Some(Duration::from_millis(225)));
     }
 
-    /// RFC 6298 section 2 by hand: R = 100 ms gives 100 + 4 * 50; then R = 180 ms gives
+    /// RFC 6298, section 2, by hand: R = 100 ms gives 100 + 4 * 50; then R = 180 ms gives
     /// RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5 and SRTT = 7/8 * 100 + 1/8 * 180 = 110, so 340 ms.
     #[test]
     fn follows_rfc_6298_with_timestamps() {
@@ -157,13 +157,14 @@ mod tests {
         assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(100)), 300));
         rtt.sample(ms(100), ms(280), false);
         assert_eq!((rtt.mean(), timeout_ms(&rtt)), (Some(Duration::from_millis(110)), 340));
-        // A steady round trip: the deviation dies out and the granularity of 1 ms stays (RFC 6298 2.3).
+        // At a constant round-trip time the deviation vanishes and the granularity of 1 ms stays (RFC 6298, section 2.3).
         for _ in 0..200 {
             rtt.sample(ms(1_000), ms(1_110), false);
         }
         assert_eq!(timeout_ms(&rtt), 111);
     }
 
+    /// Would catch a timeout below its minimum or above its maximum.
     #[test]
     fn keeps_to_the_floor_and_the_ceiling() {
         let mut tcp = Tcp::modern(Congestion::Sack, 300);
@@ -178,11 +179,11 @@ mod tests {
         tcp.max_rto = Duration::from_millis(60_000);
         tcp.timestamps = false;
         tcp.initial_rto = Duration::ZERO;
-        // Two ticks, whatever is asked for.
+        // At least two ticks, whatever the settings.
         assert_eq!(timeout_ms(&Rtt::new(&tcp, Duration::ZERO)), 600);
     }
 
-    /// Catches a backoff that ends early, goes on for ever or outlives a sample.
+    /// Would catch a backoff that ends early, has no limit or survives a sample.
     #[test]
     fn backs_off_to_64_times_and_recovers() {
         let mut tcp = Tcp::ns2_1999(Congestion::Reno, 300);
@@ -192,11 +193,12 @@ mod tests {
             assert_eq!(timeout_ms(&rtt), 500 * factor);
             rtt.back_off();
         }
-        // 2 ticks as if for the first time: 2 + 4 * 1.
+        // 2 ticks as a first sample: 2 + 4 * 1.
         rtt.sample(ms(0), ms(200), false);
         assert_eq!(timeout_ms(&rtt), 600);
     }
 
+    /// Would catch an overflow, or a timeout of zero, for any settings and times.
     #[test]
     fn survives_absurd_clocks() {
         for timestamps in [true, false] {

@@ -1,26 +1,26 @@
-//! The sender.
+//! The TCP sender.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
-use super::law::{News, Standing};
+use super::congestion::{AckSample, LossState};
 use super::recovery::{Advance, Recovery};
 use super::rtt::Rtt;
-use super::state::State;
-use super::{Ack, Network, Segment};
+use super::state::SenderState;
+use super::{Ack, Segment, SegmentSink};
 
 /// The sending side of one connection.
 ///
-/// Unless it is paced it sends whatever the window allows at once, so an acknowledgement that opens the window by ten
+/// Without pacing it sends at once whatever the window allows, so an acknowledgement that opens the window by ten
 /// segments causes a burst of ten, as in ns-2. After a timeout it goes back to the first unacknowledged segment.
 ///
-/// A connection can carry 2^32 − 1 segments. Then it sends no new data, as after [`stop`](Self::stop).
+/// A connection can carry 2^32 − 1 segments; after them it sends no new data, as after [`stop`](Self::stop).
 #[derive(Clone, Debug)]
-pub struct Sender {
-    state: State,
+pub struct TcpSender {
+    state: SenderState,
     recovery: Recovery,
     rtt: Rtt,
-    /// The segment whose round trip is being timed, and when it was sent; unused with timestamps.
+    /// The segment whose round trip is being measured, and the time at which it was sent; unused with timestamps.
     timed: Option<(u32, Time)>,
     deadline: Option<Time>,
     timestamps: bool,
@@ -28,15 +28,16 @@ pub struct Sender {
     retransmissions: u64,
 }
 
-impl Sender {
-    /// A sender that has sent nothing. A window of 0 counts as 1. Its clock is `ahead` of the common time: this says where the
-    /// ticks fall by which it measures, where whole ticks make no difference, and in which phase BBR begins to probe.
+impl TcpSender {
+    /// Returns a sender that has sent nothing. A window of 0 counts as 1. `clock_offset` is the offset of the sender's
+    /// clock from simulated time: it determines the times of the clock's ticks and the phase in which BBR begins to
+    /// probe.
     #[must_use]
-    pub fn new(tcp: &Tcp, ahead: Duration) -> Self {
+    pub fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
         Self {
-            state: State::new(tcp, ahead.as_nanos()),
+            state: SenderState::new(tcp, clock_offset.as_nanos()),
             recovery: Recovery::new(tcp.congestion),
-            rtt: Rtt::new(tcp, ahead),
+            rtt: Rtt::new(tcp, clock_offset),
             timed: None,
             deadline: None,
             timestamps: tcp.timestamps,
@@ -45,30 +46,32 @@ impl Sender {
         }
     }
 
-    /// Begins to send, with unlimited data; after [`stop`](Self::stop), goes on.
-    pub fn start(&mut self, now: Time, network: &mut impl Network) {
-        self.supply(now, u32::MAX, network);
+    /// Starts sending unlimited data, or continues after [`stop`](Self::stop).
+    pub fn start(&mut self, now: Time, output: &mut impl SegmentSink) {
+        self.supply(now, u32::MAX, output);
     }
 
-    /// The application has given `segments` in all, from the first one on; fewer than before change nothing.
-    pub fn supply(&mut self, now: Time, segments: u32, network: &mut impl Network) {
+    /// Sets the number of segments that the application has provided since the start. A number below an earlier one is
+    /// ignored.
+    pub fn supply(&mut self, now: Time, segments: u32, output: &mut impl SegmentSink) {
         self.state.supplied = self.state.supplied.max(segments);
-        self.fill(now, network);
+        self.fill(now, output);
     }
 
-    /// Sends no new data from now on; what is outstanding is still repaired.
+    /// Stops sending new data. Losses of outstanding segments are still repaired.
     pub fn stop(&mut self) {
         self.state.supplied = self.state.max;
     }
 
-    /// Takes an acknowledgement. One for segments that were never sent, or older than another one, is ignored.
-    pub fn on_ack(&mut self, now: Time, ack: &Ack, network: &mut impl Network) {
+    /// Handles an acknowledgement. It is ignored if it is older than another one or acknowledges segments that were
+    /// never sent.
+    pub fn on_ack(&mut self, now: Time, ack: &Ack, output: &mut impl SegmentSink) {
         if ack.next < self.state.una || ack.next > self.state.max {
             return;
         }
         let congested = ack.ece && self.state.ecn;
         let acked = ack.next - self.state.una;
-        let news = News {
+        let sample = AckSample {
             now,
             una: ack.next,
             max: self.state.max,
@@ -78,43 +81,44 @@ impl Sender {
             rtt: now.since(ack.echo),
         };
         self.state.una = ack.next;
-        let tells = self.recovery.note(&mut self.state, &ack.sack);
-        if news.acked > 0 {
-            self.advance(ack, &news, network);
-        } else if tells && self.state.max > self.state.una {
+        let counts = self.recovery.note(&mut self.state, &ack.sack);
+        if sample.acked > 0 {
+            self.advance(ack, &sample, output);
+        } else if counts && self.state.max > self.state.una {
             self.state.dupacks = self.state.dupacks.saturating_add(1);
             if self.recovery.on_duplicate(&mut self.state) {
-                self.repair(now, network);
+                self.repair(now, output);
             }
         }
-        if self.state.window.watches() {
-            let standing =
-                Standing { in_flight: self.recovery.in_flight(&self.state), recovering: self.state.recovering };
-            self.state.window.on_ack(&news, standing);
+        if self.state.window.has_control() {
+            let loss_state =
+                LossState { in_flight: self.recovery.in_flight(&self.state), recovering: self.state.recovering };
+            self.state.window.on_ack(&sample, loss_state);
         }
-        // RFC 3168 6.1.2: once a window.
+        // Once per window (RFC 3168, section 6.1.2).
         if congested && self.state.una >= self.state.echo_from {
             self.react_to_mark(now);
         }
-        self.fill(now, network);
+        self.fill(now, output);
     }
 
-    /// To be called at [`deadline`](Self::deadline) and at [`release`](Self::release) or later; does nothing before.
-    pub fn on_timer(&mut self, now: Time, network: &mut impl Network) {
+    /// Handles the timers. To be called at or after [`deadline`](Self::deadline) and [`release`](Self::release); it
+    /// does nothing before these times.
+    pub fn on_timer(&mut self, now: Time, output: &mut impl SegmentSink) {
         let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
         if due(self.deadline) {
-            self.on_deadline(now, network);
+            self.on_deadline(now, output);
         } else if !due(self.release()) {
             return;
         }
-        self.fill(now, network);
+        self.fill(now, output);
     }
 
-    /// The retransmission timer has fired.
-    fn on_deadline(&mut self, now: Time, network: &mut impl Network) {
+    /// Handles the retransmission timer.
+    fn on_deadline(&mut self, now: Time, output: &mut impl SegmentSink) {
         let waited = std::mem::take(&mut self.state.waits);
         if waited && self.state.una == self.state.max {
-            // Nothing is lost: this was the wait that a mark at a window of 1 asks for.
+            // Nothing is lost: this was the wait after a mark at a window of one segment.
             self.deadline = None;
             self.rtt.back_off();
             return;
@@ -122,89 +126,93 @@ impl Sender {
         self.timeouts += 1;
         self.recovery.on_timeout(&mut self.state);
         self.rtt.back_off();
-        self.repair(now, network);
+        self.repair(now, output);
     }
 
-    /// When the sender wants to be woken if no acknowledgement comes before.
+    /// Returns the time at which the retransmission timer fires; `None` if it is off.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// When pacing lets the next segment go, and the sender wants to be woken; `None` if it holds none back.
+    /// Returns the time at which pacing allows the next segment; `None` if pacing holds none back.
     #[must_use]
     pub fn release(&self) -> Option<Time> {
         self.state.window.release()
     }
 
-    /// Retransmission timeouts so far.
+    /// Returns the number of retransmission timeouts so far.
     #[must_use]
     pub fn timeouts(&self) -> u64 {
         self.timeouts
     }
 
-    /// Segments sent again so far, needed or not.
+    /// Returns the number of retransmitted segments so far, including unnecessary ones.
     #[must_use]
     pub fn retransmissions(&self) -> u64 {
         self.retransmissions
     }
 
-    /// The congestion window in segments, with what fast recovery has added to it (RFC 5681 3.2); at least 1.
+    /// Returns the congestion window in segments, including its inflation by fast recovery (RFC 5681, section 3.2); at
+    /// least 1.
     #[must_use]
     pub fn cwnd(&self) -> f64 {
         (self.state.window.cwnd() + f64::from(self.state.inflation)).max(1.0)
     }
 
-    /// The slow start threshold in segments; the receiver's window before the first congestion.
+    /// Returns the slow start threshold in segments; before the first congestion, the receiver's window.
     #[must_use]
     pub fn ssthresh(&self) -> f64 {
         self.state.window.ssthresh()
     }
 
-    /// The smoothed round trip; `None` before the first sample, and again after four timeouts in a row until the next.
+    /// Returns the smoothed round-trip time; `None` before the first sample, and after four timeouts in a row until the
+    /// next sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.rtt.mean()
     }
 
-    /// The retransmission timeout that the next timer is set to, with backoff.
+    /// Returns the retransmission timeout, including backoff, to which the timer will be set next.
     #[must_use]
     pub fn rto(&self) -> Duration {
         self.rtt.timeout()
     }
 
-    /// Segments sent and not yet acknowledged cumulatively (RFC 5681's FlightSize); after a timeout, those sent since.
+    /// Returns the number of segments sent and not acknowledged cumulatively (FlightSize of RFC 5681); after a timeout,
+    /// of those sent since.
     #[must_use]
     pub fn flight(&self) -> u32 {
         self.state.flight()
     }
 
-    /// The oldest segment that has not been acknowledged; as many have been.
+    /// Returns the number of segments acknowledged cumulatively.
     #[must_use]
     pub fn acknowledged(&self) -> u32 {
         self.state.una
     }
 
-    fn advance(&mut self, ack: &Ack, news: &News, network: &mut impl Network) {
-        let now = news.now;
+    /// Handles an acknowledgement of new segments.
+    fn advance(&mut self, ack: &Ack, sample: &AckSample, output: &mut impl SegmentSink) {
+        let now = sample.now;
         self.state.next = self.state.next.max(self.state.una);
         self.state.dupacks = 0;
         self.measure(now, ack);
-        let advance = self.recovery.on_advance(&mut self.state, news, !news.marked);
+        let advance = self.recovery.on_advance(&mut self.state, sample, !sample.marked);
         if self.state.waits {
-            // The wait goes on, whatever comes.
+            // The wait continues.
         } else if self.state.una == self.state.max {
             self.deadline = None;
         } else if advance != (Advance::Repair { restart: false }) {
             self.restart_timer(now);
         }
         if let Advance::Repair { .. } = advance {
-            self.resend_first(now, network);
+            self.resend_first(now, output);
         }
     }
 
     fn measure(&mut self, now: Time, ack: &Ack) {
-        // With waits at a window of 1, a mark is congestion that goes on, and no end of the backoff.
+        // With waits at a window of one segment, a mark means that congestion continues, so the backoff stays.
         let keeps_backoff = ack.ece && self.state.ecn_timeout;
         if self.timestamps {
             self.rtt.sample(ack.echo, now, keeps_backoff);
@@ -214,7 +222,7 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 6.1.2: cuts the window or, where there is nothing to cut, waits for the retransmission timer.
+    /// Reduces the window or, if it is one segment already, waits for the retransmission timer (RFC 3168, section 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
         let waits = self.state.ecn_timeout && self.state.window.cwnd() <= 1.0;
         self.state.cut_by_ecn();
@@ -224,7 +232,8 @@ impl Sender {
         }
     }
 
-    fn fill(&mut self, now: Time, network: &mut impl Network) {
+    /// Sends the segments that the window, the data and pacing allow.
+    fn fill(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.window.forget_release();
         if self.state.waits {
             return;
@@ -234,33 +243,33 @@ impl Sender {
                 break;
             }
             let Some(seq) = self.recovery.pick(&mut self.state) else {
-                self.state.window.ran_dry(self.recovery.in_flight(&self.state));
+                self.state.window.on_application_limited(self.recovery.in_flight(&self.state));
                 break;
             };
-            self.transmit(now, seq, network);
+            self.transmit(now, seq, output);
         }
     }
 
-    /// Begins to repair a loss.
-    fn repair(&mut self, now: Time, network: &mut impl Network) {
-        // The wait for the repair is no part of a round trip: BSD and ns-2 give up whatever they were timing.
+    /// Retransmits the first unacknowledged segment with a new timer.
+    fn repair(&mut self, now: Time, output: &mut impl SegmentSink) {
+        // The delay of the repair is no part of a round trip: BSD and ns-2 discard the measurement, too.
         self.timed = None;
         self.restart_timer(now);
-        self.resend_first(now, network);
+        self.resend_first(now, output);
     }
 
-    fn resend_first(&mut self, now: Time, network: &mut impl Network) {
+    fn resend_first(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.next = self.state.next.max(self.state.una + 1);
-        self.transmit(now, self.state.una, network);
+        self.transmit(now, self.state.una, output);
     }
 
-    fn transmit(&mut self, now: Time, seq: u32, network: &mut impl Network) {
+    fn transmit(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
         self.state.window.on_send(now, seq, self.state.una == self.state.max);
         let retransmission = seq < self.state.max;
         let cwr = self.state.cwr && !retransmission;
         if retransmission {
             self.retransmissions += 1;
-            // Karn: an acknowledgement could be for either copy.
+            // Karn's algorithm: an acknowledgement could be for either copy.
             self.timed = self.timed.filter(|(timed, _)| *timed != seq);
         } else {
             self.state.max = seq + 1;
@@ -272,7 +281,7 @@ impl Sender {
         if self.deadline.is_none() {
             self.restart_timer(now);
         }
-        network.send(Segment { seq, retransmission, cwr });
+        output.send(Segment { seq, retransmission, cwr });
     }
 
     fn restart_timer(&mut self, now: Time) {

@@ -1,52 +1,52 @@
-//! What every sender keeps, whatever its loss recovery.
+//! The state of a sender that all kinds of loss recovery share.
 
 use fairlane_scenario::Tcp;
 
-use super::law::Cause;
+use super::congestion::CongestionSignal;
 use super::window::Window;
 
-/// Sequence numbers, the window, and what is known of losses.
+/// Sequence numbers, the window and the state of recovery.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct SenderState {
     /// The oldest segment that has not been acknowledged.
     pub(super) una: u32,
-    /// The next segment to send; below `max` while segments are sent again after a timeout (go-back-N).
+    /// The next segment to send; below `max` during retransmissions after a timeout (go-back-N).
     pub(super) next: u32,
     /// One past the highest segment ever sent.
     pub(super) max: u32,
     /// Duplicate acknowledgements in a row.
     pub(super) dupacks: u32,
-    /// What fast recovery adds to the window for segments that have left the network.
+    /// The inflation of the window in fast recovery, for segments that have left the network.
     pub(super) inflation: i32,
-    /// Duplicate acknowledgements below this come from segments sent before the last timeout (or, for some, before the
-    /// last fast retransmit) and are no news of a loss.
+    /// Duplicate acknowledgements below this are caused by segments sent before the last timeout or, for some kinds of
+    /// recovery, before the last fast retransmit, and do not indicate a new loss.
     pub(super) fast_from: u32,
-    /// ECN-Echo in an acknowledgement below this tells of congestion that has had its reaction.
+    /// ECN-Echo in acknowledgements below this signals congestion to which the sender has already reacted.
     pub(super) echo_from: u32,
-    /// A loss below this falls into a window that ECN has cut already.
+    /// A loss below this is in a window that has already been reduced because of a mark.
     pub(super) spared_below: u32,
     /// The congestion window.
     pub(super) window: Window,
-    /// Fast recovery is under way.
+    /// The sender is in fast recovery.
     pub(super) recovering: bool,
-    /// So many segments the application has given; those beyond `max` are new data to send.
+    /// The number of segments that the application has provided; those beyond `max` are new data to send.
     pub(super) supplied: u32,
-    /// The first new segment from now on says Congestion Window Reduced.
+    /// The next new segment carries Congestion Window Reduced.
     pub(super) cwr: bool,
     /// ECN is in use.
     pub(super) ecn: bool,
-    /// Byte counting is in use.
+    /// Appropriate byte counting (RFC 3465) is in use.
     byte_counting: bool,
-    /// Limited transmit is in use.
+    /// Limited transmit (RFC 3042) is in use.
     pub(super) limited_transmit: bool,
-    /// A mark at a window of one segment makes the sender wait for its retransmission timer.
+    /// A mark at a window of one segment makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2).
     pub(super) ecn_timeout: bool,
-    /// It waits.
+    /// The sender is waiting for that timer.
     pub(super) waits: bool,
 }
 
-impl State {
-    /// Nothing sent. `phase` differs from sender to sender.
+impl SenderState {
+    /// Returns the state before the first segment. `phase` differs between senders.
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Self {
         Self {
             una: 0,
@@ -69,45 +69,45 @@ impl State {
         }
     }
 
-    /// How many segments the window may grow for when `acked` are acknowledged. Of those that were sent before a timeout many
-    /// may have arrived before it, and the acknowledgement tells less of the network than it covers (RFC 3465 2.3).
+    /// Returns the number of segments by which the window may grow when `acked` are acknowledged. Segments sent before
+    /// a timeout may have arrived before it, so they count as one (RFC 3465, section 2.3).
     pub(super) fn counted(&self, acked: u32) -> u32 {
         if self.byte_counting && self.una >= self.fast_from { acked } else { 1 }
     }
 
-    /// Segments sent and not acknowledged; after a timeout, those sent since.
+    /// Returns the number of segments sent and not acknowledged; after a timeout, of those sent since.
     pub(super) fn flight(&self) -> u32 {
         self.next - self.una
     }
 
-    /// The third duplicate acknowledgement has come, and it tells of a new loss.
+    /// Returns true if the third duplicate acknowledgement indicates a new loss.
     pub(super) fn lost_by_duplicates(&self) -> bool {
         self.dupacks == DUPTHRESH && self.una >= self.fast_from
     }
 
-    /// Cuts the threshold because a segment has been lost.
+    /// Reduces the threshold because a segment has been lost.
     pub(super) fn cut(&mut self) {
         if self.una >= self.spared_below {
-            self.window.cut(self.flight(), 2.0, Cause::Loss);
+            self.window.cut(self.flight(), 2.0, CongestionSignal::Loss);
         } else {
-            // RFC 3168 6.1.2: once a window, be it by ECN or by loss.
+            // Once per window, by ECN or by loss (RFC 3168, section 6.1.2).
             self.window.spare();
         }
         self.reduced();
     }
 
-    /// Cuts the window because the network has marked a segment.
+    /// Reduces the window because the network has marked a segment.
     pub(super) fn cut_by_ecn(&mut self) {
-        // RFC 3168 lets the window fall to one segment, where ssthresh is no obstacle to growth.
-        self.window.cut(self.window.receiver(), 1.0, Cause::Mark);
+        // RFC 3168 allows a window of one segment. A threshold of one does not limit growth.
+        self.window.cut(self.window.receiver(), 1.0, CongestionSignal::Mark);
         self.window.resume(f64::INFINITY);
         self.reduced();
         self.spared_below = self.echo_from;
     }
 
-    /// Collapses the window after a timeout, and goes back to the first unacknowledged segment.
+    /// Reduces the window to one segment after a timeout and goes back to the first unacknowledged segment.
     pub(super) fn time_out(&mut self) {
-        self.window.cut(self.flight(), 2.0, Cause::Timeout);
+        self.window.cut(self.flight(), 2.0, CongestionSignal::Timeout);
         self.window.collapse();
         self.reduced();
         self.fast_from = self.beyond_max();
@@ -117,28 +117,29 @@ impl State {
         self.recovering = false;
     }
 
-    /// The first acknowledgement that covers a segment sent after now.
+    /// Returns the lowest acknowledgement that covers a segment sent after now.
     pub(super) fn beyond_max(&self) -> u32 {
         self.max.saturating_add(1)
     }
 
-    /// How many segments the window leaves room for.
+    /// Returns the number of segments that the window has room for.
     pub(super) fn room(&self) -> u32 {
         self.allowance().saturating_sub(self.flight())
     }
 
-    /// How many segments may be outstanding.
+    /// Returns the number of segments that may be outstanding.
     pub(super) fn allowance(&self) -> u32 {
         self.window.usable(self.inflation.saturating_add(self.limited_transmit()))
     }
 
-    /// RFC 3042: one more for each of the first two duplicate acknowledgements, for new data only.
+    /// Returns one segment for each of the first two duplicate acknowledgements, for new data only (RFC 3042).
     fn limited_transmit(&self) -> i32 {
         let applies = self.limited_transmit && !self.recovering && self.next == self.max;
         if applies && self.dupacks < DUPTHRESH { self.dupacks as i32 } else { 0 }
     }
 
-    /// Moves on to the next segment in order, which is an old one after a timeout; `None` when there is none to send.
+    /// Advances to the next segment in order, which may be a retransmission after a timeout; `None` if there is none to
+    /// send.
     pub(super) fn step(&mut self) -> Option<u32> {
         let new = self.max < self.supplied && self.flight() < self.window.receiver();
         (self.next < self.max || new).then(|| {
@@ -147,12 +148,14 @@ impl State {
         })
     }
 
-    /// RFC 3168 6.1.2: after a reduction of any kind, no other for what is in flight, and CWR on the next new segment.
+    /// Notes a reduction of any kind: marks of segments in flight cause no other one, and the next new segment carries
+    /// CWR (RFC 3168, section 6.1.2).
     fn reduced(&mut self) {
         self.echo_from = self.beyond_max();
         self.cwr = self.ecn;
     }
 }
 
-/// Duplicate acknowledgements, or segments acknowledged above, that make a segment lost (RFC 5681, RFC 6675).
+/// The number of duplicate acknowledgements, or of SACKed segments above it, after which a segment counts as lost (RFC
+/// 5681, RFC 6675).
 pub(super) const DUPTHRESH: u32 = 3;

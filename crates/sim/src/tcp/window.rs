@@ -1,138 +1,138 @@
-//! The congestion window, which a [law](super::law) moves.
+//! The congestion window, which [congestion control](super::congestion) changes.
 
 use fairlane_qdisc::Time;
 use fairlane_scenario::Tcp;
 
-use super::law::{Cause, Control, News, Size, Standing, reno};
+use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossState, WindowSize, reno};
 
 /// The congestion window and the slow start threshold, in segments.
 ///
-/// The window stops growing at the receiver's window. ns-2 lets it grow on unused and then halves the smaller of the
-/// two, which comes to the same; RFC 7661 forbids growth that nothing has tested.
+/// The window stops growing at the receiver's window. ns-2 lets it grow beyond that and then halves the smaller of the
+/// two, which is equivalent; RFC 7661 does not allow a window to grow that is not used.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    size: Size,
+    size: WindowSize,
     receiver: u32,
-    /// Another law than Reno's, pacing or HyStart++.
-    control: Option<Box<Control>>,
+    /// An algorithm other than Reno, pacing or HyStart++.
+    control: Option<Box<CongestionControl>>,
 }
 
 impl Window {
-    /// The initial window, with a threshold that does not matter before the first congestion. `phase` differs from sender
-    /// to sender.
+    /// Returns the initial window, with a threshold that has no effect before the first congestion. `phase` differs
+    /// between senders.
     pub(super) fn new(tcp: &Tcp, phase: u64) -> Self {
         let receiver = tcp.window.max(1);
         let initial = tcp.initial_window.clamp(1, receiver);
-        let size = Size { cwnd: f64::from(initial), ssthresh: f64::from(receiver) };
-        Self { size, receiver, control: Control::new(tcp, phase) }
+        let size = WindowSize { cwnd: f64::from(initial), ssthresh: f64::from(receiver) };
+        Self { size, receiver, control: CongestionControl::new(tcp, phase) }
     }
 
-    /// An acknowledgement of new data outside recovery: slow start or congestion avoidance.
-    pub(super) fn grow(&mut self, news: &News) {
+    /// Grows the window after an acknowledgement of new segments outside recovery: slow start or congestion avoidance.
+    pub(super) fn grow(&mut self, sample: &AckSample) {
         match &mut self.control {
-            None if self.size.in_slow_start() => reno::start(&mut self.size, news),
-            None => reno::avoid(&mut self.size, news),
-            Some(control) => control.grow(&mut self.size, news),
+            None if self.size.in_slow_start() => reno::start(&mut self.size, sample),
+            None => reno::avoid(&mut self.size, sample),
+            Some(control) => control.grow(&mut self.size, sample),
         }
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
     }
 
-    /// Sets the threshold after congestion with `flight` segments outstanding, at least `floor`.
+    /// Sets the threshold, at least `floor`, after congestion with `flight` segments outstanding.
     ///
-    /// RFC 5681 (4) allows no more than half the flight. Where the window is smaller than the flight, because it has
-    /// been cut and the flight has not drained yet, ns-2 and BSD halve the window; so does this.
-    pub(super) fn cut(&mut self, flight: u32, floor: f64, cause: Cause) {
+    /// RFC 5681, equation 4, allows at most half the flight. If the window is smaller than the flight, because it has
+    /// just been reduced, half the window is used, as in ns-2 and BSD.
+    pub(super) fn cut(&mut self, flight: u32, floor: f64, signal: CongestionSignal) {
         let segments = self.size.cwnd.min(f64::from(flight));
         let left = match &mut self.control {
             None => reno::decrease(segments),
-            Some(control) => control.decrease(&self.size, segments, cause),
+            Some(control) => control.decrease(&self.size, segments, signal),
         };
         self.size.ssthresh = left.max(floor);
     }
 
-    /// Keeps the window as it is for the loss that follows, since this window has been cut already.
+    /// Sets the threshold to the window, for a loss in a window that has been reduced already.
     pub(super) fn spare(&mut self) {
         self.size.ssthresh = self.size.cwnd.max(2.0);
     }
 
-    /// Sets the window to the threshold, but not beyond `most`.
+    /// Sets the window to the threshold, or to `most` if that is less.
     pub(super) fn resume(&mut self, most: f64) {
         self.size.cwnd = self.size.ssthresh.min(most);
     }
 
-    /// One segment: slow start begins again.
+    /// Sets the window to one segment: slow start begins again.
     pub(super) fn collapse(&mut self) {
         self.size.cwnd = 1.0;
     }
 
-    /// Whether the law looks at every acknowledgement and every segment sent.
-    pub(super) fn watches(&self) -> bool {
+    /// Returns true if congestion control needs every acknowledgement and every segment sent.
+    pub(super) fn has_control(&self) -> bool {
         self.control.is_some()
     }
 
-    /// Any acknowledgement, after recovery has dealt with it.
-    pub(super) fn on_ack(&mut self, news: &News, standing: Standing) {
+    /// Handles any acknowledgement, after loss recovery.
+    pub(super) fn on_ack(&mut self, sample: &AckSample, loss_state: LossState) {
         if let Some(control) = &mut self.control {
-            control.on_ack(&mut self.size, news, standing);
+            control.on_ack(&mut self.size, sample, loss_state);
             self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
         }
     }
 
-    /// Segments `[start, end)` have arrived out of order.
+    /// Notes that segments `[start, end)` have arrived out of order.
     pub(super) fn arrived(&mut self, start: u32, end: u32) {
         if let Some(control) = &mut self.control {
             control.arrived(start, end);
         }
     }
 
-    /// Segment `seq` goes out; `idle`: nothing was outstanding.
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding.
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
         if let Some(control) = &mut self.control {
             control.on_send(now, seq, idle);
         }
     }
 
-    /// There was room for a segment, but none to send, with `in_flight` in the network.
-    pub(super) fn ran_dry(&mut self, in_flight: u32) {
+    /// Notes that the window had room but there was no segment to send, with `in_flight` segments in the network.
+    pub(super) fn on_application_limited(&mut self, in_flight: u32) {
         if let Some(control) = &mut self.control {
-            control.ran_dry(in_flight);
+            control.on_application_limited(in_flight);
         }
     }
 
-    /// Whether pacing holds back the next segment.
+    /// Returns true if pacing holds back the next segment.
     pub(super) fn holds_back(&mut self, now: Time) -> bool {
         self.control.as_mut().is_some_and(|control| control.holds_back(now))
     }
 
-    /// When pacing lets the next segment go; `None` if it holds none back.
+    /// Returns the time at which pacing allows the next segment; `None` if it holds none back.
     pub(super) fn release(&self) -> Option<Time> {
         self.control.as_ref().and_then(|control| control.release())
     }
 
-    /// Nothing waits for pacing any more.
+    /// Clears the pacing release time: no segment waits.
     pub(super) fn forget_release(&mut self) {
         if let Some(control) = &mut self.control {
             control.forget_release();
         }
     }
 
-    /// Whole segments that may be outstanding, with `inflation` more than the window says; at least 1.
+    /// Returns the number of segments that may be outstanding, at least 1. `inflation` is added to the window.
     pub(super) fn usable(&self, inflation: i32) -> u32 {
-        // A cast saturates.
+        // The cast saturates.
         ((self.size.cwnd + f64::from(inflation)).max(1.0) as u32).min(self.receiver)
     }
 
-    /// The congestion window.
+    /// Returns the congestion window.
     pub(super) fn cwnd(&self) -> f64 {
         self.size.cwnd
     }
 
-    /// The slow start threshold.
+    /// Returns the slow start threshold.
     pub(super) fn ssthresh(&self) -> f64 {
         self.size.ssthresh
     }
 
-    /// The receiver's window.
+    /// Returns the receiver's window.
     pub(super) fn receiver(&self) -> u32 {
         self.receiver
     }

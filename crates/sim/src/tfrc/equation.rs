@@ -1,20 +1,21 @@
-//! The throughput equation (RFC 5348, 3.1): that of Padhye, Firoiu, Towsley and Kurose, with b = 1 and t_RTO = 4R.
+//! The throughput equation (RFC 5348, section 3.1), by Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998), with b = 1 and
+//! t_RTO = 4R.
 
-/// The rate in bytes per second that TCP would have with packets of `bytes` bytes, a round trip of `rtt` seconds and a loss
-/// event rate of `loss`; infinite without losses.
+/// Returns the rate in bytes per second that TCP would have with packets of `bytes` bytes, a round-trip time of `rtt`
+/// seconds and a loss event rate of `loss`; infinite without losses.
 #[must_use]
 pub fn throughput(bytes: f64, rtt: f64, loss: f64) -> f64 {
     bytes / (rtt * cost(loss))
 }
 
-/// The loss event rate at which [`throughput`] is `rate` bytes per second; 1 for a rate that is lower with any loss.
+/// Returns the loss event rate, at most 1, at which [`throughput`] is `rate` bytes per second.
 #[must_use]
 pub fn loss_event_rate(bytes: f64, rtt: f64, rate: f64) -> f64 {
     if rate <= throughput(bytes, rtt, 1.0) {
         return 1.0;
     }
     let wanted = bytes / (rtt * rate);
-    // The cost grows with the loss: halving finds it to the last bit that matters.
+    // The cost increases with the loss event rate, so bisection finds it.
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..80 {
         let middle = (low + high) / 2.0;
@@ -27,7 +28,7 @@ pub fn loss_event_rate(bytes: f64, rtt: f64, rate: f64) -> f64 {
     high
 }
 
-/// Round trips a packet takes.
+/// Returns the number of round trips per packet.
 fn cost(p: f64) -> f64 {
     libm::sqrt(2.0 * p / 3.0) + 4.0 * 3.0 * libm::sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p)
 }

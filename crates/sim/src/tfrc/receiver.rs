@@ -1,73 +1,73 @@
-//! The receiver (RFC 5348, section 6).
+//! The TFRC receiver (RFC 5348, section 6).
 
 use fairlane_qdisc::{Duration, Time};
 
 use super::{Feedback, LossHistory, loss_event_rate};
 
-/// A data packet's arrival.
+/// A data packet as it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number.
+    /// The sequence number.
     pub seq: u32,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent: Time,
-    /// The sender's round trip time when it sent it; `None` before it had one.
+    /// The sender's round-trip time when it sent the packet; `None` before the first report.
     pub rtt: Option<Duration>,
-    /// It has been marked (ECN).
+    /// True if the packet has been marked (ECN).
     pub marked: bool,
 }
 
-/// The receiving side: it measures losses and the rate at which data comes, and reports once a round trip, or at once when
-/// the loss event rate has risen.
+/// The receiving side. It measures losses and the receive rate, and reports them once per round trip, or at once if the
+/// loss event rate has risen.
 #[derive(Clone, Debug)]
-pub struct Receiver {
-    /// Bytes in a packet.
+pub struct TfrcReceiver {
+    /// The packet size in bytes.
     bytes: f64,
     history: LossHistory,
-    /// The last packet.
+    /// The last packet and its arrival.
     last: Option<(Arrival, Time)>,
-    /// What has come since the last report that stood for a whole round trip.
-    now: Stretch,
-    /// The stretch before.
-    before: Stretch,
-    /// Packets since the last report.
+    /// The interval since the last report that covered a whole round trip.
+    current: ReceiveInterval,
+    /// The interval before it.
+    previous: ReceiveInterval,
+    /// The number of packets since the last report.
     unreported: u32,
-    /// The next packet is answered at once: a report was due when there was nothing to report.
-    owed: bool,
+    /// A report is sent at the next packet: one was due when there was nothing to report.
+    overdue: bool,
     deadline: Option<Time>,
 }
 
-/// What has come from a moment on.
+/// The packets received since a time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stretch {
+struct ReceiveInterval {
     from: Time,
     packets: u64,
 }
 
-impl Receiver {
-    /// A receiver of packets of `bytes` bytes.
+impl TfrcReceiver {
+    /// Returns a receiver of packets of `bytes` bytes.
     #[must_use]
     pub fn new(bytes: u32) -> Self {
         Self {
             bytes: f64::from(bytes.max(1)),
             history: LossHistory::default(),
             last: None,
-            now: Stretch::default(),
-            before: Stretch::default(),
+            current: ReceiveInterval::default(),
+            previous: ReceiveInterval::default(),
             unreported: 0,
-            owed: true,
+            overdue: true,
             deadline: None,
         }
     }
 
-    /// Takes a packet; the report to send now, if there is one.
+    /// Handles a packet. Returns the report to send now, if there is one.
     pub fn on_packet(&mut self, now: Time, arrival: Arrival) -> Option<Feedback> {
         let first = self.last.is_none();
         if first {
-            self.now.from = now;
-            self.before.from = now;
+            self.current.from = now;
+            self.previous.from = now;
         } else {
-            self.now.packets += 1;
+            self.current.packets += 1;
         }
         self.last = Some((arrival, now));
         self.unreported += 1;
@@ -76,10 +76,11 @@ impl Receiver {
         let before = self.history.loss_event_rate();
         self.history.on_packet(now, arrival.seq, arrival.marked, rtt, || interval_before_losses(bytes, rtt, rate));
         let risen = self.history.loss_event_rate() > before;
-        if risen || self.owed { self.report(now) } else { None }
+        if risen || self.overdue { self.report(now) } else { None }
     }
 
-    /// To be called at [`deadline`](Self::deadline) or later: the report to send now, if packets have come since the last.
+    /// Returns the report if one is due and packets have arrived since the last. To be called at or after
+    /// [`deadline`](Self::deadline).
     pub fn on_timer(&mut self, now: Time) -> Option<Feedback> {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return None;
@@ -88,17 +89,17 @@ impl Receiver {
         if self.unreported > 0 {
             return self.report(now);
         }
-        self.owed = true;
+        self.overdue = true;
         None
     }
 
-    /// When a report is due.
+    /// Returns the time at which the next report is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// The losses so far.
+    /// Returns the loss history.
     #[must_use]
     pub fn history(&self) -> &LossHistory {
         &self.history
@@ -108,38 +109,39 @@ impl Receiver {
         let (last, arrived) = self.last?;
         let rtt = last.rtt.unwrap_or(Duration::ZERO);
         let receive_rate = self.rate(now);
-        if now.since(self.now.from) >= rtt {
-            self.before = self.now;
-            self.now = Stretch { from: now, packets: 0 };
+        if now.since(self.current.from) >= rtt {
+            self.previous = self.current;
+            self.current = ReceiveInterval { from: now, packets: 0 };
         }
         self.unreported = 0;
-        // Without a round trip there is no timer, so the next packet is answered, too.
-        self.owed = last.rtt.is_none();
+        // Without a round-trip time there is no timer, so the next packet causes a report, too.
+        self.overdue = last.rtt.is_none();
         let loss_event_rate = self.history.loss_event_rate();
         self.deadline = last.rtt.map(|rtt| now + rtt.max(Duration::from_nanos(1)));
         Some(Feedback { echo: last.sent, delay: now - arrived, receive_rate, loss_event_rate })
     }
 
-    /// Bytes per second over the last round trip or somewhat longer: since the last report that stood for one, and since the
-    /// one before where that was less than a round trip ago (RFC 5348, 6.2). 0 at the first packet.
+    /// Returns the receive rate in bytes per second over at least the last round trip: since the last report that
+    /// covered one, or since the one before if the last is less than a round trip ago (RFC 5348, section 6.2). It is 0
+    /// at the first packet.
     fn rate(&self, now: Time) -> f64 {
         let rtt = self.last.and_then(|(last, _)| last.rtt).unwrap_or(Duration::ZERO);
-        let short = now.since(self.now.from) < rtt;
-        let from = if short { self.before.from } else { self.now.from };
-        let packets = if short { self.before.packets + self.now.packets } else { self.now.packets };
+        let short = now.since(self.current.from) < rtt;
+        let from = if short { self.previous.from } else { self.current.from };
+        let packets = if short { self.previous.packets + self.current.packets } else { self.current.packets };
         let time = now.since(from).max(rtt).as_secs();
         if time > 0.0 { packets as f64 * self.bytes / time } else { 0.0 }
     }
 }
 
-/// The loss interval that stands for the time before the first loss event: the one that half of what was received has in
-/// the throughput equation (RFC 5348, 6.3.1), since the rate had doubled each round trip.
+/// Returns the loss interval for the time before the first loss event: the one at which the throughput equation gives
+/// half of the receive rate, since the rate doubled each round trip (RFC 5348, section 6.3.1).
 fn interval_before_losses(bytes: f64, rtt: Duration, rate: f64) -> f64 {
     let rtt = rtt.as_secs();
     if rtt <= 0.0 {
         return 1.0;
     }
-    // At least half a packet a round trip.
+    // At least half a packet per round trip.
     let target = rate.max(bytes / rtt) / 2.0;
     1.0 / loss_event_rate(bytes, rtt, target)
 }

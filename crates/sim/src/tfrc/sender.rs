@@ -1,71 +1,71 @@
-//! The sender (RFC 5348, section 4).
+//! The TFRC sender (RFC 5348, section 4).
 
 use fairlane_qdisc::{Duration, Rate, Time};
 
 use super::{Feedback, throughput};
 
-/// Weight of the round trip so far in its average, q, and of its root's (RFC 5348, 4.3 and 4.5).
-const KEPT: f64 = 0.9;
-/// The longest time between packets in seconds, t_mbi.
+/// The weight q of the old average of the round-trip time, and that of its square root (RFC 5348, sections 4.3 and 4.5).
+const OLD_WEIGHT: f64 = 0.9;
+/// The longest time between packets t_mbi, in seconds.
 const LONGEST_GAP: f64 = 64.0;
-/// The no-feedback timer before there is a round trip, in seconds.
+/// The no-feedback timer before the first report, in seconds.
 const FIRST_TIMER: f64 = 2.0;
 
 /// The sending side.
 ///
-/// It sends packets of one size, spaced by the allowed rate or by the application's where that is lower. The application has
-/// data from [`start`](Self::start) to [`stop`](Self::stop). What it could not send in time is not made up for later. A sender
-/// can send 2^32 − 1 packets.
+/// It sends packets of one size at the allowed rate, or at the application's rate if that is lower. The application has
+/// data from [`start`](Self::start) to [`stop`](Self::stop). Packets that could not be sent in time are not sent later. A
+/// sender can send 2^32 − 1 packets.
 #[derive(Clone, Debug)]
-pub struct Sender {
-    /// Bytes in a packet, s.
+pub struct TfrcSender {
+    /// The packet size s in bytes.
     bytes: f64,
-    /// Spacing follows the round trip of the moment (4.5).
+    /// Oscillation damping is in use (section 4.5).
     damping: bool,
-    /// The application's rate in bytes per second; infinite without limit.
-    most: f64,
-    /// Since when it has sent less than it might: the application was slower, or had nothing.
+    /// The application's rate in bytes per second; infinite if unlimited.
+    application_rate: f64,
+    /// The time since which the sender has been limited by the application.
     limited: Option<Time>,
-    /// When the packet was sent that the last report answered.
+    /// The sending time of the packet that caused the last report.
     echo: Time,
     /// The allowed rate X in bytes per second.
     rate: f64,
-    /// What the throughput equation allows.
+    /// The rate of the throughput equation.
     friendly: f64,
-    /// The loss event rate last reported, p.
+    /// The loss event rate p in the last report.
     loss: f64,
-    /// The round trip in seconds, R.
+    /// The round-trip time R in seconds.
     rtt: Option<f64>,
-    /// The mean of its square root, and the root of the last sample.
+    /// The average of its square root, and the square root of the last sample.
     roots: (f64, f64),
-    /// Rates at which the receiver got data, with their moments; infinite before the first report.
+    /// The recent receive rates with their times (X_recv_set); infinite before the first report.
     received: Vec<(Time, f64)>,
-    /// When slow start last doubled the rate.
+    /// The time at which slow start last doubled the rate.
     doubled: Time,
     next: u32,
-    /// When the last packet was sent.
+    /// The time at which the last packet was sent.
     sent: Option<Time>,
-    /// Since when there are data to send.
+    /// The time since which the application has had data.
     open: Option<Time>,
-    /// When to halve the rate if no report comes before.
+    /// The no-feedback timer.
     timer: Option<Time>,
     /// Nothing has been sent since the timer was set.
     idle: bool,
 }
 
-impl Sender {
-    /// A sender of packets of `bytes` bytes, with the oscillation `damping` of section 4.5 or without, for an application that
-    /// sends at `most` at the most.
+impl TfrcSender {
+    /// Returns a sender of packets of `bytes` bytes, with or without the oscillation `damping` of section 4.5. `limit`
+    /// is the application's rate; `None` means unlimited.
     #[must_use]
-    pub fn new(bytes: u32, damping: bool, most: Option<Rate>) -> Self {
+    pub fn new(bytes: u32, damping: bool, limit: Option<Rate>) -> Self {
         let bytes = f64::from(bytes.max(1));
         Self {
             bytes,
             damping,
-            most: most.map_or(f64::INFINITY, |most| most.bits_per_second().max(1) as f64 / 8.0),
+            application_rate: limit.map_or(f64::INFINITY, |limit| limit.bits_per_second().max(1) as f64 / 8.0),
             limited: Some(Time::ZERO),
             echo: Time::ZERO,
-            // A packet a second until the first report.
+            // One packet per second until the first report.
             rate: bytes,
             friendly: f64::INFINITY,
             loss: 0.0,
@@ -81,24 +81,24 @@ impl Sender {
         }
     }
 
-    /// Begins to send, or goes on.
+    /// Starts or resumes sending.
     pub fn start(&mut self, now: Time) {
         self.open = self.open.or(Some(now));
         if self.timer.is_none() {
             self.set_timer(now);
         }
-        self.watch(now);
+        self.update_limited(now);
     }
 
-    /// Sends nothing from now on.
+    /// Stops sending.
     pub fn stop(&mut self, now: Time) {
         self.open = None;
-        self.watch(now);
+        self.update_limited(now);
     }
 
-    /// Takes a report.
+    /// Handles a report.
     pub fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        // The timer goes by the rate before this report, and by the round trip with it.
+        // The timer depends on the rate before this report and on the round-trip time with it.
         let first = self.rtt.is_none();
         let rtt = self.measure(now, feedback);
         let timer = self.timeout();
@@ -116,10 +116,11 @@ impl Sender {
         self.echo = feedback.echo;
         self.timer = Some(now + Duration::from_secs(timer));
         self.idle = true;
-        self.watch(now);
+        self.update_limited(now);
     }
 
-    /// To be called at [`deadline`](Self::deadline) or later: the number of the packet to send now, if one is due.
+    /// Handles the timers. Returns the sequence number of the packet to send now, if one is due. To be called at or after
+    /// [`deadline`](Self::deadline).
     pub fn on_timer(&mut self, now: Time) -> Option<u32> {
         if self.timer.is_some_and(|timer| timer <= now) {
             self.expire(now);
@@ -133,7 +134,7 @@ impl Sender {
         Some(self.next - 1)
     }
 
-    /// When the sender wants to be woken; a moment that is past means at once.
+    /// Returns the time at which [`on_timer`](Self::on_timer) is to be called; a time in the past means at once.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         match (self.send_at(), self.timer) {
@@ -142,116 +143,119 @@ impl Sender {
         }
     }
 
-    /// The allowed rate X in bytes per second.
+    /// Returns the allowed rate X in bytes per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The round trip time R; `None` before the first report.
+    /// Returns the round-trip time R; `None` before the first report.
     #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt.map(Duration::from_secs)
     }
 
-    /// When the next packet may go; `None` when there is none to send.
+    /// Returns the time at which the next packet may be sent; `None` if there is none to send.
     fn send_at(&self) -> Option<Time> {
         let open = self.open.filter(|_| self.next < u32::MAX)?;
-        // Never two at the same moment, however fast.
-        let gap =
-            Duration::from_secs(self.bytes / self.instantaneous_rate().min(self.most)).max(Duration::from_nanos(1));
+        // Never two packets at the same time, however high the rate.
+        let gap = Duration::from_secs(self.bytes / self.instantaneous_rate().min(self.application_rate))
+            .max(Duration::from_nanos(1));
         Some(self.sent.map_or(open, |sent| open.max(sent + gap)))
     }
 
-    /// The rate by which packets are spaced: with damping it falls while the round trip is longer than usual.
+    /// Returns the rate by which packets are spaced. With damping it is lower while the round-trip time is longer than
+    /// usual.
     fn instantaneous_rate(&self) -> f64 {
         let (mean, root) = self.roots;
-        if self.damping && root > 0.0 { (self.rate * mean / root).max(self.least()) } else { self.rate }
+        if self.damping && root > 0.0 { (self.rate * mean / root).max(self.min_rate()) } else { self.rate }
     }
 
-    /// Takes the round trip of a report into the average, which it gives (4.3, steps 1 and 2).
+    /// Adds the round-trip time of a report to the average and returns it (section 4.3, steps 1 and 2).
     fn measure(&mut self, now: Time, feedback: &Feedback) -> f64 {
         let sample = now.since(feedback.echo).as_nanos().saturating_sub(feedback.delay.as_nanos()).max(1) as f64 / 1e9;
         let root = libm::sqrt(sample);
-        let averaged = |mean: f64, sample: f64| KEPT * mean + (1.0 - KEPT) * sample;
+        let averaged = |mean: f64, sample: f64| OLD_WEIGHT * mean + (1.0 - OLD_WEIGHT) * sample;
         let (rtt, mean) = self.rtt.map_or((sample, root), |rtt| (averaged(rtt, sample), averaged(self.roots.0, root)));
         self.rtt = Some(rtt);
         self.roots = (mean, root);
         rtt
     }
 
-    /// How much what is received allows (4.3, step 4); `worse`: the loss event rate has risen.
+    /// Returns the limit that the receive rate sets (section 4.3, step 4). `worse` is true if the loss event rate has
+    /// risen.
     fn limit(&mut self, now: Time, rtt: f64, receive_rate: f64, worse: bool) -> f64 {
-        // Some of what the report speaks of was sent while the network was the limit.
+        // Part of the reported interval was not limited by the application.
         if self.limited.is_none_or(|since| since > self.echo) {
-            2.0 * self.note(now, rtt, receive_rate)
+            2.0 * self.update_received(now, rtt, receive_rate)
         } else if worse {
-            // What an application that holds back got through was too much.
-            self.maximize(now, 0.5, 0.85 * receive_rate)
+            // Losses although the application limited the rate: even this rate was too high.
+            self.maximize_received(now, 0.5, 0.85 * receive_rate)
         } else {
-            2.0 * self.maximize(now, 1.0, receive_rate)
+            2.0 * self.maximize_received(now, 1.0, receive_rate)
         }
     }
 
-    /// Keeps track of whether the application is the limit.
-    fn watch(&mut self, now: Time) {
-        let limited = self.open.is_none() || self.most < self.rate;
+    /// Updates the time since which the application has limited the rate.
+    fn update_limited(&mut self, now: Time) {
+        let limited = self.open.is_none() || self.application_rate < self.rate;
         self.limited = if limited { self.limited.or(Some(now)) } else { None };
     }
 
-    /// Adds the rate of a report, forgets those older than two round trips, and gives the highest (Update X_recv_set).
-    fn note(&mut self, now: Time, rtt: f64, receive_rate: f64) -> f64 {
+    /// Adds the rate of a report, removes those older than two round trips, and returns the maximum (Update X_recv_set).
+    fn update_received(&mut self, now: Time, rtt: f64, receive_rate: f64) -> f64 {
         self.received.retain(|(at, _)| now.since(*at).as_secs() <= 2.0 * rtt);
         self.received.push((now, receive_rate));
-        self.most_received()
+        self.max_received()
     }
 
-    /// Keeps the highest alone of the rates so far, times `part`, and of a report's, as of now (Maximize X_recv_set).
-    fn maximize(&mut self, now: Time, part: f64, receive_rate: f64) -> f64 {
+    /// Replaces the rates by their maximum, after multiplying the old ones by `part` and adding a report's (Maximize
+    /// X_recv_set).
+    fn maximize_received(&mut self, now: Time, part: f64, receive_rate: f64) -> f64 {
         let known = self.received.iter().map(|(_, rate)| part * rate).filter(|rate| rate.is_finite());
-        let most = known.fold(receive_rate, f64::max);
+        let max = known.fold(receive_rate, f64::max);
         self.received.clear();
-        self.received.push((now, most));
-        most
+        self.received.push((now, max));
+        max
     }
 
-    /// The highest of the rates that count.
-    fn most_received(&self) -> f64 {
+    /// Returns the maximum of the recent receive rates.
+    fn max_received(&self) -> f64 {
         self.received.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
     }
 
-    /// A new rate, of `limit` at the most (4.3, step 4).
+    /// Sets a new rate, at most `limit` (section 4.3, step 4).
     fn adapt(&mut self, now: Time, rtt: f64, limit: f64) {
         if self.loss > 0.0 {
-            self.rate = self.friendly.min(limit).max(self.least());
+            self.rate = self.friendly.min(limit).max(self.min_rate());
         } else if now.since(self.doubled).as_secs() >= rtt {
             self.rate = (2.0 * self.rate).min(limit).max(self.initial_rate(rtt));
             self.doubled = now;
         }
     }
 
-    /// No report has come in time (4.4).
+    /// Handles the no-feedback timer (section 4.4).
     fn expire(&mut self, now: Time) {
         match self.rtt {
             None if self.idle => {}
-            None => self.rate = (self.rate / 2.0).max(self.least()),
+            None => self.rate = (self.rate / 2.0).max(self.min_rate()),
             Some(rtt) => self.slow_down(now, rtt),
         }
         self.set_timer(now);
-        self.watch(now);
+        self.update_limited(now);
     }
 
     fn slow_down(&mut self, now: Time, rtt: f64) {
-        let (recover, received) = (self.initial_rate(rtt), self.most_received());
+        let (recover, received) = (self.initial_rate(rtt), self.max_received());
         let slow = if self.loss > 0.0 { received < recover } else { self.rate < 2.0 * recover };
         if self.idle && slow {
-            // An idle sender keeps what a new one would have.
+            // An idle sender keeps the rate of a new one.
         } else if self.loss == 0.0 {
-            self.rate = (self.rate / 2.0).max(self.least());
+            self.rate = (self.rate / 2.0).max(self.min_rate());
         } else {
-            // What limits the rate is halved: what was received, or what the equation allows.
+            // Halves the limit of the rate, which is the receive rate or the equation.
             let limit = if self.friendly > 2.0 * received { received } else { self.friendly / 2.0 };
-            let limit = limit.max(self.least());
+            let limit = limit.max(self.min_rate());
             self.received.clear();
             self.received.push((now, limit / 2.0));
             self.adapt(now, rtt, limit);
@@ -263,18 +267,18 @@ impl Sender {
         self.idle = true;
     }
 
-    /// The no-feedback timer in seconds.
+    /// Returns the length of the no-feedback timer in seconds.
     fn timeout(&self) -> f64 {
         self.rtt.map_or(FIRST_TIMER, |rtt| 4.0 * rtt).max(2.0 * self.bytes / self.rate)
     }
 
-    /// W_init/R, with the initial window of RFC 3390.
+    /// Returns W_init/R, with the initial window of RFC 3390.
     fn initial_rate(&self, rtt: f64) -> f64 {
         (4.0 * self.bytes).min((2.0 * self.bytes).max(4380.0)) / rtt
     }
 
-    /// A packet in the longest gap, s/t_mbi.
-    fn least(&self) -> f64 {
+    /// Returns the rate of one packet per longest gap, s/t_mbi.
+    fn min_rate(&self) -> f64 {
         self.bytes / LONGEST_GAP
     }
 }

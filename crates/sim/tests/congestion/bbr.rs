@@ -2,9 +2,9 @@
 
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
-/// A buffer of ten bandwidth-delay products stays nearly empty, and the link full but for ProbeRTT's 200 ms and a round trip
-/// in ten seconds. With several flows the windows of two products overlap; even so the queue is one product, not nine, as
-/// with CUBIC. Would catch a model that takes its own queue for the path.
+/// A buffer of ten bandwidth-delay products stays nearly empty, and the link full except for ProbeRTT, 200 ms and a
+/// round trip in ten seconds. The windows of several flows, two products each, add up, but the queue is one product
+/// instead of nine with CUBIC. Would catch a model that takes its own queue for part of the path.
 #[test]
 fn leaves_a_large_buffer_empty() {
     for count in [1, 4] {
@@ -19,22 +19,23 @@ fn leaves_a_large_buffer_empty() {
     assert!(run.queues[0].mean_packets > 5.0 * BDP as f64);
 }
 
-/// One loss in a hundred is no congestion to BBR. Reno's law leaves sqrt(1.5 / 0.01) = 12 packets of the 50. What arrives
-/// beyond a hole counts when it arrives: if it counted all at once when the hole is filled, the path would look faster than
-/// it is, and a queue would grow.
+/// BBR does not react to a loss rate of 1 %; Reno's window is sqrt(1.5 / 0.01) = 12 packets of the 50. Would also catch
+/// segments beyond a hole that count as delivered only when the hole is filled: the path would seem too fast, and a
+/// queue would grow.
 #[test]
 fn does_not_mistake_random_losses_for_congestion() {
     let lossy = Queue { loss: 0.01, ..Queue::of(10 * BDP) };
     let run = |cc: &str| simulate(&[&format!("cc = \"{cc}\"")], lossy, (20, 60)).0;
     let (bbr, reno) = (run("bbr"), run("newreno"));
     let queue = bbr.queues[0].mean_packets;
-    // What is lost is lost before the link.
+    // Packets are lost before the link.
     assert!(utilisation(&bbr) > 0.9 && queue < 0.2 * BDP as f64, "{}, {queue} packets", utilisation(&bbr));
     assert!(utilisation(&reno) < 0.3, "{}", utilisation(&reno));
 }
 
-/// Startup doubles the rate each round trip: the link, worth 50 packets a round trip, is full after log2(50 / 10) of them,
-/// and three more find that nothing grows. Drain then empties the queue within about as many.
+/// Startup doubles the rate in each round trip: the link, with 50 packets per round trip, is full after log2(50 / 10)
+/// of them, and after three more without growth Drain empties the queue within about as many. Would catch a slow start
+/// or a queue that stays.
 #[test]
 fn starts_quickly_and_drains() {
     let (_, seen) = simulate(&["cc = \"bbr\""], Queue::of(10 * BDP), (0, 2));
@@ -42,18 +43,18 @@ fn starts_quickly_and_drains() {
         let within = seen.arrivals.iter().filter(move |(at, _)| (from..to).contains(&at.as_secs()));
         within.map(|(_, found)| *found).collect::<Vec<_>>()
     };
-    // 1250 packets a second.
+    // The link carries 1250 packets per second.
     assert!(in_second(0.3, 0.8).len() > 500, "{}", in_second(0.3, 0.8).len());
     let late = in_second(1.0, 2.0);
     let mean = late.iter().sum::<usize>() as f64 / late.len() as f64;
     assert!(late.len() > 1_150 && mean < 15.0, "{} packets found {mean}", late.len());
 }
 
-/// On a path of 10 ms the 200 ms of ProbeRTT are more rounds than the estimate of the bandwidth remembers. It must not take
-/// the four packets a round trip for the path's rate, and find that again step by step. Of 600 ms, which carry 750 packets,
-/// 210 carry 0.4 a millisecond instead of 1.25, and the next round trip begins with four: 560 are left.
+/// On a path of 10 ms the 200 ms of ProbeRTT are more rounds than the bandwidth filter keeps. Would catch a sender that
+/// takes the four packets per round trip for the bandwidth of the path. Of 600 ms, which carry 750 packets, 210 ms
+/// carry 0.4 packets per millisecond instead of 1.25, and the next round trip begins with four packets: 560 remain.
 #[test]
-fn forgets_no_bandwidth_while_it_looks_for_the_round_trip() {
+fn keeps_the_bandwidth_during_probe_rtt() {
     let (_, seen) = simulate(&["cc = \"bbr\""], Queue { delay_ms: 3, ..Queue::of(10 * BDP) }, (0, 40));
     let in_600_ms = |from: f64| {
         let first = seen.arrivals.partition_point(|(at, _)| at.as_secs() < from);
@@ -63,11 +64,12 @@ fn forgets_no_bandwidth_while_it_looks_for_the_round_trip() {
     assert!(least > Some(540), "{least:?}");
 }
 
-/// ProbeRTT: about every ten seconds at most four packets a round trip for 200 ms, and a round trip to get there.
+/// Would catch a ProbeRTT that is missing, too frequent or too short: about every ten seconds at most four packets per
+/// round trip for 200 ms and a round trip.
 #[test]
-fn looks_for_the_shortest_round_trip_every_ten_seconds() {
+fn probes_the_round_trip_time_every_ten_seconds() {
     let (_, seen) = simulate(&["cc = \"bbr\""], Queue::of(10 * BDP), (0, 60));
-    // 200 ms carry 250 packets otherwise, and in ProbeRTT 4 in each of 5 round trips.
+    // 200 ms usually carry 250 packets, and in ProbeRTT 4 in each of 5 round trips.
     let quiet = |second: f64| {
         seen.arrivals.iter().filter(|(at, _)| (second..second + 0.2).contains(&at.as_secs())).count() <= 24
     };

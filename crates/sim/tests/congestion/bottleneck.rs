@@ -1,22 +1,22 @@
-//! The path of these tests, with a queue that drops and marks as a test wants it to.
+//! The path of these tests, with a queue whose limit, marks and losses each test sets.
 
 use std::collections::VecDeque;
 
 use fairlane_outcome::Run;
-use fairlane_qdisc::{Counters, Fate, Packet as _, Qdisc, Reason, Seed, Stream, Time};
+use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Packet as _, Qdisc, Reason, Seed, Status, Stream, Time};
 use fairlane_scenario::Document;
-use fairlane_sim::{Control, Happening, Observer, Packet, PacketEvent, PacketKind, run_with};
+use fairlane_sim::{Control, Observer, Packet, PacketEvent, PacketKind, QueueEvent, run_with};
 
 /// The bandwidth-delay product in packets.
 pub(crate) const BDP: usize = 50;
 
-/// A FIFO of `limit` packets that marks whoever finds `mark_at` or more in it, and loses packets at random.
+/// A FIFO of `limit` packets that marks arrivals at `mark_at` or more packets, and loses packets at random.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue {
     pub(crate) limit: usize,
     pub(crate) mark_at: usize,
     pub(crate) loss: f64,
-    /// One way of the bottleneck, to which the hosts' links add 2 ms.
+    /// The delay of the bottleneck; the host links add 2 ms.
     pub(crate) delay_ms: u32,
 }
 
@@ -28,54 +28,51 @@ impl Queue {
 
 struct Fifo {
     settings: Queue,
-    waiting: VecDeque<Packet>,
+    packets: VecDeque<Packet>,
     counters: Counters,
     random: Stream,
 }
 
 impl Fifo {
-    fn drop(&mut self, now: Time, packet: Packet, reason: Reason, fate: &mut impl Fate<Packet>) {
+    fn drop(&mut self, now: Time, packet: Packet, reason: Reason, sink: &mut dyn DropSink<Packet>) {
         self.counters.count_drop(reason, packet.bytes());
-        fate.dropped(now, packet, reason);
+        sink.dropped(now, packet, reason);
     }
 }
 
 impl Qdisc<Packet> for Fifo {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, fate: &mut impl Fate<Packet>) {
+    fn enqueue(&mut self, now: Time, mut packet: Packet, sink: &mut dyn DropSink<Packet>) {
         self.counters.arrived.add(packet.bytes());
         if self.random.chance(self.settings.loss) {
-            return self.drop(now, packet, Reason::Early, fate);
+            return self.drop(now, packet, Reason::Early, sink);
         }
-        if self.waiting.len() >= self.settings.limit {
-            return self.drop(now, packet, Reason::Limit, fate);
+        if self.packets.len() >= self.settings.limit {
+            return self.drop(now, packet, Reason::Limit, sink);
         }
-        if self.waiting.len() >= self.settings.mark_at && packet.ecn_capable() {
+        if self.packets.len() >= self.settings.mark_at && packet.ecn_capable() {
             packet.mark_ce();
             self.counters.count_mark(Reason::Early, packet.bytes());
-            fate.marked(now, &packet, Reason::Early);
+            sink.marked(now, &packet, Reason::Early);
         }
-        self.waiting.push_back(packet);
+        self.packets.push_back(packet);
     }
-    fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<Packet>) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
+    fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<Packet>) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
         self.counters.departed.add(packet.bytes());
         Some(packet)
     }
-    fn packets(&self) -> usize {
-        self.waiting.len()
-    }
-    fn bytes(&self) -> u64 {
-        self.waiting.iter().map(|packet| u64::from(packet.bytes())).sum()
+    fn status(&self) -> Status {
+        Status::new(self.packets.len(), self.packets.iter().map(|packet| u64::from(packet.bytes())).sum())
     }
     fn counters(&self) -> &Counters {
         &self.counters
     }
 }
 
-/// What was seen at the bottleneck, where everything is ordered by time.
+/// The data packets at the bottleneck, in order of time.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Data packets: when they came, and how many they found.
+    /// The arrival times, with the number of packets in the queue.
     pub(crate) arrivals: Vec<(Time, usize)>,
     pub(crate) drops: Vec<Time>,
 }
@@ -85,16 +82,16 @@ impl Observer for Seen {
         if event.link != 0 || event.kind != PacketKind::Data {
             return;
         }
-        match event.happening {
-            Happening::Arrived => self.arrivals.push((event.at, event.backlog)),
-            Happening::Dropped(_) => self.drops.push(event.at),
-            Happening::Departed { .. } | Happening::Marked(_) | Happening::Lost => {}
+        match event.queue_event {
+            QueueEvent::Arrived => self.arrivals.push((event.at, event.backlog)),
+            QueueEvent::Dropped(_) => self.drops.push(event.at),
+            QueueEvent::Departed { .. } | QueueEvent::Marked(_) | QueueEvent::Lost => {}
         }
     }
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }
 
-/// Runs `flows`, groups without name, kind and packet, for `seconds`, of which the first `warmup` do not count.
+/// Runs `flows`, groups without name, kind and packet size, for `seconds`, of which the first `warmup` do not count.
 pub(crate) fn simulate(flows: &[&str], queue: Queue, (warmup, seconds): (u32, u32)) -> (Run, Seen) {
     let delay = queue.delay_ms;
     let mut text = format!(
@@ -111,19 +108,19 @@ pub(crate) fn simulate(flows: &[&str], queue: Queue, (warmup, seconds): (u32, u3
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let mut seen = Seen::default();
     let run = run_with(&scenario, 0, &Control::default(), &mut seen, |link, _host| {
-        let counters = Counters::default();
-        let random = Seed::new(1).stream("losses");
-        (link == "bottleneck").then(|| ("fifo", Fifo { settings: queue, waiting: VecDeque::new(), counters, random }))
+        let (counters, random) = (Counters::default(), Seed::new(1).stream("losses"));
+        let fifo = Fifo { settings: queue, packets: VecDeque::new(), counters, random };
+        (link == "bottleneck").then(|| ("fifo", Box::new(fifo) as BoxQdisc<Packet>))
     });
     (run.expect("it runs"), seen)
 }
 
-/// What left the bottleneck, as a share of what it can carry.
+/// Returns the utilisation of the bottleneck.
 pub(crate) fn utilisation(run: &Run) -> f64 {
     rates(run).iter().sum::<f64>() / 10e6
 }
 
-/// Bits a second that left the bottleneck, by flow.
+/// Returns the rate in bit/s that left the bottleneck, by flow.
 pub(crate) fn rates(run: &Run) -> Vec<f64> {
     let seconds = run.to_s - run.from_s;
     run.queues[0].flows.iter().map(|flow| 8.0 * flow.departed_bytes as f64 / seconds).collect()

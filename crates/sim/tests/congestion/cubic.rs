@@ -2,7 +2,8 @@
 
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
-/// With a buffer of 3/7 of the product, cutting to 70 % leaves the link just full (0.7 (1 + 3/7) = 1); Reno's half does not.
+/// With a buffer of 3/7 of the bandwidth-delay product a reduction to 70 % keeps the link just full (0.7 (1 + 3/7) =
+/// 1), and Reno's to a half does not. Would catch a wrong β.
 #[test]
 fn needs_less_buffer_than_reno() {
     let used = |cc: &str| utilisation(&simulate(&[&format!("cc = \"{cc}\"")], Queue::of(BDP * 3 / 7), (20, 80)).0);
@@ -11,7 +12,8 @@ fn needs_less_buffer_than_reno() {
     assert!(reno < cubic - 0.01, "{reno}, cubic {cubic}");
 }
 
-/// A flow that comes late gets its share: who has lost ground since the last congestion gives way (fast convergence).
+/// Would catch a flow that starts late and does not get its share: with fast convergence the other one releases
+/// bandwidth.
 #[test]
 fn a_late_flow_gets_its_share() {
     let (run, _) = simulate(&["cc = \"cubic\"", "cc = \"cubic\"\nstart = \"20s\""], Queue::of(BDP), (60, 160));

@@ -1,14 +1,14 @@
-//! DCTCP (RFC 8257) against a threshold of 10 packets, a little more than a seventh of the 50 of the path (RFC 8257 3.1 and
-//! Alizadeh et al., SIGCOMM 2010, section 3.4).
+//! DCTCP (RFC 8257) with a marking threshold of 10 packets, more than a seventh of the path's 50 packets (Alizadeh et
+//! al., SIGCOMM 2010, section 3.4).
 
 use super::bottleneck::{BDP, Queue, simulate, utilisation};
 
 const THRESHOLD: usize = 10;
 const SHALLOW: Queue = Queue { mark_at: THRESHOLD, ..Queue::of(10 * BDP) };
 
-/// Alizadeh et al., section 3.3: a flow's window swings between W and W (1 - alpha / 2), alpha being sqrt(2 / W) and W the 60
-/// packets of path and threshold, so the queue between 11 and 5.5 packets. Reno with the same marks, from 60 to 30, leaves
-/// the link idle.
+/// Alizadeh et al., section 3.3: the window oscillates between W and W (1 - alpha / 2), with alpha = sqrt(2 / W) and W
+/// the 60 packets of path and threshold, and the queue between 11 and 5.5 packets. Reno with the same marks oscillates
+/// between 60 and 30 packets and leaves the link idle at times.
 #[test]
 fn holds_the_threshold_and_fills_the_link() {
     let (run, seen) = simulate(&["cc = \"dctcp\""], SHALLOW, (20, 60));
@@ -22,7 +22,7 @@ fn holds_the_threshold_and_fills_the_link() {
     assert!(utilisation(&reno) < 0.95, "{}", utilisation(&reno));
 }
 
-/// Four flows add a packet each to the most that is queued (section 3.3: K + N), some more where they do not move together.
+/// Section 3.3: with N flows the largest queue is K + N packets, and some more if they are not synchronised.
 #[test]
 fn several_flows_hold_it_too() {
     let (run, seen) = simulate(&["cc = \"dctcp\"\ncount = 4"], SHALLOW, (20, 60));
@@ -31,8 +31,8 @@ fn several_flows_hold_it_too() {
     assert!(most <= Some(THRESHOLD + 2 * 4) && seen.drops.is_empty(), "{most:?}");
 }
 
-/// Delayed acknowledgements must not blur the echo (RFC 8257 3.2): the queue swings as it does without them, by the burst of
-/// two that each lets go more.
+/// Would catch delayed acknowledgements that distort the echo (RFC 8257, section 3.2): the queue oscillates as without
+/// them, plus the bursts of two packets.
 #[test]
 fn delayed_acknowledgements_echo_as_accurately() {
     let (run, seen) = simulate(&["cc = \"dctcp\"\ntcp = { delayed_ack = \"40ms\" }"], SHALLOW, (20, 60));

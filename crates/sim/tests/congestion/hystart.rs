@@ -2,9 +2,10 @@
 
 use super::bottleneck::{BDP, Queue, simulate};
 
-/// Into a buffer of ten bandwidth-delay products slow start runs until it overflows, within a second. With HyStart++ the
-/// round trip, when it has risen by an eighth, ends that: five rounds of a quarter more take the window to about three times
-/// what it was then, short of the buffer's end, and congestion avoidance goes on from there. The link is full all the while.
+/// With a buffer of ten bandwidth-delay products slow start overflows the buffer within a second. With HyStart++ a rise
+/// of the round-trip time by an eighth ends slow start: five rounds of growth by a quarter take the window to about
+/// three times its size, which fits the buffer, and congestion avoidance continues from there. The link is full in both
+/// cases.
 #[test]
 fn leaves_slow_start_before_a_loss() {
     for cc in ["cubic", "sack"] {

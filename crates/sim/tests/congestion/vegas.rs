@@ -2,8 +2,8 @@
 
 use super::bottleneck::{BDP, Queue, rates, simulate, utilisation};
 
-/// Between alpha = 1 and beta = 3 packets of its own in the queue, whatever the buffer, and no loss. A law that takes the
-/// wrong base, or counts its queue in other units, settles elsewhere.
+/// Would catch a wrong base or wrong units: whatever the buffer, between alpha = 1 and beta = 3 packets are queued,
+/// without loss.
 #[test]
 fn keeps_one_to_three_packets_queued() {
     for buffer in [BDP, 10 * BDP] {
@@ -14,8 +14,8 @@ fn keeps_one_to_three_packets_queued() {
     }
 }
 
-/// Two flows on one path keep four packets and share the link. One that fills the buffer takes most of it from Vegas, which
-/// sees the queue and gives way (Mo, La, Anantharam, Walrand 1999).
+/// Beside a flow that fills the buffer, Vegas sees the queue and reduces its window (Mo, La, Anantharam and Walrand,
+/// INFOCOM 1999).
 #[test]
 fn gives_way_to_reno() {
     let (run, _) = simulate(&["cc = \"vegas\"", "cc = \"sack\""], Queue::of(2 * BDP), (20, 80));

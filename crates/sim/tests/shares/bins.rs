@@ -1,12 +1,12 @@
-//! Stochastic Fair BLUE among flows that answer.
+//! Stochastic Fair BLUE with responsive flows.
 
 use fairlane_outcome::Run;
 use fairlane_qdisc::Reason;
 
 use crate::setup::{SEEDS, document, extremes, figure_3, mean, rates, seeded, simulate};
 
-/// Figure 3 with tc's bins and the paper's double buffering: the flood has its rate limit of 80 kbit/s, and nobody else is
-/// shut out. Would catch bins that let the flood go when the hash moves.
+/// Figure 3 of the CHOKe paper with the bins of tc-sfb(8) and the paper's double buffering: the flood gets its rate
+/// limit of 80 kbit/s, and no other flow is locked out. Would catch bins that release the flood when the hash changes.
 #[test]
 fn double_buffering_holds_a_flood_at_its_rate_limit() {
     let settings = [("bottleneck.queue.rehash", "2s"), ("bottleneck.queue.warmup", "2s")];
@@ -19,8 +19,9 @@ fn double_buffering_holds_a_flood_at_its_rate_limit() {
     }
 }
 
-/// The paper's table III: 45 Mbit/s, 200 kB, two levels of 23 bins for 13 packets, 0.16 Mbit/s for who does not answer. `tcp`
-/// flows, which answer marks if `ecn`, and a flow of `rate`.
+/// Runs table III of the paper (Feng, Kandlur, Saha and Shin, INFOCOM 2001): 45 Mbit/s, 200 kB, two levels of 23 bins
+/// of 13 packets, 0.16 Mbit/s for unresponsive flows; `tcp` flows, with ECN if `ecn`, and an unresponsive flow of
+/// `rate`.
 fn table_iii(tcp: u32, ecn: bool, rate: &str, more: &str, seed: u32) -> Run {
     let text = format!(
         r#"
@@ -61,31 +62,31 @@ fn table_iii(tcp: u32, ecn: bool, rate: &str, more: &str, seed: u32) -> Run {
     simulate(&seeded(document(&text), seed)).0
 }
 
-/// Mbit/s that the flow that does not answer gets, and the part of its packets that met its rate limit.
-fn unanswering(run: &Run) -> (f64, f64) {
-    let flow = run.queues[0].flows.last().expect("it sends");
+/// Returns the rate of the unresponsive flow in Mbit/s, and the fraction of its packets that the rate limit dropped.
+fn unresponsive(run: &Run) -> (f64, f64) {
+    let flow = run.queues[0].flows.last().expect("the flow sends");
     let limited = flow.dropped[Reason::RatePenalty.index()] as f64 / flow.arrived as f64;
-    (rates(run).last().expect("it sends") / 1000.0, limited)
+    (rates(run).last().expect("the flow sends") / 1000.0, limited)
 }
 
-/// Table III: 300 TCPs that are marked, and a CBR flow that has nearly all of what it sends dropped. In the paper all but 0.16
-/// Mbit/s is; its TCPs come and go, and these are greedy.
+/// Table III: 300 TCP flows with ECN and a CBR flow, of which nearly all packets are dropped. In the paper, where TCP
+/// flows start and stop, all but 0.16 Mbit/s are dropped; here they are greedy.
 #[test]
-fn a_flow_that_does_not_answer_loses_nearly_all() {
+fn an_unresponsive_flow_loses_nearly_all_packets() {
     for (rate, sent, most) in [("2mbit", 2.0, 0.5), ("45mbit", 45.0, 1.0)] {
-        let got = SEEDS.map(|seed| unanswering(&table_iii(300, true, rate, "", seed)).0);
+        let got = SEEDS.map(|seed| unresponsive(&table_iii(300, true, rate, "", seed)).0);
         println!("of {sent} Mbit/s: {got:.3?}");
         assert!(mean(&got) < most, "of {sent} Mbit/s it has {got:?}");
     }
 }
 
-/// Where the others leave its bins empty at times, it is not held to the rate limit: each of its own arrivals at an empty bin takes
-/// from the bin's probability, and 45 Mbit/s are many. Nearly all of it meets the rolls of chance then, and not the limit. BLUE's
-/// `freeze` time, which the paper does not give bins, leaves time for more to be queued.
+/// If the other flows leave its bins empty at times, the unresponsive flow is not held to the rate limit: each arrival
+/// at an empty bin lowers the bin's probability, and 45 Mbit/s mean many arrivals. Most drops are then random and not
+/// due to the limit. BLUE's `freeze` time, which bins in the paper do not have, lets the queue grow first.
 #[test]
-fn bins_that_run_empty_let_a_flow_go() {
-    let runs = SEEDS.map(|seed| unanswering(&table_iii(160, false, "45mbit", "", seed)));
-    let frozen = SEEDS.map(|seed| unanswering(&table_iii(160, false, "45mbit", "freeze = \"10ms\"", seed)).0);
+fn empty_bins_release_an_unresponsive_flow() {
+    let runs = SEEDS.map(|seed| unresponsive(&table_iii(160, false, "45mbit", "", seed)));
+    let frozen = SEEDS.map(|seed| unresponsive(&table_iii(160, false, "45mbit", "freeze = \"10ms\"", seed)).0);
     println!("{runs:.3?}; with a freeze time {frozen:.3?}");
     assert!(runs.iter().all(|&(got, limited)| got > 1.0 && limited < 0.1), "{runs:?}");
     assert!(mean(&frozen) < mean(&runs.map(|(got, _)| got)) / 2.0, "{frozen:?}, {runs:?} without");

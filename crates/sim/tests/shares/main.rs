@@ -1,7 +1,7 @@
-//! What the disciplines that tell flows apart leave to each flow, with real transports.
+//! The share of each flow under disciplines that distinguish flows, with real transports.
 
 mod bins;
-mod books;
 mod one_fifo;
+mod queue_log;
 mod queues;
 mod setup;

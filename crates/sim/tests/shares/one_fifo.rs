@@ -1,11 +1,11 @@
-//! One FIFO, and an account of each flow: what the numbers are worth to a flow that does not answer.
+//! Disciplines with one FIFO that keep state of each flow.
 
 use fairlane_outcome::Run;
 use fairlane_qdisc::Reason;
 
 use crate::setup::{SEEDS, document, extremes, figure_3, mean, rates, seeded, simulate};
 
-/// A link of `rate` with `queue`; `flows` follow.
+/// Runs `flows` over a link of `rate` with `queue`.
 fn run(seed: u32, rate: &str, delay: &str, queue: &str, flows: &str) -> Run {
     let text = format!(
         r#"
@@ -27,24 +27,24 @@ fn run(seed: u32, rate: &str, delay: &str, queue: &str, flows: &str) -> Run {
     simulate(&seeded(document(&text), seed)).0
 }
 
-/// A group of `count` TCP flows.
+/// Returns a group of `count` TCP flows.
 fn tcp(count: u32, packet: u32) -> String {
     format!(
         "[[flows]]\nname = \"tcp\"\nkind = \"tcp\"\ncc = \"sack\"\ncount = {count}\npacket = \"{packet}b\"\nstart = \"0s..5s\"\n"
     )
 }
 
-/// A group of `count` UDP flows that send `rate`, somewhat irregularly.
+/// Returns a group of `count` UDP flows of `rate` with jitter.
 fn udp(name: &str, count: u32, rate: &str) -> String {
     format!("[[flows]]\nname = \"{name}\"\nkind = \"udp\"\ncount = {count}\nrate = \"{rate}\"\njitter = 0.5\n")
 }
 
-/// SPEC 5: SRED's queue stays between a sixth and a third of the buffer whatever the number of flows, below 256: the paper's
-/// link of 45 Mbit/s and buffer of 500 kB, with packets of 576 bytes.
+/// Ott, Lakshman and Wong, INFOCOM 1999: SRED's queue stays between a sixth and a third of the buffer for any number of
+/// flows below 256, with the paper's link of 45 Mbit/s, buffer of 500 kB and packets of 576 bytes.
 ///
-/// By the paper's law a packet of N equal flows is dropped with p (N/256)^2, so that the windows, N sqrt(1.5/p) each, are
-/// 256 sqrt(1.5/p) together: 1619 packets with the p of that band, a quarter of 0.15. A round trip of 140 ms holds 1367, and the
-/// band 145 to 289 more.
+/// In the paper a packet of N equal flows is dropped with probability p (N/256)², so the windows of N flows add up to
+/// 256 sqrt(1.5/p): 1619 packets with the p of that band, a quarter of 0.15. A round trip of 140 ms holds 1367 packets,
+/// and the band is 145 to 289 packets.
 #[test]
 fn sred_keeps_its_queue_whatever_the_number_of_flows() {
     for flows in [20, 60, 180] {
@@ -55,8 +55,8 @@ fn sred_keeps_its_queue_whatever_the_number_of_flows() {
     }
 }
 
-/// SPEC 16: nobody answers, and all send too much. A flow at three times its share gets it within 15 %, and the queue stands
-/// at its target of 40 packets.
+/// AFD (Pan, Breslau, Prabhakar and Shenker 2003) with unresponsive flows that all send too much: a flow at three times
+/// its share gets the share within 15 %, and the queue is near its target of 40 packets.
 #[test]
 fn afd_gives_a_flow_at_three_times_its_share_about_the_share() {
     let queue = "{ kind = \"afd\", limit = \"240p\", shadow = 1000 }";
@@ -67,7 +67,8 @@ fn afd_gives_a_flow_at_three_times_its_share_about_the_share() {
     assert!((queued / 40.0 - 1.0).abs() < 0.15, "{queued}");
 }
 
-/// SPEC 13: eight flows that send once, twice, three times their share and so on all get the share within 10 %.
+/// CSFQ (Stoica, Shenker and Zhang, SIGCOMM 1998): eight flows that send one, two, three times their share and so on
+/// all get the share within 10 %.
 #[test]
 fn csfq_gives_all_the_same() {
     let flows: String = (1..=8).map(|n| udp(&format!("f{n}"), 1, &format!("{}kbit", 1250 * n))).collect();
@@ -76,7 +77,8 @@ fn csfq_gives_all_the_same() {
     assert!(rates.iter().all(|rate| (rate / 1250.0 - 1.0).abs() < 0.1), "{rates:?}");
 }
 
-/// Beside nine TCPs that each leave some of their share of 1 Mbit/s, a flow at three times that gets the share and what is left.
+/// Would catch an unresponsive flow that gets much more than its share: beside nine TCP flows that do not use all of
+/// their share of 1 Mbit/s, a flow at three times that gets its share and the rest.
 #[test]
 fn an_unresponsive_flow_gets_about_its_share() {
     for queue in [
@@ -94,8 +96,8 @@ fn an_unresponsive_flow_gets_about_its_share() {
     }
 }
 
-/// Figure 3: with N flows FRED holds the flood to the average queue of a flow, where one packet more may come: q packets in
-/// all make it 1 + floor(q / N) of q.
+/// Figure 3: with N flows and q packets in the queue, FRED holds the flood to the average queue per flow plus one
+/// packet: 1 + floor(q / N) of q.
 #[test]
 fn fred_leaves_a_flood_the_average_queue() {
     for seed in SEEDS {
@@ -108,8 +110,8 @@ fn fred_leaves_a_flood_the_average_queue() {
     }
 }
 
-/// Figure 3: under BARE a flow never has more than maxth queued, 240 kB / 33, which is seven packets. The queue is aimed at
-/// half of what all may have, so the flood gets one to two shares.
+/// Figure 3: under BARE a flow never has more than maxth queued, 240 kB / 33 or seven packets. The target of the queue
+/// is half of the sum over all flows, so the flood gets one to two shares.
 #[test]
 fn bare_leaves_a_flood_its_part_of_the_buffer() {
     for seed in SEEDS {
@@ -123,11 +125,11 @@ fn bare_leaves_a_flood_its_part_of_the_buffer() {
     }
 }
 
-/// Figure 3 has 3.8 packets of a fair flow in a second. The rates that CSFQ labels packets with need several packets each: with
-/// ten times the paper's constants for its link of ten times the rate, the flood is down from 66 shares to less than three.
-/// The same goes for AFD's clock and for 1500 samples, 15 for each TCP.
+/// In figure 3 a flow with a fair share sends 3.8 packets per second. CSFQ needs several packets to estimate a rate:
+/// with ten times the constants of the paper, whose link is ten times as fast, the flood is down from 66 shares to less
+/// than three. The same holds for AFD's interval and 1500 samples, 15 per TCP flow.
 #[test]
-fn rates_are_known_from_several_packets() {
+fn estimates_need_several_packets() {
     for (kind, settings) in [
         ("csfq", &[("k", "1s"), ("k_alpha", "2s"), ("k_c", "1s")][..]),
         ("afd", &[("interval", "62500us"), ("shadow", "1500"), ("target_queue", "150p")]),
@@ -144,7 +146,8 @@ fn rates_are_known_from_several_packets() {
     }
 }
 
-/// SPEC 7.3: a TCP whose round trip is longer than the measure's is hardly ever filtered; a flood is.
+/// RED-PD (Mahajan, Floyd and Wetherall, ICNP 2001): TCP flows with a round-trip time above the target are hardly ever
+/// filtered, and a flood is.
 #[test]
 fn red_pd_leaves_slow_tcps_alone() {
     let queue = "{ kind = \"red-pd\", limit = \"120p\", min = \"15p\", max = \"60p\", rtt = \"40ms\" }";
@@ -159,13 +162,14 @@ fn red_pd_leaves_slow_tcps_alone() {
     assert!(filtered(9) > 0.3, "{}", filtered(9));
 }
 
-/// SPEC 7.1: the box holds a CBR flow of twice the link at its rate, 5 % of the link.
+/// RED with a penalty box (Floyd and Fall, ToN 1999): the box holds a CBR flow of twice the link's rate at 5 % of the
+/// link.
 #[test]
 fn the_penalty_box_holds_a_flood_at_its_rate() {
     for seed in SEEDS {
         let (run, _) = simulate(&seeded(figure_3("red-penalty-box", &[]), seed));
         println!("penalty box: {:.1}", rates(&run)[32]);
-        // A TCP may be in the box too.
+        // A TCP flow may be in the box, too.
         assert!((rates(&run)[32] / 50.0 - 1.0).abs() < 0.1, "{:?}", rates(&run));
     }
 }

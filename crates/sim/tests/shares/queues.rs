@@ -1,20 +1,20 @@
-//! A queue for each flow: everybody gets what he asks for, up to the same level.
+//! Disciplines with a queue per flow: max-min fair shares.
 
 use crate::setup::{SEEDS, document, extremes, figure_3, rates, seeded, simulate};
 
-/// SFQ with so many queues that no two of 33 flows share one.
+/// A setting of SFQ with so many queues that no two of 33 flows share one.
 const MANY: (&str, &str) = ("bottleneck.queue.flows", "65536");
 
-/// Figure 3, where the equal share is 1/33. TCP flows that wait for a timeout leave their share to the others, so the flood's
-/// max-min share is more: at each moment the link over the flows that have packets.
+/// Figure 3, where an equal share is 1/33. TCP flows that wait for a timeout leave their share to the others, so the
+/// flood's max-min share is larger: at each moment the link's rate divided by the number of flows with packets.
 #[test]
 fn a_flood_gets_its_share_at_each_moment() {
     for (kind, seed) in
         ["drr", "wfq", "scfq", "stfq", "sfq"].into_iter().flat_map(|kind| SEEDS.map(|seed| (kind, seed)))
     {
         let settings: &[_] = if kind == "sfq" { &[MANY] } else { &[] };
-        let (run, books) = simulate(&seeded(figure_3(kind, settings), seed));
-        let (rates, share) = (rates(&run), 1000.0 * books.share_of_the_last(run.from_s));
+        let (run, queue_log) = simulate(&seeded(figure_3(kind, settings), seed));
+        let (rates, share) = (rates(&run), 1000.0 * queue_log.share_of_the_last(run.from_s));
         let (least, most) = extremes(&rates[..32]);
         println!("{kind}: flood {:.2}, share {share:.2}, TCP {least:.2} to {most:.2} kbit/s", rates[32]);
         assert!((rates[32] / share - 1.0).abs() < 0.05, "{kind}: {} instead of {share} kbit/s", rates[32]);
@@ -23,10 +23,10 @@ fn a_flood_gets_its_share_at_each_moment() {
     }
 }
 
-/// DRR drops from the front of the longest queue: duplicate acknowledgements come at once, and hardly a TCP waits for a timeout.
-/// Those that never do have packets all the time, and as much as the flood, to the packet.
+/// DRR drops from the front of the longest queue: duplicate acknowledgements arrive at once, and few TCP flows wait for
+/// a timeout. The others always have packets and get as much as the flood, within a few packets.
 #[test]
-fn who_is_never_silent_has_the_share_of_the_flood() {
+fn flows_without_timeouts_get_as_much_as_the_flood() {
     for seed in SEEDS {
         let (run, _) = simulate(&seeded(figure_3("drr", &[]), seed));
         let rates = rates(&run);
@@ -37,11 +37,11 @@ fn who_is_never_silent_has_the_share_of_the_flood() {
     }
 }
 
-/// The theorems: while two flows have packets queued, the link's bytes for them differ by a packet of each (Golestani,
-/// theorem 1; Goyal, Vin, Cheng, theorem 1), or by a quantum and two packets (Shreedhar, Varghese, theorem 1). FQ-CoDel is
-/// DRR, and a flow that has just come has one more turn, ahead of the others.
+/// While two flows have packets queued, the bytes sent for them differ by at most one packet of each (Golestani,
+/// INFOCOM 1994, theorem 1; Goyal, Vin and Cheng, SIGCOMM 1996, theorem 1), or by a quantum and two packets (Shreedhar
+/// and Varghese, SIGCOMM 1995, theorem 1). FQ-CoDel uses DRR and gives a new flow one more quantum ahead of the others.
 #[test]
-fn who_has_packets_queued_is_served_as_much_as_the_flood() {
+fn backlogged_flows_are_served_as_much_as_the_flood() {
     for (kind, bound) in [
         ("drr", 1000.0 + 2.0 * 1000.0),
         ("scfq", 2.0 * 1000.0),
@@ -50,8 +50,8 @@ fn who_has_packets_queued_is_served_as_much_as_the_flood() {
         ("fq-codel", 2.0 * 1514.0 + 2.0 * 1000.0),
     ] {
         let settings: &[_] = if matches!(kind, "sfq" | "fq-codel") { &[MANY] } else { &[] };
-        let (run, books) = simulate(&figure_3(kind, settings));
-        let (worst, together) = books.unfairness();
+        let (run, queue_log) = simulate(&figure_3(kind, settings));
+        let (worst, together) = queue_log.unfairness();
         let rates = rates(&run);
         println!(
             "{kind}: {worst} bytes in {together:.0} s of all flows, flood {:.2}, {:?}",
@@ -59,13 +59,13 @@ fn who_has_packets_queued_is_served_as_much_as_the_flood() {
             extremes(&rates)
         );
         assert!(worst <= bound, "{kind}: {worst} bytes, {bound} allowed");
-        // 32 flows for 120 s: they are there most of the time.
+        // The 32 flows have packets most of the 120 s.
         assert!(together > 0.6 * 32.0 * 120.0, "{kind}: {together}");
     }
 }
 
-/// Weights by traffic class: floods of classes 0, 2, 4 and 6, which DRR counts as one to four flows, get a tenth to four
-/// tenths of the link, of UDP as of TCP's and TFRC's data. Would catch a class that does not reach the queue.
+/// Weights by traffic class: flows of classes 0, 2, 4 and 6, with weights 1 to 4 under DRR, get 1/10 to 4/10 of the
+/// link, for UDP, TCP and TFRC. Would catch a class that does not reach the queue.
 #[test]
 fn classes_have_their_weights() {
     for kind in ["kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"\ncount = 8", "kind = \"tfrc\"\ncount = 8"] {
@@ -89,7 +89,7 @@ fn classes_have_their_weights() {
     }
 }
 
-/// 16 TCP flows, and a flood of twice the link.
+/// Returns a scenario of 16 flows of `others` and a flood of twice the link's rate.
 fn sixteen(kind: &str, others: &str) -> fairlane_scenario::Document {
     document(&format!(
         r#"
@@ -112,15 +112,15 @@ fn sixteen(kind: &str, others: &str) -> fairlane_scenario::Document {
     ))
 }
 
-/// With a short buffer TCP times out often. The flood then has a fifth more than 1/17 under WFQ, and it is what the silent
-/// ones leave: beside flows that never stop it has 1/17.
+/// With a short buffer TCP times out often, and the flood gets about a fifth more than 1/17 under WFQ: the shares of
+/// silent flows. Beside flows that never stop it gets 1/17.
 #[test]
-fn what_a_flood_has_above_its_share_is_left_by_silent_flows() {
+fn a_flood_gets_the_shares_of_silent_flows() {
     for kind in ["wfq", "scfq", "stfq"] {
-        let (run, books) = simulate(&sixteen(kind, "kind = \"tcp\""));
-        let (flood, share) = (rates(&run)[16], 1000.0 * books.share_of_the_last(run.from_s));
+        let (run, queue_log) = simulate(&sixteen(kind, "kind = \"tcp\""));
+        let (flood, share) = (rates(&run)[16], 1000.0 * queue_log.share_of_the_last(run.from_s));
         println!("{kind}: flood {flood:.2}, share {share:.2}, 1/17 is 58.82 kbit/s");
-        assert!(share > 1.08 * 1000.0 / 17.0, "{kind}: {share}: there was nothing to explain");
+        assert!(share > 1.08 * 1000.0 / 17.0, "{kind}: {share} is not more than 1/17");
         assert!((flood / share - 1.0).abs() < 0.05, "{kind}: {flood} instead of {share}");
 
         let (run, _) = simulate(&sixteen(kind, "kind = \"udp\"\nrate = \"100kbit\""));
@@ -129,7 +129,7 @@ fn what_a_flood_has_above_its_share_is_left_by_silent_flows() {
     }
 }
 
-/// A bounded class holds its packets back, and the simulator asks again when it is time. All packets are of class 0.
+/// Would catch a simulator that does not ask CBQ again when a bounded class may send. All packets are of class 0.
 #[test]
 fn a_bounded_class_gets_its_share_of_an_idle_link() {
     for share in [0.1, 0.5, 0.9] {
@@ -139,7 +139,6 @@ fn a_bounded_class_gets_its_share_of_an_idle_link() {
         }
         let (run, _) = simulate(&document);
         let got = rates(&run).iter().sum::<f64>() / 1000.0;
-        // SPEC 14: within 2 %.
         assert!((got / share - 1.0).abs() < 0.02, "{share}: {got}");
     }
 }

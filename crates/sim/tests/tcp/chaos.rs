@@ -5,28 +5,28 @@ use fairlane_scenario::Congestion::{Bbr, Cubic, Dctcp, NewReno, Reno, Sack, Taho
 use fairlane_scenario::{Congestion, Tcp};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
-use super::path::{Fate, Path, ms};
+use super::path::{Passage, Path, ms};
 
-/// How likely each mishap is, in percent.
+/// The probability of each impairment in percent.
 #[derive(Clone, Debug)]
-struct Weather {
+struct Impairments {
     lost: u32,
     marked: u32,
     twice: u32,
     late: u32,
 }
 
-impl Weather {
-    fn fates(&self, seed: u64, name: &str) -> impl FnMut(u32, u32) -> Fate + 'static {
+impl Impairments {
+    fn passages(&self, seed: u64, name: &str) -> impl FnMut(u32, u32) -> Passage + 'static {
         let mut random = Seed::new(seed).stream(name);
         let (lost, marked) = (self.lost, self.lost + self.marked);
         let (twice, late) = (marked + self.twice, marked + self.twice + self.late);
         move |_, _| match random.below(100) {
-            draw if draw < lost => Fate::Lost,
-            draw if draw < marked => Fate::Marked,
-            draw if draw < twice => Fate::Twice,
-            draw if draw < late => Fate::Late(ms(u64::from(random.below(300)))),
-            _ => Fate::Arrives,
+            draw if draw < lost => Passage::Lost,
+            draw if draw < marked => Passage::Marked,
+            draw if draw < twice => Passage::Twice,
+            draw if draw < late => Passage::Late(ms(u64::from(random.below(300)))),
+            _ => Passage::Arrives,
         }
     }
 
@@ -35,15 +35,15 @@ impl Weather {
     }
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
-    let orderly = (0_u32..40, 0_u32..20).prop_map(|(lost, marked)| Weather { lost, marked, twice: 0, late: 0 });
-    let stormy = (0_u32..40, 0_u32..20, 0_u32..20, 0_u32..20).prop_map(|(lost, marked, twice, late)| Weather {
+fn impairments() -> impl Strategy<Value = Impairments> {
+    let in_order = (0_u32..40, 0_u32..20).prop_map(|(lost, marked)| Impairments { lost, marked, twice: 0, late: 0 });
+    let any = (0_u32..40, 0_u32..20, 0_u32..20, 0_u32..20).prop_map(|(lost, marked, twice, late)| Impairments {
         lost,
         marked,
         twice,
         late,
     });
-    prop::strategy::Union::new([orderly.boxed(), stormy.boxed()])
+    prop::strategy::Union::new([in_order.boxed(), any.boxed()])
 }
 
 fn tcp() -> impl Strategy<Value = Tcp> {
@@ -60,14 +60,14 @@ fn tcp() -> impl Strategy<Value = Tcp> {
     )
 }
 
-/// New data goes out only where the window, or the pipe, has room.
+/// Checks that new data is sent only if the window, or the pipe, has room.
 fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
     let allowed = path.sender.cwnd() as u32 + if tcp.limited_transmit { 2 } else { 0 };
     let used = match tcp.congestion {
-        // What has arrived beyond a hole has left the pipe. The network itself tells how full it is, unless segments
-        // overtake each other or a timeout has written off what is still on its way.
+        // Segments that have arrived beyond a hole have left the pipe. The path knows the number in flight, unless
+        // segments overtake each other or a timeout has written off segments in flight.
         _ if !tcp.congestion.uses_sack() => path.sender.flight(),
-        _ if in_order && path.sender.timeouts() == 0 => path.on_the_way(),
+        _ if in_order && path.sender.timeouts() == 0 => path.in_flight(),
         _ => 0,
     };
     assert!(used <= allowed, "{used} of {allowed}\n{}", path.table());
@@ -75,32 +75,32 @@ fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
 }
 
 proptest! {
-    /// All that was sent arrives and is acknowledged, whatever happens on the way; nothing is sent outside the window,
-    /// and in the end nothing is left to wait for.
+    /// Would catch a segment that is never delivered or acknowledged, one that is sent outside the window, and a timer
+    /// that remains at the end, for any sequence of impairments.
     #[test]
     fn everything_arrives(
         tcp in tcp(),
-        there in weather(),
-        back in weather(),
+        there in impairments(),
+        back in impairments(),
         round_trip in 1_u64..400,
         seed in any::<u64>(),
     ) {
         let mut path = Path::new(&tcp, ms(round_trip))
-            .deciding(there.fates(seed, "data"))
-            .deciding_acks(back.fates(seed, "acks"));
+            .deciding(there.passages(seed, "data"))
+            .deciding_acks(back.passages(seed, "acks"));
         path.start();
-        let mut turns = 0;
+        let mut steps = 0;
         while path.next_time().is_some() {
             let segments = path.segments();
-            path.turn();
+            path.step();
             if path.segments() > segments {
                 check_window(&path, &tcp, there.in_order() && back.in_order());
             }
             if path.segments() >= 150 {
                 path.sender.stop();
             }
-            turns += 1;
-            assert!(turns < 100_000, "no end:\n{}", path.table());
+            steps += 1;
+            assert!(steps < 100_000, "no end:\n{}", path.table());
         }
         assert!(path.segments() >= 150 && path.complete(), "{}", path.table());
         assert_eq!(path.receiver.next(), path.segments());

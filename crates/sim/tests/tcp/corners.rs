@@ -1,11 +1,11 @@
-//! The rules that matter only when losses come together: guards, scoreboard after a timeout, limited transmit.
-//! The round trip is 100 ms, the initial timeout 6 s.
+//! Rules that matter only for combinations of losses: ignored duplicates, the scoreboard after a timeout, limited
+//! transmit. The round-trip time is 100 ms, the initial timeout 6 s.
 
 use fairlane_scenario::Congestion;
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
 
 use super::era;
-use super::path::{Fate, Path, expect, ms};
+use super::path::{Passage, Path, expect, ms};
 
 fn limited(congestion: Congestion, initial: u32, lost: &[(u32, u32)], to: u64) -> String {
     let mut tcp = era(congestion, initial);
@@ -17,9 +17,10 @@ fn plain(congestion: Congestion, initial: u32, lost: &[(u32, u32)], to: u64) -> 
     Path::new(&era(congestion, initial), ms(100)).losing(lost).trace(to)
 }
 
-/// At 400 segments 11 to 13, sent a second time for nothing, bring three duplicates.
+/// Would catch a fast retransmit at 400 ms, caused by three duplicates of segments 11 to 13, which were resent
+/// unnecessarily.
 #[test]
-fn tahoe_takes_its_own_duplicates_for_no_loss() {
+fn tahoe_ignores_duplicates_of_its_retransmissions() {
     expect(
         &plain(Tahoe, 20, &[(0, 0), (1, 0), (2, 0), (10, 0)], 500),
         &[
@@ -34,8 +35,8 @@ fn tahoe_takes_its_own_duplicates_for_no_loss() {
     );
 }
 
-/// RFC 6582 3.2 step 1: the eight duplicates of 20 acknowledge no more than what was outstanding at the last fast
-/// retransmit, 0 to 19. So they may stem from it, and the timer must find that 20 is lost.
+/// RFC 6582, section 3.2, step 1: the eight duplicates of 20 acknowledge no more than the segments outstanding at the
+/// last fast retransmit, 0 to 19. They may be caused by it, so the timer must detect the loss of 20.
 #[test]
 fn newreno_waits_until_more_than_recover_is_acknowledged() {
     expect(
@@ -51,8 +52,9 @@ fn newreno_waits_until_more_than_recover_is_acknowledged() {
     );
 }
 
-/// RFC 6675 5.1 is satisfied when all that was outstanding at the timeout, segment 0, has been acknowledged. Limited
-/// transmit brings the three duplicates; with the loss repaired and three arrived, one more may be in the pipe.
+/// RFC 6675, section 5.1: recovery is possible once all segments outstanding at the timeout, segment 0, are
+/// acknowledged. Limited transmit causes the three duplicates; after the retransmission one more segment may be in the
+/// pipe.
 #[test]
 fn sack_recovers_at_once_after_a_timeout() {
     expect(
@@ -69,17 +71,18 @@ fn sack_recovers_at_once_after_a_timeout() {
     );
 }
 
-/// The acknowledgements of 1 and 2 are lost, but the one of 3 reports all three: IsLost() of RFC 6675 needs no count.
+/// The acknowledgements of 1 and 2 are lost, but that of 3 reports all three: IsLost() of RFC 6675 needs no count of
+/// duplicates.
 #[test]
 fn sack_finds_a_loss_by_the_scoreboard_alone() {
     let trace = Path::new(&era(Sack, 4), ms(100))
         .losing(&[(0, 0)])
-        .deciding_acks(|_, nth| if nth < 2 { Fate::Lost } else { Fate::Arrives })
+        .deciding_acks(|_, nth| if nth < 2 { Passage::Lost } else { Passage::Arrives })
         .trace(100);
     expect(&trace, &["0 new 0-3 4.00 300.00", "100 again 0 2.00 2.00", "100 new 4 2.00 2.00"]);
 }
 
-/// Segment 3 has arrived before the timeout: 4 goes in its place.
+/// Segment 3 arrived before the timeout: 4 is sent instead.
 #[test]
 fn sack_skips_what_has_arrived_after_a_timeout() {
     expect(
@@ -94,7 +97,8 @@ fn sack_skips_what_has_arrived_after_a_timeout() {
     );
 }
 
-/// Segment 2 is lost again. What arrives beyond it leaves the pipe, so of a window of 2 one segment goes on.
+/// Segment 2 is lost again. Segments that arrive beyond it leave the pipe, so with a window of 2 one segment per round
+/// trip is sent.
 #[test]
 fn sack_keeps_its_pipe_full_after_a_timeout() {
     expect(
@@ -110,7 +114,8 @@ fn sack_keeps_its_pipe_full_after_a_timeout() {
     );
 }
 
-/// One rescue a recovery. The receiver's window of 10 stops new data in the first, the end of the data in the second.
+/// One rescue retransmission per recovery: the receiver's window of 10 prevents new data in the first, the end of the
+/// data in the second.
 #[test]
 fn sack_rescues_in_every_recovery() {
     let mut tcp = era(Sack, 10);
@@ -135,7 +140,7 @@ fn sack_rescues_in_every_recovery() {
     assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (20, 0));
 }
 
-/// RFC 3042 is about new data: while old segments go out again, a duplicate lets none of them out early.
+/// RFC 3042 applies to new data: a duplicate allows no retransmission.
 #[test]
 fn limited_transmit_sends_nothing_old() {
     expect(
@@ -144,7 +149,7 @@ fn limited_transmit_sends_nothing_old() {
     );
 }
 
-/// In recovery each duplicate inflates the window by one, and limited transmit adds nothing: 20 to 21 at 300.
+/// In recovery each duplicate inflates the window by one, and limited transmit adds nothing: from 20 to 21 at 300 ms.
 #[test]
 fn limited_transmit_ends_where_recovery_begins() {
     let every_other: Vec<_> = (0..20).step_by(2).map(|seq| (seq, 0)).collect();
@@ -162,8 +167,8 @@ fn limited_transmit_ends_where_recovery_begins() {
     );
 }
 
-/// RFC 9406 4.3: after a timeout slow start is the ordinary one, which adds one for an acknowledgement of two segments, where
-/// HyStart++ would add two.
+/// RFC 9406, section 4.3: slow start after a timeout is the standard one, which adds one segment for an acknowledgement
+/// of two, where HyStart++ would add two.
 #[test]
 fn hystart_is_for_the_first_slow_start() {
     let mut tcp = era(Reno, 20);

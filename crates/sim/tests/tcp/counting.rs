@@ -1,28 +1,28 @@
-//! Byte counting (RFC 3465). The round trip is 100 ms.
+//! Appropriate byte counting (RFC 3465). The round-trip time is 100 ms.
 
 use fairlane_scenario::Congestion::{Cubic, Sack};
 use fairlane_scenario::{Congestion, Tcp};
 
-use super::path::{Fate, Path, ms};
+use super::path::{Passage, Path, ms};
 
-/// Ten segments to begin with.
+/// Returns settings with an initial window of ten segments.
 fn tcp(congestion: Congestion, byte_counting: bool) -> Tcp {
     Tcp { byte_counting, ..super::era(congestion, 10) }
 }
 
-/// The window after the first flight of ten, of whose acknowledgements those arrive that `arrives` lets.
+/// Returns the window after the first flight of ten segments, if only the acknowledgements arrive that `arrives` selects.
 fn after_a_flight(tcp: &Tcp, arrives: fn(u32) -> bool) -> f64 {
-    let mut path =
-        Path::new(tcp, ms(100)).deciding_acks(move |next, _| if arrives(next) { Fate::Arrives } else { Fate::Lost });
+    let mut path = Path::new(tcp, ms(100))
+        .deciding_acks(move |next, _| if arrives(next) { Passage::Arrives } else { Passage::Lost });
     path.start();
     path.run_to(100);
     path.sender.cwnd()
 }
 
-/// Five acknowledgements of two segments each: 15 or, counted by segments, 20 (RFC 3465 2.2). The same goes for CUBIC, whose
-/// slow start is Reno's.
+/// Five acknowledgements of two segments each make the window 15, or 20 with byte counting (RFC 3465, section 2.2). The
+/// same holds for CUBIC, whose slow start is Reno's.
 #[test]
-fn delayed_acknowledgements_double_the_window_all_the_same() {
+fn delayed_acknowledgements_double_the_window() {
     for congestion in [Sack, Cubic] {
         for (byte_counting, window) in [(false, 15.0), (true, 20.0)] {
             let tcp = Tcp { delayed_ack: Some(ms(40)), ..tcp(congestion, byte_counting) };
@@ -31,22 +31,24 @@ fn delayed_acknowledgements_double_the_window_all_the_same() {
     }
 }
 
-/// One acknowledgement for all ten opens slow start by L = 2, lest it send a burst of ten more (RFC 3465 2.2).
+/// One acknowledgement of all ten grows the window by L = 2 in slow start, to avoid a burst of ten more (RFC 3465,
+/// section 2.2).
 #[test]
 fn slow_start_is_bounded() {
     assert_eq!(after_a_flight(&tcp(Sack, true), |next| next == 10), 12.0);
     assert_eq!(after_a_flight(&tcp(Sack, false), |next| next == 10), 11.0);
 }
 
-/// Of twenty segments the first is lost, which leaves a window of ten, and all else is acknowledged with the repair. Then one
-/// acknowledgement covers nine: nine tenths of a segment, where one of one is a tenth (RFC 3465 2.1).
+/// Of twenty segments the first is lost, which leaves a window of ten, and all others are acknowledged with the
+/// retransmission. Then one acknowledgement covers nine segments and grows the window by nine tenths of a segment,
+/// instead of one tenth (RFC 3465, section 2.1).
 #[test]
 fn congestion_avoidance_counts_all() {
     for (byte_counting, window) in [(true, 10.9), (false, 10.1)] {
         let tcp = Tcp { byte_counting, ..super::era(Sack, 20) };
         let mut path = Path::new(&tcp, ms(100))
             .losing(&[(0, 0)])
-            .deciding_acks(|next, _| if next <= 20 || next == 29 { Fate::Arrives } else { Fate::Lost });
+            .deciding_acks(|next, _| if next <= 20 || next == 29 { Passage::Arrives } else { Passage::Lost });
         path.start();
         path.run_to(200);
         assert_eq!((path.sender.acknowledged(), path.sender.ssthresh()), (29, 10.0));
@@ -54,12 +56,12 @@ fn congestion_avoidance_counts_all() {
     }
 }
 
-/// All acknowledgements of the first flight are lost. The one of the segment that is sent again after the timeout covers all
-/// ten, which says nothing of how many have left the network since: L = 1 (RFC 3465 2.3).
+/// All acknowledgements of the first flight are lost. That of the retransmission after the timeout covers all ten
+/// segments, most of which arrived before the timeout: L = 1 (RFC 3465, section 2.3).
 #[test]
 fn after_a_timeout_an_acknowledgement_counts_once() {
-    let mut path =
-        Path::new(&tcp(Sack, true), ms(100)).deciding_acks(|_, nth| if nth < 10 { Fate::Lost } else { Fate::Arrives });
+    let mut path = Path::new(&tcp(Sack, true), ms(100))
+        .deciding_acks(|_, nth| if nth < 10 { Passage::Lost } else { Passage::Arrives });
     path.start();
     path.run_to(6_000);
     assert_eq!((path.sender.timeouts(), path.sender.cwnd()), (1, 1.0));

@@ -1,11 +1,11 @@
-//! CUBIC's curve (RFC 9438), without a queue.
+//! CUBIC's window function (RFC 9438), without a queue.
 
 use fairlane_scenario::Congestion::Cubic;
 
 use super::era;
 use super::path::{Path, ms};
 
-/// The window at each of `millis`, for a sender with a window of `initial` that loses its first segment.
+/// Returns the window at each of `millis`, for a sender with an initial window of `initial` whose first segment is lost.
 fn windows(initial: u32, round_trip: u64, millis: impl Iterator<Item = u64>) -> Vec<f64> {
     let mut path = Path::new(&era(Cubic, initial), ms(round_trip)).losing(&[(0, 0)]);
     path.start();
@@ -16,11 +16,11 @@ fn windows(initial: u32, round_trip: u64, millis: impl Iterator<Item = u64>) -> 
     millis.map(window).collect()
 }
 
-/// From 70 % of 100 segments on, W(t) = 0.4 (t - K)^3 + 100 with K = 4.2172 s (RFC 9438 4.2; SPEC's vector): concave up to
-/// 100, flat there, convex beyond. The loss shows after one round trip of 200 ms and is repaired after the second, when the
-/// clock of the curve starts. An acknowledgement takes the window to where the curve will be a round trip on, so it lies
-/// between there and the curve itself. A growth without its memory of 100, or with another C or K, leaves that corridor.
-/// Reno would have 70 + 0.529 · 40 at its end.
+/// From 70 % of 100 segments on, W(t) = 0.4 (t - K)^3 + 100 with K = cbrt(30 / 0.4) = 4.2172 s (RFC 9438, section 4.2):
+/// concave up to 100, flat there, convex beyond. The loss is detected after one round trip of 200 ms and repaired after
+/// the second, when t starts. An acknowledgement takes the window towards W one round trip later, so it lies between
+/// that and W(t). Would catch growth that does not depend on w_max, and another C or K. Reno would have 70 + 0.529 · 40
+/// at the end.
 #[test]
 fn the_window_follows_the_curve() {
     let curve = |t: f64| 0.4 * (t - 4.2172) * (t - 4.2172) * (t - 4.2172) + 100.0;
@@ -32,8 +32,9 @@ fn the_window_follows_the_curve() {
     }
 }
 
-/// Where the round trip is short, Reno's window grows faster than the curve: 14 + 3 (1 - 0.7) / (1 + 0.7) a round trip
-/// (RFC 9438 4.3), until it is at the former 20; from then on 1 a round trip. With 10 ms that is from 12 round trips on.
+/// With a short round-trip time Reno's window grows faster than the cubic function: from 14 by 3 (1 - 0.7) / (1 + 0.7)
+/// per round trip up to the former 20 segments, and then by 1 per round trip (RFC 9438, section 4.3). With 10 ms that
+/// is after 12 round trips.
 #[test]
 fn is_no_slower_than_reno() {
     let rounds = [5_u32, 10, 22];
@@ -44,12 +45,13 @@ fn is_no_slower_than_reno() {
     }
 }
 
-/// RFC 9438 4.8: after a timeout the plateau is the window at which congestion avoidance begins: 7 after a window of 10.
-/// Reno's estimate rules there, and the window neither rests at 10 nor jumps.
+/// RFC 9438, section 4.8: after a timeout the plateau is the window at which congestion avoidance begins, 7 after a
+/// window of 10. There the Reno-friendly estimate determines the window. Would catch a window that stays at 10 or
+/// jumps.
 #[test]
 fn forgets_the_plateau_after_a_timeout() {
     let mut path = Path::new(&era(Cubic, 10), ms(100)).deciding(|seq, copy| {
-        use super::path::Fate::{Arrives, Lost};
+        use super::path::Passage::{Arrives, Lost};
         if seq < 10 && copy == 0 { Lost } else { Arrives }
     });
     path.start();

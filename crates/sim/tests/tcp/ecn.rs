@@ -1,22 +1,22 @@
-//! Explicit Congestion Notification (RFC 3168). The round trip is 100 ms.
+//! Explicit Congestion Notification (RFC 3168). The round-trip time is 100 ms.
 
 use fairlane_scenario::Congestion::{Dctcp, Reno};
 
 use super::era;
-use super::path::{Fate, Path, expect, ms};
+use super::path::{Passage, Path, expect, ms};
 
-fn path(initial: u32, fate: impl FnMut(u32, u32) -> Fate + 'static) -> Path {
+fn path(initial: u32, passage: impl FnMut(u32, u32) -> Passage + 'static) -> Path {
     let mut tcp = era(Reno, initial);
     tcp.ecn = true;
-    Path::new(&tcp, ms(100)).deciding(fate)
+    Path::new(&tcp, ms(100)).deciding(passage)
 }
 
-/// Three marks in a window halve it once, without a retransmission. The echo goes on until segment 20 brings CWR, and
-/// the window does not grow meanwhile. A mark on 25, in the next window, halves it again at 10.49.
+/// Three marks in a window halve it once, without a retransmission. The echo continues until segment 20 carries CWR,
+/// and the window does not grow until then. A mark on 25, in the next window, halves the window of 10.49 again.
 #[test]
 fn halves_once_a_window() {
     let marks = [0, 3, 7, 25];
-    let mut path = path(20, move |seq, _| if marks.contains(&seq) { Fate::Marked } else { Fate::Arrives });
+    let mut path = path(20, move |seq, _| if marks.contains(&seq) { Passage::Marked } else { Passage::Arrives });
     path.start();
     path.run_to(300);
     expect(
@@ -31,10 +31,10 @@ fn halves_once_a_window() {
     assert_eq!(path.cwr, [20, 35]);
 }
 
-/// With everything marked the window falls to 1, and one segment a round trip goes on.
+/// If all segments are marked, the window falls to 1, and one segment per round trip is sent.
 #[test]
 fn keeps_one_segment() {
-    let trace = path(4, |_, _| Fate::Marked).trace(400);
+    let trace = path(4, |_, _| Passage::Marked).trace(400);
     expect(
         &trace,
         &[
@@ -47,14 +47,14 @@ fn keeps_one_segment() {
     );
 }
 
-/// RFC 3168 6.1.2, the papers' "ECN timeout": a mark at a window of 1 makes the sender wait for its timer, which doubles
-/// each time. Round trips of one tick give 1 + 4 * 1/2 ticks: 300 ms, 600, 1200, 2400. The fourth doubling throws the mean
-/// away, so the next sample is a first one: 16 * 300 ms.
+/// RFC 3168, section 6.1.2 ("ECN timeout" in the papers): a mark at a window of 1 makes the sender wait for its timer,
+/// which doubles each time. Round trips of one tick give 1 + 4 * 1/2 ticks: 300 ms, 600, 1200, 2400. The fourth
+/// doubling discards the mean, so the next sample is a first one: 16 * 300 ms.
 #[test]
 fn waits_for_the_timer_at_one_segment() {
     let mut tcp = era(Reno, 1);
     (tcp.ecn, tcp.ecn_timeout) = (true, true);
-    let mut path = Path::new(&tcp, ms(100)).deciding(|_, _| Fate::Marked);
+    let mut path = Path::new(&tcp, ms(100)).deciding(|_, _| Passage::Marked);
     path.start();
     path.run_to(10_000);
     expect(
@@ -71,15 +71,16 @@ fn waits_for_the_timer_at_one_segment() {
     assert_eq!((path.sender.timeouts(), path.sender.retransmissions()), (0, 0));
 }
 
-/// The first acknowledgement without a mark ends the wait and the backoff. Above one segment a mark halves, and the sender
-/// does not wait: 3 and 4 go at 1200, and the mark of 3 takes the window back to 1 with 4 on its way.
+/// The first acknowledgement without a mark ends the wait and the backoff. At more than one segment a mark halves the
+/// window and the sender does not wait: 3 and 4 are sent at 1200, and the mark of 3 reduces the window to 1 with 4 in
+/// flight.
 #[test]
 fn waits_no_more_when_marks_end() {
     let mut tcp = era(Reno, 1);
     (tcp.ecn, tcp.ecn_timeout) = (true, true);
     let marks = [0, 1, 3];
     let path = Path::new(&tcp, ms(100))
-        .deciding(move |seq, _| if marks.contains(&seq) { Fate::Marked } else { Fate::Arrives });
+        .deciding(move |seq, _| if marks.contains(&seq) { Passage::Marked } else { Passage::Arrives });
     expect(
         &path.trace(1_400),
         &[
@@ -93,15 +94,15 @@ fn waits_no_more_when_marks_end() {
     );
 }
 
-/// A segment that is lost during a wait is repaired when the timer fires, as ever.
+/// A segment lost during a wait is retransmitted when the timer fires.
 #[test]
 fn repairs_a_loss_after_a_wait() {
     let mut tcp = era(Reno, 2);
     (tcp.ecn, tcp.ecn_timeout) = (true, true);
     let path = Path::new(&tcp, ms(100)).deciding(|seq, copy| match (seq, copy) {
-        (3, 0) => Fate::Lost,
-        (0..=2, _) => Fate::Marked,
-        _ => Fate::Arrives,
+        (3, 0) => Passage::Lost,
+        (0..=2, _) => Passage::Marked,
+        _ => Passage::Arrives,
     });
     expect(
         &path.trace(1_100),
@@ -109,16 +110,17 @@ fn repairs_a_loss_after_a_wait() {
     );
 }
 
-/// RFC 8257 3.3 by hand. The first acknowledgement and the first window, without marks, take alpha to (15/16)^2. The mark of
-/// 20 cuts 20 by half of that, to 11.21, once for the ten marks of its window. In the 19 segments that end there, 10 were
-/// marked: alpha is 15/16 of what it was and 1/16 of 10/19, 0.8569. Fifteen acknowledgements later the window is 12.48, and
-/// the mark of 45 leaves 12.48 (1 - 0.4284) = 7.13.
+/// RFC 8257, section 3.3, by hand. The first acknowledgement and the first window, without marks, make alpha (15/16)².
+/// The mark of 20 reduces 20 by half of that, to 11.21, once for the ten marks of its window. Of the 19 segments up to
+/// its end 10 were marked: alpha becomes 15/16 of the old alpha plus 1/16 of 10/19, 0.8569. Fifteen acknowledgements
+/// later the window is 12.48, and the mark of 45 leaves 12.48 (1 - 0.4284) = 7.13.
 #[test]
 fn dctcp_cuts_by_the_share_of_marks() {
     let mut tcp = era(Dctcp, 20);
     tcp.window = 20;
     let marked = |seq| (20..30).contains(&seq) || seq == 45;
-    let path = Path::new(&tcp, ms(100)).deciding(move |seq, _| if marked(seq) { Fate::Marked } else { Fate::Arrives });
+    let path =
+        Path::new(&tcp, ms(100)).deciding(move |seq, _| if marked(seq) { Passage::Marked } else { Passage::Arrives });
     expect(
         &path.trace(300),
         &[
@@ -130,13 +132,13 @@ fn dctcp_cuts_by_the_share_of_marks() {
     );
 }
 
-/// A loss in a window that a mark has cut is repaired without a second cut: 10 + 3 at the third duplicate.
+/// A loss in a window that a mark has reduced is repaired without a second reduction: 10 + 3 at the third duplicate.
 #[test]
 fn a_mark_and_a_loss_in_a_window_cut_it_once() {
     let trace = path(20, |seq, copy| match (seq, copy) {
-        (0, 0) => Fate::Marked,
-        (5, 0) => Fate::Lost,
-        _ => Fate::Arrives,
+        (0, 0) => Passage::Marked,
+        (5, 0) => Passage::Lost,
+        _ => Passage::Arrives,
     })
     .trace(200);
     expect(
@@ -150,10 +152,10 @@ fn a_mark_and_a_loss_in_a_window_cut_it_once() {
     );
 }
 
-/// RFC 3168 6.1.2: CWR after a reduction for any reason, on a new segment.
+/// RFC 3168, section 6.1.2: CWR on the next new segment after a reduction for any reason.
 #[test]
-fn says_cwr_after_a_loss() {
-    let mut path = path(20, |seq, copy| if (seq, copy) == (0, 0) { Fate::Lost } else { Fate::Arrives });
+fn sends_cwr_after_a_loss() {
+    let mut path = path(20, |seq, copy| if (seq, copy) == (0, 0) { Passage::Lost } else { Passage::Arrives });
     path.start();
     path.run_to(1_000);
     assert_eq!(path.cwr, [20]);

@@ -1,4 +1,4 @@
-//! TCP against sequences that were worked out by hand from the RFCs. A line of a trace reads
+//! TCP compared with sequences worked out by hand from the RFCs. A line of a trace is
 //! `milliseconds kind segments cwnd ssthresh`.
 
 mod chaos;
@@ -6,7 +6,7 @@ mod corners;
 mod counting;
 mod cubic;
 mod ecn;
-mod law;
+mod growth;
 mod ns2;
 mod pacing;
 mod path;
@@ -16,7 +16,8 @@ mod robust;
 mod supply;
 mod timers;
 
-/// TCP of 1999 with an initial window of `initial`, so that a loss in the first flight hits a window of that size.
+/// Returns the settings of ns-2 in 1999 with an initial window of `initial`, so that a loss in the first flight meets a
+/// window of that size.
 fn era(congestion: fairlane_scenario::Congestion, initial: u32) -> fairlane_scenario::Tcp {
     let mut tcp = fairlane_scenario::Tcp::ns2_1999(congestion, 300);
     tcp.initial_window = initial;

@@ -1,14 +1,14 @@
-//! Pacing. The round trip is 100 ms.
+//! Pacing. The round-trip time is 100 ms.
 
 use fairlane_scenario::Congestion::{Reno, Sack};
 
 use super::era;
 use super::path::{Path, expect, ms};
 
-/// Nothing is held back before a round trip has been measured. The first acknowledgement of the two at 100 makes the window
-/// 3: twice 3 segments in 100 ms, the next one 16.7 ms after 2. The second makes it 4: 12.5 ms from 3 to 4 to 5, and the
-/// window is full at 141.7. At 200 it is 5, so 10 ms after 6 comes 7; at 216.7 it is 6 and 8 has waited since 210, for 10 ms;
-/// then 8.3 ms to 9.
+/// Nothing is held back before the first round-trip time is known. The first of the two acknowledgements at 100 makes
+/// the window 3: twice 3 segments in 100 ms, so 3 follows 2 after 16.7 ms. The second makes it 4: 12.5 ms from 3 to 4
+/// to 5, and the window is full at 141.7. At 200 it is 5, so 7 follows 6 after 10 ms; at 216.7 it is 6, and 8 has
+/// waited since 210, for 10 ms; then 9 follows after 8.3 ms.
 #[test]
 fn spreads_the_window_over_the_round_trip() {
     let mut tcp = era(Reno, 2);
@@ -29,7 +29,7 @@ fn spreads_the_window_over_the_round_trip() {
     );
 }
 
-/// In congestion avoidance the rate is 1.25 windows a round trip: with a window of 10 that the receiver holds there, 8 ms
+/// In congestion avoidance the rate is 1.25 windows per round trip: with a window of 10, limited by the receiver, 8 ms
 /// from one segment to the next, after one round of slow start.
 #[test]
 fn leaves_no_gap_in_congestion_avoidance() {
@@ -41,7 +41,7 @@ fn leaves_no_gap_in_congestion_avoidance() {
     assert_eq!(times[1..=90], expected, "{trace}");
 }
 
-/// The timer's retransmission goes at once, and so does a fast one, whatever waits.
+/// Would catch a retransmission, by the timer or fast, that pacing delays.
 #[test]
 fn does_not_hold_back_repairs() {
     let mut tcp = era(Sack, 20);

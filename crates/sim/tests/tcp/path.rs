@@ -1,24 +1,24 @@
-//! A sender and a receiver on a path with a fixed round trip and no queue, where the test says what happens to each
-//! segment. Everything sent at one moment arrives at one moment, in order.
+//! A sender and a receiver on a path with a fixed round-trip time and no queue. The test decides on each segment and
+//! acknowledgement. Segments sent at the same time arrive at the same time, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
-use fairlane_sim::tcp::{Ack, Network, Receiver, Segment, Sender};
+use fairlane_sim::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
 
-/// What the path does to a segment or an acknowledgement.
+/// The path's treatment of a segment or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Passage {
     Lost,
     Arrives,
     Marked,
     Twice,
-    /// Later by this than what was sent with it.
+    /// Arrives later than others by this.
     Late(Duration),
 }
 
-type Decide = Box<dyn FnMut(u32, u32) -> Fate>;
+type Decide = Box<dyn FnMut(u32, u32) -> Passage>;
 
 #[derive(Clone, Copy)]
 enum Event {
@@ -26,7 +26,7 @@ enum Event {
     Ack(Ack),
 }
 
-/// One line of the trace: segments in a row that one moment sent.
+/// One line of the trace: consecutive segments sent at the same time.
 #[derive(Clone, Debug)]
 struct Row {
     at: Time,
@@ -38,21 +38,21 @@ struct Row {
 }
 
 pub(crate) struct Path {
-    pub(crate) sender: Sender,
-    pub(crate) receiver: Receiver,
+    pub(crate) sender: TcpSender,
+    pub(crate) receiver: TcpReceiver,
     pub(crate) now: Time,
     half: Duration,
-    /// Decides by (number of the segment, how often it has been sent before).
+    /// Decides by the segment's number and the number of earlier transmissions.
     data: Decide,
-    /// Decides by (what it acknowledges, how many acknowledgements there were before).
+    /// Decides by the acknowledged number and the number of earlier acknowledgements.
     acks: Decide,
-    /// How often each segment has been sent.
+    /// The number of transmissions of each segment.
     copies: Vec<u32>,
-    in_flight: BTreeMap<(Time, u64), Event>,
+    queue: BTreeMap<(Time, u64), Event>,
     events: u64,
     acknowledgements: u32,
     rows: Vec<Row>,
-    /// Which segments have arrived.
+    /// True for each segment that has arrived.
     delivered: Vec<bool>,
     pub(crate) cwr: Vec<u32>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Path {
 #[derive(Default)]
 struct Outbox(Vec<Segment>);
 
-impl Network for Outbox {
+impl SegmentSink for Outbox {
     fn send(&mut self, segment: Segment) {
         self.0.push(segment);
     }
@@ -73,14 +73,14 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 impl Path {
     pub(crate) fn new(tcp: &Tcp, round_trip: Duration) -> Self {
         Self {
-            sender: Sender::new(tcp, Duration::ZERO),
-            receiver: Receiver::new(tcp),
+            sender: TcpSender::new(tcp, Duration::ZERO),
+            receiver: TcpReceiver::new(tcp),
             now: Time::ZERO,
             half: Duration::from_nanos(round_trip.as_nanos() / 2),
-            data: Box::new(|_, _| Fate::Arrives),
-            acks: Box::new(|_, _| Fate::Arrives),
+            data: Box::new(|_, _| Passage::Arrives),
+            acks: Box::new(|_, _| Passage::Arrives),
             copies: Vec::new(),
-            in_flight: BTreeMap::new(),
+            queue: BTreeMap::new(),
             events: 0,
             acknowledgements: 0,
             rows: Vec::new(),
@@ -89,18 +89,18 @@ impl Path {
         }
     }
 
-    /// Loses these: (segment, how often it has been sent before).
+    /// Loses these transmissions: segment and number of earlier transmissions.
     pub(crate) fn losing(self, lost: &[(u32, u32)]) -> Self {
         let lost = lost.to_vec();
-        self.deciding(move |seq, copy| if lost.contains(&(seq, copy)) { Fate::Lost } else { Fate::Arrives })
+        self.deciding(move |seq, copy| if lost.contains(&(seq, copy)) { Passage::Lost } else { Passage::Arrives })
     }
 
-    pub(crate) fn deciding(mut self, data: impl FnMut(u32, u32) -> Fate + 'static) -> Self {
+    pub(crate) fn deciding(mut self, data: impl FnMut(u32, u32) -> Passage + 'static) -> Self {
         self.data = Box::new(data);
         self
     }
 
-    pub(crate) fn deciding_acks(mut self, acks: impl FnMut(u32, u32) -> Fate + 'static) -> Self {
+    pub(crate) fn deciding_acks(mut self, acks: impl FnMut(u32, u32) -> Passage + 'static) -> Self {
         self.acks = Box::new(acks);
         self
     }
@@ -111,7 +111,7 @@ impl Path {
         self.dispatch(outbox, "new");
     }
 
-    /// The application has given `segments` in all.
+    /// Sets the number of segments that the application has provided.
     pub(crate) fn supply(&mut self, segments: u32) {
         let mut outbox = Outbox::default();
         self.sender.supply(self.now, segments, &mut outbox);
@@ -122,29 +122,29 @@ impl Path {
     pub(crate) fn run_to(&mut self, millis: u64) {
         let end = Time::ZERO + ms(millis);
         while self.next_time().is_some_and(|next| next <= end) {
-            self.turn();
+            self.step();
         }
         self.now = end;
     }
 
-    /// Starts, runs up to and including `millis`, and gives the trace.
+    /// Starts, runs up to and including `millis`, and returns the trace.
     pub(crate) fn trace(mut self, millis: u64) -> String {
         self.start();
         self.run_to(millis);
         self.table()
     }
 
-    /// When anything happens next.
+    /// Returns the time of the next event.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
+        let arrival = self.queue.first_key_value().map(|((at, _), _)| *at);
         [arrival, self.sender.deadline(), self.sender.release(), self.receiver.deadline()].into_iter().flatten().min()
     }
 
-    /// Lets the next thing happen; arrivals go before timers.
-    pub(crate) fn turn(&mut self) {
+    /// Handles the next event; arrivals come before timers.
+    pub(crate) fn step(&mut self) {
         let Some(next) = self.next_time() else { return };
         self.now = next;
-        if let Some(arrival) = self.in_flight.first_entry().filter(|first| first.key().0 == next) {
+        if let Some(arrival) = self.queue.first_entry().filter(|first| first.key().0 == next) {
             match arrival.remove() {
                 Event::Data { seq, cwr, marked, sent } => {
                     let received = self.receiver.on_segment(self.now, seq, sent, marked, cwr);
@@ -171,9 +171,9 @@ impl Path {
 
     fn acknowledge(&mut self, ack: Option<Ack>) {
         let Some(ack) = ack else { return };
-        let fate = (self.acks)(ack.next, self.acknowledgements);
+        let passage = (self.acks)(ack.next, self.acknowledgements);
         self.acknowledgements += 1;
-        self.travel(fate, Event::Ack(ack));
+        self.travel(passage, Event::Ack(ack));
     }
 
     fn dispatch(&mut self, outbox: Outbox, retransmission: &'static str) {
@@ -184,33 +184,33 @@ impl Path {
             }
             let copy = &mut self.copies[segment.seq as usize];
             assert_eq!(segment.retransmission, *copy > 0, "{segment:?}");
-            let fate = (self.data)(segment.seq, *copy);
+            let passage = (self.data)(segment.seq, *copy);
             *copy += 1;
             if segment.cwr {
                 self.cwr.push(segment.seq);
             }
-            let marked = fate == Fate::Marked;
-            self.travel(fate, Event::Data { seq: segment.seq, cwr: segment.cwr, marked, sent: self.now });
+            let marked = passage == Passage::Marked;
+            self.travel(passage, Event::Data { seq: segment.seq, cwr: segment.cwr, marked, sent: self.now });
             self.record(segment.seq, if segment.retransmission { retransmission } else { "new" });
         }
     }
 
-    fn travel(&mut self, fate: Fate, event: Event) {
-        let (copies, late) = match fate {
-            Fate::Lost => (0, Duration::ZERO),
-            Fate::Arrives | Fate::Marked => (1, Duration::ZERO),
-            Fate::Twice => (2, Duration::ZERO),
-            Fate::Late(late) => (1, late),
+    fn travel(&mut self, passage: Passage, event: Event) {
+        let (copies, late) = match passage {
+            Passage::Lost => (0, Duration::ZERO),
+            Passage::Arrives | Passage::Marked => (1, Duration::ZERO),
+            Passage::Twice => (2, Duration::ZERO),
+            Passage::Late(late) => (1, late),
         };
         for _ in 0..copies {
             self.events += 1;
-            self.in_flight.insert((self.now + self.half + late, self.events), event);
+            self.queue.insert((self.now + self.half + late, self.events), event);
         }
     }
 
     fn record(&mut self, seq: u32, kind: &'static str) {
         if self.rows.len() > 1_000 {
-            // A long run needs no trace.
+            // Long runs need no trace.
             return;
         }
         let (at, cwnd, ssthresh) = (self.now, self.sender.cwnd(), self.sender.ssthresh());
@@ -222,26 +222,26 @@ impl Path {
         }
     }
 
-    /// How many different segments have been sent.
+    /// Returns the number of different segments sent.
     pub(crate) fn segments(&self) -> u32 {
         self.copies.len() as u32
     }
 
-    /// Whether each segment that was sent has arrived.
+    /// Returns true if each segment sent has arrived.
     pub(crate) fn complete(&self) -> bool {
         self.delivered.iter().all(|arrived| *arrived)
     }
 
-    /// How many segments that have not arrived are on their way, in one copy or more.
-    pub(crate) fn on_the_way(&self) -> u32 {
+    /// Returns the number of segments in flight, in one or more copies, that have not arrived.
+    pub(crate) fn in_flight(&self) -> u32 {
         let missing = |event: &Event| match event {
             Event::Data { seq, .. } => Some(*seq).filter(|seq| !self.delivered[*seq as usize]),
             Event::Ack(_) => None,
         };
-        self.in_flight.values().filter_map(missing).collect::<BTreeSet<u32>>().len() as u32
+        self.queue.values().filter_map(missing).collect::<BTreeSet<u32>>().len() as u32
     }
 
-    /// Time in ms, kind, segments, and the window and threshold after the last of them.
+    /// Returns the trace: time in ms, kind, segments, and the window and threshold after the last of them.
     pub(crate) fn table(&self) -> String {
         let mut table = String::new();
         for Row { at, kind, first, last, cwnd, ssthresh } in &self.rows {

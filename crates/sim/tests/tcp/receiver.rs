@@ -1,9 +1,9 @@
-//! The receiver alone.
+//! The receiver.
 
 use fairlane_qdisc::Time;
 use fairlane_scenario::Congestion::{Dctcp, Reno, Sack};
 use fairlane_scenario::Tcp;
-use fairlane_sim::tcp::{Ack, Receiver};
+use fairlane_sim::tcp::{Ack, TcpReceiver};
 
 use super::path::ms;
 
@@ -11,25 +11,26 @@ fn at(millis: u64) -> Time {
     Time::ZERO + ms(millis)
 }
 
-fn take(receiver: &mut Receiver, seq: u32) -> Option<Ack> {
+fn take(receiver: &mut TcpReceiver, seq: u32) -> Option<Ack> {
     receiver.on_segment(Time::ZERO, seq, Time::ZERO, false, false).ack
 }
 
-/// What each of `segments` is answered with: the next expected, and the blocks.
+/// Returns the acknowledgement of each of `segments`: the next segment expected, and the SACK blocks.
 fn answers(segments: &[u32]) -> Vec<(u32, Vec<(u32, u32)>)> {
-    let mut receiver = Receiver::new(&Tcp::ns2_1999(Sack, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Sack, 300));
     let acks = segments.iter().filter_map(|seq| take(&mut receiver, *seq));
     acks.map(|ack| (ack.next, ack.sack.as_slice().to_vec())).collect()
 }
 
-/// RFC 2018 section 4, case 2: the first of eight is lost.
+/// RFC 2018, section 7, case 2: the first of eight is lost.
 #[test]
 fn reports_one_growing_block() {
     let expected: Vec<_> = (2..=8).map(|end| (0, vec![(1, end)])).collect();
     assert_eq!(answers(&[1, 2, 3, 4, 5, 6, 7]), expected);
 }
 
-/// RFC 2018 section 4, case 3: the second, fourth, sixth and eighth are lost, then the fourth and the second come late.
+/// RFC 2018, section 7, case 3: the second, fourth, sixth and eighth are lost, then the fourth and the second arrive
+/// late.
 #[test]
 fn reports_the_latest_block_first() {
     let expected = [
@@ -43,8 +44,8 @@ fn reports_the_latest_block_first() {
     assert_eq!(answers(&[0, 2, 4, 6, 3, 1]), expected);
 }
 
-/// A fourth block pushes the oldest out; the segment that caused the acknowledgement brings its block to the front,
-/// even a second time (RFC 2018 section 4: the first block contains it); a merge makes room for a block left out.
+/// A fourth block replaces the oldest. The first block contains the segment that caused the acknowledgement, even for a
+/// duplicate (RFC 2018, section 4). After a merge another block is reported again.
 #[test]
 fn reports_three_blocks_at_most() {
     let answers = answers(&[1, 3, 5, 7, 1, 6]);
@@ -53,16 +54,17 @@ fn reports_three_blocks_at_most() {
     assert_eq!(answers[5], (0, vec![(5, 8), (1, 2), (3, 4)]));
 }
 
+/// Would catch SACK blocks of a flow that does not use SACK.
 #[test]
 fn reports_no_blocks_without_sack() {
-    let mut receiver = Receiver::new(&Tcp::ns2_1999(Reno, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Reno, 300));
     assert!(take(&mut receiver, 4).is_some_and(|ack| ack.sack.is_empty()));
 }
 
-/// RFC 1122 4.2.3.2 and RFC 5681 4.2.
+/// RFC 1122, section 4.2.3.2, and RFC 5681, section 4.2.
 #[test]
 fn delays_only_what_is_in_order() {
-    let mut receiver = Receiver::new(&Tcp::modern(Reno, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::modern(Reno, 300));
     let mut answer = |millis, seq| {
         let received = receiver.on_segment(at(millis), seq, at(millis), false, false);
         (received.new, received.ack.map(|ack| ack.next))
@@ -80,30 +82,30 @@ fn delays_only_what_is_in_order() {
     assert_eq!((receiver.deadline(), receiver.on_timer(at(99))), (None, None));
 }
 
-/// The example of RFC 7323 4.3: segments A B C D E sent at 1 … 5 arrive as A C B E D.
+/// The example of RFC 7323, section 4.3: segments A B C D E sent at 1 … 5 arrive as A C B E D.
 #[test]
 fn echoes_the_segment_that_advanced_the_window() {
-    let mut receiver = Receiver::new(&Tcp::ns2_1999(Reno, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Reno, 300));
     for (seq, sent, echo) in [(0, 1, 1), (2, 3, 1), (1, 2, 2), (4, 5, 2), (3, 4, 4)] {
         let ack = receiver.on_segment(at(9), seq, at(sent), false, false).ack;
         assert_eq!(ack.map(|ack| ack.echo), Some(at(echo)), "segment {seq}");
     }
 }
 
-/// RFC 7323 4.3 (A): a delayed acknowledgement echoes the first of its segments.
+/// RFC 7323, section 4.3 (A): a delayed acknowledgement echoes the first of its segments.
 #[test]
 fn echoes_the_first_of_two() {
-    let mut receiver = Receiver::new(&Tcp::modern(Reno, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::modern(Reno, 300));
     assert_eq!(receiver.on_segment(at(5), 0, at(1), false, false).ack, None);
     assert_eq!(receiver.on_segment(at(6), 1, at(2), false, false).ack.map(|ack| ack.echo), Some(at(1)));
 }
 
-/// RFC 3168 6.1.3; a mark is not delayed.
+/// RFC 3168, section 6.1.3. A changed echo is not delayed.
 #[test]
 fn echoes_a_mark_until_cwr() {
     let mut tcp = Tcp::modern(Reno, 300);
     tcp.ecn = true;
-    let mut receiver = Receiver::new(&tcp);
+    let mut receiver = TcpReceiver::new(&tcp);
     let mut answer = |seq, ce, cwr| receiver.on_segment(at(0), seq, at(0), ce, cwr).ack.map(|ack| ack.ece);
     assert_eq!(answer(0, true, false), Some(true));
     assert_eq!(answer(1, false, false), None);
@@ -112,15 +114,15 @@ fn echoes_a_mark_until_cwr() {
     assert_eq!(answer(4, true, true), Some(true), "a new mark on the segment with CWR");
     tcp.ecn = false;
     tcp.delayed_ack = None;
-    let ack = Receiver::new(&tcp).on_segment(at(0), 0, at(0), true, false).ack;
+    let ack = TcpReceiver::new(&tcp).on_segment(at(0), 0, at(0), true, false).ack;
     assert_eq!(ack.map(|ack| ack.ece), Some(false), "without ECN there is no echo");
 }
 
-/// RFC 8257 3.2, with delayed acknowledgements: each says what all of its segments had. A segment that differs sends off
-/// the one that waits, and begins to wait itself.
+/// RFC 8257, section 3.2, with delayed acknowledgements: all segments that one covers have the same marking. A segment
+/// that differs causes the delayed acknowledgement, and its own is delayed.
 #[test]
 fn echoes_each_mark_for_dctcp() {
-    let mut receiver = Receiver::new(&Tcp::modern(Dctcp, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::modern(Dctcp, 300));
     let mut answer = |millis, seq, ce| {
         let ack = receiver.on_segment(at(millis), seq, at(millis), ce, true).ack;
         (ack.map(|ack| (ack.next, ack.ece, ack.echo)), receiver.deadline())
@@ -128,26 +130,26 @@ fn echoes_each_mark_for_dctcp() {
     assert_eq!(answer(1, 0, false), (None, Some(at(41))));
     assert_eq!(answer(2, 1, true), (Some((1, false, at(1))), Some(at(42))), "0 was not marked");
     assert_eq!(answer(3, 2, true), (Some((3, true, at(2))), None), "1 and 2 were");
-    assert_eq!(answer(4, 3, false), (Some((4, false, at(4))), None), "nothing waited: at once");
+    assert_eq!(answer(4, 3, false), (Some((4, false, at(4))), None), "none was delayed: at once");
     assert_eq!(answer(5, 4, false), (None, Some(at(45))));
     assert_eq!(answer(6, 6, true), (Some((5, false, at(5))), None), "out of order, for 4");
     assert_eq!(answer(7, 5, true), (Some((7, true, at(7))), None), "fills the gap");
 }
 
-/// Without delayed acknowledgements each answers for one segment, whatever came before and whether CWR comes or not.
+/// Without delayed acknowledgements each one echoes the mark of its segment, whatever the earlier ones and CWR.
 #[test]
 fn echoes_nothing_but_marks_for_dctcp() {
-    let mut receiver = Receiver::new(&Tcp::ns2_1999(Dctcp, 300));
+    let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Dctcp, 300));
     for (seq, ce) in [(0, false), (1, true), (2, true), (3, false), (4, true)] {
         let ack = receiver.on_segment(at(0), seq, at(0), ce, false).ack;
         assert_eq!(ack.map(|ack| (ack.next, ack.ece)), Some((seq + 1, ce)));
     }
 }
 
-/// RFC 9293 3.10.7.4: what lies outside the window is not kept, but answered.
+/// RFC 9293, section 3.10.7.4: segments outside the window are not stored, but acknowledged.
 #[test]
 fn refuses_what_lies_beyond_its_window() {
-    let mut receiver = Receiver::new(&Tcp::ns2_1999(Sack, 10));
+    let mut receiver = TcpReceiver::new(&Tcp::ns2_1999(Sack, 10));
     for (seq, new) in [(10, false), (u32::MAX, false), (9, true), (9, false)] {
         let received = receiver.on_segment(at(0), seq, at(0), false, false);
         assert_eq!((received.new, received.ack.map(|ack| ack.next)), (new, Some(0)), "segment {seq}");

@@ -1,4 +1,4 @@
-//! Scripted losses. The round trip is 100 ms, and every segment is acknowledged.
+//! Scripted losses. The round-trip time is 100 ms, and each segment is acknowledged.
 
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
 use fairlane_scenario::{Congestion, Tcp};
@@ -15,8 +15,8 @@ fn first_flight(congestion: Congestion, initial: u32, lost: &[u32], to: u64) -> 
     trace(&era(congestion, initial), &lost, to)
 }
 
-/// 19 duplicates. The third: ssthresh 20 / 2, slow start from 1. The 20 acknowledgements of slow start take the window
-/// to 2, 4, 8, then 10, where congestion avoidance adds 1/10, 1/10.1 …
+/// At the third of 19 duplicates ssthresh is 20 / 2 and slow start begins at 1. Its acknowledgements take the window to
+/// 2, 4, 8 and 10, where congestion avoidance adds 1/10, 1/10.1 …
 #[test]
 fn tahoe_restarts_from_one() {
     expect(
@@ -32,9 +32,9 @@ fn tahoe_restarts_from_one() {
     );
 }
 
-/// The third duplicate: window 10 + 3. The 16 that follow inflate it to 29, 9 beyond the flight of 20. The new
-/// acknowledgement deflates it to 10, where 9 are in flight; then one segment an acknowledgement, and one more when the
-/// window passes 11.
+/// At the third duplicate the window is 10 + 3. The 16 others inflate it to 29, 9 beyond the flight of 20. The new
+/// acknowledgement deflates it to 10 with 9 in flight; then each acknowledgement allows one segment, and one more when
+/// the window passes 11.
 #[test]
 fn reno_halves() {
     expect(
@@ -49,8 +49,8 @@ fn reno_halves() {
     );
 }
 
-/// The 8 segments that inflation let out bring the three duplicates for the second loss; the window, not the larger
-/// flight of 18, is halved again.
+/// The 8 segments sent by inflation cause the three duplicates for the second loss. The window is halved, not the
+/// larger flight of 18.
 #[test]
 fn reno_halves_twice_for_two_losses_in_a_large_window() {
     expect(
@@ -65,8 +65,8 @@ fn reno_halves_twice_for_two_losses_in_a_large_window() {
     );
 }
 
-/// In a window of 8 only 2 segments follow, and their duplicates are too few. The timer, restarted at 200, has its
-/// initial 6 s. Half of window 4 is 2.
+/// With a window of 8 only 2 segments follow, which cause too few duplicates. The timer, restarted at 200, has its
+/// initial 6 s. Half of the window of 4 is 2.
 #[test]
 fn reno_times_out_for_two_losses_in_a_small_window() {
     expect(
@@ -81,9 +81,9 @@ fn reno_times_out_for_two_losses_in_a_small_window() {
     );
 }
 
-/// RFC 6582: one loss a round trip. Each partial acknowledgement covers 2, so it takes 1 off the window, and with 18
-/// then 17 … outstanding it lets one new segment go; so does each duplicate. At 1100 all that was outstanding at the
-/// start has been acknowledged: the window is min(10, 9 + 1).
+/// RFC 6582: one retransmission per round trip. Each partial acknowledgement covers 2 segments and so reduces the
+/// window by 1, and with 18, then 17 … outstanding it allows one new segment, as does each duplicate. At 1100 all
+/// segments outstanding at the start are acknowledged: the window is min(10, 9 + 1).
 #[test]
 fn newreno_repairs_half_a_window_without_a_timeout() {
     let every_other: Vec<u32> = (0..20).step_by(2).collect();
@@ -115,7 +115,7 @@ fn newreno_repairs_half_a_window_without_a_timeout() {
     );
 }
 
-/// The timer restarts at the first partial acknowledgement, at 200, and at no later one: 450 ms on it fires.
+/// The timer restarts at the first partial acknowledgement, at 200, and at no later one: it fires 450 ms later.
 #[test]
 fn newreno_is_impatient() {
     let mut tcp = era(NewReno, 20);
@@ -126,8 +126,8 @@ fn newreno_is_impatient() {
     assert_eq!(trace.matches("timeout").count(), 1);
 }
 
-/// The third duplicate starts recovery with window 10. Segments leave the network one by one; with 9 in it the lost 4
-/// goes, then the lost 8, then new ones. At 200 the three holes are filled one after the other.
+/// The third duplicate starts recovery with a window of 10. Segments leave the network one by one; with 9 left in it
+/// the lost 4 is sent, then the lost 8, then new segments. At 200 the three holes are filled.
 #[test]
 fn sack_repairs_three_losses_in_one_round_trip() {
     expect(
@@ -143,8 +143,9 @@ fn sack_repairs_three_losses_in_one_round_trip() {
     );
 }
 
-/// The ten losses that cost NewReno eleven round trips. At the sixth duplicate 11 are in the pipe, and from the seventh on
-/// lost segments go as others arrive; 16 and 18 have too few segments above them until, at 300, 20 and 21 arrive.
+/// The ten losses that take NewReno eleven round trips. At the sixth duplicate 11 segments are in the pipe, and from
+/// the seventh on lost segments are sent as others arrive; too few segments above 16 and 18 have arrived until 20 and
+/// 21 arrive at 300.
 #[test]
 fn sack_repairs_half_a_window_in_three_round_trips() {
     let every_other: Vec<u32> = (0..20).step_by(2).collect();
@@ -170,7 +171,8 @@ fn sack_repairs_half_a_window_in_three_round_trips() {
     );
 }
 
-/// RFC 6675 rule 4: without new data the loss of the last segment shows by nothing. One rescue saves the timeout.
+/// RFC 6675, NextSeg rule 4: without new data the loss of the last segment cannot be detected. A rescue retransmission
+/// avoids the timeout.
 #[test]
 fn sack_rescues_the_last_segment() {
     let mut path = Path::new(&era(Sack, 10), ms(100)).losing(&[(0, 0), (9, 0)]);
@@ -181,8 +183,8 @@ fn sack_rescues_the_last_segment() {
     assert_eq!((path.sender.acknowledged(), path.sender.timeouts(), path.sender.deadline()), (10, 0, None));
 }
 
-/// Rule 3: segment 8 is a hole without three segments above it, so not lost, but nothing better can be sent. The rescue
-/// of 9, while 9 was on its way, was in vain.
+/// NextSeg rule 3: segment 8 has no three arrived segments above it and does not count as lost, but nothing else can be
+/// sent. The rescue retransmission of 9, which had not been lost, was unnecessary.
 #[test]
 fn sack_fills_a_hole_that_is_not_lost() {
     let mut path = Path::new(&era(Sack, 10), ms(100)).losing(&[(0, 0), (8, 0)]);
@@ -196,8 +198,8 @@ fn sack_fills_a_hole_that_is_not_lost() {
     assert_eq!((path.sender.acknowledged(), path.sender.timeouts()), (10, 0));
 }
 
-/// Nothing but the timer finds the loss of a retransmission. New data goes on one for one, 9 a round trip. The timer
-/// was restarted by the fast retransmit at 100. Afterwards what has arrived is not sent again.
+/// Only the timer detects the loss of a retransmission. New data continues, 9 segments per round trip. The fast
+/// retransmit at 100 restarted the timer. After the timeout, segments that have arrived are not sent again.
 #[test]
 fn sack_times_out_for_a_lost_retransmission() {
     let mut tcp = era(Sack, 20);

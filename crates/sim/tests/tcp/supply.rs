@@ -1,4 +1,4 @@
-//! An application that gives its data bit by bit. The round trip is 100 ms.
+//! An application that provides limited data. The round-trip time is 100 ms.
 
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
 use fairlane_scenario::Tcp;
@@ -6,14 +6,15 @@ use fairlane_scenario::Tcp;
 use super::era;
 use super::path::{Path, expect, ms};
 
-/// Five segments go in rounds of 1, 2 and 2. When more come the window has grown to 6, and all three go at once.
+/// Five segments are sent in rounds of 1, 2 and 2. When the application provides more, the window has grown to 6, and
+/// all three are sent at once.
 #[test]
 fn sends_what_there_is_and_no_more() {
     let mut path = Path::new(&era(Reno, 1), ms(100));
     path.supply(5);
     path.run_to(1000);
     assert_eq!((path.sender.acknowledged(), path.sender.deadline(), path.next_time()), (5, None, None));
-    // Less than before is nothing new.
+    // A lower number than before is ignored.
     path.supply(3);
     path.supply(8);
     path.run_to(2000);
@@ -24,7 +25,8 @@ fn sends_what_there_is_and_no_more() {
     );
 }
 
-/// Without data behind it the last segment's loss makes no duplicates: the timer repairs it, and then nothing is left to do.
+/// Without data behind it the loss of the last segment causes no duplicates: the timer repairs it. Would catch a timer
+/// that stays on afterwards.
 #[test]
 fn the_last_segment_may_be_lost() {
     for congestion in [Tahoe, Reno, NewReno, Sack] {
@@ -36,7 +38,7 @@ fn the_last_segment_may_be_lost() {
     }
 }
 
-/// Whatever is lost of a short transfer, it ends: everything has arrived, nothing else was sent, and no timer is left.
+/// Would catch a short transfer that does not complete, sends too much or leaves a timer on, for any two losses.
 #[test]
 fn each_transfer_ends() {
     for congestion in [Tahoe, Reno, NewReno, Sack] {

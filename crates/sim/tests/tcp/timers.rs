@@ -1,18 +1,19 @@
-//! Timeouts, Karn's rule, windows too small for duplicates, and delayed acknowledgements. The round trip is 100 ms.
+//! Timeouts, Karn's algorithm, windows too small for duplicates, and delayed acknowledgements. The round-trip time is
+//! 100 ms.
 
 use fairlane_qdisc::Time;
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
 use fairlane_scenario::Tcp;
 
 use super::era;
-use super::path::{Fate, Path, expect, ms};
+use super::path::{Passage, Path, expect, ms};
 
-/// RFC 6298 5.5: 1, 2, 4 … 64 s and no more.
+/// RFC 6298, section 5.5: 1, 2, 4 … 64 s and no more.
 #[test]
 fn backs_off_to_64_times() {
     let mut tcp = era(Reno, 1);
     (tcp.initial_rto, tcp.max_rto) = (ms(1_000), ms(1_000_000));
-    let dead = Path::new(&tcp, ms(100)).deciding(|_, _| Fate::Lost).trace(200_000);
+    let dead = Path::new(&tcp, ms(100)).deciding(|_, _| Passage::Lost).trace(200_000);
     expect(
         &dead,
         &[
@@ -29,18 +30,18 @@ fn backs_off_to_64_times() {
     );
 }
 
-/// 1, 2, 4, 8, 16, 20, 20 s.
+/// With a maximum of 20 s: 1, 2, 4, 8, 16, 20, 20 s.
 #[test]
 fn backs_off_to_the_largest_timeout() {
     let mut tcp = era(Reno, 1);
     (tcp.initial_rto, tcp.max_rto) = (ms(1_000), ms(20_000));
-    let dead = Path::new(&tcp, ms(100)).deciding(|_, _| Fate::Lost).trace(80_000);
+    let dead = Path::new(&tcp, ms(100)).deciding(|_, _| Passage::Lost).trace(80_000);
     let times: Vec<&str> = dead.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(times, ["0", "1000", "3000", "7000", "15000", "31000", "51000", "71000"]);
 }
 
-/// Karn: the acknowledgement at 6100 may be for either copy of segment 0, so the backed-off 12 s stay. Segment 1,
-/// timed from 6100 to 6200, took 1 tick: 1 + 4 * 1/2 ticks.
+/// Karn's algorithm: the acknowledgement at 6100 may be for either copy of segment 0, so the backed-off timeout of 12 s
+/// stays. Segment 1, measured from 6100 to 6200, took 1 tick: 1 + 4 * 1/2 ticks.
 #[test]
 fn keeps_the_backoff_until_a_segment_sent_once_is_timed() {
     let mut path = Path::new(&era(Reno, 1), ms(100)).losing(&[(0, 0)]);
@@ -53,7 +54,7 @@ fn keeps_the_backoff_until_a_segment_sent_once_is_timed() {
     assert_eq!((path.sender.rto(), path.sender.srtt()), (ms(300), Some(ms(100))));
 }
 
-/// A timestamp tells the copies apart (RFC 7323): 100 + 4 * 50 ms at once.
+/// A timestamp distinguishes the copies (RFC 7323): 100 + 4 * 50 ms at once.
 #[test]
 fn ends_the_backoff_at_once_with_timestamps() {
     let mut tcp = era(Reno, 1);
@@ -64,7 +65,7 @@ fn ends_the_backoff_at_once_with_timestamps() {
     assert_eq!((path.sender.rto(), path.sender.srtt()), (ms(300), Some(ms(100))));
 }
 
-/// RFC 5681: two duplicates are not three.
+/// RFC 5681, section 3.2: two duplicates do not indicate a loss, three do.
 #[test]
 fn waits_for_the_timer_with_fewer_than_four_in_flight() {
     for congestion in [Tahoe, Reno, NewReno, Sack] {
@@ -75,8 +76,8 @@ fn waits_for_the_timer_with_fewer_than_four_in_flight() {
     }
 }
 
-/// RFC 3042: two duplicates let two new segments out, whose duplicates save the timeout. They do not count as flight:
-/// half of the window 3, but no less than 2.
+/// RFC 3042: two duplicates allow two new segments, whose duplicates avoid the timeout. These do not count as flight:
+/// ssthresh is half of the window of 3, but at least 2.
 #[test]
 fn limited_transmit_saves_the_timeout() {
     let mut tcp = era(Reno, 3);
@@ -94,7 +95,7 @@ fn limited_transmit_saves_the_timeout() {
     );
 }
 
-/// Go-back-N: slow start from 1 over all four, and on into new data. 2 + 1/2, + 1/2.5, + 1/2.9, + 1/3.24.
+/// Go-back-N: slow start from 1 over all four segments and on to new data. 2 + 1/2, + 1/2.5, + 1/2.9, + 1/3.24.
 #[test]
 fn goes_back_to_the_first_loss() {
     for congestion in [Tahoe, Reno, NewReno, Sack] {
@@ -113,8 +114,8 @@ fn goes_back_to_the_first_loss() {
     }
 }
 
-/// The nine duplicates at 500 are of segments sent before the timeout at 450: without the guard they would bring a
-/// second fast retransmit. The window, deflated, was 10: half is 5.
+/// Would catch a second fast retransmit at 500, caused by nine duplicates of segments sent before the timeout at 450.
+/// The window, without inflation, was 10: half is 5.
 #[test]
 fn duplicates_from_before_a_timeout_are_no_loss() {
     let mut tcp = era(Reno, 20);
@@ -135,7 +136,7 @@ fn duplicates_from_before_a_timeout_are_no_loss() {
     );
 }
 
-/// The second segment is acknowledged at once, with the first, and the third after 40 ms.
+/// The second segment is acknowledged at once, together with the first, and the third after 40 ms.
 #[test]
 fn delayed_acknowledgements_come_in_time() {
     let mut tcp = Tcp::modern(NewReno, 300);
@@ -144,12 +145,12 @@ fn delayed_acknowledgements_come_in_time() {
     expect(&trace, &["0 new 0-2 3.00 300.00", "100 new 3-6 5.00 300.00", "140 new 7-8 6.00 300.00"]);
 }
 
-/// Of four acknowledgements the first and the third are lost: the others cover their segments, but the window grows for
+/// Of four acknowledgements the first and the third are lost: the others cover their segments, but the window grows by
 /// two only.
 #[test]
 fn acknowledgements_may_be_lost() {
     let trace = Path::new(&era(Reno, 4), ms(100))
-        .deciding_acks(|_, nth| if [0, 2].contains(&nth) { Fate::Lost } else { Fate::Arrives })
+        .deciding_acks(|_, nth| if [0, 2].contains(&nth) { Passage::Lost } else { Passage::Arrives })
         .trace(100);
     expect(&trace, &["0 new 0-3 4.00 300.00", "100 new 4-9 6.00 300.00"]);
 }

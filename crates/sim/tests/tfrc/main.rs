@@ -1,4 +1,4 @@
-//! TFRC held against RFC 5348: each number is worked out by hand from its formulas.
+//! TFRC compared with RFC 5348: the numbers are worked out by hand from its formulas.
 
 mod equation;
 mod history;
@@ -9,7 +9,7 @@ mod share;
 
 use fairlane_qdisc::{Duration, Time};
 
-/// So many seconds after the start.
+/// Returns the time `secs` seconds after the start.
 fn at(secs: f64) -> Time {
     Time::ZERO + Duration::from_secs(secs)
 }

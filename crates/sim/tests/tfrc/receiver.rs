@@ -1,20 +1,20 @@
-//! When the receiver reports, and what.
+//! The times and contents of the receiver's reports.
 
 use fairlane_qdisc::Duration;
-use fairlane_sim::tfrc::{Arrival, Feedback, Receiver, throughput};
+use fairlane_sim::tfrc::{Arrival, Feedback, TfrcReceiver, throughput};
 
 use crate::{at, close};
 
-/// A receiver that gets packets of 1000 bytes, one each 10 ms, 50 ms after they were sent.
+/// A receiver of packets of 1000 bytes, one every 10 ms, 50 ms after they were sent.
 struct Bench {
-    receiver: Receiver,
+    receiver: TfrcReceiver,
     rtt: Duration,
     reports: Vec<(f64, Feedback)>,
 }
 
 impl Bench {
     fn new(rtt: Duration) -> Self {
-        Self { receiver: Receiver::new(1000), rtt, reports: Vec::new() }
+        Self { receiver: TfrcReceiver::new(1000), rtt, reports: Vec::new() }
     }
 
     fn packet(&mut self, seq: u32, marked: bool) {
@@ -25,7 +25,7 @@ impl Bench {
         self.reports.extend(report.map(|report| (now, report)));
     }
 
-    /// Lets the timer ring until `until`.
+    /// Handles the timer up to `until`.
     fn wait(&mut self, until: f64) {
         while let Some(deadline) = self.receiver.deadline().filter(|deadline| *deadline <= at(until)) {
             let report = self.receiver.on_timer(deadline);
@@ -40,7 +40,7 @@ impl Bench {
 
 const TENTH: Duration = Duration::from_millis(100);
 
-/// At once for the first packet, then once a round trip of 100 ms, with 10 packets of 1000 bytes in 0.1 s.
+/// A report at the first packet, then one per round trip of 100 ms, with 10 packets of 1000 bytes in 0.1 s.
 #[test]
 fn reports_once_a_round_trip() {
     let mut bench = Bench::new(TENTH);
@@ -51,17 +51,17 @@ fn reports_once_a_round_trip() {
     assert_eq!((bench.reports[0].1.receive_rate, bench.reports[0].1.loss_event_rate), (0.0, 0.0));
     for (moment, report) in &bench.reports[1..] {
         assert!(close(report.receive_rate, 100_000.0, 0.1001), "{moment}: {}", report.receive_rate);
-        // The last packet has come now or 10 ms ago.
+        // The last packet arrived now or 10 ms ago.
         assert!(report.delay <= Duration::from_millis(10));
         assert_eq!((at(*moment) - report.echo).as_nanos(), report.delay.as_nanos() + 50_000_000);
     }
 }
 
-/// Before the sender has a round trip, each packet is answered, and the first one after that, whose round trip the timer then
-/// goes by. Would catch a receiver that falls silent for good.
+/// Each packet causes a report before the sender has a round-trip time, and so does the first packet with one, which
+/// starts the timer. Would catch a receiver that stops reporting.
 #[test]
-fn answers_each_packet_of_a_sender_without_a_round_trip() {
-    let mut receiver = Receiver::new(1000);
+fn reports_each_packet_of_a_sender_without_a_round_trip_time() {
+    let mut receiver = TfrcReceiver::new(1000);
     for seq in 0..4 {
         let arrival = Arrival { seq, sent: at(f64::from(seq)), rtt: None, marked: false };
         assert!(receiver.on_packet(at(f64::from(seq) + 0.1), arrival).is_some());
@@ -72,8 +72,8 @@ fn answers_each_packet_of_a_sender_without_a_round_trip() {
     assert_eq!(receiver.deadline(), Some(at(4.2)));
 }
 
-/// A loss event is reported when it is found, three packets after the hole, and the time of the next report counts from
-/// there. Another loss of the same event is not.
+/// A loss event is reported when it is detected, three packets after the hole, and the timer restarts then. Would catch
+/// a report of another loss of the same event.
 #[test]
 fn reports_a_loss_event_at_once() {
     let mut bench = Bench::new(TENTH);
@@ -83,10 +83,11 @@ fn reports_a_loss_event_at_once() {
     assert_eq!(bench.moments(), [0.0, 0.1, 0.2, 0.3, 0.36, 0.46, 0.56]);
     let rates: Vec<f64> = bench.reports.iter().map(|(_, report)| report.loss_event_rate).collect();
     assert!(rates[..4].iter().all(|rate| *rate == 0.0) && rates[4] > 0.0);
-    // A report after less than a round trip speaks of the time since the one before last.
+    // A report after less than a round trip covers the time since the one before last.
     assert!(close(bench.reports[4].1.receive_rate, 15.0 * 1000.0 / 0.16, 0.07), "{}", bench.reports[4].1.receive_rate);
 }
 
+/// Would catch a mark that is reported late.
 #[test]
 fn reports_a_mark_at_once() {
     let mut bench = Bench::new(TENTH);
@@ -96,25 +97,25 @@ fn reports_a_mark_at_once() {
     assert_eq!(bench.moments(), [0.0, 0.1, 0.2, 0.3, 0.33]);
 }
 
-/// Where nothing has come there is no report; the next packet is answered at once. The hole that the silence has left is a
-/// loss event, found two packets later.
+/// Without packets there is no report; the next packet causes one at once. The missing packets are a loss event, which
+/// is detected two packets later.
 #[test]
-fn says_nothing_in_a_silence() {
+fn sends_no_report_without_packets() {
     let mut bench = Bench::new(TENTH);
     for seq in (0..15).chain(80..84) {
         bench.packet(seq, false);
     }
     assert_eq!(bench.moments(), [0.0, 0.1, 0.2, 0.8, 0.82]);
     assert_eq!(bench.receiver.deadline(), Some(at(0.92)));
-    // 0.6 s without a packet, and one.
+    // One packet in 0.6 s.
     assert!(close(bench.reports[3].1.receive_rate, 1000.0 / 0.6, 1e-9), "{}", bench.reports[3].1.receive_rate);
 }
 
-/// Before the first loss event the rate had doubled each round trip, so half of what was received is what the network bears.
-/// With 100 packets a round trip of 1 s that is 50,000 bytes a second, for which the equation wants p = 0.00059364: an
-/// interval of 1684.5 packets, where 150 have come.
+/// Before the first loss event the rate doubled each round trip, so the first interval is that of half the receive rate
+/// (RFC 5348, section 6.3.1). With 100 packets per round trip of 1 s that is 50,000 bytes per second, at which the
+/// equation gives p = 0.00059364, an interval of 1684.5 packets, although 150 have arrived.
 #[test]
-fn the_first_interval_is_had_from_the_rate() {
+fn the_first_interval_follows_from_the_rate() {
     let mut bench = Bench::new(Duration::from_millis(1000));
     for seq in (0..160).filter(|seq| *seq != 150) {
         bench.packet(seq, false);

@@ -1,4 +1,4 @@
-//! The loss history against one that keeps all that ever came and looks through it each time.
+//! The loss history compared with a slow reference that keeps all arrivals and searches them each time.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,20 @@ use proptest::prelude::*;
 
 use crate::close;
 
-/// Not a whole number of milliseconds, so that no loss falls on the end of an event.
+/// The round-trip time in nanoseconds: not a whole number of milliseconds, so that no loss is exactly at the end of an
+/// event.
 const RTT: u64 = 5_000_123;
 const FIRST: f64 = 25.0;
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// Slow and obvious.
+/// The reference.
 #[derive(Default)]
 struct Slow {
     arrived: BTreeMap<u32, u64>,
     lost: Vec<u32>,
-    /// The first loss of each event: number and moment.
+    /// The number and the time of the first loss of each event.
     events: Vec<(u32, u64)>,
-    /// The closed intervals, the last one first, with the product of the discounts that have been applied to each.
+    /// The closed intervals, the latest first, each with the product of its discounts.
     closed: Vec<(f64, f64)>,
 }
 
@@ -48,7 +49,7 @@ impl Slow {
         self.arrived.last_key_value().map_or(0, |(seq, _)| *seq)
     }
 
-    /// In between the arrivals of the neighbours, as its number is between theirs.
+    /// Returns the time of a loss, interpolated between the arrivals of its neighbours.
     fn moment(&self, missing: u32) -> u64 {
         let (after, then) = self.arrived.range(missing + 1..).next().expect("three have arrived");
         let Some((before, earlier)) = self.arrived.range(..missing).next_back() else { return *then };
@@ -70,7 +71,7 @@ impl Slow {
         self.events.push((seq, moment));
     }
 
-    /// The weighted mean of the closed intervals.
+    /// Returns the weighted mean of the closed intervals.
     fn mean(&self) -> f64 {
         let part = |of: fn(&(f64, f64)) -> f64| {
             self.closed.iter().zip(WEIGHTS).map(|(entry, weight)| of(entry) * weight).sum::<f64>()
@@ -86,7 +87,7 @@ impl Slow {
         let Some((start, _)) = self.events.last() else { return 0.0 };
         let open = f64::from((self.highest() + 1).saturating_sub(*start).max(1));
         let discount = self.discount(open);
-        // As a list: the open interval first, and the oldest left out.
+        // The open interval first, without the oldest one.
         let mut all = vec![(open, 1.0)];
         all.extend(self.closed.iter().map(|(interval, product)| (*interval, product * discount)));
         all.pop();
@@ -99,24 +100,24 @@ impl Slow {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With losses, bursts of losses, copies, marks and packets that are late by some places, after each arrival.
+    /// Would catch any difference after any arrival, with losses, bursts of losses, copies, marks and reordered packets.
     #[test]
     fn equals_the_reference(steps in prop::collection::vec((0..20_u32, 0..30_u32, 0..4_u64), 1..300)) {
         let (mut fast, mut slow) = (LossHistory::default(), Slow::default());
         let (mut next, mut now) = (0_u32, 0_u64);
-        for (what, more, millis) in steps {
+        for (kind, more, millis) in steps {
             now += millis * 1_000_000;
-            let seq = match what {
-                // A gap of up to 30.
+            let seq = match kind {
+                // A gap of up to 30 packets.
                 0 => next + more,
-                // One is missing.
+                // One packet is missing.
                 1 | 2 => next + 1,
-                // One that may be late, or a copy.
+                // A late packet or a copy.
                 3..=5 => next.saturating_sub(1 + more % 6),
                 _ => next,
             };
             next = next.max(seq + 1);
-            let marked = what == 6;
+            let marked = kind == 6;
             let rtt = Duration::from_nanos(RTT);
             fast.on_packet(Time::from_nanos(now), seq, marked, rtt, || FIRST);
             slow.arrive(now, seq, marked);

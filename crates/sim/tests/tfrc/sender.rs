@@ -1,19 +1,19 @@
 //! The allowed rate, step by step.
 
 use fairlane_qdisc::{Duration, Rate};
-use fairlane_sim::tfrc::{Feedback, Sender};
+use fairlane_sim::tfrc::{Feedback, TfrcSender};
 
 use crate::{at, close};
 
-/// A report that comes a round trip of `rtt` seconds after the packet that it answers was sent.
-fn report(sender: &mut Sender, now: f64, rtt: f64, receive_rate: f64, loss_event_rate: f64) {
+/// Delivers a report `rtt` seconds after the packet that caused it was sent.
+fn report(sender: &mut TfrcSender, now: f64, rtt: f64, receive_rate: f64, loss_event_rate: f64) {
     let delay = Duration::from_millis(3);
     let feedback = Feedback { echo: at(now - rtt - 0.003), delay, receive_rate, loss_event_rate };
     sender.on_feedback(at(now), &feedback);
 }
 
-/// Runs the sender until `until`; when it sends.
-fn run(sender: &mut Sender, until: f64) -> Vec<f64> {
+/// Runs the sender until `until` and returns the times of the packets.
+fn run(sender: &mut TfrcSender, until: f64) -> Vec<f64> {
     let mut sent = Vec::new();
     while let Some(deadline) = sender.deadline().filter(|deadline| *deadline <= at(until)) {
         if sender.on_timer(deadline).is_some() {
@@ -23,34 +23,34 @@ fn run(sender: &mut Sender, until: f64) -> Vec<f64> {
     sent
 }
 
-/// A sender that began at 1 s, with reports of no loss at 1.1, 1.21 and 1.32 s.
-fn slow_starting() -> Sender {
-    let mut sender = Sender::new(1000, false, None);
+/// Returns a sender that started at 1 s, after a first report without loss at 1.1 s.
+fn slow_starting() -> TfrcSender {
+    let mut sender = TfrcSender::new(1000, false, None);
     sender.start(at(1.0));
     run(&mut sender, 1.05);
     report(&mut sender, 1.1, 0.09, 0.0, 0.0);
     sender
 }
 
-/// A packet a second at first. No report within 2 s halves the rate: from 3 s on a packet in 2 s, and the timer, of two gaps
-/// now, comes at 7 s.
+/// One packet per second at first. Without a report within 2 s the rate is halved: from 3 s on one packet in 2 s, and
+/// the timer, now of two gaps, fires at 7 s.
 #[test]
-fn begins_with_a_packet_a_second_and_slows_down() {
-    let mut sender = Sender::new(1000, false, None);
+fn begins_with_one_packet_per_second_and_slows_down() {
+    let mut sender = TfrcSender::new(1000, false, None);
     assert_eq!(sender.deadline(), None);
     sender.start(at(1.0));
     assert_eq!(run(&mut sender, 30.0), [1.0, 2.0, 4.0, 6.0, 10.0, 14.0, 22.0, 30.0]);
-    // At last a packet in 64 s.
+    // Finally one packet in 64 s.
     run(&mut sender, 2000.0);
     assert_eq!(sender.rate(), 1000.0 / 64.0);
 }
 
-/// The first report: W_init/R, with W_init = min(4 s, max(2 s, 4380)). For packets of 1000 bytes 4000, of 1460 4380, of 3000
-/// 6000.
+/// The first report sets the rate to W_init/R, with W_init = min(4 s, max(2 s, 4380)): 4000 bytes for packets of 1000,
+/// 4380 for packets of 1460, and 6000 for packets of 3000.
 #[test]
 fn the_first_report_allows_an_initial_window() {
     for (bytes, window) in [(1000, 4000.0), (1460, 4380.0), (3000, 6000.0)] {
-        let mut sender = Sender::new(bytes, false, None);
+        let mut sender = TfrcSender::new(bytes, false, None);
         sender.start(at(0.0));
         run(&mut sender, 0.05);
         report(&mut sender, 0.3, 0.1, 0.0, 0.0);
@@ -59,8 +59,8 @@ fn the_first_report_allows_an_initial_window() {
     }
 }
 
-/// Slow start doubles once a round trip, up to twice what is received; an infinite rate stands for what was received before
-/// the first report, for two round trips. The round trip is 0.9 of what it was and 0.1 of the sample.
+/// Slow start doubles the rate once per round trip, up to twice the receive rate, which counts as infinite for two
+/// round trips after the first report. The round-trip time is 0.9 of the old average plus 0.1 of the sample.
 #[test]
 fn slow_start_doubles_each_round_trip() {
     let mut sender = slow_starting();
@@ -76,9 +76,9 @@ fn slow_start_doubles_each_round_trip() {
     assert!(close(sender.rate(), 120_000.0, 1e-9), "{}", sender.rate());
 }
 
-/// A sender at 112,332 bytes a second: p = 0.01 and R = 0.1 s, with 80,000 received.
-fn friendly() -> Sender {
-    let mut sender = Sender::new(1000, false, None);
+/// Returns a sender at 112,332 bytes per second: p = 0.01 and R = 0.1 s, with a receive rate of 80,000.
+fn friendly() -> TfrcSender {
+    let mut sender = TfrcSender::new(1000, false, None);
     sender.start(at(1.0));
     run(&mut sender, 1.05);
     report(&mut sender, 1.2, 0.1, 0.0, 0.0);
@@ -86,7 +86,8 @@ fn friendly() -> Sender {
     sender
 }
 
-/// With losses the equation holds, or twice what is received in the last two round trips where that is less.
+/// With losses the rate is that of the equation, or twice the maximum receive rate of the last two round trips if that
+/// is less.
 #[test]
 fn with_losses_it_follows_the_equation() {
     let mut sender = friendly();
@@ -95,12 +96,12 @@ fn with_losses_it_follows_the_equation() {
     assert!((sender.rate() - 112_332.0).abs() < 0.5, "80,000 were received 0.1 s ago: {}", sender.rate());
     report(&mut sender, 1.75, 0.1, 20_000.0, 0.01);
     assert!(close(sender.rate(), 40_000.0, 1e-9), "{}", sender.rate());
-    // Packets leave at that rate: one each 25 ms.
+    // Packets are sent at that rate: one every 25 ms.
     let sent = run(&mut sender, 2.1);
     assert!(sent.windows(2).all(|pair| close(pair[1] - pair[0], 0.025, 1e-6)), "{sent:?}");
 }
 
-/// No report for 4R = 0.4 s: what limits the rate is halved, at first what the equation allows, then what was received.
+/// Without a report for 4R = 0.4 s the limit of the rate is halved, at first that of the equation, then the receive rate.
 #[test]
 fn the_no_feedback_timer_halves() {
     let mut sender = friendly();
@@ -112,7 +113,7 @@ fn the_no_feedback_timer_halves() {
         let expected = before / f64::from(1 << halvings);
         assert!(close(sender.rate(), expected, 1e-6), "{halvings}: {}", sender.rate());
     }
-    // With no loss event so far the rate itself is halved.
+    // Before the first loss event the rate itself is halved.
     let mut sender = slow_starting();
     report(&mut sender, 1.25, 0.09, 30_000.0, 0.0);
     let rate = sender.rate();
@@ -120,7 +121,7 @@ fn the_no_feedback_timer_halves() {
     assert!(close(sender.rate(), rate / 2.0, 1e-9));
 }
 
-/// An idle sender falls to what a new one would begin with, 4000/0.09, or twice that without losses, and no further.
+/// The rate of an idle sender falls to the initial rate, 4000/0.09, and no further.
 #[test]
 fn an_idle_sender_keeps_an_initial_window() {
     let mut sender = slow_starting();
@@ -134,23 +135,23 @@ fn an_idle_sender_keeps_an_initial_window() {
     assert!(close(sender.rate(), 4.0 * initial, 1e-9));
     assert!(run(&mut sender, 60.0).is_empty());
     assert!(close(sender.rate(), initial, 1e-9), "{}", sender.rate() / initial);
-    // It goes on at once.
+    // It resumes at once.
     sender.start(at(61.0));
     assert_eq!(run(&mut sender, 61.0), [61.0]);
 
-    // With losses it is what was received that must not fall below: 80,000 once halved is what a new one would begin with.
+    // With losses the limit applies to the receive rate: 80,000 halved once is the initial rate.
     let mut sender = friendly();
     sender.stop(at(1.5));
     run(&mut sender, 60.0);
     assert!(close(sender.rate(), 112_332.0 / 2.0, 1e-5), "{}", sender.rate());
 }
 
-/// With damping the spacing follows the round trip of the moment: after samples of 0.1 s and 0.4 s the mean root is
+/// With damping the spacing follows the latest round-trip time: after samples of 0.1 s and 0.4 s the mean square root is
 /// 0.9 · 0.316228 + 0.1 · 0.632456 = 0.347851, so packets are spaced for 0.55 of the rate.
 #[test]
-fn damping_spaces_by_the_present_round_trip() {
+fn damping_spaces_by_the_latest_round_trip_time() {
     for (damping, part) in [(false, 1.0), (true, 0.347_851 / 0.632_456)] {
-        let mut sender = Sender::new(1000, damping, None);
+        let mut sender = TfrcSender::new(1000, damping, None);
         sender.start(at(1.0));
         run(&mut sender, 1.05);
         report(&mut sender, 1.2, 0.1, 0.0, 0.0);
@@ -164,39 +165,40 @@ fn damping_spaces_by_the_present_round_trip() {
     }
 }
 
-/// An application of 20,000 bytes a second, round trips of 0.1 s. What is received says little of the network while the
-/// application is the limit, so the highest that was received is kept, be it long ago. A loss then halves it.
+/// An application of 20,000 bytes per second, with round trips of 0.1 s. While the application limits the rate, the
+/// receive rate does not show what the network can carry, so the maximum receive rate is kept, however old it is. A
+/// loss then halves it.
 #[test]
-fn a_slow_application_keeps_what_it_had() {
-    let mut sender = Sender::new(1000, false, Some(Rate::from_bits_per_second(160_000)));
+fn a_slow_application_keeps_its_maximum_receive_rate() {
+    let mut sender = TfrcSender::new(1000, false, Some(Rate::from_bits_per_second(160_000)));
     sender.start(at(1.0));
     run(&mut sender, 1.05);
     report(&mut sender, 1.1, 0.09, 0.0, 0.0);
-    // Packets leave each 50 ms though 4000/0.09 bytes a second are allowed.
+    // Packets are sent every 50 ms although 4000/0.09 bytes per second are allowed.
     assert!(close(sender.rate(), 4000.0 / 0.09, 1e-9));
     let sent = run(&mut sender, 1.24);
     assert!(sent.windows(2).all(|pair| close(pair[1] - pair[0], 0.05, 1e-9)) && sent.len() > 2, "{sent:?}");
-    // Some of this was sent before the application was the limit, and the infinite rate of the beginning still counts.
+    // Part of this was sent before the application limited the rate, and the infinite first receive rate still counts.
     report(&mut sender, 1.25, 0.09, 20_000.0, 0.0);
     assert!(close(sender.rate(), 8000.0 / 0.09, 1e-9), "{}", sender.rate());
-    // Now 2 · 20,000 limits, or what a new flow might send.
+    // Now the limit is 2 · 20,000, or the initial rate.
     for (now, receive_rate) in [(1.5, 18_000.0), (1.7, 3000.0), (1.9, 1000.0)] {
         report(&mut sender, now, 0.09, receive_rate, 0.0);
         assert!(close(sender.rate(), 4000.0 / 0.09, 1e-9), "{now}: {}", sender.rate());
     }
-    // A loss event: the greater of 20,000/2 and 0.85 · 18,000, where the equation would allow 124,813.
+    // A loss event: the larger of 20,000/2 and 0.85 · 18,000; the equation would allow 124,813.
     report(&mut sender, 2.1, 0.09, 18_000.0, 0.01);
     assert!(close(sender.rate(), 15_300.0, 1e-9), "{}", sender.rate());
-    // The rate is the limit again, and what is received counts as usual.
+    // The allowed rate is the limit again, and the receive rate counts as usual.
     report(&mut sender, 2.3, 0.09, 10_000.0, 0.01);
     report(&mut sender, 2.5, 0.09, 10_000.0, 0.01);
     assert!(close(sender.rate(), 20_000.0, 1e-9), "{}", sender.rate());
 }
 
-/// Reports that cannot be leave a rate that is one.
+/// Would catch a rate below the minimum, or not a number, after invalid reports.
 #[test]
 fn survives_any_report() {
-    let mut sender = Sender::new(1, true, None);
+    let mut sender = TfrcSender::new(1, true, None);
     sender.start(at(0.0));
     for (step, rate) in (1_u32..).zip([f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300, 1.0].repeat(20)) {
         let now = f64::from(step);

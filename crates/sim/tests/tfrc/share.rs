@@ -6,17 +6,18 @@ use fairlane_outcome::{Outcome, Run};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, PacketEvent, run};
 
-fn watched(text: &str, observer: &mut impl Observer) -> Run {
+fn observe(text: &str, observer: &mut impl Observer) -> Run {
     let scenario = Document::parse("tfrc.toml", text).and_then(|document| document.scenario());
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     run(&scenario, 0, &Control::default(), observer).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn shared(each: u32, keys: &str) -> Run {
-    watched(&text(each, keys), &mut ())
+    observe(&text(each, keys), &mut ())
 }
 
-/// As many flows of NewReno as of TFRC over 8 Mbit/s and a round trip of 48 ms without queueing.
+/// Returns a scenario with `each` flows of NewReno and of TFRC over 8 Mbit/s, with a round-trip time of 48 ms without
+/// queueing.
 fn text(each: u32, keys: &str) -> String {
     format!(
         r#"
@@ -46,14 +47,15 @@ fn text(each: u32, keys: &str) -> String {
     )
 }
 
-/// SPEC appendix B: within a factor of 2 of TCP for p from 0.5 % to 5 %; here it is 1.5, and no flow of either kind starves.
-/// Two, four, eight and twelve flows of each kind make those losses.
+/// RFC 5348, section 1: the rate of TFRC is generally within a factor of two of that of TCP. Here it is within 1.5 for
+/// loss rates of 0.5 % to 5 %, caused by two to twelve flows of each kind. Would catch a rate that is not TCP-friendly,
+/// and flows that starve.
 #[test]
 fn tfrc_and_newreno_share_a_red_bottleneck() {
     let mut losses = Vec::new();
     for each in [2, 4, 8, 12] {
         for keys in ["", "damping = true"] {
-            let outcome = Outcome::from_runs(&[shared(each, keys)]).expect("there is a run");
+            let outcome = Outcome::from_runs(&[shared(each, keys)]).expect("one run");
             let group = |name| outcome.group(name).unwrap_or_else(|| panic!("{name} is there"));
             let (tcp, tfrc) = (group("tcp"), group("tfrc"));
             let ratio = tfrc.throughput_bps.mean / tcp.throughput_bps.mean;
@@ -66,7 +68,7 @@ fn tfrc_and_newreno_share_a_red_bottleneck() {
     assert!(losses[0] < 0.006 && losses[7] > 0.045, "{losses:?}");
 }
 
-/// What each flow got in each half second.
+/// The packets delivered to each flow in each half second.
 #[derive(Default)]
 struct Halves(BTreeMap<u32, Vec<f64>>);
 
@@ -82,11 +84,11 @@ impl Observer for Halves {
     }
 }
 
-/// What TFRC is for: the same mean as TCP with less variation, in each of its flows than in any of TCP's.
+/// Would catch a rate that is not smooth: each TFRC flow varies less than any TCP flow (RFC 5348, section 1).
 #[test]
 fn tfrc_is_smoother_than_tcp() {
     let mut halves = Halves::default();
-    watched(&text(4, ""), &mut halves);
+    observe(&text(4, ""), &mut halves);
     let variation = |flow: u32| {
         let counts = &halves.0[&flow][80..278];
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
@@ -98,18 +100,18 @@ fn tfrc_is_smoother_than_tcp() {
     assert!(tcp.iter().all(|tcp| *tcp > roughest), "TCP {tcp:?}, TFRC {tfrc:?}");
 }
 
-/// With ECN RED marks what it would drop, and a mark slows the flow as a loss does.
+/// With ECN RED marks packets instead of dropping them. Would catch a flow that does not slow down after marks.
 #[test]
 fn marks_slow_it_down() {
-    let run = watched(&text(4, "ecn = true").replace("gentle = true", "gentle = true, ecn = true"), &mut ());
-    let outcome = Outcome::from_runs(&[run]).expect("there is a run");
+    let run = observe(&text(4, "ecn = true").replace("gentle = true", "gentle = true, ecn = true"), &mut ());
+    let outcome = Outcome::from_runs(&[run]).expect("one run");
     let tfrc = outcome.group("tfrc").expect("tfrc is there");
     assert!(tfrc.drop_ratio.mean < 0.001, "{:?}", tfrc.drop_ratio);
     assert!((0.35..0.7).contains(&tfrc.share.mean), "{:?}", tfrc.share);
     assert!(outcome.queues[0].marked.mean > 300.0);
 }
 
-/// By on and off periods it is silent in between, and comes back; after `stop` nothing more is sent.
+/// Would catch a flow that sends in off periods, does not resume, or sends after `stop`.
 #[test]
 fn periods_and_stop_are_kept() {
     let text = |keys: &str| {
@@ -118,22 +120,22 @@ fn periods_and_stop_are_kept() {
         )
     };
     let mut halves = Halves::default();
-    watched(&text("source = \"exponential\"\non = \"5s\"\noff = \"5s\""), &mut halves);
+    observe(&text("source = \"exponential\"\non = \"5s\"\noff = \"5s\""), &mut halves);
     let silent = halves.0[&0].iter().filter(|count| **count == 0.0).count();
-    assert!((100..300).contains(&silent), "{silent} of 400 halves of a second");
-    // A link of 1 Mbit/s takes 62.5 packets in half a second, and TFRC fills it when it is on.
+    assert!((100..300).contains(&silent), "{silent} of 400 half seconds");
+    // A link of 1 Mbit/s carries 62.5 packets in half a second, and TFRC uses it fully in on periods.
     assert!(halves.0[&0].iter().filter(|count| **count > 60.0).count() > 80);
     let mut halves = Halves::default();
-    watched(&text("stop = \"50s\""), &mut halves);
-    // What was under way arrives, 1000 packets of queue at most.
+    observe(&text("stop = \"50s\""), &mut halves);
+    // Packets in flight still arrive, with at most 1000 in the queue.
     assert!((100..118).contains(&halves.0[&0].len()), "{}", halves.0[&0].len());
 }
 
-/// An application of 100 kbit/s gets that where there is room for it, and no more.
+/// Would catch an application of 100 kbit/s that gets less although the link has room, or more.
 #[test]
 fn an_application_has_its_rate() {
     let keys = "rate = \"100kbit\"";
-    let outcome = Outcome::from_runs(&[shared(2, keys)]).expect("there is a run");
+    let outcome = Outcome::from_runs(&[shared(2, keys)]).expect("one run");
     let tfrc = outcome.group("tfrc").expect("tfrc is there");
     assert!((195_000.0..200_100.0).contains(&tfrc.throughput_bps.mean), "{:?}", tfrc.throughput_bps);
 }

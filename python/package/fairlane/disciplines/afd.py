@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Afd(QueueConfig):
-    """Drops of each flow what it sends above a fair share, by a sample of recent arrivals.
+    """Drops what a flow sends above a fair share, by a sample of recent arrivals.
 
     Source: Pan, Breslau, Prabhakar, Shenker: Approximate Fairness through Differential Dropping, ACM CCR 33(2), 2003.
     Keeps: The flows of ``shadow`` sampled arrivals.
@@ -18,13 +18,13 @@ class Afd(QueueConfig):
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
         shadow: Sampled arrivals whose flows are remembered (b). Whole number, 1..1048576. Default: 500, the paper.
-        sample: One arrival in so many is sampled (s). Whole number, 1..1048576. Default: 5: 500 samples are then 10 to
-            30 arrivals of each of 83 to 250 flows.
-        target_queue: The queue that the controller aims at (q_target). Packets. Default: limit / 6, the middle of
+        sample: One in this many arrivals is sampled (s). Whole number, 1..1048576. Default: 5: 500 samples then cover
+            10 to 30 arrivals of each of 83 to 250 flows.
+        target_queue: Queue length that the controller aims at (q_target). Packets. Default: limit / 6, the middle of
             tc(8)'s thresholds for RED.
-        interval: How often the fair share is moved (T_s). Time, above 0. Default: 6250us, the paper's 160 Hz.
-        avpkt: Mean packet: the unit of the idle clock, of ``byte_drop`` and of tc's rules. Bytes, from 1b. Default:
-            1000b, as tc(8) and the papers: for a ``limit`` in bytes.
+        interval: Time between updates of the fair share (T_s). Time, above 0. Default: 6250us, the paper's 160 Hz.
+        avpkt: Mean packet: converts a ``limit`` in bytes to packets. Bytes, from 1b. Default: 1000b, as tc(8) and the
+            papers.
     """
 
     kind: ClassVar[str] = "afd"

@@ -46,7 +46,7 @@ class Ared(QueueConfig):
         law: How the probability follows the average. ``floyd``, ``feng``. Default: floyd.
         target: Mean delay that the thresholds aim at when neither ``min`` nor ``max`` is given. Time, above 0. Default:
             5ms, as ns-2.
-        interval: How often ``law = floyd`` adapts. Time, above 0. Default: 500ms, Floyd.
+        interval: Time between adaptations with ``law = floyd``. Time, above 0. Default: 500ms, Floyd.
     """
 
     kind: ClassVar[str] = "ared"

@@ -18,12 +18,12 @@ class Bare(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 320kb, the paper.
-        target: Average queue that is aimed at, if half of what all flows may queue is not less. Packets or bytes.
-            Default: 3/8 of limit, the paper's 120 of 320 kb.
-        fair_drop: Queue from which only flows are admitted that have no state. Packets or bytes. Default: 7/16 of
-            limit, the paper's 140 of 320 kb.
-        hi: What each of at most ``n1`` flows may queue. Bytes, from 1b. Default: 8000b, the paper.
-        lo: What each of at least ``n2`` flows may queue. Bytes, from 1b. Default: 4000b, the paper.
+        target: Average queue to aim at, unless half of what all flows may queue is less. Packets or bytes. Default: 3/8
+            of limit, the paper's 120 of 320 kb.
+        fair_drop: Queue from which only flows without state are admitted. Packets or bytes. Default: 7/16 of limit, the
+            paper's 140 of 320 kb.
+        hi: The most that each of at most ``n1`` flows may queue. Bytes, from 1b. Default: 8000b, the paper.
+        lo: The most that each of at least ``n2`` flows may queue. Bytes, from 1b. Default: 4000b, the paper.
         n1: Flows up to which each may queue ``hi``; from there to ``n2`` what all may queue changes linearly. Whole
             number, 1..16777216. Default: 2 target / hi, the paper's 30.
         n2: Flows from which each may queue ``lo``. Whole number, 1..16777216. Default: 2 target / lo, the paper's 60,
@@ -37,11 +37,11 @@ class Bare(QueueConfig):
         weight: Weight of a sample in the average (w_q). Number, above 0, at most 1. Default: 0.004, the paper.
         k: Time over which a flow's rate is averaged. Time, above 0. Default: 12.5 packets of each of ``n1`` flows at
             ``bandwidth``, the paper's 150ms.
-        timeout: A flow with nothing queued loses its state so long after its last packet was admitted. Time, above 0.
+        timeout: Time after its last admitted packet when a flow with nothing queued loses its state. Time, above 0.
             Default: 3 k, the paper.
         weighted: A flow counts as 1 to 4 flows, by the two highest bits of the traffic class of its first packet.
             ``true`` or ``false``. Default: false.
-        avpkt: Mean packet: turns sizes in packets into bytes, and sets ``k``. Bytes, from 1b. Default: 1000b, as tc(8)
+        avpkt: Mean packet: converts sizes in packets to bytes, and sets ``k``. Bytes, from 1b. Default: 1000b, as tc(8)
             and the papers.
         bandwidth: Rate that is divided among the flows. Rate, above 0. Default: the link's rate.
     """

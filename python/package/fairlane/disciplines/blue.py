@@ -17,18 +17,18 @@ class Blue(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
-        increment: What a loss adds to the probability of a signal (delta_1). Number, above 0, at most 1. Default: 0.02,
-            the paper's configuration B4.
-        decrement: What an idle link takes from the probability (delta_2). Number, above 0, at most 1. Default: 0.002,
-            the paper's configuration B4.
+        increment: Step by which a loss raises the probability of a signal (delta_1). Number, above 0, at most 1.
+            Default: 0.02, the paper's configuration B4.
+        decrement: Step by which an idle link lowers the probability (delta_2). Number, above 0, at most 1. Default:
+            0.002, the paper's configuration B4.
         freeze: Least time between two changes of the probability: about a round trip. Time, above 0. Default: 100ms,
             the paper's configuration B4.
-        jitter: Each freeze time is drawn from half to one and a half of ``freeze``, against synchronised routers.
-            ``true`` or ``false``. Default: false.
-        trigger: A queue longer than this counts as a loss too, which keeps room for bursts and bounds the delay (L).
-            Packets or bytes. Default: never.
-        idle: An idle link takes ``decrement`` every freeze time, or once until a packet is queued. ``repeated``,
-            ``once``. Default: repeated.
+        jitter: Each freeze time is drawn from half to one and a half of ``freeze``, which keeps routers from
+            synchronising. ``true`` or ``false``. Default: false.
+        trigger: Queue length above which each packet queued counts as a loss, which leaves room for bursts and bounds
+            the delay (L). Packets or bytes. Default: never.
+        idle: An idle link lowers the probability after every freeze time, or once until a packet is queued.
+            ``repeated``, ``once``. Default: repeated.
         ecn: Signals mark packets that can be marked; the limit always drops. ``true`` or ``false``. Default: false.
     """
 

@@ -23,12 +23,12 @@ class Cake(QueueConfig):
             Rate, above 0. Default: the link's rate, without a shaper.
         diffserv: Tins: bulk (CS1, LE), best effort and voice (CS6, CS7, EF, VA, TOS4), or one for all. ``diffserv3``,
             ``besteffort``. Default: diffserv3, as tc(8).
-        isolation: Whose flows share what a single flow would get: those of both hosts, of the sender, of the receiver,
-            or nobody's. ``triple-isolate``, ``dual-srchost``, ``dual-dsthost``, ``flows``. Default: triple-isolate, as
+        isolation: Hosts whose flows share the quantum of a single flow: the busier of both, the sender, the receiver,
+            or none. ``triple-isolate``, ``dual-srchost``, ``dual-dsthost``, ``flows``. Default: triple-isolate, as
             tc(8).
-        preset: Network: says what ``rtt`` is, 100ms, 100us, 1ms, 10ms, 30ms, 300ms or 1s. ``internet``, ``datacentre``,
-            ``lan``, ``metro``, ``regional``, ``oceanic``, ``satellite``. Default: internet, as tc(8).
-        rtt: Round-trip time that is common: COBALT's interval, and twenty times its target. Time, above 0. Default: by
+        preset: Kind of network, which gives ``rtt``: 100ms, 100us, 1ms, 10ms, 30ms, 300ms or 1s. ``internet``,
+            ``datacentre``, ``lan``, ``metro``, ``regional``, ``oceanic``, ``satellite``. Default: internet, as tc(8).
+        rtt: Common round-trip time: COBALT's interval and twenty times its target. Time, above 0. Default: by
             ``preset``.
     """
 

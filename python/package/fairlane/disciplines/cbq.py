@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Cbq(QueueConfig):
-    """Gives classes of traffic their shares of the link and lends what they leave.
+    """Gives classes of traffic their shares of the link and lends what they leave to others.
 
     Source: Floyd, Jacobson: Link-sharing and Resource Management Models for Packet Networks, IEEE/ACM ToN 3(4), 1995.
     Keeps: The packets' class, and the link's rate.
@@ -25,12 +25,12 @@ class Cbq(QueueConfig):
             shares. Up to 8 numbers, 1..8, separated by commas. Default: 1.
         bounded: The classes that never get more than their share, even if the link is idle otherwise. Up to 8 numbers,
             0..7, separated by commas. Default: none: every class may borrow.
-        maxburst: Mean packets that a class may send at once when it has been idle: bounds the average; 1p..256p.
-            Packets. Default: 20p, as in tc-cbq(8)'s examples.
-        extradelay: What a class that is held back waits in addition. Time, above 0. Default: none, as ns-2.
+        maxburst: Mean packets that a class may send at once after it was idle: bounds the average; 1p..256p. Packets.
+            Default: 20p, as in tc-cbq(8)'s examples.
+        extradelay: Time that a class which is held back waits in addition. Time, above 0. Default: none, as ns-2.
         avpkt: Mean packet: the unit of ``maxburst`` and of the turns. Bytes, from 1b. Default: 1000b, as tc(8) and the
             papers.
-        bandwidth: Rate that the shares are of. Rate, above 0. Default: the link's rate.
+        bandwidth: Rate that the shares are parts of. Rate, above 0. Default: the link's rate.
     """
 
     kind: ClassVar[str] = "cbq"

@@ -18,11 +18,11 @@ class Cobalt(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).
-        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 5ms, RFC 8289.
+        target: Acceptable standing delay of the queue. Time, above 0. Default: 5ms, RFC 8289.
         interval: How long the delay may be above ``target`` before a drop. Time, above 0. Default: 100ms, RFC 8289.
         ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: true,
             as CAKE.
-        blue_threshold: Delay from which BLUE's probability grows although the queue is not full. Time, above 0.
+        blue_threshold: Delay from which BLUE's probability grows even though the queue is not full. Time, above 0.
             Default: 400ms, as ns-3.
     """
 

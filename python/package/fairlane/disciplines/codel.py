@@ -17,7 +17,7 @@ class Codel(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).
-        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 5ms, RFC 8289.
+        target: Acceptable standing delay of the queue. Time, above 0. Default: 5ms, RFC 8289.
         interval: How long the delay may be above ``target`` before a drop. Time, above 0. Default: 100ms, RFC 8289.
         mtu: No packet is signalled while no more than this stays queued behind it. Bytes, from 1b. Default: 1514b, an
             Ethernet frame, as tc(8).

@@ -17,9 +17,9 @@ class Drr(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 160kb, as in the BARE paper's comparison.
-        quantum: Bytes that a turn gives to a flow of weight 1; not less than the largest packet keeps a turn O(1).
-            Bytes, from 1b. Default: 1000b, the packets of the papers.
-        drop: Which packet of the longest queue goes when there is no room: its oldest or its newest. ``front``,
+        quantum: Bytes that a turn gives to a flow of weight 1; a turn takes O(1) if no packet is larger. Bytes, from
+            1b. Default: 1000b, the packets of the papers.
+        drop: Packet that the longest queue loses when the limit is exceeded: its oldest or its newest. ``front``,
             ``tail``. Default: front, as ns-2.
         weighted: A flow counts as 1 to 4 flows, by the two highest bits of the traffic class. ``true`` or ``false``.
             Default: false.

@@ -18,27 +18,27 @@ class DualPi2(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10000p, as tc(8).
-        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 15ms, RFC 9332.
-        tupdate: How often the probability is updated. Time, above 0. Default: 16ms, as tc(8); the smaller of ``target``
-            and max_rtt / 3, RFC 9332, when ``max_rtt`` is given.
+        target: Acceptable standing delay of the queue. Time, above 0. Default: 15ms, RFC 9332.
+        tupdate: Time between updates of the probability. Time, above 0. Default: 16ms, as tc(8); the smaller of
+            ``target`` and max_rtt / 3, RFC 9332, when ``max_rtt`` is given.
         alpha: Probability that an update adds for each second that the delay is above ``target``. Number, 0..1000.
             Default: 0.16, as tc(8); 0.1 tupdate / max_rtt^2, RFC 9332, when ``max_rtt`` is given.
         beta: Probability that an update adds for each second that the delay has grown by. Number, 0..1000. Default:
             3.2, as tc(8); 0.3 / max_rtt, RFC 9332, when ``max_rtt`` is given.
-        max_rtt: Longest round-trip time for which the control is stable. Time, above 0. Default: 100ms, RFC 9332; it
-            only says what ``tupdate``, ``alpha`` and ``beta`` are.
+        max_rtt: Longest round-trip time for which the control is stable. Time, above 0. Default: 100ms, RFC 9332; used
+            only to derive ``tupdate``, ``alpha`` and ``beta``.
         coupling_factor: Ratio of scalable flows' marks to the square root of classic flows' signals (k). Number,
             1..255. Default: 2, RFC 9332.
-        drop_overload: When marking every scalable packet is not enough, all are dropped by the classic probability;
-            else the limit does it. ``true`` or ``false``. Default: true, RFC 9332.
-        laqm: How the L queue's own marks begin: at ``step_thresh``, or more and more over ``range`` from
-            ``min_thresh``. ``step``, ``ramp``. Default: step, as tc(8); ramp is RFC 9332, appendix A.1.
+        drop_overload: When marking every scalable packet is not enough, packets of all flows are dropped with the
+            classic probability; otherwise only the limit drops. ``true`` or ``false``. Default: true, RFC 9332.
+        laqm: The L queue's own marks: every packet from ``step_thresh`` on, or a share that rises over ``range`` from
+            ``min_thresh`` on. ``step``, ``ramp``. Default: step, as tc(8); ramp is RFC 9332, appendix A.1.
         step_thresh: Delay from which every packet of the L queue is marked, with ``laqm = step``. Time, above 0.
             Default: 1ms, as tc(8).
         min_thresh: Delay from which some packets of the L queue are marked, with ``laqm = ramp``. Time, above 0.
             Default: 800us, RFC 9332.
-        range: How much longer than ``min_thresh`` the delay is when every packet of the L queue is marked, with ``laqm
-            = ramp``. Time, above 0. Default: 400us, RFC 9332.
+        range: Delay beyond ``min_thresh`` from which every packet of the L queue is marked, with ``laqm = ramp``. Time,
+            above 0. Default: 400us, RFC 9332.
         min_qlen_step: Packets that must stay behind in the L queue for its own marks. Whole number, 0..65536. Default:
             0, as tc(8); 1, RFC 9332's Th_len, with ``laqm = ramp``.
         classic_protection: Percent of the link that the classic queue is sure of while both queues have packets. Whole

@@ -22,9 +22,9 @@ class FqCodel(QueueConfig):
         quantum: Bytes that a flow may send when its turn comes. Bytes, from 1b. Default: 1514b, an Ethernet frame.
         memory_limit: Bytes that all queues may hold together, beside ``limit``. Packets or bytes. Default: 33554432b,
             32 MiB, as tc(8).
-        drop_batch: Packets that the fattest queue loses at most when all is full; no more than half its bytes. Whole
-            number, 1..65536. Default: 64, as tc(8).
-        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 5ms, RFC 8289.
+        drop_batch: Most packets that the longest queue loses at once when the limit is exceeded; no more than half its
+            bytes. Whole number, 1..65536. Default: 64, as tc(8).
+        target: Acceptable standing delay of the queue. Time, above 0. Default: 5ms, RFC 8289.
         interval: How long the delay may be above ``target`` before a drop. Time, above 0. Default: 100ms, RFC 8289.
         mtu: No packet is signalled while no more than this stays queued behind it. Bytes, from 1b. Default: 1514b, an
             Ethernet frame, as tc(8).

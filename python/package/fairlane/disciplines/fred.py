@@ -17,23 +17,23 @@ class Fred(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
-        min: Average below which no packet is signalled and, in the CHOKe family, none compared. Packets or bytes.
+        min: Average below which no packet is signalled; the most that a flow may hold below ``max``. Packets or bytes.
             Default: max / 2 when that is given, else limit / 4, the paper.
         max: Average from which every packet is signalled. Packets or bytes. Default: 2 min, the paper.
         probability: Base probability of a signal as the average reaches ``max`` (max_p). Number, above 0, at most 1.
             Default: 0.02, the paper.
         weight: Weight of a sample in the average (w_q). Number, above 0, at most 1. Default: 0.002, the paper.
-        minq: What a flow may have queued without being tried at random, in the unit of ``min``. Packets or bytes.
-            Default: 4 packets, the paper for large buffers; it has 2 for small ones.
+        minq: The part of the queue that a flow may hold without being tested at random, in the unit of ``min``. Packets
+            or bytes. Default: 4 packets, the paper for large buffers; it has 2 for small ones.
         many_flows: At or above ``max`` each flow may still queue two packets, instead of none (the paper's section on
             many flows). ``true`` or ``false``. Default: false.
-        avpkt: Mean packet: the unit of the idle clock, of ``byte_drop`` and of tc's rules. Bytes, from 1b. Default:
-            1000b, as tc(8) and the papers.
+        avpkt: Mean packet: the unit of the idle clock and of ``byte_drop``. Bytes, from 1b. Default: 1000b, as tc(8)
+            and the papers.
         bandwidth: Rate at which the average's clock ticks while the link is idle. Rate, above 0. Default: the link's
             rate.
         byte_drop: Early signals are proportional to the packet's size over ``avpkt``. ``true`` or ``false``. Default:
             false, as ns-2 before 2004.
-        ecn: Early and forced signals mark packets that can be marked; a match or the limit always drops. ``true`` or
+        ecn: Early and forced signals mark packets that can be marked; strikes and the limit always drop. ``true`` or
             ``false``. Default: false.
     """
 

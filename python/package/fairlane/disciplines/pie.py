@@ -17,13 +17,13 @@ class Pie(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 1000p, as tc(8).
-        target: Delay that packets may stand in the queue for long. Time, above 0. Default: 15ms, RFC 8033.
-        tupdate: How often the probability is updated. Time, above 0. Default: 15ms, RFC 8033.
+        target: Acceptable standing delay of the queue. Time, above 0. Default: 15ms, RFC 8033.
+        tupdate: Time between updates of the probability. Time, above 0. Default: 15ms, RFC 8033.
         alpha: Weight of the deviation from ``target``, in sixteenths as tc(8). Whole number, 0..32. Default: 2, which
             is 0.125 Hz, RFC 8033.
         beta: Weight of the change of the delay, in sixteenths as tc(8). Whole number, 0..32. Default: 20, which is 1.25
             Hz, RFC 8033.
-        max_burst: For how long after a quiet time no packet is signalled. Time, above 0. Default: 150ms, RFC 8033.
+        max_burst: Time after a quiet time for which no packet is signalled. Time, above 0. Default: 150ms, RFC 8033.
         avpkt: Mean packet: no packet is signalled while at most two of them are queued; the unit of ``bytemode``.
             Bytes, from 1b. Default: 1000b, as ns-3.
         bytemode: The probability is proportional to the packet's size over ``avpkt``. ``true`` or ``false``. Default:
@@ -32,10 +32,10 @@ class Pie(QueueConfig):
             waited. ``true`` or ``false``. Default: false, as tc(8).
         ecn: A signal marks a packet that can be marked; the limit always drops. ``true`` or ``false``. Default: false,
             as tc(8).
-        ecn_prob: Percent of probability up to which packets are marked; above they are dropped even so. Whole number,
-            0..100. Default: 10, RFC 8033.
-        onoff: PIE is off until a third of ``limit`` is queued, and again once it has nothing to do (RFC 8033, appendix
-            B). ``true`` or ``false``. Default: false, as tc(8).
+        ecn_prob: Probability in percent up to which packets are marked; above it they are dropped even if they can be
+            marked. Whole number, 0..100. Default: 10, RFC 8033.
+        onoff: PIE is off until a third of ``limit`` is queued, and again when the queue is empty and the probability 0
+            (RFC 8033, appendix B). ``true`` or ``false``. Default: false, as tc(8).
     """
 
     kind: ClassVar[str] = "pie"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RedPd(QueueConfig):
-    """RED behind a filter that drops of the flows that lose most what a TCP would not have sent.
+    """RED behind a filter that drops what the flows with most drops send above a TCP's rate.
 
     Source: Mahajan, Floyd, Wetherall: Controlling High-Bandwidth Flows at the Congested Router, ICNP 2001.
     Keeps: The average, and the drops of flows that had some lately.
@@ -43,8 +43,8 @@ class RedPd(QueueConfig):
         ecn: Early and forced signals mark packets that can be marked; a match or the limit always drops. ``true`` or
             ``false``. Default: false.
         harddrop: A forced signal drops even what could be marked. ``true`` or ``false``. Default: false.
-        rtt: Round-trip time of the TCP that is the measure: who sends more than it would is monitored (R). Time, above
-            0. Default: 40ms, the authors' code.
+        rtt: Round-trip time of the reference TCP: a flow that sends more than it would is monitored (R). Time, above 0.
+            Default: 40ms, the authors' code.
     """
 
     kind: ClassVar[str] = "red-pd"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RedPenaltyBox(QueueConfig):
-    """RED that holds flows together to a small rate when its drops show that they send too much.
+    """RED that limits the flows whose drops show that they send too much to a small rate in common.
 
     Source: Floyd, Fall: Promoting the Use of End-to-End Congestion Control in the Internet, IEEE/ACM ToN 7(4), 1999.
     Keeps: The average, a log of ``history`` drops and the flows in the box.
@@ -43,14 +43,14 @@ class RedPenaltyBox(QueueConfig):
         ecn: Early and forced signals mark packets that can be marked; a match or the limit always drops. ``true`` or
             ``false``. Default: false.
         harddrop: A forced signal drops even what could be marked. ``true`` or ``false``. Default: false.
-        history: Drops in the log; when as many have happened, a period ends (D). Whole number, 1..65536. Default: 256.
-        interval: How long a period is, at most (T). Time, above 0. Default: 5s.
-        rtt: Least round-trip time of a TCP: what it would send at most is what a flow may (R). Time, above 0. Default:
-            40ms, as red-pd.
+        history: Drops in the log; a period ends early after as many drops (D). Whole number, 1..65536. Default: 256.
+        interval: Longest duration of a period (T). Time, above 0. Default: 5s.
+        rtt: Round-trip time of the TCP whose sending rate a flow may not exceed (R). Time, above 0. Default: 40ms, as
+            red-pd.
         mtu: Largest packet of that TCP (B). Bytes, from 1b. Default: 1500b, Ethernet's.
-        penalty_rate: What the boxed flows get together, by a token bucket. Rate, above 0. Default: 5 % of
+        penalty_rate: Rate that the flows in the box get together, by a token bucket. Rate, above 0. Default: 5 % of
             ``bandwidth``.
-        penalty_burst: Mean packets that the boxed flows may send at once. Packets. Default: 20p, as tc-sfb(8).
+        penalty_burst: Mean packets that the flows in the box may send at once. Packets. Default: 20p, as tc-sfb(8).
     """
 
     kind: ClassVar[str] = "red-penalty-box"

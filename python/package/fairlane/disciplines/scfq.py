@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Scfq(QueueConfig):
-    """Fair queueing whose clock is the finish of the packet that is being sent.
+    """Fair queueing whose virtual time is the finish of the packet in service.
 
     Source: Golestani: A Self-Clocked Fair Queueing Scheme for Broadband Applications, INFOCOM 1994.
     Keeps: A queue for each flow.

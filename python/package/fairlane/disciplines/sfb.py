@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Sfb(QueueConfig):
-    """BLUE in bins: limits the rate of flows that answer in none of theirs.
+    """BLUE in bins: limits the rate of flows that do not respond to signals.
 
     Source: Feng, Kandlur, Saha, Shin: Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness,
     INFOCOM 2001.
@@ -26,20 +26,20 @@ class Sfb(QueueConfig):
             ``any``. Default: all, as Linux; any is the paper.
         bin_max: Packets in each bin of a flow at which its arrivals are dropped (tc's max). Packets. Default: 1.25
             bin_size, as tc(8); unused with ``drop_on_over = any``.
-        increment: What an arrival at a full bin adds to the bin's probability. Number, above 0, at most 1. Default:
-            0.005; the paper says none.
-        decrement: What an arrival at an empty bin takes from its probability. Number, above 0, at most 1. Default:
-            0.0005, a tenth of the default increment as in BLUE.
-        freeze: Least time between two changes of a bin's probability, as BLUE has it. Time, above 0. Default: none, as
-            the paper and Linux.
-        rehash: How often the hash moves, so that nobody shares bins with the same flows for ever. Time, above 0.
-            Default: 600s, as tc(8); the paper has 2s.
-        warmup: How long before the hash moves the next bins learn of the flows that are identified (double buffering).
-            Time, above 0. Default: 60s, as tc(8)'s db.
+        increment: Step by which an arrival at a full bin raises the bin's probability. Number, above 0, at most 1.
+            Default: 0.005; the paper gives none.
+        decrement: Step by which an arrival at an empty bin lowers the bin's probability. Number, above 0, at most 1.
+            Default: 0.0005, a tenth of the default increment as in BLUE.
+        freeze: Least time between two changes of a bin's probability, as in BLUE. Time, above 0. Default: none, as the
+            paper and Linux.
+        rehash: Time after which the hash moves, so that no flow shares its bins with the same flows for ever. Time,
+            above 0. Default: 600s, as tc(8); the paper has 2s.
+        warmup: Time before the hash moves in which the next bins are warmed up with the identified flows (double
+            buffering). Time, above 0. Default: 60s, as tc(8)'s db.
         penalty_rate: Rate that all identified flows share. Rate, above 0. Default: 80kbit, tc(8)'s 10 packets a second
             of 1000 bytes; the paper has 160kbit.
-        penalty_burst: What identified flows may send at once. Bytes, from 1b. Default: 20kb, tc(8)'s 20 packets of 1000
-            bytes.
+        penalty_burst: Burst that all identified flows together may send. Bytes, from 1b. Default: 20kb, tc(8)'s 20
+            packets of 1000 bytes.
         ecn: Signals mark packets that can be marked; full bins, the rate limit and the limit always drop. ``true`` or
             ``false``. Default: false.
         harddrop: From a probability p of 1/2 on, a share 2p - 1 of all arrivals is dropped even if it could be marked.

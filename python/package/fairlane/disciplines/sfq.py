@@ -18,15 +18,15 @@ class Sfq(QueueConfig):
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
         flows: Queues that flows are hashed to. Whole number, 1..65536. Default: 1024, as tc(8)'s divisor; ns-2 has 16.
-        quantum: What a queue may send in a turn: packets, or bytes, which it may exceed and then makes up for. Packets
-            or bytes. Default: 1p, McKenney; tc(8) has the MTU.
-        perturb: How often the hash moves, so that nobody shares a queue with the same flows for ever. Time, above 0.
-            Default: never, as tc(8).
-        headdrop: The longest queue loses its oldest packet rather than its newest. ``true`` or ``false``. Default:
+        quantum: Allotment of a queue for a turn: packets, or bytes, of which an excess is subtracted from the next
+            turn. Packets or bytes. Default: 1p, McKenney; tc(8) has the MTU.
+        perturb: Time between two changes of the hash function, after which flows share their queues with other flows.
+            Time, above 0. Default: never, as tc(8).
+        headdrop: The longest queue loses its oldest packet instead of its newest. ``true`` or ``false``. Default:
             false, as McKenney and tc(8).
-        admission: A packet without room takes that of the longest queue; or, as in ns-2, a queue may fill half of what
-            is left, and its share when less than a packet a queue is left, and nothing is taken. ``steal``, ``ns2``.
-            Default: steal, as McKenney.
+        admission: A packet without room is queued and the longest queue loses one; or, as in ns-2, it is dropped, and
+            so is a packet whose queue holds half of the room left, or more than limit / flows once there is room for
+            fewer than ``flows``. ``steal``, ``ns2``. Default: steal, as McKenney.
     """
 
     kind: ClassVar[str] = "sfq"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Sfred(QueueConfig):
-    """Self-configuring RED in bins: limits the rate of flows whose bins all signal at most.
+    """Self-configuring RED in bins: limits the rate of flows whose bins all have a max_p of 1.
 
     Source: Feng, Kandlur, Saha, Shin: Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness,
     INFOCOM 2001.
@@ -26,17 +26,17 @@ class Sfred(QueueConfig):
             ``any``. Default: all, as Linux; any is the paper.
         bin_max: Packets in each bin of a flow at which its arrivals are dropped (tc's max). Packets. Default: 1.25
             bin_size, as tc(8); unused with ``drop_on_over = any``.
-        probability: Probability of a signal as a bin's average reaches 80 % of ``bin_size`` (max_p), at first. Number,
-            above 0, at most 1. Default: 0.1, as ns-2: where adaptation starts.
+        probability: A bin's first probability of a signal as its average reaches 80 % of ``bin_size`` (max_p); it
+            adapts from there. Number, above 0, at most 1. Default: 0.1, as ns-2.
         weight: Weight of a sample in a bin's average (w_q). Number, above 0, at most 1. Default: 0.002, as ns-2.
-        rehash: How often the hash moves, so that nobody shares bins with the same flows for ever. Time, above 0.
-            Default: 600s, as tc(8); the paper has 2s.
-        warmup: How long before the hash moves the next bins learn of the flows that are identified (double buffering).
-            Time, above 0. Default: 60s, as tc(8)'s db.
+        rehash: Time after which the hash moves, so that no flow shares its bins with the same flows for ever. Time,
+            above 0. Default: 600s, as tc(8); the paper has 2s.
+        warmup: Time before the hash moves in which the next bins are warmed up with the identified flows (double
+            buffering). Time, above 0. Default: 60s, as tc(8)'s db.
         penalty_rate: Rate that all identified flows share. Rate, above 0. Default: 80kbit, tc(8)'s 10 packets a second
             of 1000 bytes; the paper has 160kbit.
-        penalty_burst: What identified flows may send at once. Bytes, from 1b. Default: 20kb, tc(8)'s 20 packets of 1000
-            bytes.
+        penalty_burst: Burst that all identified flows together may send. Bytes, from 1b. Default: 20kb, tc(8)'s 20
+            packets of 1000 bytes.
         ecn: Signals mark packets that can be marked; full bins, the rate limit and the limit always drop. ``true`` or
             ``false``. Default: false.
     """

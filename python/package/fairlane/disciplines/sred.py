@@ -19,15 +19,14 @@ class Sred(QueueConfig):
         limit: Hard limit of the queue. Packets or bytes. Default: 300p, the buffer of the CHOKe paper.
         probability: Probability of a signal while the queue is above a third of ``limit``; from a sixth on it is a
             quarter of that (p_max). Number, above 0, at most 1. Default: 0.15, the paper.
-        zombies: Flows of recent arrivals that are remembered. Whole number, 1..1048576. Default: 1000, the paper.
-        overwrite: Probability that an arrival of another flow takes the place of the one that it was compared with (p).
+        zombies: Recent arrivals whose flows are remembered. Whole number, 1..1048576. Default: 1000, the paper.
+        overwrite: Probability with which an arrival of another flow replaces the zombie that it was compared with (p).
             Number, above 0, at most 1. Default: 0.25, the paper.
         weight: Weight of a comparison in the frequency of hits (alpha). Number, above 0, at most 1. Default: 1 /
             zombies, the paper.
-        variant: Whether an arrival that hits is signalled more than the others: by the factor 1 + 1/P. ``simple``,
+        variant: ``full`` signals an arrival that hits more often than the others: by the factor 1 + 1/P. ``simple``,
             ``full``. Default: simple.
-        ecn: Early and forced signals mark packets that can be marked; a match or the limit always drops. ``true`` or
-            ``false``. Default: false.
+        ecn: Signals mark packets that can be marked; the limit always drops. ``true`` or ``false``. Default: false.
     """
 
     kind: ClassVar[str] = "sred"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Stfq(QueueConfig):
-    """Fair queueing by starts, whose clock is the start of the packet that is being sent.
+    """Fair queueing in the order of starts, whose virtual time is the start of the packet in service.
 
     Source: Goyal, Vin, Cheng: Start-Time Fair Queuing, SIGCOMM 1996.
     Keeps: A queue for each flow.

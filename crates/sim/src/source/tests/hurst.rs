@@ -1,14 +1,15 @@
-//! Self-similar traffic, by wavelets.
+//! Self-similar traffic, measured with wavelets.
 
 use fairlane_scenario::{self as scenario, Ssmp};
 
 use super::noise::fractional_gaussian;
 use super::{SLOT, counts, mean, source};
 
-/// Slots that are counted together first: scales below are of no interest.
+/// The finest scale: counts are of 2^FINEST slots.
 const FINEST: u32 = 4;
 
-/// The energy of Haar's details at the scales 2^1, 2^2, … in units of `values`' spacing, each with their number.
+/// Returns the energy of the Haar wavelet details at the scales 2^1, 2^2, … in units of the spacing of `values`, and
+/// their number.
 fn energies(values: &[f64], scales: u32) -> Vec<(f64, f64)> {
     let mut level = values.to_vec();
     let energy = |_| {
@@ -20,8 +21,8 @@ fn energies(values: &[f64], scales: u32) -> Vec<(f64, f64)> {
     (0..scales).map(energy).collect()
 }
 
-/// The Hurst parameter (Abry and Veitch 1998, with Haar's wavelet): energies go as 2^(j(2H − 1)), so H is the slope's, with
-/// each scale weighted by its number of details.
+/// Returns the Hurst parameter (Abry and Veitch 1998, with the Haar wavelet): energies are proportional to 2^(j(2H −
+/// 1)), so H follows from the slope, with each scale weighted by its number of details.
 fn hurst(energies: &[(f64, f64)]) -> f64 {
     let points = || (0_u32..).zip(energies).map(|(j, (energy, weight))| (f64::from(j), libm::log2(*energy), *weight));
     let total: f64 = points().map(|(_, _, weight)| weight).sum();
@@ -32,8 +33,9 @@ fn hurst(energies: &[(f64, f64)]) -> f64 {
     (covariance / variance + 1.0) / 2.0
 }
 
-/// The energies that the chain has in theory at the scales of 2^(FINEST + 1) slots and so on, from its autocovariance: the
-/// law of the state k slots after state 0, step by step. Thinning leaves the covariances but for its square.
+/// Returns the exact energies of the chain at the scales of 2^(FINEST + 1) slots and so on, from its autocovariance:
+/// the distribution of the state k slots after state 0, step by step. Thinning multiplies the covariances by its
+/// square.
 fn exact(chain: &Ssmp, thinning: f64, scales: u32) -> Vec<f64> {
     let (q, a) = (chain.q(), chain.a);
     let powers = |base: f64| {
@@ -70,12 +72,12 @@ fn exact(chain: &Ssmp, thinning: f64, scales: u32) -> Vec<f64> {
 }
 
 fn measured(chain: Ssmp, thinning: f64, scales: u32) -> Vec<(f64, f64)> {
-    let law = scenario::Source::Ssmp { slot: SLOT, probability: thinning * chain.activity(), chain };
+    let config = scenario::Source::Ssmp { slot: SLOT, probability: thinning * chain.activity(), chain };
     let window = fairlane_qdisc::Duration::from_nanos(SLOT.as_nanos() << FINEST);
-    energies(&counts(&mut source(law, 3), window, 1 << 20), scales)
+    energies(&counts(&mut source(config, 3), window, 1 << 20), scales)
 }
 
-/// The estimator is right about noise whose parameter is known. Its standard error here is about 0.01.
+/// Would catch a wrong estimator, with noise of known parameter. Its standard error here is about 0.01.
 #[test]
 fn the_estimator_measures_exact_noise() {
     for parameter in [0.5, 0.65, 0.8, 0.9] {
@@ -85,28 +87,28 @@ fn the_estimator_measures_exact_noise() {
     }
 }
 
-/// A flow begins as the chain is in the long run: 4000 flows send in their first slot with the probability of state 0, give or
-/// take 0.8 %, and as many packets in the slots from there on, where each flow has its own long memory.
+/// Would catch a first state that is not drawn from the stationary distribution: in each slot 4000 flows send with the
+/// probability of state 0, with a standard error of 0.8 %.
 #[test]
-fn flows_begin_in_the_stationary_law() {
+fn flows_begin_in_the_stationary_distribution() {
     let chain = Ssmp { states: 8, a: 10.0, hurst: 0.8 };
-    let law = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
-    let flows: Vec<Vec<f64>> = (0..4000).map(|flow| counts(&mut source(law.clone(), flow), SLOT, 200)).collect();
+    let config = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
+    let flows: Vec<Vec<f64>> = (0..4000).map(|flow| counts(&mut source(config.clone(), flow), SLOT, 200)).collect();
     for slot in [0, 1, 10, 199] {
         let share = mean(&flows.iter().map(|counts| counts[slot]).collect::<Vec<_>>());
         assert!((share - chain.activity()).abs() < 0.03, "slot {slot}: {share}");
     }
 }
 
-/// Would catch a wrong probability of any transition and a wrong thinning: at each of the scales from
-/// 2^5 to 2^12 slots the energy is that of the chain in theory. The rate, too, within what such long memory allows.
+/// Would catch a wrong transition probability and a wrong thinning: at each of the scales from 2^5 to 2^12 slots the
+/// energy is the exact one of the chain, and so is the rate.
 #[test]
-fn the_chain_has_the_spectrum_that_it_has_in_theory() {
+fn the_chain_has_its_exact_spectrum() {
     for (states, a, hurst) in [(11, 5.0, 0.7), (8, 10.0, 0.8), (20, 3.0, 0.6), (2, 2.0, 0.5)] {
         let chain = Ssmp { states, a, hurst };
         for thinning in [1.0, 0.2] {
-            let law = scenario::Source::Ssmp { slot: SLOT, probability: thinning * chain.activity(), chain };
-            let rate = mean(&counts(&mut source(law, 3), SLOT, 1 << 22));
+            let config = scenario::Source::Ssmp { slot: SLOT, probability: thinning * chain.activity(), chain };
+            let rate = mean(&counts(&mut source(config, 3), SLOT, 1 << 22));
             assert!((rate / (thinning * chain.activity()) - 1.0).abs() < 0.03, "{chain:?}: rate {rate}");
             for ((energy, _), exact) in measured(chain, thinning, 8).iter().zip(exact(&chain, thinning, 8)) {
                 assert!((energy / exact - 1.0).abs() < 0.08, "{chain:?}, {thinning}: {energy} for {exact}");
@@ -115,10 +117,10 @@ fn the_chain_has_the_spectrum_that_it_has_in_theory() {
     }
 }
 
-/// The Hurst parameter comes out within 0.05 of the request over the scales from 2^8 to 2^16 slots, which is nearly as far as
-/// these chains reach: (a/q)^(states − 1) is 2^14.5 to 2^16.6.
+/// Would catch a wrong Hurst parameter: it is within 0.05 of the configured one over the scales from 2^8 to 2^16 slots.
+/// The longest scale of these chains, (a/q)^(states − 1), is 2^14.5 to 2^16.6.
 #[test]
-fn the_hurst_parameter_is_the_one_that_was_asked_for() {
+fn the_hurst_parameter_is_the_configured_one() {
     for (states, a) in [(11, 5.0), (8, 10.0), (20, 3.0)] {
         for parameter in [0.7, 0.8] {
             let measured = hurst(&measured(Ssmp { states, a, hurst: parameter }, 1.0, 12)[3..]);
@@ -127,14 +129,15 @@ fn the_hurst_parameter_is_the_one_that_was_asked_for() {
     }
 }
 
-/// SPEC 18.8: by the variance of sums over 2^3 to 2^11 slots, 11 states of a = 5 measure 0.778 where 0.8 was asked for, and 8
-/// of a = 10 measure 0.807. In theory it is 0.779 and 0.785; one trajectory is some 0.02 off. Too few states measure less.
+/// The variance of sums over 2^3 to 2^11 slots, for a configured Hurst parameter of 0.8. An independent implementation
+/// measured 0.778 for 11 states with a = 5, and 0.807 for 8 states with a = 10. The exact values are 0.779 and 0.785;
+/// the standard error of one run is about 0.02. Would catch too few states that are not noticed: these measure less.
 #[test]
-fn sums_vary_as_the_specification_measured() {
+fn sums_have_the_variance_of_an_independent_implementation() {
     let by_variance = |states: u32, a: f64| {
         let chain = Ssmp { states, a, hurst: 0.8 };
-        let law = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
-        let mut level = counts(&mut source(law, 3), SLOT, 1 << 22);
+        let config = scenario::Source::Ssmp { slot: SLOT, probability: chain.activity(), chain };
+        let mut level = counts(&mut source(config, 3), SLOT, 1 << 22);
         let mut points = Vec::new();
         for j in 0..=11_u32 {
             let expected = chain.activity() * f64::from(1 << j);
@@ -144,7 +147,7 @@ fn sums_vary_as_the_specification_measured() {
             }
             level = level.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect();
         }
-        // The variance goes as 2^(j·2H) where an energy goes as 2^(j(2H − 1)).
+        // The variance is proportional to 2^(j·2H), an energy to 2^(j(2H − 1)).
         hurst(&points) - 0.5
     };
     for (states, a, measured) in [(11, 5.0, 0.778), (8, 10.0, 0.807)] {

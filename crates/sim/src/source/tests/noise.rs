@@ -1,9 +1,9 @@
-//! Fractional Gaussian noise, exactly: what estimators of the Hurst parameter are tried on.
+//! Exact fractional Gaussian noise, for tests of estimators of the Hurst parameter.
 
 use fairlane_qdisc::{Seed, Stream};
 
-/// `count` values of mean 0 and variance 1 by Hosking's method (Durbin and Levinson's recursion for the law of each value
-/// given all before it), from the autocovariance (|k + 1|^2H − 2|k|^2H + |k − 1|^2H)/2.
+/// Returns `count` values of mean 0 and variance 1 by Hosking's method (the recursion of Durbin and Levinson for the
+/// distribution of each value given all before it), from the autocovariance (|k + 1|^2H − 2|k|^2H + |k − 1|^2H)/2.
 pub(super) fn fractional_gaussian(hurst: f64, count: usize, seed: u64) -> Vec<f64> {
     let power = |k: f64| libm::pow(k, 2.0 * hurst);
     let covariance: Vec<f64> = (0..=count)
@@ -29,7 +29,7 @@ pub(super) fn fractional_gaussian(hurst: f64, count: usize, seed: u64) -> Vec<f6
     values
 }
 
-/// Box and Muller.
+/// Draws from the standard normal distribution (Box and Muller 1958).
 fn gaussian(random: &mut Stream) -> f64 {
     let radius = (-2.0 * libm::log(1.0 - random.unit())).sqrt();
     radius * libm::cos(2.0 * std::f64::consts::PI * random.unit())

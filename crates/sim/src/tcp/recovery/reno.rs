@@ -1,21 +1,21 @@
-//! Reno (RFC 5681 3.2): fast retransmit and fast recovery, which any new acknowledgement ends. A second loss in the
-//! window needs three duplicates of its own, and often a timeout.
+//! Reno (RFC 5681, section 3.2): fast retransmit and fast recovery, which any acknowledgement of new segments ends. A
+//! second loss in the window needs three more duplicates, and often a timeout.
 
-use super::super::law::News;
-use super::super::state::{DUPTHRESH, State};
+use super::super::congestion::AckSample;
+use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 
-pub(super) fn on_advance(state: &mut State, news: &News, grow: bool) -> Advance {
+pub(super) fn on_advance(state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
     if state.recovering {
         state.recovering = false;
         state.inflation = 0;
     } else if grow {
-        state.window.grow(news);
+        state.window.grow(sample);
     }
     Advance::Proceed
 }
 
-pub(super) fn on_duplicate(state: &mut State) -> bool {
+pub(super) fn on_duplicate(state: &mut SenderState) -> bool {
     if state.recovering {
         state.inflation = state.inflation.saturating_add(1);
         return false;
@@ -27,8 +27,9 @@ pub(super) fn on_duplicate(state: &mut State) -> bool {
     lost
 }
 
-/// RFC 5681 3.2 steps 2 and 3: half the window, and the three segments that have left the network.
-pub(super) fn enter(state: &mut State) {
+/// Enters fast recovery: half the window, and three segments for those that have left the network (RFC 5681, section 3.2,
+/// steps 2 and 3).
+pub(super) fn enter(state: &mut SenderState) {
     state.cut();
     state.window.resume(f64::INFINITY);
     state.inflation = DUPTHRESH as i32;

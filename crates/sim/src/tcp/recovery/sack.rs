@@ -1,54 +1,55 @@
-//! Recovery by selective acknowledgements (RFC 2018, RFC 6675): the scoreboard says which segments have arrived, which
-//! are lost, and how many are in the network.
+//! Recovery with selective acknowledgements (RFC 2018, RFC 6675). The scoreboard shows which segments have arrived,
+//! which are lost, and how many are in the network.
 //!
-//! The scoreboard outlives a timeout: the receiver here never takes back what it has acknowledged. After a timeout
-//! segments go out in order from the first unacknowledged on, without those that have arrived (RFC 6675 5.1).
+//! The scoreboard is kept after a timeout, since this receiver never withdraws an acknowledgement. After a timeout
+//! segments are sent in order from the first unacknowledged one, without those that have arrived (RFC 6675, section
+//! 5.1).
 
 use super::super::SackBlocks;
-use super::super::law::News;
+use super::super::congestion::AckSample;
 use super::super::ranges::Ranges;
-use super::super::state::{DUPTHRESH, State};
+use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 
 /// The scoreboard and the progress of recovery.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Sack {
-    /// Segments beyond the first unacknowledged that have arrived.
+    /// The segments beyond the first unacknowledged one that have arrived.
     arrived: Ranges,
     /// An acknowledgement of this ends recovery: one past RFC 6675's RecoveryPoint.
     end: u32,
-    /// Segments below this have been retransmitted in this recovery: one past HighRxt.
+    /// Segments below this have been retransmitted in this recovery: one past RFC 6675's HighRxt.
     resent_below: u32,
     /// The rescue retransmission of this recovery has been made.
     rescued: bool,
 }
 
 impl Sack {
-    pub(super) fn note(&mut self, state: &mut State, blocks: &SackBlocks) -> bool {
+    pub(super) fn note(&mut self, state: &mut SenderState, blocks: &SackBlocks) -> bool {
         self.arrived.remove_below(state.una);
-        let mut news = false;
+        let mut new = false;
         for &(start, end) in blocks.as_slice() {
             // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
             if start > state.una && end <= state.max {
-                if state.window.watches() {
+                if state.window.has_control() {
                     self.arrived.gaps(start, end, |from, to| state.window.arrived(from, to));
                 }
-                news |= self.arrived.insert(start, end);
+                new |= self.arrived.insert(start, end);
             }
         }
-        news
+        new
     }
 
-    pub(super) fn on_advance(&mut self, state: &mut State, news: &News, grow: bool) -> Advance {
+    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         if state.recovering {
             state.recovering = state.una < self.end;
         } else if grow {
-            state.window.grow(news);
+            state.window.grow(sample);
         }
         Advance::Proceed
     }
 
-    pub(super) fn on_duplicate(&mut self, state: &mut State) -> bool {
+    pub(super) fn on_duplicate(&mut self, state: &mut SenderState) -> bool {
         let lost = state.dupacks >= DUPTHRESH || state.una < self.lost_below();
         let enter = lost && !state.recovering && state.una >= state.fast_from;
         if enter {
@@ -62,9 +63,9 @@ impl Sack {
         enter
     }
 
-    pub(super) fn room(&self, state: &State) -> u32 {
+    pub(super) fn room(&self, state: &SenderState) -> u32 {
         if state.recovering {
-            // RFC 6675: only the window limits the pipe; the receiver's window limits new data where it is picked.
+            // Only the congestion window limits the pipe (RFC 6675); the receiver's window limits new data in `pick`.
             return state.window.usable(0).saturating_sub(self.pipe(state));
         }
         if state.una < state.fast_from {
@@ -73,16 +74,16 @@ impl Sack {
         state.room()
     }
 
-    pub(super) fn in_flight(&self, state: &State) -> u32 {
+    pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
         if state.recovering { self.pipe(state) } else { self.outstanding(state) }
     }
 
-    /// The flight without what has arrived.
-    fn outstanding(&self, state: &State) -> u32 {
+    /// Returns the flight without the segments that have arrived.
+    fn outstanding(&self, state: &SenderState) -> u32 {
         state.flight() - self.arrived.count(state.una, state.next)
     }
 
-    pub(super) fn pick(&mut self, state: &mut State) -> Option<u32> {
+    pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         if !state.recovering {
             state.next = self.arrived.first_gap(state.next);
             return state.step();
@@ -94,21 +95,22 @@ impl Sack {
             .or_else(|| self.rescue(state))
     }
 
-    /// Everything below this that has not arrived is lost: DupThresh segments above it have arrived.
+    /// Returns the segment below which all segments that have not arrived are lost: DupThresh segments from it on have
+    /// arrived.
     fn lost_below(&self) -> u32 {
         self.arrived.nth_highest(DUPTHRESH).unwrap_or(0)
     }
 
-    /// How many segments are in the network. As in RFC 6675, one that has been sent again without being lost counts
-    /// twice.
-    fn pipe(&self, state: &State) -> u32 {
+    /// Returns the number of segments in the network. As in RFC 6675, a segment that was retransmitted without being
+    /// lost counts twice.
+    fn pipe(&self, state: &SenderState) -> u32 {
         let missing = |from: u32, to: u32| (to - from) - self.arrived.count(from, to);
         let not_lost = missing(self.lost_below().max(state.una), state.max);
         not_lost + missing(state.una, self.resent_below.clamp(state.una, state.max))
     }
 
-    /// The first segment below `limit` that has neither arrived nor been sent again in this recovery.
-    fn pick_gap(&mut self, state: &State, limit: u32) -> Option<u32> {
+    /// Returns the first segment below `limit` that has neither arrived nor been retransmitted in this recovery.
+    fn pick_gap(&mut self, state: &SenderState, limit: u32) -> Option<u32> {
         let gap = self.arrived.first_gap(self.resent_below.max(state.una));
         (gap < limit).then(|| {
             self.resent_below = gap + 1;
@@ -116,8 +118,9 @@ impl Sack {
         })
     }
 
-    /// RFC 6675 rule 4: once a recovery, the last segment that has not arrived, when nothing else can be sent.
-    fn rescue(&mut self, state: &State) -> Option<u32> {
+    /// Returns, once per recovery, the last segment that has not arrived, for when nothing else can be sent (NextSeg
+    /// rule 4).
+    fn rescue(&mut self, state: &SenderState) -> Option<u32> {
         let last = self.arrived.last_gap(state.max).filter(|last| *last >= state.una && !self.rescued)?;
         self.rescued = true;
         Some(last)

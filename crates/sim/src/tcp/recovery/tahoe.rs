@@ -1,22 +1,22 @@
-//! Tahoe (Jacobson 1988): the third duplicate acknowledgement does what a timeout does, without the wait.
+//! Tahoe (Jacobson, SIGCOMM 1988): the third duplicate acknowledgement has the effect of a timeout, without the wait.
 
-use super::super::law::News;
-use super::super::state::State;
+use super::super::congestion::AckSample;
+use super::super::state::SenderState;
 use super::Advance;
 
-pub(super) fn on_advance(state: &mut State, news: &News, grow: bool) -> Advance {
+pub(super) fn on_advance(state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
     if grow {
-        state.window.grow(news);
+        state.window.grow(sample);
     }
     Advance::Proceed
 }
 
-pub(super) fn on_duplicate(state: &mut State) -> bool {
+pub(super) fn on_duplicate(state: &mut SenderState) -> bool {
     let lost = state.lost_by_duplicates();
     if lost {
         state.cut();
         state.window.collapse();
-        // Everything from the loss on goes out again, so its duplicates are no new loss.
+        // All segments from the loss on are sent again, so duplicates of these do not indicate a new loss.
         state.fast_from = state.beyond_max();
         state.next = state.una;
     }

@@ -1,0 +1,136 @@
+//! One run that is recorded in files: `--pcap`, `--trace` and `--series`.
+
+use std::path::PathBuf;
+
+use fairlane_console::Failure;
+use fairlane_outcome::tables::SeriesWriter;
+use fairlane_outcome::{Outcome, Timeline};
+use fairlane_qdisc::{Duration, Time};
+use fairlane_runner::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+use fairlane_runner::memory::Needs;
+use fairlane_runner::{BatchResult, Recorder, Series, Trace, check};
+use fairlane_scenario::Scenario;
+use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
+
+use crate::pcap::PacketCapture;
+use crate::{output, progress, shared};
+
+/// The requested files.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) pcap: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
+    /// The file and its interval.
+    pub(crate) series: Option<(PathBuf, Duration)>,
+    /// The file of the page, for which the run is recorded.
+    pub(crate) page: Option<PathBuf>,
+}
+
+impl Files {
+    /// Returns true if the run is not recorded in any file.
+    pub(crate) const fn is_none(&self) -> bool {
+        self.pcap.is_none() && self.trace.is_none() && self.series.is_none()
+    }
+
+    /// Checks that each file can be written, and that no two are the same.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let series = self.series.as_ref().map_or_else(Vec::new, |(path, _)| SeriesWriter::files(path).to_vec());
+        let named = [("--html", &self.page), ("--pcap", &self.pcap), ("--trace", &self.trace)];
+        let named = named.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
+        let all: Vec<(&str, PathBuf)> = named.chain(series.into_iter().map(|path| ("--series", path))).collect();
+        output::apart(&all)?;
+        for (option, path) in &all {
+            if ["--html", "--pcap"].contains(option) { output::file(path)? } else { shared::table(path)? }
+        }
+        Ok(())
+    }
+}
+
+/// A scenario and the files that record its run.
+#[derive(Debug)]
+pub(crate) struct ObservedRun {
+    scenario: Scenario,
+    capture: Option<PacketCapture>,
+    trace: Option<Trace>,
+    series: Option<Series>,
+    recorder: Option<Recorder>,
+}
+
+impl ObservedRun {
+    /// Checks the scenario, then begins the files.
+    pub(crate) fn new(scenario: Scenario, files: &Files) -> Result<Self, Failure> {
+        Needs::of([&scenario], 1, None).check()?;
+        check(&scenario, "")?;
+        files.check()?;
+        let capture = files.pcap.as_ref().map(|path| PacketCapture::create(path, &scenario)).transpose()?;
+        let trace = files.trace.as_ref().map(|path| Trace::create(path, &scenario)).transpose()?;
+        let series = files.series.as_ref().map(|(path, interval)| Series::create(path, *interval, &scenario));
+        let recorder = files.page.as_ref().map(|_| Recorder::new(&scenario));
+        Ok(Self { capture, trace, series: series.transpose()?, recorder, scenario })
+    }
+
+    /// Runs it once. After an interruption the files are complete up to that moment.
+    pub(crate) fn execute(self, control: &Control) -> Result<BatchResult, Failure> {
+        let Self { scenario, capture, trace, series, recorder } = self;
+        let mut observers = Observers { capture, trace, series, recorder, control };
+        let (watch, cpu_before) = (Stopwatch::start(), thread_cpu_s());
+        let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut observers));
+        let timeline = observers.finish()?;
+        let mut run = result.map_err(Failure::plain)?;
+        run.cost.cpu_s = thread_cpu_s() - cpu_before;
+        run.cost.wall_s = watch.elapsed_s();
+        run.cost.peak_rss_bytes = peak_rss_bytes();
+        let interrupted = run.partial;
+        let measured = !run.partial || run.to_s > run.from_s;
+        let outcomes = if measured { Outcome::from_runs(&[run]).into_iter().collect() } else { Vec::new() };
+        Ok(BatchResult { outcomes, timelines: vec![timeline], interrupted })
+    }
+}
+
+struct Observers<'c> {
+    capture: Option<PacketCapture>,
+    trace: Option<Trace>,
+    series: Option<Series>,
+    recorder: Option<Recorder>,
+    control: &'c Control,
+}
+
+impl Observers<'_> {
+    /// Ends the files and returns the timeline, or the reason why a file could not be written.
+    fn finish(self) -> Result<Option<Timeline>, Failure> {
+        self.capture.map_or(Ok(()), PacketCapture::finish)?;
+        self.trace.map_or(Ok(()), Trace::finish)?;
+        self.series.map_or(Ok(()), Series::finish)?;
+        Ok(self.recorder.map(Recorder::finish))
+    }
+}
+
+impl Observer for Observers<'_> {
+    fn packet(&mut self, event: &PacketEvent) {
+        self.capture.packet(event);
+        self.trace.packet(event);
+        // Without its file the rest of the run is of no use.
+        if self.capture.as_ref().is_some_and(PacketCapture::failed) || self.trace.as_ref().is_some_and(Trace::failed) {
+            self.control.stop();
+        }
+    }
+
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+
+    fn interval(&self) -> Option<Duration> {
+        self.series.interval().or_else(|| self.recorder.interval())
+    }
+
+    fn flow(&mut self, at: Time, sample: &FlowSample) {
+        self.series.flow(at, sample);
+        self.recorder.flow(at, sample);
+    }
+
+    fn queue(&mut self, at: Time, sample: &QueueSample) {
+        self.series.queue(at, sample);
+        self.recorder.queue(at, sample);
+        if self.series.as_ref().is_some_and(Series::failed) {
+            self.control.stop();
+        }
+    }
+}

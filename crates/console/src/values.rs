@@ -1,0 +1,50 @@
+//! Values of options, read from text for [clap](https://docs.rs/clap).
+
+use fairlane_qdisc::{Duration, Kind, ParameterError, Rate, UnitError};
+
+/// A `KEY=VALUE` of the command line.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The text before the first `=`.
+    pub key: String,
+    /// The text after it.
+    pub value: String,
+}
+
+/// Reads `KEY=VALUE`; spaces around both are dropped.
+///
+/// # Errors
+/// There is no `=`, or nothing before it.
+pub fn setting(text: &str) -> Result<Setting, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok(Setting { key: key.trim().to_owned(), value: value.trim().to_owned() })
+        }
+        _ => Err("write KEY=VALUE, such as limit=300p".to_owned()),
+    }
+}
+
+/// Reads the name of a discipline.
+///
+/// # Errors
+/// No discipline has this name.
+pub fn kind(text: &str) -> Result<Kind, String> {
+    text.parse().map_err(|error: ParameterError| error.message().to_owned())
+}
+
+/// Reads a time with its unit, such as `100ms`.
+///
+/// # Errors
+/// It has no unit, or is not a time.
+pub fn time(text: &str) -> Result<Duration, String> {
+    text.parse().map_err(|error: UnitError| error.to_string())
+}
+
+/// Reads the rate of a link with its unit, such as `10mbit`.
+///
+/// # Errors
+/// It has no unit, is not a rate, or is zero.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if rate.bits_per_second() == 0 { Err("a link needs a rate above zero".to_owned()) } else { Ok(rate) }
+}

@@ -1,0 +1,210 @@
+//! The options of `fairlane router`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use fairlane_console::values::{Setting, kind, rate, setting, time};
+use fairlane_qdisc::{Duration, Kind, Rate};
+
+#[cfg(target_os = "linux")]
+use super::address::USUAL;
+use super::address::address;
+
+/// Put a discipline on a real link: packets of an NFQUEUE, or between two interfaces, wait in it and leave at the link's rate (Linux, root)
+///
+/// Example: fairlane router --queue-num 0 --rate 10mbit --interface eth0 choke limit=300p min=100p max=200p
+///
+/// With --interface it installs the firewall rules that send packets leaving there to the queue, and removes them at the end. If
+/// it is killed, packets pass as if there were no queue, and the next start removes the rules. On SIGTERM and Ctrl-C the waiting
+/// packets leave first; SIGHUP reads --config again and keeps them.
+///
+/// With --bridge in place of --queue-num the program itself forwards between two interfaces of a machine that does not route:
+/// faster, but nothing passes while it is not running.
+#[derive(Debug, Args)]
+pub struct RouterArgs {
+    /// The discipline [default: the file's]
+    #[arg(value_name = "KIND", value_parser = kind)]
+    pub(crate) kind: Option<Kind>,
+
+    /// Its parameters as in a scenario's queue, such as limit=300p
+    #[arg(value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) parameters: Vec<Setting>,
+
+    /// A TOML file with the same options: queue-num = 0, rate = "10mbit", queue = { kind = "choke" }; options given here take precedence
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) options: FileOptions,
+
+    /// Print what would be done, the firewall rules included, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Remove the rules that killed routers have left behind, and do nothing else
+    #[arg(long, exclusive = true)]
+    pub(crate) clean: bool,
+}
+
+/// The options that the file may have too.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FileOptions {
+    /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue
+    #[arg(long, value_name = "N", value_parser = queue_num)]
+    pub(crate) queue_num: Option<(u16, u16)>,
+
+    /// Forward between two interfaces, inside and outside: packets going out wait in the discipline, those coming in pass
+    #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
+    pub(crate) bridge: Option<[String; 2]>,
+
+    /// Rate of the link
+    #[arg(long, value_parser = rate)]
+    pub(crate) rate: Option<Rate>,
+
+    /// Send packets leaving by this interface to the queue; may be given several times. Without it, rules of your own must do so
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Vec<String>,
+
+    /// Bytes that the link adds to each IP packet, as in tc-cake(8), such as 38b for Ethernet [default: 0b]
+    #[arg(long, value_name = "BYTES", value_parser = overhead, allow_hyphen_values = true)]
+    pub(crate) overhead: Option<i16>,
+
+    /// The smallest number of bytes that the link sends for a packet, as in tc-cake(8), such as 84b for Ethernet [default: 0b]
+    #[arg(long, value_name = "BYTES", value_parser = mpu)]
+    pub(crate) mpu: Option<u16>,
+
+    /// The framing of the link, as in tc-cake(8) [default: noatm]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) framing: Option<Framing>,
+
+    /// The packets that count as one flow [default: five-tuple]
+    #[arg(long, value_name = "BY")]
+    pub(crate) flows: Option<Flows>,
+
+    /// The bit of the firewall mark that tells our rules which packets to mark with ECN; it must be unused [default: 0x40000000]
+    #[arg(long, value_name = "BIT", value_parser = ce_mark)]
+    pub(crate) ce_mark: Option<u32>,
+
+    /// Let packets pass that the kernel cannot hand over, instead of dropping them
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
+    pub(crate) fail_open: Option<bool>,
+
+    /// Take packets that segmentation offload has joined whole, up to 64 kB each, instead of having them segmented
+    /// first; with --queue-num it needs --interface
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", require_equals = true)]
+    pub(crate) gso: Option<bool>,
+
+    /// The time that waiting packets have to leave at the end [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) drain: Option<Duration>,
+
+    /// Serve /metrics for Prometheus and /state for fairlane top at this address; a port alone is on loopback; "off" for none
+    /// [default: 127.0.0.1:9277, if it is free]
+    #[arg(long, value_name = "ADDR", value_parser = metrics)]
+    pub(crate) metrics: Option<MetricsAddress>,
+
+    /// The form of messages on standard error [default: text]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) log: Option<Log>,
+}
+
+/// `--metrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MetricsAddress {
+    /// The default address, if it is free.
+    #[default]
+    Usual,
+    /// This address.
+    At(SocketAddr),
+    /// No metrics.
+    Off,
+}
+
+#[cfg(target_os = "linux")]
+impl MetricsAddress {
+    /// Returns the address, unless metrics are off.
+    pub(crate) const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Usual => Some(USUAL),
+            Self::At(address) => Some(address),
+            Self::Off => None,
+        }
+    }
+}
+
+/// `--framing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Framing {
+    /// None
+    Noatm,
+    /// Cells of ATM: 48 of 53 bytes are the packet's
+    Atm,
+    /// PTM: a byte more for each 64
+    Ptm,
+}
+
+/// `--flows`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Flows {
+    /// Addresses, protocol and ports
+    FiveTuple,
+    /// Both addresses
+    AddressPair,
+}
+
+/// `--log`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// Lines to read
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+/// Reads two interfaces, inside first.
+pub(crate) fn bridge(text: &str) -> Result<[String; 2], String> {
+    let names: Vec<&str> = text.split(',').collect();
+    match names[..] {
+        [inside, outside] if !inside.is_empty() && !outside.is_empty() => Ok([inside.to_owned(), outside.to_owned()]),
+        _ => Err("write two interfaces, such as lan0,wan0".to_owned()),
+    }
+}
+
+/// Reads a number of bytes with its unit.
+fn bytes(text: &str, least: i16, most: i16) -> Result<i16, String> {
+    let number = text.strip_suffix('b').and_then(|number| number.parse().ok());
+    let number = number.filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("write {least}b to {most}b, such as 38b"))
+}
+
+/// Reads the first and the last of a range, or the same number twice.
+pub(crate) fn queue_num(text: &str) -> Result<(u16, u16), String> {
+    let (first, last) = text.split_once(':').unwrap_or((text, text));
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) => Ok((first, last)),
+        _ => Err("write a number from 0 to 65535, or a range such as 0:3".to_owned()),
+    }
+}
+
+pub(crate) fn overhead(text: &str) -> Result<i16, String> {
+    bytes(text, -64, 256)
+}
+
+pub(crate) fn mpu(text: &str) -> Result<u16, String> {
+    bytes(text, 0, 256).map(i16::unsigned_abs)
+}
+
+pub(crate) fn ce_mark(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix("0x");
+    let mark = digits.map_or_else(|| text.parse().ok(), |digits| u32::from_str_radix(digits, 16).ok());
+    mark.filter(|mark| mark.is_power_of_two()).ok_or_else(|| "write one bit, such as 0x40000000".to_owned())
+}
+
+pub(crate) fn metrics(text: &str) -> Result<MetricsAddress, String> {
+    if text == "off" {
+        Ok(MetricsAddress::Off)
+    } else {
+        address(text).map(MetricsAddress::At).map_err(|how| format!("{how}; or off"))
+    }
+}

@@ -1,0 +1,67 @@
+//! The options of `fairlane top`.
+
+use clap::Args;
+use fairlane_console::values::time;
+use fairlane_qdisc::Duration;
+
+use super::address::{USUAL, address};
+
+/// Watch a running router: rate, backlog, drops by reason, and the flows that lose most
+///
+/// Example: fairlane top 192.168.1.1:9277
+///
+/// Reads what the router serves at its --metrics address. s sorts the flows by another column; q, Esc and Ctrl-C end. On a pipe,
+/// and where TERM is dumb, it prints once.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Where the router serves its metrics: a port of this machine, or a host and a port
+    #[arg(value_name = "ADDR", default_value_t = USUAL.to_string(), value_parser = place)]
+    pub(crate) address: String,
+
+    /// The time between two updates
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub(crate) interval: Duration,
+
+    /// Print the view as text after one interval, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// Reads a host and a port.
+fn place(text: &str) -> Result<String, String> {
+    let named = || {
+        let (host, port) = text.rsplit_once(':')?;
+        let is_name = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+        (is_name && port.parse::<u16>().is_ok()).then(|| text.to_owned())
+    };
+    let how = || format!("write a port, or a host and a port, such as {USUAL} or router.lan:{}", USUAL.port());
+    address(text).map(|address| address.to_string()).or_else(|_| named().ok_or_else(how))
+}
+
+/// Reads an interval. A router renews its counts each quarter of a second.
+fn interval(text: &str) -> Result<Duration, String> {
+    let (least, most) = (Duration::from_millis(250), Duration::from_millis(60_000));
+    let interval = time(text)?;
+    if (least..=most).contains(&interval) { Ok(interval) } else { Err(format!("write a time from {least} to {most}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_port_an_address_or_a_name() {
+        for (text, expected) in [
+            ("9278", "127.0.0.1:9278"),
+            (":9278", "127.0.0.1:9278"),
+            ("10.0.0.1:80", "10.0.0.1:80"),
+            ("[fe80::1]:80", "[fe80::1]:80"),
+            ("router.lan:9277", "router.lan:9277"),
+        ] {
+            assert_eq!(place(text).as_deref(), Ok(expected));
+        }
+        for text in ["", "router.lan", "router.lan:", "a/b:80", "http://a:80", ":x", "1.2.3.4:70000"] {
+            assert!(place(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A router's file: the options of the command line in TOML.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+
+use clap::ValueEnum;
+use fairlane_console::{Failure, values};
+use fairlane_qdisc::{Kind, QdiscParameters, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::args::router::{self as args, FileOptions};
+
+/// The keys that a file may have.
+const KEYS: [&str; 15] = [
+    "queue-num",
+    "bridge",
+    "rate",
+    "interface",
+    "overhead",
+    "mpu",
+    "framing",
+    "flows",
+    "ce-mark",
+    "fail-open",
+    "gso",
+    "drain",
+    "metrics",
+    "log",
+    "queue",
+];
+
+/// The maximum length of a file in bytes, far more than these keys need.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The contents of a file.
+#[derive(Debug, Default)]
+pub(super) struct FileSettings {
+    pub(super) options: FileOptions,
+    pub(super) queue: Option<QdiscParameters>,
+}
+
+/// A file's text and its name, for errors that point into it.
+struct Source<'t> {
+    name: &'t str,
+    text: &'t str,
+}
+
+impl Source<'_> {
+    fn error(&self, span: Range<usize>, message: impl Into<String>) -> Failure {
+        Failure::at(self.name, self.text, span, message)
+    }
+}
+
+/// Reads the file at `path`.
+pub(super) fn read(path: &Path) -> Result<FileSettings, Failure> {
+    let name = path.display().to_string();
+    let text = text(path)
+        .map_err(|error| Failure::new(format!("cannot read {name}: {error}"), "name a file that can be read"))?;
+    parse(&name, &text)
+}
+
+/// Reads a file of limited length: a running router that is given an endless one must not take all memory.
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other("the file is longer than 1 MB"));
+    }
+    Ok(text)
+}
+
+fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
+    let source = Source { name, text };
+    let table = DeTable::parse(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        let digit = text.get(span.start..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let hint = if digit { "; a value with a unit is text, as in \"10mbit\"" } else { "" };
+        source.error(span, format!("this is not TOML: {}{hint}", error.message()))
+    })?;
+    let mut contents = FileSettings::default();
+    let mut in_order: Vec<_> = table.get_ref().iter().collect();
+    in_order.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in in_order {
+        let options = &mut contents.options;
+        let scalar = Scalar { source: &source, key: key.get_ref(), value };
+        match &**key.get_ref() {
+            "queue-num" => options.queue_num = Some(scalar.read(args::queue_num)?),
+            "bridge" => options.bridge = Some(scalar.read(args::bridge)?),
+            "rate" => options.rate = Some(scalar.read(values::rate)?),
+            "interface" => options.interface = interfaces(&scalar)?,
+            "overhead" => options.overhead = Some(scalar.read(args::overhead)?),
+            "mpu" => options.mpu = Some(scalar.read(args::mpu)?),
+            "framing" => options.framing = Some(scalar.read(choice)?),
+            "flows" => options.flows = Some(scalar.read(choice)?),
+            "ce-mark" => options.ce_mark = Some(scalar.read(args::ce_mark)?),
+            "fail-open" => options.fail_open = Some(scalar.read(switch)?),
+            "gso" => options.gso = Some(scalar.read(switch)?),
+            "drain" => options.drain = Some(scalar.read(values::time)?),
+            "metrics" => options.metrics = Some(scalar.read(args::metrics)?),
+            "log" => options.log = Some(scalar.read(choice)?),
+            "queue" => contents.queue = Some(queue(&source, value)?),
+            other => {
+                let message = format!("there is no key \"{other}\"; the keys are {}", KEYS.join(", "));
+                return Err(source.error(key.span(), message));
+            }
+        }
+    }
+    Ok(contents)
+}
+
+/// A key whose value is a single one.
+struct Scalar<'t> {
+    source: &'t Source<'t>,
+    key: &'t str,
+    value: &'t Spanned<DeValue<'t>>,
+}
+
+impl Scalar<'_> {
+    /// Parses the value as the command line parses the option.
+    fn read<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+        let text = match self.value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) => {
+                self.source.text.get(self.value.span()).unwrap_or_default().to_owned()
+            }
+            _ => return Err(self.error("expected one value, such as \"10mbit\"")),
+        };
+        read(&text).map_err(|message| self.error(&message))
+    }
+
+    fn error(&self, message: &str) -> Failure {
+        self.source.error(self.value.span(), format!("{}: {message}", self.key))
+    }
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "write true or false".to_owned())
+}
+
+/// Reads one of the names that an option has.
+fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
+    T::from_str(text, false).map_err(|_| {
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        format!("\"{text}\" is none of {}", names.join(", "))
+    })
+}
+
+/// Reads one interface, or a list of them.
+fn interfaces(scalar: &Scalar<'_>) -> Result<Vec<String>, Failure> {
+    let name = |text: &str| Ok(text.to_owned());
+    match scalar.value.get_ref() {
+        DeValue::Array(items) => items.iter().map(|value| Scalar { value, ..*scalar }.read(name)).collect(),
+        _ => Ok(vec![scalar.read(name)?]),
+    }
+}
+
+/// Reads `queue = { kind = "choke", limit = "300p" }`, as in a scenario.
+fn queue(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<QdiscParameters, Failure> {
+    let DeValue::Table(table) = value.get_ref() else {
+        return Err(
+            source.error(value.span(), "queue: expected a table, such as { kind = \"choke\", limit = \"300p\" }")
+        );
+    };
+    let Some(kind) = table.get("kind") else {
+        return Err(source.error(value.span(), "queue: it needs a kind, such as \"choke\""));
+    };
+    let kind: Kind = Scalar { source, key: "queue.kind", value: kind }.read(values::kind)?;
+    let mut config = QdiscParameters::new(kind);
+    for (key, value) in table.iter().filter(|(key, _)| **key.get_ref() != *"kind") {
+        let given = parameter(source, value);
+        let given =
+            given.ok_or_else(|| source.error(value.span(), format!("queue.{}: expected one value", key.get_ref())))?;
+        config
+            .set(key.get_ref(), given)
+            .map_err(|error| source.error(value.span(), format!("queue.{}: {}", key.get_ref(), error.message())))?;
+    }
+    Ok(config)
+}
+
+/// Returns a discipline's parameter as it is written; `None` for a list, a table or a date.
+fn parameter(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    Some(match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        // A discipline accepts text for every parameter, but a number has no unit.
+        DeValue::Integer(_) | DeValue::Float(_) => {
+            let text = source.text.get(value.span())?;
+            text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()?
+        }
+        DeValue::Boolean(switch) => Value::Boolean(*switch),
+        _ => return None,
+    })
+}

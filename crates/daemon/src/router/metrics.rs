@@ -1,0 +1,246 @@
+//! A router's counts in the text format of Prometheus.
+
+use std::fmt;
+
+use fairlane_linux::{BridgeCounts, DataPath, DelayHistogram, DirectionCounts, Report, TopFlow};
+use fairlane_qdisc::{Count, Reason};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+/// The maximum number of exported flows, as each takes several series.
+const FLOWS: usize = 16;
+
+/// Returns all metrics of a router from its `report`; its packets arrive by `path`.
+pub(super) fn text(report: Report, path: &DataPath) -> String {
+    let labels = match path {
+        DataPath::Queue(queue) => [("queue".into(), queue.queues.to_string().into())],
+        DataPath::Bridge(bridge) => [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())],
+    };
+    let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
+    registry.register_collector(Box::new(ReportCollector(report)));
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+/// Exports a report.
+#[derive(Debug)]
+struct ReportCollector(Report);
+
+impl Collector for ReportCollector {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        write(&self.0, encoder)
+    }
+}
+
+fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+    let mut metrics = MetricsEncoder(encoder);
+    let counters = &report.counters;
+    metrics.counts("arrived", "that came to the queue", &[(None, counters.arrived)])?;
+    metrics.counts("departed", "that went on", &[(None, counters.departed)])?;
+    metrics.counts(
+        "dropped",
+        "that the discipline dropped",
+        &Reason::ALL.map(|reason| (Some(reason), counters.dropped(reason))),
+    )?;
+    metrics.counts(
+        "marked",
+        "that the discipline marked",
+        &Reason::ALL.map(|reason| (Some(reason), counters.marked(reason))),
+    )?;
+    match &report.bridge {
+        Some(bridge) => of_bridge(&mut metrics, bridge)?,
+        None => of_queue(&mut metrics, report)?,
+    }
+    metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
+    metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
+    metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
+    if let Some(average) = report.average {
+        metrics.gauge("average", "the average queue that the discipline steers by, in its own unit", average)?;
+    }
+    let flows = report.flows.get(..FLOWS).unwrap_or(&report.flows);
+    metrics.of_flows(
+        "matched_packets",
+        "packets that matched another of their flow (CHOKe)",
+        flows,
+        TopFlow::matched,
+    )?;
+    metrics.of_flows("dropped_packets", "packets that were dropped", flows, |flow| {
+        flow.counters.dropped_total().packets
+    })?;
+    metrics
+        .of_flows("marked_packets", "packets that were marked", flows, |flow| flow.counters.marked_total().packets)?;
+    metrics.of_flows("departed_bytes", "bytes on the wire that went on", flows, |flow| flow.counters.departed.bytes)?;
+    metrics.histogram("sojourn_seconds", "time in the queue of packets that were sent", &report.sojourn)?;
+    metrics.histogram("lateness_seconds", "delay of sent packets beyond the schedule of the link", &report.lateness)
+}
+
+/// Writes the counts of an NFQUEUE's socket and of the kernel.
+fn of_queue(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
+    let kernel = report.kernel.unwrap_or_default();
+    metrics.counter(
+        "kernel_dropped_full_packets",
+        "packets that the kernel dropped: too many waited",
+        kernel.dropped_full,
+    )?;
+    metrics.counter(
+        "kernel_dropped_unread_packets",
+        "packets that the kernel dropped: the receive buffer was full",
+        kernel.dropped_unread,
+    )?;
+    metrics.counter("overruns", "times that the kernel reported ENOBUFS", report.overruns)?;
+    metrics.counter("unknown_verdicts", "verdicts for packets that the kernel no longer had", report.unknown)?;
+    metrics.counter("malformed_messages", "messages of the kernel that could not be read", report.malformed)?;
+    metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)
+}
+
+/// Writes the counts of a bridge's interfaces, in both directions.
+fn of_bridge(metrics: &mut MetricsEncoder<'_>, bridge: &BridgeCounts) -> fmt::Result {
+    metrics.of_ways(bridge, "received_frames", "frames that came in", |way| way.received)?;
+    metrics.of_ways(bridge, "forwarded_frames", "frames given to the other interface", |way| way.forwarded)?;
+    metrics.of_ways(bridge, "kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| {
+        way.kernel_dropped
+    })?;
+    metrics.of_ways(bridge, "joined_frames", "frames that came joined of several", |way| way.gso_frames)?;
+    metrics.of_ways(bridge, "unfit_frames", "frames dropped that the other interface cannot send", |way| way.unfit)?;
+    metrics.of_ways(bridge, "no_memory_frames", "frames dropped for lack of memory for them", |way| way.no_memory)?;
+    metrics.of_ways(bridge, "refused_frames", "frames that the other interface had no room for", |way| way.refused)
+}
+
+/// Writes metrics one after the other.
+struct MetricsEncoder<'e>(DescriptorEncoder<'e>);
+
+impl MetricsEncoder<'_> {
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
+    }
+
+    /// Writes packets and bytes, by reason if there are reasons.
+    fn counts(&mut self, name: &str, what: &str, counts: &[(Option<Reason>, Count)]) -> fmt::Result {
+        for (unit, of) in [("packets", (|count| count.packets) as fn(&Count) -> u64), ("bytes", |count| count.bytes)] {
+            let (name, help) = (format!("{name}_{unit}"), format!("{unit} {what}"));
+            let mut metric = self.0.encode_descriptor(&name, &help, None, MetricType::Counter)?;
+            for (reason, count) in counts {
+                match reason {
+                    Some(reason) => metric
+                        .encode_family(&[("reason", reason.name())])?
+                        .encode_counter::<NoLabelSet, _, f64>(&of(count), None)?,
+                    None => metric.encode_counter::<NoLabelSet, _, f64>(&of(count), None)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a count of each of the heaviest flows.
+    fn of_flows(&mut self, name: &str, what: &str, flows: &[TopFlow], of: impl Fn(&TopFlow) -> u64) -> fmt::Result {
+        let (name, help) = (format!("flow_{name}"), format!("{what}, of a flow that lost much, since it was found to"));
+        let mut metric = self.0.encode_descriptor(&name, &help, None, MetricType::Counter)?;
+        for flow in flows {
+            let labels = [("flow", flow.name.to_string())];
+            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&of(flow), None)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a count of a bridge's frames in both directions.
+    fn of_ways(
+        &mut self,
+        bridge: &BridgeCounts,
+        name: &str,
+        help: &str,
+        of: impl Fn(&DirectionCounts) -> u64,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (direction, way) in [("out", &bridge.forward), ("in", &bridge.reverse)] {
+            metric.encode_family(&[("direction", direction)])?.encode_counter::<NoLabelSet, _, f64>(&of(way), None)?;
+        }
+        Ok(())
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, delays: &DelayHistogram) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        metric.encode_histogram::<NoLabelSet>(delays.sum_s(), delays.count(), &delays.coarse_buckets(), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_linux::{BridgeConfig, Marking, QueueConfig, Queues};
+
+    use super::super::example::{bridge, report};
+    use super::*;
+
+    /// The samples other than 0, without the prefix and the label that all have.
+    fn samples(report: Report, path: &DataPath, label: &str) -> Vec<String> {
+        let text = text(report, path);
+        let samples = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && ![" 0", " 0.0"].iter().any(|none| line.ends_with(none)));
+        let short = |line: &str| {
+            let line = line.strip_prefix("fairlane_").unwrap_or(line);
+            line.replace(&format!("{label},"), "").replace(&format!("{{{label}}}"), "")
+        };
+        samples.map(short).filter(|line| !line.contains("seconds")).collect()
+    }
+
+    /// Would catch a number under the name of another one.
+    #[test]
+    fn each_number_has_its_name() {
+        let queue =
+            QueueConfig { queues: Queues::new(4, 7).unwrap(), marking: Marking::ByUs, fail_open: false, gso: None };
+        let expected = [
+            "arrived_packets_total 11",
+            "arrived_bytes_total 1100",
+            "departed_packets_total 12",
+            "departed_bytes_total 1200",
+            "dropped_packets_total{reason=\"match_victim\"} 1",
+            "dropped_bytes_total{reason=\"match_victim\"} 130",
+            "marked_packets_total{reason=\"early\"} 2",
+            "marked_bytes_total{reason=\"early\"} 280",
+            "kernel_dropped_full_packets_total 15",
+            "kernel_dropped_unread_packets_total 16",
+            "overruns_total 19",
+            "unknown_verdicts_total 20",
+            "malformed_messages_total 21",
+            "unsent_verdicts_total 22",
+            "reloads_total 23",
+            "backlog_packets 17.0",
+            "backlog_bytes 1700.0",
+            "average 18.5",
+        ];
+        assert_eq!(samples(report(), &DataPath::Queue(queue), "queue=\"4:7\""), expected);
+    }
+
+    /// The same for the frames of a bridge, which has no queue in the kernel.
+    #[test]
+    fn each_number_of_a_bridge_has_its_name() {
+        let report = Report { bridge: Some(bridge()), reloads: 23, ..Report::default() };
+        let path = DataPath::Bridge(BridgeConfig { inside: "lan0".to_owned(), outside: "wan0".to_owned(), gso: false });
+        let names = [
+            ("received", 31),
+            ("forwarded", 32),
+            ("kernel_dropped", 33),
+            ("joined", 37),
+            ("unfit", 34),
+            ("no_memory", 35),
+            ("refused", 36),
+        ];
+        let both = |(name, number): (&str, u64)| {
+            [("out", number), ("in", number + 10)]
+                .map(|(direction, count)| format!("{name}_frames_total{{direction=\"{direction}\"}} {count}"))
+        };
+        let mut expected: Vec<String> = names.into_iter().flat_map(both).collect();
+        expected.push("reloads_total 23".to_owned());
+        assert_eq!(samples(report, &path, "bridge=\"lan0,wan0\""), expected);
+    }
+}

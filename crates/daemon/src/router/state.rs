@@ -1,0 +1,177 @@
+//! A router's report as JSON.
+
+use fairlane_console::Stopwatch;
+use fairlane_linux as linux;
+use fairlane_qdisc::{Counters, Reason};
+
+use super::settings::Settings;
+use crate::state::{
+    Bridge, Count, Delays, DirectionCounts, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile,
+};
+
+/// Returns the state of a router with `settings` that was started at `since`, from its `report`.
+pub(super) fn state(settings: &Settings, since: Stopwatch, report: &linux::Report) -> State {
+    let router = &settings.router;
+    let (path, bridge) = match &router.path {
+        linux::DataPath::Queue(queue) => (format!("queue {}", queue.queues), None),
+        linux::DataPath::Bridge(config) => {
+            let path = format!("bridge {},{}", config.inside, config.outside);
+            (path, Some(bridge(config, report.bridge.unwrap_or_default())))
+        }
+    };
+    let counters = &report.counters;
+    State {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        path,
+        bridge,
+        interfaces: settings.interfaces.clone(),
+        flows_by: router.flows.name().to_owned(),
+        uptime_s: since.elapsed_s(),
+        at_s: report.at.as_nanos() as f64 / 1e9,
+        link: Link { rate_bps: router.link.rate.bits_per_second(), layer: router.link.layer.to_string() },
+        discipline: discipline(settings),
+        arrived: count(counters.arrived),
+        departed: count(counters.departed),
+        dropped: reasons(counters, Counters::dropped),
+        marked: reasons(counters, Counters::marked),
+        backlog: Count { packets: report.packets as u64, bytes: report.bytes },
+        average: report.average,
+        sojourn_s: delays(&report.sojourn),
+        lateness_s: delays(&report.lateness),
+        kernel: report.kernel.map(|kernel| Kernel {
+            waiting_packets: kernel.waiting,
+            dropped_full_packets: kernel.dropped_full,
+            dropped_unread_packets: kernel.dropped_unread,
+        }),
+        overruns: report.overruns,
+        unsent_verdicts: report.unsent,
+        unknown_verdicts: report.unknown,
+        malformed_messages: report.malformed,
+        reloads: report.reloads,
+        top_flows: report.flows.iter().map(top_flow).collect(),
+    }
+}
+
+fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
+    let way =
+        |linux::DirectionCounts { received, forwarded, kernel_dropped, gso_frames, unfit, no_memory, refused }| {
+            DirectionCounts { received, forwarded, kernel_dropped, joined: gso_frames, unfit, no_memory, refused }
+        };
+    let (inside, outside) = (config.inside.clone(), config.outside.clone());
+    Bridge { inside, outside, out: way(counts.forward), back: way(counts.reverse) }
+}
+
+fn discipline(settings: &Settings) -> Discipline {
+    let config = &settings.router.discipline;
+    let resolved = config.explanation().parameters.iter();
+    let parameters = resolved.map(|parameter| (parameter.key.to_owned(), parameter.value.clone())).collect();
+    Discipline { kind: config.kind().name().to_owned(), parameters }
+}
+
+const fn count(count: fairlane_qdisc::Count) -> Count {
+    Count { packets: count.packets, bytes: count.bytes }
+}
+
+fn reasons(counters: &Counters, of: impl Fn(&Counters, Reason) -> fairlane_qdisc::Count) -> Reasons {
+    Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), count(of(counters, reason)))).collect()
+}
+
+fn delays(delays: &linux::DelayHistogram) -> Delays {
+    let classes: Vec<(Option<f64>, u64)> =
+        delays.buckets().map(|(bound, count)| (bound.is_finite().then_some(bound), count)).collect();
+    let any = delays.count() > 0;
+    Delays {
+        count: delays.count(),
+        mean: any.then(|| delays.sum_s() / delays.count() as f64),
+        p50: quantile(&classes, 0.5),
+        p95: quantile(&classes, 0.95),
+        p99: quantile(&classes, 0.99),
+        max: any.then(|| delays.max().as_nanos() as f64 / 1e9),
+        classes,
+    }
+}
+
+fn top_flow(flow: &linux::TopFlow) -> TopFlow {
+    let occurred = |mut reasons: Reasons| {
+        reasons.retain(|_, count| count.packets > 0);
+        reasons
+    };
+    TopFlow {
+        flow: flow.name.to_string(),
+        matched_packets: flow.matched(),
+        lost_packets: flow.lost(),
+        missed_packets: flow.missed,
+        arrived: count(flow.counters.arrived),
+        departed: count(flow.counters.departed),
+        dropped: occurred(reasons(&flow.counters, Counters::dropped)),
+        marked: occurred(reasons(&flow.counters, Counters::marked)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, LinkLayer, Report, RouterConfig};
+    use fairlane_qdisc::{Kind, QdiscParameters, Rate};
+
+    use super::super::example;
+    use super::*;
+    use crate::args::router::{Log, MetricsAddress};
+
+    /// No two numbers are the same. Would catch a number under the name of another one.
+    #[test]
+    fn each_number_has_its_key() {
+        let rate = Rate::from_bits_per_second(3_000_000);
+        let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
+        let settings = Settings {
+            router: RouterConfig {
+                path: DataPath::Bridge(BridgeConfig { inside, outside, gso: false }),
+                link: linux::Link { rate, layer: LinkLayer::default() },
+                discipline: QdiscParameters::new(Kind::Red).with("limit", "30p").unwrap().resolve(rate).unwrap(),
+                flows: FlowsBy::AddressPair,
+            },
+            interfaces: vec!["eth7".to_owned()],
+            ce_mark: 1,
+            drain: fairlane_qdisc::Duration::ZERO,
+            metrics: MetricsAddress::Off,
+            log: Log::Text,
+        };
+        let report = Report { bridge: Some(example::bridge()), ..example::report() };
+        let told = serde_json::to_value(state(&settings, Stopwatch::start(), &report)).unwrap();
+        for (place, expected) in [
+            ("/path", "bridge lan0,wan0".into()),
+            ("/interfaces/0", "eth7".into()),
+            ("/flows_by", "address-pair".into()),
+            ("/at_s", 9.5.into()),
+            ("/link/rate_bps", 3_000_000.into()),
+            ("/discipline/kind", "red".into()),
+            ("/discipline/parameters/limit", "30p".into()),
+            ("/arrived/packets", 11.into()),
+            ("/arrived/bytes", 1100.into()),
+            ("/departed/packets", 12.into()),
+            ("/departed/bytes", 1200.into()),
+            ("/dropped/match_victim/bytes", 130.into()),
+            ("/marked/early/bytes", 280.into()),
+            ("/kernel/waiting_packets", 14.into()),
+            ("/kernel/dropped_full_packets", 15.into()),
+            ("/kernel/dropped_unread_packets", 16.into()),
+            ("/backlog/packets", 17.into()),
+            ("/backlog/bytes", 1700.into()),
+            ("/average", 18.5.into()),
+            ("/overruns", 19.into()),
+            ("/unknown_verdicts", 20.into()),
+            ("/malformed_messages", 21.into()),
+            ("/unsent_verdicts", 22.into()),
+            ("/reloads", 23.into()),
+            ("/bridge/inside", "lan0".into()),
+            ("/bridge/outside", "wan0".into()),
+        ] {
+            assert_eq!(told.pointer(place), Some(&expected), "{place}: {told:#}");
+        }
+        for (way, first) in [("out", 31), ("in", 41)] {
+            let keys = ["received", "forwarded", "kernel_dropped", "unfit", "no_memory", "refused", "joined"];
+            for (key, number) in keys.into_iter().zip(first..) {
+                assert_eq!(told["bridge"][way][key], number, "{way} {key}: {told:#}");
+            }
+        }
+    }
+}

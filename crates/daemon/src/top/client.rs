@@ -1,0 +1,66 @@
+//! Asks a router for its state.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use fairlane_console::Failure;
+use ureq::Agent;
+
+use crate::state::State;
+
+/// The longest time that a router may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The maximum length of an answer in bytes, far more than the largest one.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A client of a router.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    agent: Agent,
+    address: String,
+}
+
+impl Client {
+    /// Makes a client of the router at `address`, a host and a port.
+    pub(super) fn new(address: &str) -> Self {
+        // A proxy cannot reach the loopback of this machine.
+        let config = Agent::config_builder().proxy(None).timeout_global(Some(PATIENCE)).build();
+        Self { agent: config.new_agent(), address: address.to_owned() }
+    }
+
+    /// Returns the router's state, or the reason why it is unknown.
+    pub(super) fn ask(&self) -> Result<State, String> {
+        let no_answer = |error| match error {
+            ureq::Error::Io(error) => format!("no router answers at {}: {error}", self.address),
+            error => format!("no router answers at {}: {error}", self.address),
+        };
+        let mut response = self.agent.get(format!("http://{}/state", self.address)).call().map_err(no_answer)?;
+        let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(no_answer)?;
+        serde_json::from_str(&text)
+            .map_err(|error| format!("what answers at {} is not a router of this version: {error}", self.address))
+    }
+
+    /// Returns the router's state for the first time; an error has a remedy.
+    pub(super) fn ask_first(&self) -> Result<State, Failure> {
+        let help = "name the --metrics address of a running fairlane router";
+        self.ask().map_err(|message| Failure::new(message, help))
+    }
+
+    /// Requests the state every `interval` on a new thread, until the result is dropped.
+    pub(super) fn watch(self, interval: Duration) -> Watching {
+        let (tell, answers) = mpsc::channel();
+        let (stop, stopped) = mpsc::channel();
+        thread::spawn(move || {
+            while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) && tell.send(self.ask()).is_ok() {}
+        });
+        Watching { answers, _stop: stop }
+    }
+}
+
+/// The stream of answers. Dropping it ends the thread.
+pub(super) struct Watching {
+    pub(super) answers: Receiver<Result<State, String>>,
+    _stop: Sender<()>,
+}

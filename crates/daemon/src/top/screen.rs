@@ -1,0 +1,164 @@
+//! The view on a terminal, until the user ends it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fairlane_console::{Failure, Stopwatch, colour};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use super::change::Change;
+use super::client::{Client, Watching};
+use super::history::History;
+use super::view::{Sort, View};
+use crate::state::State;
+
+/// The maximum time until a key is read.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Shows the router on the terminal, which is restored afterwards, also after a panic.
+pub(super) fn show(client: Client, first: State, interval: Duration) -> Result<(), Failure> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&ended);
+    ctrlc::set_handler(move || heard.store(true, Ordering::Release))
+        .map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
+    let failed = |error: io::Error| {
+        Failure::new(format!("cannot show anything on this terminal: {error}"), "fairlane top --once prints text")
+    };
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let screen = Screen { watching: client.watch(interval), picture: Picture::new(first) };
+    let result = screen.run(&mut terminal, &ended);
+    ratatui::try_restore().and(result).map_err(failed)
+}
+
+struct Screen {
+    watching: Watching,
+    picture: Picture,
+}
+
+impl Screen {
+    fn run(mut self, terminal: &mut DefaultTerminal, ended: &AtomicBool) -> io::Result<()> {
+        loop {
+            terminal.draw(|frame| self.picture.draw(frame.area(), frame.buffer_mut()))?;
+            loop {
+                if ended.load(Ordering::Acquire) {
+                    return Ok(());
+                }
+                let mut new = false;
+                if event::poll(LOOK_EVERY)? {
+                    match key_action(&event::read()?) {
+                        KeyAction::End => return Ok(()),
+                        KeyAction::Sort => self.picture.sort = self.picture.sort.next(),
+                        KeyAction::Nothing => {}
+                    }
+                    new = true;
+                }
+                for answer in self.watching.answers.try_iter() {
+                    self.picture.hear(answer);
+                    new = true;
+                }
+                if new {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The action of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyAction {
+    Nothing,
+    Sort,
+    End,
+}
+
+fn key_action(event: &Event) -> KeyAction {
+    let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) = event else {
+        return KeyAction::Nothing;
+    };
+    match code {
+        KeyCode::Char('q') | KeyCode::Esc => KeyAction::End,
+        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => KeyAction::End,
+        KeyCode::Char('s') => KeyAction::Sort,
+        _ => KeyAction::Nothing,
+    }
+}
+
+/// The state of the view.
+pub(super) struct Picture {
+    state: State,
+    change: Option<Change>,
+    history: History,
+    sort: Sort,
+    /// The reason for missing answers, and the time of the first one.
+    silent: Option<(String, Stopwatch)>,
+    pub(super) colour: bool,
+}
+
+impl Picture {
+    pub(super) fn new(state: State) -> Self {
+        let history = History::default();
+        Self { state, change: None, history, sort: Sort::default(), silent: None, colour: colour(&io::stdout()) }
+    }
+
+    /// Processes an answer.
+    pub(super) fn hear(&mut self, answer: Result<State, String>) {
+        let state = match answer {
+            Ok(state) => state,
+            Err(why) => {
+                let since = self.silent.take().map_or_else(Stopwatch::start, |(_, since)| since);
+                self.silent = Some((why, since));
+                return;
+            }
+        };
+        self.silent = None;
+        if state.uptime_s < self.state.uptime_s {
+            // Another router has started.
+            (self.change, self.history) = (None, History::default());
+        }
+        if let Some(change) = Change::between(&self.state, &state) {
+            self.history.add(&change);
+            self.change = Some(change);
+        }
+        self.state = state;
+    }
+
+    pub(super) fn draw(&self, area: Rect, buffer: &mut ratatui::buffer::Buffer) {
+        let silent = self.silent.as_ref().map(|(why, since)| format!("{:.0} s ago; {why}", since.elapsed_s()));
+        let view = View {
+            state: &self.state,
+            change: self.change.as_ref(),
+            history: &self.history,
+            sort: self.sort,
+            silent: silent.as_deref(),
+            colour: self.colour,
+        };
+        let [above, below] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+        (&view).render(above, buffer);
+        Line::styled(view.keys(), Style::new().add_modifier(Modifier::DIM)).render(below, buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_do_what_the_help_says() {
+        let key = |code, modifiers| key_action(&Event::Key(KeyEvent::new(code, modifiers)));
+        for code in [KeyCode::Char('q'), KeyCode::Esc] {
+            assert_eq!(key(code, KeyModifiers::NONE), KeyAction::End);
+        }
+        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), KeyAction::End);
+        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::NONE), KeyAction::Nothing);
+        assert_eq!(key(KeyCode::Char('s'), KeyModifiers::NONE), KeyAction::Sort);
+        assert_eq!(key_action(&Event::Resize(1, 1)), KeyAction::Nothing);
+    }
+}

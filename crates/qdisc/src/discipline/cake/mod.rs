@@ -1,0 +1,259 @@
+//! CAKE: a shaper, tins for classes of traffic, and in each tin a queue for each flow, with fairness among hosts before
+//! flows and a COBALT on each queue.
+//!
+//! The shaper keeps the backlog where it can be managed. Tins bound what a class can take from the others. Within a tin
+//! flows take turns, sparse flows first, and the flows of a busy host share what a flow alone would get. When the limit
+//! is reached, the longest queue loses its head.
+//!
+//! **Source.** Hoeiland-Joergensen, Taht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
+//! Gateways", IEEE LANMAN 2018; parameters and constants as tc-cake(8) and sch_cake.
+//!
+//! **Deviations.** There is no filter for ACKs, no overhead compensation (a packet's size is that on the wire already),
+//! no ingress mode and no automatic rate. Hosts are counted exactly, not in 1024 hashed buckets. A host's quantum is
+//! divided to 1/65536 byte, where sch_cake rounds it at random. Without `bandwidth` the link's rate gives quanta,
+//! targets and the limit, where sch_cake knows no rate. Sizes of packets are counted, not the memory that they take.
+//!
+//! **Cost.** A hash and at most 16 tags compared, a push and a pop, COBALT's, two look-ups of hosts a turn, and two
+//! changes of a heap.
+
+use alloc::vec::Vec;
+
+use crate::discipline::cobalt::CobaltVerdict;
+use crate::flow::hash::FlowHash;
+use crate::queue::flow_queues::FlowQueues;
+use crate::queue::longest::Longest;
+use crate::queue::room::Room;
+use crate::queue::signal::{discard, mark};
+use crate::queue::tagged::Stamped;
+use crate::rate::link_clock::LinkClock;
+use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
+
+mod config;
+mod hosts;
+#[cfg(test)]
+mod tests;
+mod tin;
+
+pub use config::{Config, Diffserv, Isolation, Preset};
+
+use config::tin_of;
+use tin::{QUEUES, Tin};
+
+/// CAKE.
+#[derive(Debug)]
+pub struct Cake<P> {
+    config: Config,
+    room: Room,
+    /// The shaper; without it nothing is held back.
+    shaper: Option<LinkClock>,
+    hash: FlowHash,
+    queues: FlowQueues<Stamped<P>>,
+    longest: Longest,
+    tins: Vec<Tin>,
+    /// The tin whose turn it is where nothing is shaped.
+    turn: usize,
+    rolls: Stream,
+    counters: Counters,
+}
+
+impl<P: Packet> Cake<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        config.validate()?;
+        let tin = |(number, settings)| Tin::new(settings, seed.named("tin").numbered(number));
+        Ok(Self {
+            room: Room::of(config.limit_at(config.bandwidth)),
+            shaper: config.bandwidth.map(LinkClock::new),
+            hash: FlowHash::new(seed),
+            queues: FlowQueues::new(),
+            longest: Longest::new(),
+            tins: (0..).zip(config.tins_at(config.bandwidth)).map(tin).collect(),
+            turn: 0,
+            rolls: seed.stream("blue"),
+            counters: Counters::default(),
+            config,
+        })
+    }
+
+    /// Notes the length of `queue`. Packets without bytes count as one byte together, or their queue would not be
+    /// found.
+    fn weigh(&mut self, queue: usize) {
+        let least = u64::from(self.queues.packets_in(queue) > 0);
+        self.longest.set(queue, self.queues.bytes_in(queue).max(least));
+    }
+
+    /// Drops the head of the longest queue and notifies its COBALT.
+    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
+        let Some((queue, _)) = self.longest.get() else { return };
+        let tin = &mut self.tins[queue / QUEUES];
+        let (core, settings) = tin.cobalt(queue % QUEUES);
+        core.full(settings, now);
+        if let Some(stamped) = self.queues.pop_front(queue) {
+            tin.packets -= 1;
+            discard(now, stamped.packet, Reason::BufferSteal, &mut self.counters, sink);
+        }
+        self.weigh(queue);
+    }
+
+    /// Chooses the tin that may send.
+    fn choose(&mut self, now: Time) -> Option<usize> {
+        if !self.tins.iter().any(Tin::is_active) {
+            return None;
+        }
+        if self.shaper.is_some() { self.choose_by_time(now) } else { Some(self.choose_by_turns()) }
+    }
+
+    /// Chooses the last tin that is within its share of the rate, or else the one that will be first.
+    fn choose_by_time(&self, now: Time) -> Option<usize> {
+        let mut chosen = None;
+        let mut best = Time::MAX;
+        for (number, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active()) {
+            if tin.next <= now || tin.next <= best {
+                best = tin.next;
+                chosen = Some(number);
+            }
+        }
+        chosen
+    }
+
+    /// Chooses the tin whose turn it is by the quanta.
+    fn choose_by_turns(&mut self) -> usize {
+        let mut asked = 0;
+        loop {
+            let tin = &mut self.tins[self.turn];
+            if tin.is_active() && tin.deficit >= 0 {
+                return self.turn;
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += tin.settings.tin_quantum;
+            }
+            self.turn = if self.turn + 1 == self.tins.len() { 0 } else { self.turn + 1 };
+            asked += 1;
+            if asked > self.tins.len() {
+                self.skip_turns();
+                asked = 0;
+            }
+        }
+    }
+
+    /// Adds the quanta of all the rounds before the first in which some tin may send.
+    fn skip_turns(&mut self) {
+        let waits = |tin: &Tin| {
+            let (debt, quantum) = (-tin.deficit, tin.settings.tin_quantum);
+            if debt <= 0 { 0 } else { (debt - 1) / quantum }
+        };
+        let rounds = self.tins.iter().filter(|tin| tin.is_active()).map(waits).min().unwrap_or(0);
+        for tin in self.tins.iter_mut().filter(|tin| tin.deficit <= 0) {
+            let quantum = tin.settings.tin_quantum;
+            tin.deficit += rounds.min(-tin.deficit / quantum + 1) * quantum;
+        }
+    }
+
+    /// Removes and returns the packet that leaves `queue` of `tin`; the flow retires if there is none.
+    fn take(&mut self, now: Time, tin: usize, queue: usize, sink: &mut dyn DropSink<P>) -> Option<P> {
+        let place = tin * QUEUES + queue;
+        let tin = &mut self.tins[tin];
+        let mut taken = None;
+        while let Some(stamped) = self.queues.pop_front(place) {
+            tin.packets -= 1;
+            let waited = stamped.sojourn(now);
+            let mut packet = stamped.packet;
+            let (core, settings) = tin.cobalt(queue);
+            let verdict = core.test(settings, now, waited, packet.ecn_capable(), &mut self.rolls);
+            // A flow's last packet may be marked, but is not dropped.
+            let reason = match verdict {
+                CobaltVerdict::Codel => Reason::AqmDequeue,
+                _ => Reason::Early,
+            };
+            if matches!(verdict, CobaltVerdict::Codel | CobaltVerdict::Blue) && self.queues.packets_in(place) > 0 {
+                discard(now, packet, reason, &mut self.counters, sink);
+                continue;
+            }
+            if verdict == CobaltVerdict::Mark {
+                mark(now, &mut packet, Reason::AqmDequeue, &mut self.counters, sink);
+            }
+            tin.charge(queue, packet.bytes());
+            tin.spend(now, packet.bytes());
+            taken = Some(packet);
+            break;
+        }
+        if taken.is_none() {
+            tin.retire(queue, now);
+        }
+        self.weigh(place);
+        taken
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Cake<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let bytes = packet.bytes();
+        self.counters.arrived.add(bytes);
+        if self.room.never_fits(bytes) {
+            discard(now, packet, Reason::Limit, &mut self.counters, sink);
+            return;
+        }
+        if let Some(shaper) = self.shaper.as_mut().filter(|_| self.queues.packets() == 0) {
+            shaper.wake(now);
+        }
+        let number = if self.tins.len() > 1 { tin_of(packet.class()) } else { 0 };
+        let tin = &mut self.tins[number];
+        tin.wake(now);
+        let tag = self.hash.bits(packet.flow().get());
+        let queue = tin.find(tag, packet.source_host(), packet.destination_host());
+        self.queues.push_back(number * QUEUES + queue, Stamped::new(packet, now));
+        tin.arrived(queue);
+        self.weigh(number * QUEUES + queue);
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            self.drop_from_longest(now, sink);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        // Each call looks at one decaying flow first, so that all are forgotten in the end.
+        let mut decaying_first = true;
+        while self.queues.packets() > 0 && self.shaper.is_none_or(|shaper| shaper.next() <= now) {
+            let number = self.choose(now)?;
+            let queues = &self.queues;
+            let queue =
+                self.tins[number].next(decaying_first, |queue| queues.packets_in(number * QUEUES + queue) > 0)?;
+            decaying_first = false;
+            if let Some(packet) = self.take(now, number, queue, sink) {
+                if let Some(shaper) = &mut self.shaper {
+                    shaper.advance(packet.bytes());
+                }
+                self.counters.departed.add(packet.bytes());
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    fn status(&self) -> Status {
+        let shaper = self.shaper.as_ref().filter(|_| self.queues.packets() > 0);
+        Status {
+            ready_at: shaper.map(LinkClock::next),
+            flows: Some(self.tins.iter().map(Tin::flows).sum()),
+            ..Status::new(self.queues.packets(), self.queues.bytes())
+        }
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Recalculates quanta, targets and the limit for `rate`, unless `bandwidth` was given.
+    fn link_rate(&mut self, rate: Rate) {
+        if self.config.bandwidth.is_some() {
+            return;
+        }
+        let rate = Some(rate).filter(|rate| rate.bits_per_second() > 0);
+        self.room = Room::of(self.config.limit_at(rate));
+        for (tin, settings) in self.tins.iter_mut().zip(self.config.tins_at(rate)) {
+            tin.settings = settings;
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! CHOKeD: CHOKe that draws more candidates the longer the average queue, from the packets that came last first. Experimental.
+//!
+//! The number of candidates is in proportion to the average: the square root of the buffer in packets over the distance of the
+//! thresholds. They are drawn from the half of the queue that came last, and when that is used up from the other half.
+//!
+//! **Source.** Manzoor, Abbas, Hussain, "CHOKeD: a fair active queue management system", arXiv 1712.09726, 2017.
+//!
+//! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/choked.md`. The number of
+//! candidates has an upper bound, which the paper does not mention.
+//!
+//! **Cost.** RED's, and one random number and one cache line a candidate; finding the middle of the queue is amortised O(1).
+
+use alloc::vec::Vec;
+
+use super::{MAX_CANDIDATES, candidates};
+use crate::discipline::red::{self, RedCore, carry_out};
+use crate::error::check;
+use crate::queue::buffer::Buffer;
+use crate::queue::fifo::{Halves, Place};
+use crate::{
+    Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
+};
+
+/// The configuration of [`Choked`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Config {
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets.
+    pub limit: Size,
+    /// RED's part: the average, the thresholds and the drop probability. Default: thresholds of 100 and 200 packets.
+    pub red: red::RedParameters,
+    /// The upper bound of the number of candidates, 1 to 64. Default: 64.
+    pub max_candidates: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { limit: Size::packets(300), red: red::RedParameters::default(), max_candidates: 64 }
+    }
+}
+
+impl Config {
+    fn validate(&self) -> Result<(), ParameterError> {
+        check::size("limit", self.limit)?;
+        check::count("max_candidates", self.max_candidates, 1..=MAX_CANDIDATES)
+    }
+
+    /// Returns the number of candidates for each unit of the average.
+    fn candidates_per_unit(&self) -> f64 {
+        let buffer = match self.limit {
+            Size::Packets(packets) => f64::from(packets.get()),
+            Size::Bytes(bytes) => bytes.get() as f64 / self.red.avpkt.get() as f64,
+        };
+        libm::sqrt(buffer) / (self.red.max.number() as f64 - self.red.min.number() as f64)
+    }
+
+    /// Returns the number of candidates at `average`.
+    pub(crate) fn candidates_at(&self, average: f64) -> u32 {
+        rounded(average, self.candidates_per_unit(), self.max_candidates)
+    }
+}
+
+/// Rounds `average` times `per_unit`, up to `most`. The cast saturates.
+fn rounded(average: f64, per_unit: f64, most: u32) -> u32 {
+    (libm::round(average * per_unit) as u32).min(most)
+}
+
+/// CHOKe that draws more candidates the longer the average queue, from the packets that came last first.
+#[derive(Debug)]
+pub struct Choked<P> {
+    buffer: Buffer<P>,
+    red: RedCore,
+    halves: Halves,
+    per_unit: f64,
+    max_candidates: u32,
+    draws: Stream,
+    /// The candidates of one arrival. The vector never grows.
+    drawn: Vec<Place>,
+}
+
+impl<P: Packet> Choked<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range, or the thresholds contradict each other.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        config.validate()?;
+        Ok(Self {
+            buffer: Buffer::new(config.limit),
+            red: RedCore::new(config.red, seed)?,
+            halves: Halves::default(),
+            per_unit: config.candidates_per_unit(),
+            max_candidates: config.max_candidates,
+            draws: seed.stream("choke"),
+            drawn: Vec::with_capacity(config.max_candidates as usize),
+        })
+    }
+
+    /// Compares an arrival of `flow` with candidates and drops those of the same flow; tells whether there were any.
+    fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+        let Self { buffer, halves, draws, drawn, .. } = self;
+        let wanted = rounded(self.red.average(), self.per_unit, self.max_candidates);
+        drawn.clear();
+        halves.pick(&buffer.fifo, (wanted as usize).min(buffer.fifo.packets()), draws, drawn);
+        let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, place| halves.removed(place));
+        if matches > 0 {
+            halves.follow(&buffer.fifo);
+        }
+        matches > 0
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Choked<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.buffer.arrive(&packet);
+        self.red.arrive(now, &self.buffer);
+        let (min, _) = self.red.thresholds();
+        if self.red.average() > min && self.drop_matches(now, packet.flow(), sink) {
+            self.buffer.discard(now, packet, Reason::MatchArrival, sink);
+            return;
+        }
+        let signal = self.red.test(self.buffer.fifo.packets(), packet.bytes());
+        let verdict = self.red.signal(signal, packet.ecn_capable());
+        carry_out(&mut self.buffer, now, packet, verdict, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.buffer.depart();
+        self.halves.popped();
+        if packet.is_none() {
+            self.red.idle(now);
+        }
+        packet
+    }
+
+    fn status(&self) -> Status {
+        self.red.status(&self.buffer)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.buffer.counters
+    }
+
+    fn link_rate(&mut self, rate: Rate) {
+        self.red.link_rate(rate);
+    }
+}

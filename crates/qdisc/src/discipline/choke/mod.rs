@@ -1,0 +1,374 @@
+//! CHOKe: compares each arriving packet with one drawn at random from the queue, and drops both when they belong to the
+//! same flow.
+//!
+//! A flow that fills the queue is found there most often, so it loses packets in proportion to the room that it takes, without
+//! a table of flows. Arrivals that do not match go on to RED. This file contains the CHOKe of the papers:
+//!
+//! | kind | where candidates come from ([`Draw`]) | how many ([`Candidates`]) |
+//! |---|---|---|
+//! | choke | uniformly from the queue | one, or `candidates` distinct ones |
+//! | choke-adaptive | uniformly from the queue | more the longer the average queue |
+//! | front-choke | the packet that leaves next | one, or the first `candidates` |
+//! | back-choke | the packet that came last | one, or the last `candidates` |
+//! | gchoke | uniformly from the queue | one after another while they match, at most `maxcomp` |
+//!
+//! Later members of the family have files of their own beside this one.
+//!
+//! **Source.** Pan, Prabhakar, Psounis, "CHOKe, A stateless active queue management scheme for approximating fair
+//! bandwidth allocation", INFOCOM 2000, section II-A (the algorithm), III (several candidates) and IV (front and back
+//! CHOKe). gCHOKe: Eshete, Jiang, "Generalizing the CHOKe flow protection", arXiv 1202.0789, 2012.
+//!
+//! **Deviations.** Candidates are exactly uniform over the packets in the queue, and distinct; [`Draw::Linux`] draws as Linux
+//! does. A match does not change RED's count of packets since the last signal, as in Linux. Candidates that match leave the
+//! queue at once, and their room is free at once; the paper proposes to set a bit in them and to discard them at the head.
+//!
+//! **Cost.** RED's, and one random number and one cache line per candidate.
+
+use alloc::vec::Vec;
+
+use crate::discipline::red::{self, RedCore, carry_out};
+use crate::error::check;
+use crate::queue::buffer::Buffer;
+use crate::queue::fifo::Place;
+use crate::{
+    Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
+};
+
+mod candidates;
+pub mod choked;
+pub mod choker;
+pub mod chokew;
+pub mod mloc;
+pub mod rechoke;
+pub mod sac;
+pub mod xchoke;
+
+/// The largest number of candidates that an arrival may be compared with at once.
+pub(crate) const MAX_CANDIDATES: u32 = 64;
+
+/// The largest number of regions of the average.
+pub(crate) const MAX_REGIONS: u32 = 32;
+
+/// The configuration of [`Choke`].
+///
+/// The default is the router of the paper's section III: room for 300 packets, thresholds of 100 and 200, and one candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Config {
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets.
+    pub limit: Size,
+    /// RED's part: the average, the thresholds and the drop probability. Default: thresholds of 100 and 200 packets.
+    pub red: red::RedParameters,
+    /// Where drop candidates come from. Default: [`Draw::Random`].
+    pub draw: Draw,
+    /// With how many candidates an arrival is compared. Default: one.
+    pub candidates: Candidates,
+    /// Compares arrivals while the average is at or above the upper threshold, too. Default: `true`, as the paper (end of
+    /// section II-A) and Linux; `false` is the technical report of 1999.
+    pub compare_above_max: bool,
+}
+
+/// Where drop candidates come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Draw {
+    /// Uniformly from all packets of the queue.
+    Random,
+    /// As Linux's `sch_choke`: three throws over the ring with its holes, then the head.
+    Linux,
+    /// The packets that leave next: front CHOKe.
+    Front,
+    /// The packets that came last: back CHOKe.
+    Back,
+}
+
+/// With how many candidates an arrival is compared. All that are of its flow are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Candidates {
+    /// The same number for each arrival, distinct, 1 to 64: the paper's m (section II-A, paragraph 4). All candidates of the
+    /// arrival's flow are dropped.
+    Fixed(u32),
+    /// More candidates the longer the average queue (section II-A, paragraph 4): k regions R_1 … R_k between min_th and max_th,
+    /// each with its own m. The regions have equal widths, which is a choice of this library; candidates are distinct.
+    Regions {
+        /// The number of regions, 1 to 32; the paper's k.
+        regions: u32,
+        /// The number of candidates in each region.
+        rule: Rule,
+    },
+    /// One candidate after another while they match, at most so many: gCHOKe's maxcomp. At least 1; `u32::MAX` means without
+    /// bound.
+    WhileMatching(u32),
+}
+
+/// The number of candidates in region R_i, for i = 1 … k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Rule {
+    /// 2i, the paper's proposal for region R_i (section II-A, paragraph 4).
+    Double,
+    /// 2i - 1, the reading of the paper's section III in which the arrival counts as one of the drops.
+    DoubleLessOne,
+    /// i. With two regions it is the paper's example of an intermediate threshold int_th: m is 1 below it and 2 above.
+    Linear,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Size::packets(300),
+            red: red::RedParameters::default(),
+            draw: Draw::Random,
+            candidates: Candidates::Fixed(1),
+            compare_above_max: true,
+        }
+    }
+}
+
+impl Config {
+    fn validate(&self) -> Result<(), ParameterError> {
+        check::size("limit", self.limit)?;
+        match self.candidates {
+            Candidates::Fixed(count) => check::count("candidates", count, 1..=MAX_CANDIDATES),
+            Candidates::Regions { regions, .. } => check::count("regions", regions, 1..=MAX_REGIONS),
+            Candidates::WhileMatching(most) => check::count("maxcomp", most, 1..=u32::MAX),
+        }
+    }
+}
+
+impl Candidates {
+    /// Returns the number of candidates for an arrival at the average of `red`.
+    fn count(self, red: &RedCore) -> u32 {
+        match self {
+            Self::Fixed(count) | Self::WhileMatching(count) => count,
+            Self::Regions { regions, rule } => rule.candidates(region(red, regions)),
+        }
+    }
+
+    /// Returns the most candidates that are compared at once.
+    const fn most_at_once(self) -> u32 {
+        match self {
+            Self::Fixed(count) => count,
+            Self::Regions { regions, rule } => rule.candidates(regions),
+            Self::WhileMatching(_) => 1,
+        }
+    }
+}
+
+impl Rule {
+    /// Returns the number of candidates in `region`, which counts from 1.
+    pub(crate) const fn candidates(self, region: u32) -> u32 {
+        match self {
+            Self::Double => 2 * region,
+            Self::DoubleLessOne => 2 * region - 1,
+            Self::Linear => region,
+        }
+    }
+}
+
+/// Returns the region of the average, from 1 to `regions`; above the upper threshold it is the last one.
+fn region(red: &RedCore, regions: u32) -> u32 {
+    let (min, max) = red.thresholds();
+    let (above, width) = (red.average() - min, max - min);
+    // The division comes last: with a factor for it some averages at a region's lower end would fall into the region below.
+    // The cast saturates, truncates, and makes 0 of a NaN.
+    ((f64::from(regions) * above / width) as u32).min(regions - 1) + 1
+}
+
+/// The CHOKe of the papers.
+#[derive(Debug)]
+pub struct Choke<P> {
+    buffer: Buffer<P>,
+    red: RedCore,
+    draw: Draw,
+    candidates: Candidates,
+    compare_above_max: bool,
+    draws: Stream,
+    /// The candidates of one arrival. The vector never grows: it has room for the most that the configuration allows.
+    drawn: Vec<Place>,
+}
+
+impl<P: Packet> Choke<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range, or the thresholds contradict each other.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        config.validate()?;
+        let Config { limit, red, draw, candidates, compare_above_max } = config;
+        Ok(Self {
+            buffer: Buffer::new(limit),
+            red: RedCore::new(red, seed)?,
+            draw,
+            candidates,
+            compare_above_max,
+            draws: seed.stream("choke"),
+            drawn: Vec::with_capacity(candidates.most_at_once() as usize),
+        })
+    }
+
+    /// Tells whether arrivals are compared: the average is above the lower threshold.
+    ///
+    /// Above the upper threshold they are compared too, so that the queue gets short quickly (section II-A, end of paragraph 3).
+    fn compares(&self) -> bool {
+        let (min, max) = self.red.thresholds();
+        let average = self.red.average();
+        average > min && (average < max || self.compare_above_max)
+    }
+
+    /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
+    fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+        let Self { buffer, draw, draws, drawn, .. } = self;
+        let count = self.candidates.count(&self.red);
+        match self.candidates {
+            Candidates::Fixed(1) | Candidates::WhileMatching(_) => {
+                let mut next_matches = || {
+                    let candidate = candidates::one(&buffer.fifo, *draw, draws);
+                    candidates::drop_if_match(buffer, now, candidate, flow, sink)
+                };
+                let mut matches = 0;
+                while matches < count && next_matches() {
+                    matches += 1;
+                }
+                matches > 0
+            }
+            Candidates::Fixed(_) | Candidates::Regions { .. } => {
+                candidates::distinct(&buffer.fifo, *draw, count, draws, drawn);
+                candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
+            }
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Choke<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.buffer.arrive(&packet);
+        // Section II-A, paragraph 2: the average occupancy, an exponential moving average as in RED.
+        self.red.arrive(now, &self.buffer);
+        // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
+        // flow, both are dropped.
+        if self.compares() && self.drop_matches(now, packet.flow(), sink) {
+            self.buffer.discard(now, packet, Reason::MatchArrival, sink);
+            return;
+        }
+        // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes the two
+        // cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival is dropped.
+        let signal = self.red.test(self.buffer.fifo.packets(), packet.bytes());
+        let verdict = self.red.signal(signal, packet.ecn_capable());
+        carry_out(&mut self.buffer, now, packet, verdict, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.buffer.depart();
+        if packet.is_none() {
+            self.red.idle(now);
+        }
+        packet
+    }
+
+    fn status(&self) -> Status {
+        self.red.status(&self.buffer)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.buffer.counters
+    }
+
+    fn link_rate(&mut self, rate: Rate) {
+        self.red.link_rate(rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, QdiscParameters, SimplePacket};
+
+    fn refused(config: Config) -> Option<alloc::string::String> {
+        Choke::<SimplePacket>::new(config, Seed::new(1)).err().map(|error| error.key().into())
+    }
+
+    /// Would catch a default of the typed config that differs from that of the parameters as text.
+    #[test]
+    fn the_default_is_the_papers_router() -> Result<(), ParameterError> {
+        let text = QdiscParameters::new(Kind::Choke).with("limit", "300p")?.with("min", "100p")?.with("max", "200p")?;
+        let resolved = text.resolve(Rate::from_bits_per_second(1_000_000))?;
+        assert_eq!(resolved.config(), &crate::AnyConfig::Choke(Config::default()));
+        Ok(())
+    }
+
+    /// Would catch a later member whose typed default differs from that of its text with the paper's thresholds.
+    #[test]
+    fn later_members_have_the_defaults_of_their_text() -> Result<(), ParameterError> {
+        use crate::AnyConfig;
+        let defaults = [
+            (Kind::MlocChoke, AnyConfig::MlocChoke(mloc::Config::default())),
+            (Kind::Chokew, AnyConfig::Chokew(chokew::Config::default())),
+            (Kind::Choker, AnyConfig::Choker(choker::Config::default())),
+            (Kind::Xchoke, AnyConfig::Xchoke(xchoke::Config::default())),
+            (Kind::Choked, AnyConfig::Choked(choked::Config::default())),
+            (Kind::Sac, AnyConfig::Sac(sac::Config::default())),
+            (Kind::Rechoke, AnyConfig::Rechoke(rechoke::Config::default())),
+        ];
+        for (kind, config) in defaults {
+            let mut text = QdiscParameters::new(kind);
+            if ![Kind::MlocChoke, Kind::Chokew, Kind::Choker].contains(&kind) {
+                text = text.with("min", "100p")?.with("max", "200p")?;
+            }
+            assert_eq!(text.resolve(Rate::from_bits_per_second(1_000_000))?.config(), &config, "{kind}");
+        }
+        Ok(())
+    }
+
+    /// Would catch later members whose constructors accept values that are refused as text.
+    #[test]
+    fn later_members_refuse_what_cannot_work() {
+        fn key<Q>(built: Result<Q, ParameterError>) -> Option<alloc::string::String> {
+            built.err().map(|error| error.key().into())
+        }
+        type P = SimplePacket;
+        let seed = Seed::new(1);
+        let memory = mloc::Config { memory: 65_537, ..mloc::Config::default() };
+        assert_eq!(key(mloc::MlocChoke::<P>::new(memory, seed)).as_deref(), Some("memory"));
+        let order = chokew::Config { min: Size::packets(176), ..chokew::Config::default() };
+        assert_eq!(key(chokew::Chokew::<P>::new(order, seed)).as_deref(), Some("min"));
+        let unit = choker::Config { band: Size::bytes(1), ..choker::Config::default() };
+        assert_eq!(key(choker::Choker::<P>::new(unit, seed)).as_deref(), Some("band"));
+        let table = xchoke::Config { table_size: 0, ..xchoke::Config::default() };
+        assert_eq!(key(xchoke::Xchoke::<P>::new(table, seed)).as_deref(), Some("table_size"));
+        let most = choked::Config { max_candidates: 65, ..choked::Config::default() };
+        assert_eq!(key(choked::Choked::<P>::new(most, seed)).as_deref(), Some("max_candidates"));
+        let share = sac::Config { share: 1.5, ..sac::Config::default() };
+        assert_eq!(key(sac::Sac::<P>::new(share, seed)).as_deref(), Some("share"));
+        let cap = rechoke::Config { hit_cap: 2, ..rechoke::Config::default() };
+        assert_eq!(key(rechoke::Rechoke::<P>::new(cap, seed)).as_deref(), Some("hits"));
+    }
+
+    /// Would catch hits that are never halved because the link's rate is not used.
+    #[test]
+    fn xchoke_follows_the_links_rate() {
+        let config = xchoke::Config::default();
+        let mbit = Rate::from_bits_per_second(1_000_000);
+        assert_eq!(config.age_at(None), None);
+        // 1250 packets of 1000 bytes take 10 s at 1 Mbit/s.
+        assert_eq!(config.age_at(Some(mbit)), Some(crate::Duration::from_secs(10.0)));
+    }
+
+    /// Would catch a constructor that accepts values that are refused as text.
+    #[test]
+    fn what_cannot_work_is_refused() {
+        let red = red::RedParameters { min: Size::packets(201), ..red::RedParameters::default() };
+        assert_eq!(refused(Config { red, ..Config::default() }).as_deref(), Some("min"));
+        let none = Config { candidates: Candidates::Fixed(0), ..Config::default() };
+        assert_eq!(refused(none).as_deref(), Some("candidates"));
+        let regions =
+            Config { candidates: Candidates::Regions { regions: 33, rule: Rule::Double }, ..Config::default() };
+        assert_eq!(refused(regions).as_deref(), Some("regions"));
+        assert_eq!(refused(Config::default()), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! RECHOKe: RED that drops more of flows which are often found in the queue and which it signals often. Experimental.
+//!
+//! An arrival is compared with a candidate only to learn: both stay. A match is a hit of the flow, and each of RED's drops and
+//! marks a signal; both are kept in a table and halved over time. A flow with enough of both is malicious: its arrivals are
+//! dropped with probability p_b 2^hits, p_b being RED's base probability.
+//!
+//! **Source.** Govindaswamy, Zaruba, Balasekaran, "RECHOKe: a scheme for detection, control and punishment of malicious flows in
+//! IP networks", GLOBECOM 2007.
+//!
+//! **Deviations.** Only the abstract is followed; what it leaves open is decided in `docs/qdiscs/rechoke.md`.
+//!
+//! **Cost.** RED's, one random number and one cache line, and two look-ups in hash tables, for each arrival while the average
+//! is above the lower threshold.
+
+use alloc::format;
+
+use super::{Draw, candidates};
+use crate::discipline::red::{self, RedCore, carry_out};
+use crate::error::check;
+use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
+use crate::queue::buffer::Buffer;
+use crate::{
+    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
+    Time,
+};
+
+/// The configuration of [`Rechoke`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Config {
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets.
+    pub limit: Size,
+    /// RED's part: the average, the thresholds and the drop probability. Default: thresholds of 100 and 200 packets.
+    pub red: red::RedParameters,
+    /// The number of flows in each of the two tables, 1 to 1,048,576; the longest unused makes room. Default: 64.
+    pub table_size: u32,
+    /// The most hits and signals that count, 1 to 63. Default: 30; 2^30 is certain at any probability that matters.
+    pub hit_cap: u32,
+    /// The number of hits that makes a flow suspect, 1 to `hit_cap`. Default: 3; the abstract has none.
+    pub hits: u32,
+    /// The number of RED's drops and marks that makes a suspect flow malicious, 1 to `hit_cap`. Default: 3; the abstract has
+    /// none.
+    pub drops: u32,
+    /// The interval at which a flow's hits and signals are halved, above zero. Default: 5 s; the abstract has none.
+    pub window: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Size::packets(300),
+            red: red::RedParameters::default(),
+            table_size: 64,
+            hit_cap: 30,
+            hits: 3,
+            drops: 3,
+            window: Duration::from_millis(5000),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn validate(&self) -> Result<(), ParameterError> {
+        let Self { hit_cap, hits, drops, .. } = *self;
+        check::size("limit", self.limit)?;
+        check::count("table_size", self.table_size, 1..=MAX_TABLE)?;
+        check::count("hit_cap", hit_cap, 1..=MAX_HITS)?;
+        for (key, needed) in [("hits", hits), ("drops", drops)] {
+            check::count(key, needed, 1..=MAX_HITS)?;
+            if needed > hit_cap {
+                let message = format!("{needed} is above hit_cap, which is {hit_cap}: no flow ever has so many");
+                return Err(ParameterError::new(key, message));
+            }
+        }
+        check::duration("window", self.window)
+    }
+}
+
+/// RED that drops more of flows which are often found in the queue and which it signals often.
+#[derive(Debug)]
+pub struct Rechoke<P> {
+    config: Config,
+    buffer: Buffer<P>,
+    red: RedCore,
+    /// The numbers of times that flows were found in the queue, and that RED signalled them.
+    hits: HitTable,
+    signals: HitTable,
+    /// The stream of the candidates, and that of the drops of malicious flows.
+    draws: Stream,
+    rolls: Stream,
+}
+
+impl<P: Packet> Rechoke<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range, or values contradict each other.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        config.validate()?;
+        let table = || {
+            let mut table = HitTable::new(config.table_size, seed);
+            table.halve_every(Some(config.window));
+            table
+        };
+        Ok(Self {
+            config,
+            buffer: Buffer::new(config.limit),
+            red: RedCore::new(config.red, seed)?,
+            hits: table(),
+            signals: table(),
+            draws: seed.stream("choke"),
+            rolls: seed.stream("table"),
+        })
+    }
+
+    /// Compares an arrival of `flow` with one candidate, which stays; a match is a hit.
+    fn learn(&mut self, now: Time, flow: FlowKey) {
+        let candidate = candidates::one(&self.buffer.fifo, Draw::Random, &mut self.draws);
+        if candidate.is_some_and(|place| self.buffer.fifo.is_of(place, flow)) {
+            self.hits.count(now, flow, self.config.hit_cap);
+        }
+    }
+
+    /// Returns the hits of `flow` if it is malicious.
+    fn malicious(&mut self, now: Time, flow: FlowKey) -> Option<u32> {
+        let hits = self.hits.touch(now, flow).filter(|&hits| hits >= self.config.hits);
+        let signals = self.signals.touch(now, flow).filter(|&signals| signals >= self.config.drops);
+        hits.filter(|_| signals.is_some())
+    }
+
+    /// Does all that comes before RED: tells whether an arrival of `flow` is of a malicious flow, and whether it is dropped for
+    /// that.
+    fn detect(&mut self, now: Time, flow: FlowKey) -> (bool, bool) {
+        let (min, _) = self.red.thresholds();
+        if self.red.average() <= min {
+            return (false, false);
+        }
+        self.learn(now, flow);
+        let Some(hits) = self.malicious(now, flow) else { return (false, false) };
+        (true, self.rolls.chance(self.red.base_probability() * two_to_the(hits)))
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Rechoke<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.buffer.arrive(&packet);
+        self.red.arrive(now, &self.buffer);
+        let (malicious, dropped) = self.detect(now, packet.flow());
+        if dropped {
+            self.buffer.discard(now, packet, Reason::Table, sink);
+            return;
+        }
+        // What passed as malicious is not tried a second time, only dropped where every packet is.
+        let tried = !malicious || self.red.is_forced();
+        let signal = if tried { self.red.test(self.buffer.fifo.packets(), packet.bytes()) } else { None };
+        if signal.is_some() {
+            self.signals.count(now, packet.flow(), self.config.hit_cap);
+        }
+        let verdict = self.red.signal(signal, packet.ecn_capable());
+        carry_out(&mut self.buffer, now, packet, verdict, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.buffer.depart();
+        if packet.is_none() {
+            self.red.idle(now);
+        }
+        packet
+    }
+
+    fn status(&self) -> Status {
+        Status { flows: Some(self.hits.flows() + self.signals.flows()), ..self.red.status(&self.buffer) }
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.buffer.counters
+    }
+
+    fn link_rate(&mut self, rate: Rate) {
+        self.red.link_rate(rate);
+    }
+}

@@ -1,0 +1,199 @@
+//! xCHOKe: CHOKe with a table of hits, which punishes flows harder the more often they matched.
+//!
+//! Each match of an arrival with a candidate is a hit of its flow. An arrival of a flow with n hits in the table is dropped
+//! with probability p_b 2^n before anything else, p_b being RED's base probability; if it passes, RED only drops it where
+//! every packet is dropped.
+//!
+//! **Source.** Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey, "xCHOKe: malicious source control for congestion avoidance at
+//! Internet gateways", ICNP 2002.
+//!
+//! **Deviations.** The table is bounded and hits are halved over time. The paper forgets nothing, so that in the end every
+//! long-lived TCP flow is in the table and is punished like a flood. A flow is hit by chance as often as packets arrive, so
+//! the default interval of the halving is a number of packets, not of seconds.
+//!
+//! **Cost.** CHOKe's, and a look-up in a hash table for each arrival while the average is above the lower threshold.
+
+use super::{Draw, candidates};
+use crate::discipline::red::{self, RedCore, carry_out};
+use crate::error::check;
+use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
+use crate::queue::buffer::Buffer;
+use crate::{
+    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
+    Time,
+};
+
+/// The number of mean packets that the link sends between two halvings: 10 s of the paper's link of 1 Mbit/s.
+const PACKETS_TO_HALVE: u64 = 1250;
+
+/// The configuration of [`Xchoke`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Config {
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets.
+    pub limit: Size,
+    /// RED's part: the average, the thresholds and the drop probability. Default: thresholds of 100 and 200 packets.
+    pub red: red::RedParameters,
+    /// Where the drop candidate comes from. Default: [`Draw::Random`].
+    pub draw: Draw,
+    /// Compares arrivals while the average is at or above the upper threshold, too. Default: `true`.
+    pub compare_above_max: bool,
+    /// The number of flows in the table of hits, 1 to 1,048,576; the longest unused makes room. Default: 64.
+    pub table_size: u32,
+    /// The most hits that count, 1 to 63. Default: 30; 2^30 is certain at any probability that matters.
+    pub hit_cap: u32,
+    /// The interval at which the hits of a flow are halved. Default: `None`, the time that the link takes for 1250 mean packets,
+    /// 10 s at 1 Mbit/s; as long as the link's rate is not known, hits are not halved.
+    pub age: Option<Duration>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Size::packets(300),
+            red: red::RedParameters::default(),
+            draw: Draw::Random,
+            compare_above_max: true,
+            table_size: 64,
+            hit_cap: 30,
+            age: None,
+        }
+    }
+}
+
+impl Config {
+    fn validate(&self) -> Result<(), ParameterError> {
+        check::size("limit", self.limit)?;
+        check::count("table_size", self.table_size, 1..=MAX_TABLE)?;
+        check::count("hit_cap", self.hit_cap, 1..=MAX_HITS)?;
+        self.age.map_or(Ok(()), |age| check::duration("age", age))
+    }
+
+    /// Returns the interval at which hits are halved on a link of `rate`; `None` where neither is known.
+    pub(crate) fn age_at(&self, rate: Option<Rate>) -> Option<Duration> {
+        let rate = self.red.bandwidth.or(rate).filter(|rate| rate.bits_per_second() > 0);
+        let of_packets = |rate: Rate| {
+            let packet = rate.transmission(self.red.avpkt.get()).as_nanos().max(1);
+            Duration::from_nanos(packet.saturating_mul(PACKETS_TO_HALVE))
+        };
+        self.age.or(rate.map(of_packets))
+    }
+}
+
+/// CHOKe with a table of hits.
+#[derive(Debug)]
+pub struct Xchoke<P> {
+    config: Config,
+    buffer: Buffer<P>,
+    red: RedCore,
+    hits: HitTable,
+    /// The stream of the candidates, and that of the drops for hits.
+    draws: Stream,
+    rolls: Stream,
+}
+
+/// The decision of the table of hits about an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Punishment {
+    /// Its flow has no hits.
+    None,
+    /// Its flow has hits, and it passed.
+    Passed,
+    /// It is dropped for its flow's hits.
+    Dropped,
+}
+
+impl<P: Packet> Xchoke<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range, or the thresholds contradict each other.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        config.validate()?;
+        let mut hits = HitTable::new(config.table_size, seed);
+        hits.halve_every(config.age_at(None));
+        Ok(Self {
+            config,
+            buffer: Buffer::new(config.limit),
+            red: RedCore::new(config.red, seed)?,
+            hits,
+            draws: seed.stream("choke"),
+            rolls: seed.stream("table"),
+        })
+    }
+
+    /// Drops an arrival of a `flow` that has hits with probability p_b 2^hits.
+    fn punish(&mut self, now: Time, flow: FlowKey) -> Punishment {
+        let Some(hits) = self.hits.touch(now, flow) else { return Punishment::None };
+        let dropped = self.rolls.chance(self.red.base_probability() * two_to_the(hits));
+        if dropped { Punishment::Dropped } else { Punishment::Passed }
+    }
+
+    /// Compares an arrival of `flow` with one candidate and drops that if it is of the same flow, which counts as a hit.
+    fn drop_match(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+        let candidate = candidates::one(&self.buffer.fifo, self.config.draw, &mut self.draws);
+        let matched = candidates::drop_if_match(&mut self.buffer, now, candidate, flow, sink);
+        if matched {
+            self.hits.count(now, flow, self.config.hit_cap);
+        }
+        matched
+    }
+
+    /// Does all that comes before RED: returns why an arrival of `flow` is dropped, or whether its flow has hits.
+    fn choke(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> Result<Punishment, Reason> {
+        let (min, max) = self.red.thresholds();
+        let average = self.red.average();
+        if average <= min {
+            return Ok(Punishment::None);
+        }
+        let punishment = self.punish(now, flow);
+        if punishment == Punishment::Dropped {
+            return Err(Reason::Table);
+        }
+        if (average < max || self.config.compare_above_max) && self.drop_match(now, flow, sink) {
+            return Err(Reason::MatchArrival);
+        }
+        Ok(punishment)
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Xchoke<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.buffer.arrive(&packet);
+        self.red.arrive(now, &self.buffer);
+        let punishment = match self.choke(now, packet.flow(), sink) {
+            Ok(punishment) => punishment,
+            Err(reason) => {
+                self.buffer.discard(now, packet, reason, sink);
+                return;
+            }
+        };
+        // What passed the table is not tried a second time, only dropped where every packet is.
+        let tried = punishment == Punishment::None || self.red.is_forced();
+        let signal = if tried { self.red.test(self.buffer.fifo.packets(), packet.bytes()) } else { None };
+        let verdict = self.red.signal(signal, packet.ecn_capable());
+        carry_out(&mut self.buffer, now, packet, verdict, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.buffer.depart();
+        if packet.is_none() {
+            self.red.idle(now);
+        }
+        packet
+    }
+
+    fn status(&self) -> Status {
+        Status { flows: Some(self.hits.flows()), ..self.red.status(&self.buffer) }
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.buffer.counters
+    }
+
+    fn link_rate(&mut self, rate: Rate) {
+        self.red.link_rate(rate);
+        self.hits.halve_every(self.config.age_at(Some(rate)));
+    }
+}

@@ -1,0 +1,218 @@
+//! FQ-CoDel: hashes flows into queues, serves the queues by deficit round robin, and runs a CoDel in each.
+//!
+//! Flows that send little do not wait behind flows that send much, and the delay of every queue is kept at `target`. When
+//! the limit is exceeded, the longest queue loses packets from its head.
+//!
+//! **Source.** RFC 8290 (Hoeiland-Joergensen, McKenney, Täht, Gettys, Dumazet, 2018); parameters as tc-fq_codel(8).
+//!
+//! **Deviations.** A new queue that becomes empty always becomes old, as in the RFC; in Linux it becomes inactive if there
+//! are no old queues. The longest queue loses packets in batches as in Linux, but until the limit is kept; a heap tracks it
+//! instead of a search. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
+//! key.
+//!
+//! **Cost.** A hash, a push and a pop, CoDel's, and two updates of the heap.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::discipline::codel::{self, Backlog, CodelCore};
+use crate::error::check;
+use crate::flow::hash::FlowHash;
+use crate::queue::flow_queues::FlowQueues;
+use crate::queue::longest::Longest;
+use crate::queue::new_old_lists::NewOldLists;
+use crate::queue::room::Room;
+use crate::queue::signal::discard;
+use crate::queue::tagged::Stamped;
+use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+
+/// The configuration of [`FqCodel`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Config {
+    /// The most that all queues hold together, in packets or bytes. Default: 10,240 packets, as tc-fq_codel(8).
+    pub limit: Size,
+    /// The most bytes that all queues hold together, whatever `limit` is: up to 1 TiB. Default: 32 MiB, as tc-fq_codel(8).
+    pub memory_limit: Bytes,
+    /// The number of queues that flows are hashed to, 1 to 65,536. Default: 1024, RFC 8290, section 5.2.
+    pub flows: u32,
+    /// The bytes that a queue may send per round, 1 byte to 16 MiB. Default: 1514, an Ethernet frame, RFC 8290, section 5.2.
+    pub quantum: Bytes,
+    /// The most packets that the longest queue loses at once, 1 to 65,536; it also loses no more than it takes to halve its
+    /// bytes. Default: 64, as tc-fq_codel(8).
+    pub drop_batch: u32,
+    /// CoDel for each queue. Default: CoDel's, with `ecn`, as tc-fq_codel(8).
+    pub codel: codel::CodelParameters,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Size::packets(10_240),
+            memory_limit: Bytes::new(32 << 20),
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            drop_batch: 64,
+            codel: codel::CodelParameters { ecn: true, ..codel::CodelParameters::default() },
+        }
+    }
+}
+
+impl Config {
+    /// Checks every value.
+    pub(crate) fn validate(&self) -> Result<(), ParameterError> {
+        check::size("limit", self.limit)?;
+        check::size("memory_limit", Size::Bytes(self.memory_limit))?;
+        check::count("flows", self.flows, 1..=65_536)?;
+        check::bytes("quantum", self.quantum)?;
+        check::count("drop_batch", self.drop_batch, 1..=65_536)?;
+        self.codel.validate()
+    }
+}
+
+/// One of the queues, for its CoDel.
+struct QueueBacklog<'a, P> {
+    queues: &'a mut FlowQueues<Stamped<P>>,
+    queue: usize,
+}
+
+impl<P: Packet> Backlog<P> for QueueBacklog<'_, P> {
+    fn pop(&mut self) -> Option<(P, Time)> {
+        self.queues.pop_front(self.queue).map(|stamped| (stamped.packet, stamped.tag))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.bytes_in(self.queue)
+    }
+}
+
+/// FQ-CoDel.
+#[derive(Debug)]
+pub struct FqCodel<P> {
+    room: Room,
+    flows: u32,
+    drop_batch: u32,
+    codel: codel::CodelParameters,
+    hash: FlowHash,
+    queues: FlowQueues<Stamped<P>>,
+    /// CoDel's state for each queue.
+    cores: Vec<CodelCore>,
+    lists: NewOldLists,
+    longest: Longest,
+    counters: Counters,
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        config.validate()?;
+        let Config { limit, memory_limit, flows, quantum, drop_batch, codel } = config;
+        Ok(Self {
+            room: Room::new(limit, memory_limit.get()),
+            flows,
+            drop_batch,
+            codel,
+            hash: FlowHash::new(seed),
+            queues: FlowQueues::new(),
+            cores: vec![CodelCore::new(); flows as usize],
+            lists: NewOldLists::new(flows, quantum.get()),
+            longest: Longest::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Updates the length of `queue`. A queue whose packets have no bytes counts as one byte, so that it can be found.
+    fn update_longest(&mut self, queue: usize) {
+        let least = u64::from(self.queues.packets_in(queue) > 0);
+        self.longest.set(queue, self.queues.bytes_in(queue).max(least));
+    }
+
+    /// Drops half of the bytes of the longest queue, but at most a batch of packets.
+    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
+        let Some((queue, _)) = self.longest.get() else { return };
+        let bytes = self.queues.bytes_in(queue);
+        let mut dropped = 0;
+        for _ in 0..self.drop_batch {
+            let Some(stamped) = self.queues.pop_front(queue) else { break };
+            dropped += u64::from(stamped.packet.bytes());
+            discard(now, stamped.packet, Reason::BufferSteal, &mut self.counters, sink);
+            if 2 * dropped >= bytes {
+                break;
+            }
+        }
+        self.update_longest(queue);
+    }
+}
+
+impl<P: Packet> Qdisc<P> for FqCodel<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let bytes = packet.bytes();
+        self.counters.arrived.add(bytes);
+        if self.room.never_fits(bytes) {
+            discard(now, packet, Reason::Limit, &mut self.counters, sink);
+            return;
+        }
+        let queue = self.hash.bin(packet.flow().get(), self.flows) as usize;
+        self.queues.push_back(queue, Stamped::new(packet, now));
+        self.update_longest(queue);
+        self.lists.activate(queue);
+        while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
+            self.drop_from_longest(now, sink);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        loop {
+            let queue = self.lists.next()?;
+            let mut backlog = QueueBacklog { queues: &mut self.queues, queue };
+            let packet = self.cores[queue].dequeue(&self.codel, now, &mut backlog, &mut self.counters, sink);
+            self.update_longest(queue);
+            if let Some(packet) = packet {
+                self.lists.charge(queue, packet.bytes());
+                self.counters.departed.add(packet.bytes());
+                return Some(packet);
+            }
+            self.lists.exhausted(queue);
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status::new(self.queues.packets(), self.queues.bytes())
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AnyConfig, Duration, Kind, QdiscParameters, Rate, SimplePacket};
+
+    /// Would catch a default in text that differs from the typed one.
+    #[test]
+    fn the_default_is_that_of_the_text() {
+        let resolved = QdiscParameters::new(Kind::FqCodel).resolve(Rate::from_bits_per_second(0));
+        assert_eq!(resolved.map(|config| config.config().clone()), Ok(AnyConfig::FqCodel(Config::default())));
+    }
+
+    /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
+    #[test]
+    fn impossible_configurations_are_refused() {
+        let default = Config::default();
+        for (config, key) in [
+            (Config { flows: 65_537, ..default }, "flows"),
+            (Config { drop_batch: 0, ..default }, "drop_batch"),
+            (Config { memory_limit: Bytes::new(u64::MAX), ..default }, "memory_limit"),
+            (Config { codel: codel::CodelParameters { target: Duration::ZERO, ..default.codel }, ..default }, "target"),
+        ] {
+            let refused = FqCodel::<SimplePacket>::new(config, Seed::new(1)).map(|_| ());
+            assert_eq!(refused.as_ref().map_err(ParameterError::key), Err(key));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! RED's average, curve and spacing of signals, without a queue.
+
+use super::{RedParameters, Uniformize};
+use crate::queue::buffer::Buffer;
+use crate::{DropSink, Packet, ParameterError, Rate, Reason, Seed, Size, Status, Stream, Time};
+
+/// RED's decision on one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Queue it.
+    Pass,
+    /// Queue it marked.
+    Mark(Reason),
+    /// Drop it.
+    Drop(Reason),
+}
+
+/// RED's average, curve and spacing, without a queue: shared by all who build on RED.
+#[derive(Debug)]
+pub(crate) struct RedCore {
+    parameters: RedParameters,
+    /// The thresholds, in packets or bytes.
+    min: f64,
+    max: f64,
+    in_bytes: bool,
+    /// max_p, which some disciplines adapt.
+    probability: f64,
+    average: f64,
+    idle_since: Option<Time>,
+    /// Packets since the last signal; -1 below `min`.
+    count: f64,
+    /// The same in mean packets' worth of bytes.
+    count_bytes: f64,
+    /// The first packet that found the average above `min` has passed.
+    old: bool,
+    slope: f64,
+    gentle_slope: f64,
+    per_avpkt: f64,
+    /// The time that the link takes for a mean packet, in nanoseconds; `None` while its rate is not known.
+    slot: Option<u64>,
+    rolls: Stream,
+}
+
+impl RedCore {
+    /// Creates RED's state, as of an empty queue.
+    ///
+    /// # Errors
+    /// A value is out of its range, or the thresholds contradict each other.
+    pub(crate) fn new(parameters: RedParameters, seed: Seed) -> Result<Self, ParameterError> {
+        parameters.validate()?;
+        // Sizes stay below 2^53.
+        let (min, max) = (parameters.min.number() as f64, parameters.max.number() as f64);
+        let mut core = Self {
+            min,
+            max,
+            probability: parameters.probability,
+            in_bytes: matches!(parameters.max, Size::Bytes(_)),
+            average: 0.0,
+            idle_since: None,
+            count: -1.0,
+            count_bytes: 0.0,
+            old: false,
+            slope: 0.0,
+            gentle_slope: 0.0,
+            per_avpkt: 1.0 / parameters.avpkt.get() as f64,
+            slot: None,
+            rolls: seed.stream("red"),
+            parameters,
+        };
+        core.set_probability(core.probability);
+        if let Some(rate) = core.parameters.bandwidth {
+            core.tick_at(rate);
+        }
+        Ok(core)
+    }
+
+    /// Tells the link's rate, which the idle clock follows unless `bandwidth` was given.
+    pub(crate) fn link_rate(&mut self, rate: Rate) {
+        if self.parameters.bandwidth.is_none() {
+            self.tick_at(rate);
+        }
+    }
+
+    /// Lets the idle clock tick at `rate`; a rate of 0 stops it.
+    fn tick_at(&mut self, rate: Rate) {
+        let slot = || rate.transmission(self.parameters.avpkt.get()).as_nanos().max(1);
+        self.slot = (rate.bits_per_second() > 0).then(slot);
+    }
+
+    /// Sets `max_p`.
+    pub(crate) fn set_probability(&mut self, probability: f64) {
+        let Self { min, max, .. } = *self;
+        self.probability = probability;
+        // Where the thresholds are one the curve is a step and no average lies on the slope.
+        self.slope = if max > min { probability / (max - min) } else { 0.0 };
+        self.gentle_slope = if max > 0.0 { (1.0 - probability) / max } else { 0.0 };
+    }
+
+    /// Replaces the weight and the thresholds, which keep their unit, at the next arrival; the average and `max_p` stay.
+    pub(crate) fn retune(&mut self, min: Size, max: Size, weight: f64) {
+        (self.min, self.max) = (min.number() as f64, max.number() as f64);
+        (self.parameters.min, self.parameters.max, self.parameters.weight) = (min, max, weight);
+        self.set_probability(self.probability);
+    }
+
+    /// Returns the thresholds `min` and `max`, in packets or bytes.
+    pub(crate) const fn thresholds(&self) -> (f64, f64) {
+        (self.min, self.max)
+    }
+
+    /// Returns `max_p`, as last set.
+    pub(crate) const fn max_probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Returns the status of a queue in `buffer` that RED guards.
+    pub(crate) fn status<P: Packet>(&self, buffer: &Buffer<P>) -> Status {
+        Status { average: Some(self.average), probability: Some(self.base_probability()), ..buffer.status() }
+    }
+
+    /// Returns the average.
+    pub(crate) const fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Returns the occupancy in the average's unit.
+    fn occupancy<P: Packet>(&self, buffer: &Buffer<P>) -> f64 {
+        if self.in_bytes { buffer.fifo.bytes() as f64 } else { buffer.fifo.packets() as f64 }
+    }
+
+    /// Updates the average with the occupancy that an arrival sees.
+    pub(crate) fn arrive<P: Packet>(&mut self, now: Time, buffer: &Buffer<P>) {
+        self.sample(now, self.occupancy(buffer));
+    }
+
+    /// Updates the average where the queue is not a [`Buffer`]; `occupancy` is in the average's unit.
+    pub(crate) fn sample(&mut self, now: Time, occupancy: f64) {
+        let weight = self.parameters.weight;
+        let keep = 1.0 - weight;
+        if let (Some(since), Some(slot)) = (self.idle_since.take(), self.slot) {
+            self.average *= power(keep, now.since(since).as_nanos() / slot);
+        }
+        self.average = keep * self.average + weight * occupancy;
+    }
+
+    /// Notes that the link asked and found nothing: an idle time begins.
+    pub(crate) fn idle(&mut self, now: Time) {
+        self.idle_since.get_or_insert(now);
+    }
+
+    /// Tells whether the average is so high that every packet is signalled.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max }
+    }
+
+    /// Returns the base probability `p_b`: 0 below `min`, `max_p` at `max`.
+    pub(crate) fn base_probability(&self) -> f64 {
+        let Self { min, max, probability, .. } = *self;
+        if self.average < min {
+            0.0
+        } else if self.is_forced() {
+            1.0
+        } else if self.average < max {
+            self.slope * (self.average - min)
+        } else {
+            probability + self.gentle_slope * (self.average - max)
+        }
+    }
+
+    /// Decides whether a packet of `bytes` bytes that finds `backlog` packets is signalled, and why.
+    ///
+    /// With `spare` a packet that finds at most one packet queued passes, and so does the first that finds the
+    /// average at or above `min`, unless it is forced.
+    pub(crate) fn test(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
+        if self.average < self.min || (self.parameters.spare && backlog <= 1) {
+            self.old = false;
+            self.count = -1.0;
+            self.count_bytes = 0.0;
+            return None;
+        }
+        let size = f64::from(bytes) * self.per_avpkt;
+        if self.is_forced() {
+            self.restart(0.0, 0.0);
+            return Some(Reason::Forced);
+        }
+        if self.parameters.spare && !self.old {
+            self.old = true;
+            self.restart(1.0, size);
+            return None;
+        }
+        self.count += 1.0;
+        self.count_bytes += size;
+        if !self.roll(size) {
+            return None;
+        }
+        self.restart(0.0, 0.0);
+        Some(Reason::Early)
+    }
+
+    fn restart(&mut self, count: f64, count_bytes: f64) {
+        self.count = count;
+        self.count_bytes = count_bytes;
+    }
+
+    /// Rolls for a packet of `size` mean packets; tells whether it is signalled.
+    fn roll(&mut self, size: f64) -> bool {
+        let base = self.base_probability();
+        let roll = self.rolls.unit();
+        let spaced = base * if self.parameters.byte_drop { self.count_bytes } else { self.count };
+        // p_a = base / room. It is compared multiplied by the room, which saves the division.
+        let room = match self.parameters.uniformize {
+            Uniformize::None => 1.0,
+            Uniformize::Count => 1.0 - spaced,
+            Uniformize::Wait if spaced < 1.0 => return false,
+            Uniformize::Wait => 2.0 - spaced,
+        };
+        if base >= room {
+            return true;
+        }
+        roll * room < if self.parameters.byte_drop { base * size } else { base }
+    }
+
+    /// Turns a signal for `reason` into a decision on a packet that is `ecn_capable` or not.
+    pub(crate) fn signal(&self, reason: Option<Reason>, ecn_capable: bool) -> Verdict {
+        let Some(reason) = reason else { return Verdict::Pass };
+        let hard = self.parameters.harddrop && reason == Reason::Forced;
+        if self.parameters.ecn && ecn_capable && !hard { Verdict::Mark(reason) } else { Verdict::Drop(reason) }
+    }
+}
+
+/// Carries out `verdict` on `packet`; tells whether it was queued.
+#[inline(always)]
+pub(crate) fn carry_out<P: Packet>(
+    buffer: &mut Buffer<P>,
+    now: Time,
+    packet: P,
+    verdict: Verdict,
+    sink: &mut dyn DropSink<P>,
+) -> bool {
+    match verdict {
+        Verdict::Pass => buffer.admit(now, packet, None, sink),
+        Verdict::Mark(reason) => buffer.admit(now, packet, Some(reason), sink),
+        Verdict::Drop(reason) => {
+            buffer.discard(now, packet, reason, sink);
+            false
+        }
+    }
+}
+
+/// Raises `base` to the `exponent` by repeated squaring: any idle time costs at most 64 steps and cannot overflow.
+pub(crate) fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Random Early Detection: signals congestion at random, the more the longer the *average* queue.
+//!
+//! **Source.** Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4),
+//! 1993. The order of the steps, the treatment of idle time and the spared packet follow ns-2; `gentle` is Floyd's
+//! recommendation of 2000.
+//!
+//! **Deviations.** After an idle time of `m` packets the average decays by `m + 1` samples as in ns-2; the paper has `m`.
+//! A forced signal marks an ECN-capable packet unless `harddrop`; RFC 3168 and ns-2 drop.
+//!
+//! **Cost.** A few multiplications and one random number a packet between the thresholds; one division when an idle
+//! time ends.
+
+use alloc::format;
+
+use crate::error::check;
+use crate::queue::buffer::Buffer;
+use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
+
+mod core;
+
+pub(crate) use self::core::{RedCore, Verdict, carry_out, power};
+
+/// The configuration of [`Red`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct Config {
+    /// The most that the queue holds, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper (section III).
+    pub limit: Size,
+    /// The average, the thresholds and the probability.
+    pub red: RedParameters,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { limit: Size::packets(300), red: RedParameters::default() }
+    }
+}
+
+/// RED's own parameters, for all disciplines that build on RED.
+///
+/// The default is the router of the CHOKe paper (section III): thresholds of 100 and 200 packets, and ns-2's values for the
+/// rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct RedParameters {
+    /// The average below which no packet is signalled (min_th), in packets or bytes. Default: 100 packets.
+    pub min: Size,
+    /// The average from which every packet is signalled (max_th), in the unit of `min` and not below it. Default: 200 packets.
+    pub max: Size,
+    /// The base probability of a signal as the average reaches `max` (max_p), above 0 and at most 1. Default: 0.1, as ns-2.
+    pub probability: f64,
+    /// The weight of a sample in the average (w_q), above 0 and at most 1. Default: 0.002, as Floyd and Jacobson.
+    pub weight: f64,
+    /// The mean packet: the unit of the idle clock and of `byte_drop`. Default: 1000 bytes.
+    pub avpkt: Bytes,
+    /// The rate at which the average's clock ticks while the link is idle. Default: `None`, the link's rate
+    /// ([`Qdisc::link_rate`]); as long as that is not known, idle time leaves the average alone.
+    pub bandwidth: Option<Rate>,
+    /// Lets the probability climb to 1 between `max` and twice `max`, instead of at once. Default: `false`, as ns-2 before 2001.
+    pub gentle: bool,
+    /// The distribution of the gaps between early signals. Default: [`Uniformize::Wait`], as ns-2.
+    pub uniformize: Uniformize,
+    /// Spares a packet that finds at most one packet queued, and the first one that finds the average at or above `min`.
+    /// Default: `true`, as ns-2.
+    pub spare: bool,
+    /// Makes early signals proportional to the packet's size over `avpkt`. Default: `false`, as ns-2 before 2004.
+    pub byte_drop: bool,
+    /// Marks packets that can be marked instead of dropping them, for early and forced signals. Default: `false`.
+    pub ecn: bool,
+    /// Drops at a forced signal even what could be marked. Default: `false`.
+    pub harddrop: bool,
+}
+
+/// The distribution of the gaps between early signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Uniformize {
+    /// Not at all: each packet is signalled with the base probability p_b; gaps are geometric.
+    None,
+    /// Uniform on 1..1/p_b - 1 (Floyd and Jacobson, section VII, method 2).
+    Count,
+    /// Uniform on 1/p_b..2/p_b - 1 (ns-2's `wait`).
+    Wait,
+}
+
+impl Default for RedParameters {
+    fn default() -> Self {
+        Self {
+            min: Size::packets(100),
+            max: Size::packets(200),
+            probability: 0.1,
+            weight: 0.002,
+            avpkt: Bytes::new(1000),
+            bandwidth: None,
+            gentle: false,
+            uniformize: Uniformize::Wait,
+            spare: true,
+            byte_drop: false,
+            ecn: false,
+            harddrop: false,
+        }
+    }
+}
+
+/// Checks that `min` and `max` have one unit and are in order.
+pub(crate) fn check_thresholds(min: Size, max: Size) -> Result<(), ParameterError> {
+    if !min.has_unit_of(max) {
+        let message = format!("it is {max} and min is {min}: both must be packets or both bytes");
+        return Err(ParameterError::new("max", message));
+    }
+    if min.number() > max.number() {
+        let message = format!("{min} is above max, which is {max}: min must not be above max");
+        return Err(ParameterError::new("min", message));
+    }
+    Ok(())
+}
+
+impl RedParameters {
+    /// Checks every value, and the thresholds against each other.
+    pub(crate) fn validate(&self) -> Result<(), ParameterError> {
+        let Self { min, max, .. } = *self;
+        check::size("min", min)?;
+        check::size("max", max)?;
+        check_thresholds(min, max)?;
+        check::ratio("probability", self.probability)?;
+        check::ratio("weight", self.weight)?;
+        check::bytes("avpkt", self.avpkt)?;
+        self.bandwidth.map_or(Ok(()), |rate| check::rate("bandwidth", rate))
+    }
+}
+
+/// The outcome for a packet that arrived at a filter before RED.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filtered {
+    /// The filter dropped it.
+    Dropped,
+    /// It was marked, or dropped by RED or because the queue was full.
+    Signalled,
+    /// It was queued without a mark.
+    Admitted,
+}
+
+/// Random Early Detection over a FIFO.
+#[derive(Debug)]
+pub struct Red<P> {
+    buffer: Buffer<P>,
+    core: RedCore,
+}
+
+impl<P: Packet> Red<P> {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    /// A value of `config` is out of its range, `min` is above `max`, or their units differ.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
+        check::size("limit", config.limit)?;
+        Ok(Self { buffer: Buffer::new(config.limit), core: RedCore::new(config.red, seed)? })
+    }
+
+    /// Returns RED's state without the queue.
+    pub(crate) const fn core_mut(&mut self) -> &mut RedCore {
+        &mut self.core
+    }
+
+    /// Does [`Qdisc::enqueue`], with a change to RED between the average and the decision.
+    pub(crate) fn enqueue_with(
+        &mut self,
+        now: Time,
+        packet: P,
+        sink: &mut dyn DropSink<P>,
+        adapt: impl FnOnce(&mut RedCore),
+    ) {
+        self.buffer.arrive(&packet);
+        self.core.arrive(now, &self.buffer);
+        adapt(&mut self.core);
+        self.decide(now, packet, sink);
+    }
+
+    /// Does [`Qdisc::enqueue`] behind a filter: a packet for which `filter` returns `true`, given RED's state and the number
+    /// of packets in the queue, is dropped after it has been counted in the average.
+    pub(crate) fn enqueue_filtered(
+        &mut self,
+        now: Time,
+        packet: P,
+        sink: &mut dyn DropSink<P>,
+        filter: impl FnOnce(&RedCore, usize) -> bool,
+    ) -> Filtered {
+        self.buffer.arrive(&packet);
+        self.core.arrive(now, &self.buffer);
+        if filter(&self.core, self.buffer.fifo.packets()) {
+            self.buffer.discard(now, packet, Reason::RatePenalty, sink);
+            Filtered::Dropped
+        } else if self.decide(now, packet, sink) {
+            Filtered::Admitted
+        } else {
+            Filtered::Signalled
+        }
+    }
+
+    /// Lets RED and the limit decide on `packet`; returns whether it was queued without a mark.
+    #[inline(always)]
+    fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> bool {
+        let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());
+        let verdict = self.core.signal(signal, packet.ecn_capable());
+        carry_out(&mut self.buffer, now, packet, verdict, sink) && !matches!(verdict, Verdict::Mark(_))
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Red<P> {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.enqueue_with(now, packet, sink, |_| ());
+    }
+
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.buffer.depart();
+        if packet.is_none() {
+            self.core.idle(now);
+        }
+        packet
+    }
+
+    fn status(&self) -> Status {
+        self.core.status(&self.buffer)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.buffer.counters
+    }
+
+    fn link_rate(&mut self, rate: Rate) {
+        self.core.link_rate(rate);
+    }
+}

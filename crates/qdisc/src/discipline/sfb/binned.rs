@@ -1,0 +1,259 @@
+//! A FIFO whose flows are hashed into a bin on each of several levels.
+//!
+//! SFB and SFRED differ only in the rule by which a bin learns ([`BinRule`]). This module has the rest: the two sets of
+//! bins, the moving hash, and the rate limit on flows whose bins are all polluted.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use super::{BinConfig, DropOnOver};
+use crate::flow::hash::FlowHash;
+use crate::queue::buffer::Buffer;
+use crate::rate::token_bucket::TokenBucket;
+use crate::{Counters, DropSink, FlowKey, Packet, Reason, Seed, Size, Status, Stream, Time};
+
+/// The largest number of levels.
+pub(crate) const MAX_LEVELS: u32 = 16;
+
+/// The largest number of bins on a level: up to this many share the 21 hash bits of a level evenly, to 0.2 %.
+pub(crate) const MAX_BINS: u32 = 4096;
+
+/// Levels that share one hash, 21 bits each.
+const LEVELS_PER_HASH: usize = 3;
+
+/// Hashes for the largest number of levels.
+const MAX_HASHES: usize = MAX_LEVELS.div_ceil(LEVELS_PER_HASH as u32) as usize;
+
+/// The rule by which a bin learns from arrivals.
+pub(crate) trait BinRule: Copy + Debug {
+    /// The state that a bin has learnt.
+    type BinState: Copy + Debug;
+
+    /// Returns the state of a bin that has seen no arrival.
+    fn initial(&self) -> Self::BinState;
+
+    /// Updates the state for an arrival at `now` that finds `queued` packets of the bin in the queue.
+    fn arrive(&self, state: &mut Self::BinState, now: Time, queued: u32);
+
+    /// Updates a bin of the next set for an arrival of a flow that was identified as non-responsive.
+    fn warm_up(&self, state: &mut Self::BinState);
+
+    /// Returns the bin's probability of a signal.
+    fn probability(&self, state: &Self::BinState) -> f64;
+
+    /// Tells whether the bin is polluted: its flows include one that does not respond.
+    fn is_polluted(&self, state: &Self::BinState) -> bool;
+}
+
+/// One bin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bin<S> {
+    /// Its packets in the queue.
+    queued: u32,
+    state: S,
+}
+
+/// The sets in which a queued packet is counted, so that it leaves the bins that it entered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct CountedIn {
+    /// The generation of the set that was in use.
+    generation: u32,
+    /// Set if the packet is counted in the next set too.
+    next_too: bool,
+}
+
+/// The combined verdict of a flow's bins on an arrival.
+struct BinVerdict {
+    is_over: bool,
+    is_polluted: bool,
+    probability: f64,
+}
+
+/// A FIFO with two sets of bins.
+#[derive(Debug)]
+pub(crate) struct Binned<P, R: BinRule> {
+    buffer: Buffer<P>,
+    /// One for each packet in the buffer, in the same order.
+    counted: VecDeque<CountedIn>,
+    config: BinConfig,
+    rule: R,
+    /// Above a probability of 1/2, more and more signals drop what could be marked.
+    harddrop: bool,
+    /// Two sets of `levels * bins`.
+    bins: Vec<Bin<R::BinState>>,
+    hashes: [[FlowHash; MAX_HASHES]; 2],
+    /// The number of times that the hash has moved. Its parity is the index of the set in use; the other one is the
+    /// next.
+    generation: u32,
+    moved: Time,
+    bucket: TokenBucket,
+    seed: Seed,
+    rolls: Stream,
+}
+
+impl<P: Packet, R: BinRule> Binned<P, R> {
+    /// Creates an empty queue; `config` is valid.
+    pub(crate) fn new(limit: Size, config: BinConfig, rule: R, harddrop: bool, seed: Seed) -> Self {
+        let empty = Bin { queued: 0, state: rule.initial() };
+        Self {
+            buffer: Buffer::new(limit),
+            counted: VecDeque::new(),
+            config,
+            rule,
+            harddrop,
+            bins: vec![empty; 2 * config.levels as usize * config.bins as usize],
+            hashes: [hashes(seed, 0), hashes(seed, 1)],
+            generation: 0,
+            moved: Time::ZERO,
+            bucket: TokenBucket::new(config.penalty_rate, config.penalty_burst.get()),
+            seed,
+            rolls: seed.stream("sfb"),
+        }
+    }
+
+    /// Calls `each` with the bins of `flow` in the set of `generation`, level by level.
+    fn for_each_bin(&mut self, generation: u32, flow: FlowKey, mut each: impl FnMut(&R, &mut Bin<R::BinState>)) {
+        let (levels, bins) = (self.config.levels as usize, self.config.bins as usize);
+        let set = (generation & 1) as usize;
+        let mut bits = 0;
+        for (level, row) in self.bins[set * levels * bins..][..levels * bins].chunks_exact_mut(bins).enumerate() {
+            if level % LEVELS_PER_HASH == 0 {
+                bits = self.hashes[set][level / LEVELS_PER_HASH].bits(flow.get());
+            }
+            // 21 bits as a fraction of all bins.
+            each(&self.rule, &mut row[((bits & 0x1f_ffff) as usize * bins) >> 21]);
+            bits >>= 21;
+        }
+    }
+
+    /// Updates the bins of `flow` for an arrival and returns their verdict.
+    fn update_bins(&mut self, now: Time, flow: FlowKey) -> BinVerdict {
+        let mut verdict = BinVerdict { is_over: false, is_polluted: true, probability: 1.0 };
+        let (mut most, mut least) = (0, u32::MAX);
+        self.for_each_bin(self.generation, flow, |rule, bin| {
+            rule.arrive(&mut bin.state, now, bin.queued);
+            most = most.max(bin.queued);
+            least = least.min(bin.queued);
+            verdict.is_polluted &= rule.is_polluted(&bin.state);
+            verdict.probability = verdict.probability.min(rule.probability(&bin.state));
+        });
+        verdict.is_over = match self.config.drop_on_over {
+            DropOnOver::Any => most > self.config.bin_size.get(),
+            DropOnOver::All { bin_max } => least >= bin_max.get(),
+        };
+        verdict
+    }
+
+    /// Moves the hash if it is time: the next set of bins comes into use, and the previous one is emptied.
+    fn move_hash(&mut self, now: Time) {
+        if now.since(self.moved) < self.config.rehash {
+            return;
+        }
+        self.moved = now;
+        self.generation = self.generation.wrapping_add(1);
+        let next = self.generation.wrapping_add(1);
+        let set = (next & 1) as usize;
+        self.hashes[set] = hashes(self.seed, next);
+        let half = self.bins.len() / 2;
+        self.bins[set * half..][..half].fill(Bin { queued: 0, state: self.rule.initial() });
+    }
+
+    /// Tells whether the next set of bins is being warmed up.
+    fn is_warming(&self, now: Time) -> bool {
+        now.since(self.moved) + self.config.warmup >= self.config.rehash
+    }
+
+    /// Queues a packet of a non-responsive flow as far as the rate limit allows, and drops it otherwise.
+    fn police(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let warms = self.is_warming(now);
+        if warms {
+            let next = self.generation.wrapping_add(1);
+            self.for_each_bin(next, packet.flow(), |rule, bin| rule.warm_up(&mut bin.state));
+        }
+        if self.bucket.take(now, packet.bytes()) {
+            self.admit(now, packet, None, warms, sink);
+        } else {
+            self.buffer.discard(now, packet, Reason::RatePenalty, sink);
+        }
+    }
+
+    /// Queues `packet` if there is room and counts it in its bins, with `next_too` also in those of the next set.
+    fn admit(&mut self, now: Time, packet: P, mark: Option<Reason>, next_too: bool, sink: &mut dyn DropSink<P>) {
+        let flow = packet.flow();
+        if !self.buffer.admit(now, packet, mark, sink) {
+            return;
+        }
+        let generation = self.generation;
+        self.counted.push_back(CountedIn { generation, next_too });
+        self.for_each_bin(generation, flow, |_, bin| bin.queued += 1);
+        if next_too {
+            self.for_each_bin(generation.wrapping_add(1), flow, |_, bin| bin.queued += 1);
+        }
+    }
+
+    /// Rolls for a packet whose bins have `probability`. Returns whether it is signalled, and whether the signal drops
+    /// it even if it could be marked.
+    fn roll(&mut self, probability: f64) -> (bool, bool) {
+        let roll = self.rolls.unit();
+        (roll < probability, self.harddrop && roll < 2.0 * (probability - 0.5))
+    }
+
+    /// Does [`Qdisc::enqueue`](crate::Qdisc::enqueue).
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.buffer.arrive(&packet);
+        self.move_hash(now);
+        let verdict = self.update_bins(now, packet.flow());
+        if verdict.is_over {
+            self.buffer.discard(now, packet, Reason::BinFull, sink);
+            return;
+        }
+        if verdict.is_polluted {
+            self.police(now, packet, sink);
+            return;
+        }
+        let (signal, hard) = self.roll(verdict.probability);
+        let reason = if verdict.probability < 1.0 { Reason::Early } else { Reason::Forced };
+        if signal && !(self.config.ecn && packet.ecn_capable() && !hard) {
+            self.buffer.discard(now, packet, reason, sink);
+            return;
+        }
+        self.admit(now, packet, signal.then_some(reason), false, sink);
+    }
+
+    /// Does [`Qdisc::dequeue`](crate::Qdisc::dequeue).
+    pub(crate) fn dequeue(&mut self) -> Option<P> {
+        let packet = self.buffer.depart()?;
+        if let Some(CountedIn { generation, next_too }) = self.counted.pop_front() {
+            self.leave(generation, packet.flow());
+            if next_too {
+                self.leave(generation.wrapping_add(1), packet.flow());
+            }
+        }
+        Some(packet)
+    }
+
+    /// Removes a packet of `flow` from the bins of the set of `generation`, unless that set was emptied since.
+    fn leave(&mut self, generation: u32, flow: FlowKey) {
+        if generation == self.generation || generation == self.generation.wrapping_add(1) {
+            self.for_each_bin(generation, flow, |_, bin| bin.queued -= 1);
+        }
+    }
+
+    /// Returns the state of the FIFO.
+    pub(crate) fn status(&self) -> Status {
+        self.buffer.status()
+    }
+
+    /// Returns the counts of all packets.
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.buffer.counters
+    }
+}
+
+/// Returns the hashes of the set of `generation`.
+fn hashes(seed: Seed, generation: u32) -> [FlowHash; MAX_HASHES] {
+    let seed = seed.numbered(u64::from(generation));
+    core::array::from_fn(|hash| FlowHash::new(seed.numbered(hash as u64)))
+}

@@ -1,0 +1,103 @@
+//! CAKE's parameters.
+
+use alloc::format;
+use alloc::string::ToString;
+
+use crate::Rate;
+use crate::discipline::cake::{Config, Diffserv, Isolation, Preset};
+use crate::params::shared::{BANDWIDTH, LIMIT};
+use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
+
+pub(crate) const INFO: Info = Info {
+    name: "cake",
+    summary: "a shaper, classes, fairness among hosts and then flows, and COBALT on each flow's queue",
+    source: "Hoeiland-Joergensen, Taht, Morton: Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways, \
+             IEEE LANMAN 2018",
+    year: Some(2018),
+    needs: "a table of 1024 queues a tin, each packet's time of arrival, hosts and class",
+    flow_state: FlowState::Fixed,
+    experimental: false,
+    parameters: &[CAKE_LIMIT, CAKE_BANDWIDTH, DIFFSERV, ISOLATION, PRESET, RTT],
+};
+
+const CAKE_LIMIT: Parameter = LIMIT
+    .default("four times what `bandwidth` carries in `rtt`, at least 4194304b, as sch_cake")
+    .elsewhere(&["memlimit"]);
+const CAKE_BANDWIDTH: Parameter = Parameter {
+    default: "the link's rate, without a shaper",
+    meaning: "rate to which packets are held back; tins' thresholds, quanta and the least target follow from it",
+    ..BANDWIDTH
+};
+const DIFFSERV: Parameter = parameter(
+    "diffserv",
+    Domain::Choice(&["diffserv3", "besteffort"]),
+    "diffserv3, as tc(8)",
+    "tins: bulk (CS1, LE), best effort and voice (CS6, CS7, EF, VA, TOS4), or one for all",
+);
+const ISOLATION: Parameter = parameter(
+    "isolation",
+    Domain::Choice(&["triple-isolate", "dual-srchost", "dual-dsthost", "flows"]),
+    "triple-isolate, as tc(8)",
+    "hosts whose flows share the quantum of a single flow: the busier of both, the sender, the receiver, or none",
+);
+const PRESET: Parameter = parameter(
+    "preset",
+    Domain::Choice(&["internet", "datacentre", "lan", "metro", "regional", "oceanic", "satellite"]),
+    "internet, as tc(8)",
+    "kind of network, which gives `rtt`: 100ms, 100us, 1ms, 10ms, 30ms, 300ms or 1s",
+);
+const RTT: Parameter = parameter(
+    "rtt",
+    Domain::Duration,
+    "by `preset`",
+    "common round-trip time: COBALT's interval and twenty times its target",
+)
+.elsewhere(&["interval"]);
+
+pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
+    let bandwidth = r.given::<Rate>("bandwidth")?;
+    let rate = r.bandwidth("its quanta and thresholds")?;
+    let diffserv = match r.take("diffserv", Origin::Default("as tc(8)"), "diffserv3")? {
+        "besteffort" => Diffserv::BestEffort,
+        _ => Diffserv::Diffserv3,
+    };
+    let isolation = match r.take("isolation", Origin::Default("as tc(8)"), "triple-isolate")? {
+        "dual-srchost" => Isolation::DualSrcHost,
+        "dual-dsthost" => Isolation::DualDstHost,
+        "flows" => Isolation::Flows,
+        _ => Isolation::TripleIsolate,
+    };
+    let preset = preset(r.take("preset", Origin::Default("as tc(8)"), "internet")?);
+    let rtt = r.take("rtt", Origin::Derived("by preset, as tc(8)"), preset.rtt())?;
+    let config = Config { limit: r.given("limit")?, bandwidth, diffserv, isolation, rtt };
+    let origin = Origin::Derived("four times what bandwidth carries in rtt, at least 4 MiB, as sch_cake");
+    r.limit_or(origin, config.limit_at(Some(rate)))?;
+    judge(r, rate, bandwidth.is_some());
+    for ((target, quantum), name) in config.targets_and_quanta(rate).zip(["best effort", "bulk", "voice"]) {
+        r.say(format!("{name}: target {:.3} ms, {quantum} bytes a flow's turn", 1e3 * target.as_secs()));
+    }
+    Ok(config)
+}
+
+fn preset(name: &str) -> Preset {
+    match name {
+        "datacentre" => Preset::Datacentre,
+        "lan" => Preset::Lan,
+        "metro" => Preset::Metro,
+        "regional" => Preset::Regional,
+        "oceanic" => Preset::Oceanic,
+        "satellite" => Preset::Satellite,
+        _ => Preset::Internet,
+    }
+}
+
+/// Warns of a shaper that the link makes useless, and says that there is none.
+fn judge(r: &mut Resolver<'_>, rate: Rate, shaped: bool) {
+    if shaped && r.rate().bits_per_second() > 0 && rate >= r.rate() {
+        let link = r.rate().to_string();
+        r.warn(format!("bandwidth {rate} is not below the link's {link}: the link paces the packets, not the shaper"));
+    }
+    if !shaped {
+        r.say("bandwidth was not given: packets are not held back".into());
+    }
+}

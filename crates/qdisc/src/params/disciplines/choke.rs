@@ -1,0 +1,264 @@
+//! The parameters of CHOKe's family up to gCHOKe; see [`crate::discipline::choke`].
+
+use alloc::format;
+use alloc::string::ToString;
+
+use crate::Rate;
+use crate::discipline::choke::mloc::MAX_MEMORY;
+use crate::discipline::choke::{Candidates, Config, Draw, MAX_CANDIDATES, MAX_REGIONS, Rule, mloc, xchoke};
+use crate::discipline::red;
+use crate::flow::hits::{MAX_HITS, MAX_TABLE};
+use crate::params::shared::{LIMIT, red_and};
+use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
+
+/// The source of CHOKe and of its variants by the same authors.
+const SOURCE: &str = "Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair \
+                      Bandwidth Allocation, INFOCOM 2000";
+
+/// CHOKe.
+pub(crate) const CHOKE: Info = Info {
+    name: "choke",
+    summary: "drops an arrival together with a queued packet of its flow that it happens to draw",
+    source: SOURCE,
+    year: Some(2000),
+    needs: "the average and a random look into the queue",
+    flow_state: FlowState::None,
+    experimental: false,
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, SAMPLING),
+};
+
+/// CHOKe with a number of candidates that grows with the average.
+pub(crate) const ADAPTIVE: Info = Info {
+    name: "choke-adaptive",
+    summary: "CHOKe that draws more packets the longer the average queue",
+    needs: "the average and random looks into the queue",
+    parameters: red_and!(REGIONS, CANDIDATES_RULE, COMPARE_ABOVE_MAX, SAMPLING),
+    ..CHOKE
+};
+
+/// CHOKe whose candidate is the head.
+pub(crate) const FRONT: Info = Info {
+    name: "front-choke",
+    summary: "CHOKe that compares with the packet that leaves next",
+    needs: "the average and the head's flow",
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX),
+    ..CHOKE
+};
+
+/// CHOKe whose candidate is the tail.
+pub(crate) const BACK: Info = Info {
+    name: "back-choke",
+    summary: "CHOKe that compares with the packet that came last",
+    needs: "the average and the tail's flow",
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX),
+    ..CHOKE
+};
+
+/// Back CHOKe that remembers the flows of the last packets admitted.
+pub(crate) const MLOC: Info = Info {
+    name: "mloc-choke",
+    summary: "drops an arrival of one of the last flows admitted",
+    needs: "the last `memory` flows",
+    flow_state: FlowState::Fixed,
+    parameters: &[LIMIT, MEMORY],
+    ..CHOKE
+};
+
+/// CHOKe with a table of hits.
+pub(crate) const XCHOKE: Info = Info {
+    name: "xchoke",
+    summary: "CHOKe that punishes flows harder the more often they matched",
+    source: "Chhabra, Chuig, Goel, John, Kumar, Saran, Shorey: xCHOKe, ICNP 2002",
+    year: Some(2002),
+    needs: "the average, a random look into the queue and a table of `table_size` flows",
+    flow_state: FlowState::Fixed,
+    parameters: red_and!(COMPARE_ABOVE_MAX, SAMPLING, TABLE_SIZE, HIT_CAP, AGE),
+    ..CHOKE
+};
+
+/// CHOKe that goes on drawing while it matches.
+pub(crate) const GCHOKE: Info = Info {
+    name: "gchoke",
+    summary: "CHOKe that goes on drawing while it matches",
+    source: "Eshete, Jiang: Generalizing the CHOKe Flow Protection, arXiv 1202.0789",
+    year: Some(2012),
+    needs: "the average and random looks into the queue",
+    parameters: red_and!(MAXCOMP, COMPARE_ABOVE_MAX, SAMPLING),
+    ..CHOKE
+};
+
+const CANDIDATES: Parameter = parameter(
+    "candidates",
+    Domain::Count { min: 1, max: MAX_CANDIDATES, infinite: false },
+    "1",
+    "queued packets that an arrival is compared with; those of its flow are dropped with it",
+)
+.elsewhere(&["m", "drops"]);
+const COMPARE_ABOVE_MAX: Parameter = parameter(
+    "compare_above_max",
+    Domain::Switch,
+    "true, the paper and Linux; false is the technical report",
+    "arrivals are compared while the average is at or above `max` too",
+);
+const SAMPLING: Parameter = parameter(
+    "sampling",
+    Domain::Choice(&["exact", "linux"]),
+    "exact",
+    "draw uniformly over live packets, or as Linux: three throws over the ring with its holes, then the head",
+);
+const REGIONS: Parameter = parameter(
+    "regions",
+    Domain::Count { min: 1, max: MAX_REGIONS, infinite: false },
+    "5; the paper says none",
+    "equal regions between `min` and `max`, each with its number of candidates",
+)
+.elsewhere(&["k"]);
+const CANDIDATES_RULE: Parameter = parameter(
+    "candidates_rule",
+    Domain::Choice(&["2i", "2i-1", "i"]),
+    "2i, the definition in the paper's section II",
+    "candidates in region i; 2i-1 reads the paper's section III, where the arrival counts as a drop",
+)
+.elsewhere(&["self_adjust"]);
+const MEMORY: Parameter = parameter(
+    "memory",
+    Domain::Count { min: 0, max: MAX_MEMORY, infinite: false },
+    "1",
+    "flows remembered: an arrival of one of the last flows admitted is dropped",
+)
+.elsewhere(&["k", "Mloc"]);
+pub(super) const TABLE_SIZE: Parameter = parameter(
+    "table_size",
+    Domain::Count { min: 1, max: MAX_TABLE, infinite: false },
+    "64; the paper has no bound",
+    "flows in the table of hits; the longest unused makes room",
+);
+pub(super) const HIT_CAP: Parameter = parameter(
+    "hit_cap",
+    Domain::Count { min: 1, max: MAX_HITS, infinite: false },
+    "30",
+    "hits that count: a flow with n hits is dropped with probability p_b 2^n",
+)
+.elsewhere(&["n_cap"]);
+const AGE: Parameter = parameter(
+    "age",
+    Domain::Duration,
+    "the time of 1250 mean packets at the link's rate, 10s at 1mbit; the paper forgets nothing",
+    "hits of a flow are halved this often",
+)
+.elsewhere(&["T_age"]);
+const MAXCOMP: Parameter = parameter(
+    "maxcomp",
+    Domain::Count { min: 1, max: 16_777_216, infinite: true },
+    "5, within 0.0003 of infinite in the share of an aggressive flow",
+    "candidates that may match one arrival: drawn one after another while they match",
+)
+.elsewhere(&["c", "m"]);
+
+/// Resolves choke's parameters.
+pub(crate) fn choke(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
+    over_red(r, fixed, sampling)
+}
+
+/// Resolves choke-adaptive's parameters.
+pub(crate) fn adaptive(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
+    over_red(r, regions, sampling)
+}
+
+/// Resolves front-choke's parameters.
+pub(crate) fn front(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
+    over_red(r, fixed, |_| Ok(Draw::Front))
+}
+
+/// Resolves back-choke's parameters.
+pub(crate) fn back(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
+    over_red(r, fixed, |_| Ok(Draw::Back))
+}
+
+/// Resolves gchoke's parameters.
+pub(crate) fn gchoke(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
+    over_red(r, while_matching, sampling)
+}
+
+/// Resolves mloc-choke's parameters.
+pub(crate) fn mloc(r: &mut Resolver<'_>) -> Result<mloc::Config, ParameterError> {
+    let limit = r.limit()?;
+    let memory = r.take("memory", Origin::Default("Back CHOKe's one packet"), 1_u32)?;
+    if memory > 0 {
+        r.warn(format!("with {memory} flows or fewer nothing passes after the first packet of each"));
+    }
+    Ok(mloc::Config { limit, memory })
+}
+
+/// Resolves xchoke's parameters.
+pub(crate) fn xchoke(r: &mut Resolver<'_>) -> Result<xchoke::Config, ParameterError> {
+    let limit = r.limit()?;
+    let red = r.red(limit)?;
+    let compare_above_max = compare_above_max(r)?;
+    let draw = sampling(r)?;
+    let table_size = r.take("table_size", Origin::Default("enough for the flows that matter"), 64)?;
+    let hit_cap = r.take("hit_cap", Origin::Default("2^30 is certain at any probability that matters"), 30)?;
+    let age = r.given("age")?;
+    let config = xchoke::Config { limit, red, draw, compare_above_max, table_size, hit_cap, age };
+    if let Some(used) = config.age_at(Some(r.rate()).filter(|rate| *rate != Rate::default())) {
+        r.take("age", Origin::Derived("1250 mean packets: flows caught by chance leave the table"), used)?;
+    }
+    Ok(config)
+}
+
+/// Resolves what all kinds over RED have in common; they differ in the number of candidates, and in where these come from.
+fn over_red(
+    r: &mut Resolver<'_>,
+    candidates: impl FnOnce(&mut Resolver<'_>, &red::RedParameters) -> Result<Candidates, ParameterError>,
+    draw: impl FnOnce(&mut Resolver<'_>) -> Result<Draw, ParameterError>,
+) -> Result<Config, ParameterError> {
+    let limit = r.limit()?;
+    let red = r.red(limit)?;
+    let candidates = candidates(r, &red)?;
+    let compare_above_max = compare_above_max(r)?;
+    Ok(Config { limit, red, draw: draw(r)?, candidates, compare_above_max })
+}
+
+fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
+    r.take("compare_above_max", Origin::Default("the paper and Linux"), true)
+}
+
+fn sampling(r: &mut Resolver<'_>) -> Result<Draw, ParameterError> {
+    Ok(match r.take("sampling", Origin::Default("uniform over live packets"), "exact")? {
+        "linux" => Draw::Linux,
+        _ => Draw::Random,
+    })
+}
+
+fn fixed(r: &mut Resolver<'_>, _red: &red::RedParameters) -> Result<Candidates, ParameterError> {
+    let count = r.take("candidates", Origin::Default("the basic CHOKe"), 1)?;
+    if count > 1 {
+        r.say(format!("an arrival takes at most {count} queued packets with it"));
+    }
+    Ok(Candidates::Fixed(count))
+}
+
+fn while_matching(r: &mut Resolver<'_>, _red: &red::RedParameters) -> Result<Candidates, ParameterError> {
+    let most = r.given::<u32>("maxcomp")?;
+    let origin = if most.is_some() { Origin::Given } else { Origin::Default("nearly as good as infinite") };
+    let most = most.unwrap_or(5);
+    let text = if most == u32::MAX { "infinite".to_string() } else { most.to_string() };
+    r.note("maxcomp", text, origin);
+    Ok(Candidates::WhileMatching(most))
+}
+
+fn regions(r: &mut Resolver<'_>, red: &red::RedParameters) -> Result<Candidates, ParameterError> {
+    let regions = r.take("regions", Origin::Default("the paper says none"), 5_u32)?;
+    let rule = match r.take("candidates_rule", Origin::Default("the paper's section II"), "2i")? {
+        "2i-1" => Rule::DoubleLessOne,
+        "i" => Rule::Linear,
+        _ => Rule::Double,
+    };
+    let (min, max) = (red.min.number() as f64, red.max.number() as f64);
+    let width = (max - min) / f64::from(regions);
+    for region in 1..=regions {
+        let from = min + width * f64::from(region - 1);
+        r.say(format!("from an average of {from}: {} candidates", rule.candidates(region)));
+    }
+    Ok(Candidates::Regions { regions, rule })
+}

@@ -1,0 +1,82 @@
+//! A FIFO with what every discipline over one FIFO needs: the hard limit, the counters, and reports to the sink.
+
+use crate::queue::fifo::{Fifo, Place};
+use crate::queue::room::Room;
+use crate::{Counters, DropSink, Packet, Reason, Size, Status, Time};
+
+/// A FIFO with its limit and its counters.
+#[derive(Debug)]
+pub(crate) struct Buffer<P> {
+    pub(crate) fifo: Fifo<P>,
+    pub(crate) counters: Counters,
+    room: Room,
+}
+
+impl<P: Packet> Buffer<P> {
+    /// Creates an empty buffer that holds at most `limit`.
+    pub(crate) fn new(limit: Size) -> Self {
+        Self { fifo: Fifo::new(), counters: Counters::default(), room: Room::of(limit) }
+    }
+
+    /// Tells whether one more packet, of `bytes` bytes, would exceed the limit.
+    pub(crate) fn overflows(&self, bytes: u32) -> bool {
+        self.room.is_exceeded(self.fifo.packets() + 1, self.fifo.bytes() + u64::from(bytes))
+    }
+
+    /// Tells whether a packet of `bytes` bytes is too large even for the empty queue.
+    pub(crate) fn never_fits(&self, bytes: u32) -> bool {
+        self.room.never_fits(bytes)
+    }
+
+    /// Returns the state of the FIFO.
+    pub(crate) fn status(&self) -> Status {
+        Status::new(self.fifo.packets(), self.fifo.bytes())
+    }
+
+    /// Counts an arrival.
+    pub(crate) fn arrive(&mut self, packet: &P) {
+        self.counters.arrived.add(packet.bytes());
+    }
+
+    /// Drops a packet that is not queued.
+    #[inline(always)]
+    pub(crate) fn discard(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
+        self.counters.count_drop(reason, packet.bytes());
+        sink.dropped(now, packet, reason);
+    }
+
+    /// Drops the packet at `place`. [`Fifo::settle`] must follow.
+    #[inline(always)]
+    pub(crate) fn evict(&mut self, now: Time, place: Place, reason: Reason, sink: &mut dyn DropSink<P>) {
+        if let Some(packet) = self.fifo.remove(place) {
+            self.discard(now, packet, reason, sink);
+        }
+    }
+
+    /// Queues `packet`, or drops it if it would exceed the limit; tells whether it was queued. A queued packet is marked if
+    /// `mark` gives a reason.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, now: Time, mut packet: P, mark: Option<Reason>, sink: &mut dyn DropSink<P>) -> bool {
+        if self.overflows(packet.bytes()) {
+            self.discard(now, packet, Reason::Limit, sink);
+            return false;
+        }
+        if let Some(reason) = mark {
+            packet.mark_ce();
+            self.counters.count_mark(reason, packet.bytes());
+            sink.marked(now, &packet, reason);
+        }
+        self.fifo.push(packet);
+        true
+    }
+
+    /// Removes and returns the oldest packet, and counts its departure.
+    #[inline(always)]
+    pub(crate) fn depart(&mut self) -> Option<P> {
+        let packet = self.fifo.pop();
+        if let Some(packet) = &packet {
+            self.counters.departed.add(packet.bytes());
+        }
+        packet
+    }
+}

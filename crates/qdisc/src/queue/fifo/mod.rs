@@ -1,0 +1,448 @@
+//! A FIFO that also removes packets from the middle and draws packets uniformly.
+//!
+//! A ring buffer whose size is a power of two holds the packets. A second array holds one byte for each slot: a hash of
+//! the packet's flow, or zero for a hole. The hashes of different flows mostly differ, so comparing the flow of a drawn
+//! packet mostly reads this byte alone, and the bytes of a million packets fit into the cache. Where the hashes are
+//! equal, the flows of the packets are compared.
+//!
+//! A packet that is removed from the middle leaves a hole (the drop bit of the CHOKe paper). Holes at both ends are
+//! removed at once, and the ring is compacted in place when more than half of it is holes. The cost of a compaction is
+//! shared by the removals that made its holes, so every operation takes amortised O(1), and the span of the ring stays
+//! below twice the number of live packets plus a constant.
+
+use alloc::vec::Vec;
+
+use crate::{FlowKey, Packet, Stream};
+
+mod halves;
+
+pub(crate) use halves::Halves;
+
+/// Holes that are tolerated beyond the number of live packets.
+const SLACK: usize = 8;
+
+/// The number of slots of the first ring.
+const FIRST: usize = 16;
+
+/// A hash of the flow of a slot's packet, or [`HOLE`].
+type FlowHint = u8;
+
+/// The hint of a slot without a packet; no flow has it.
+const HOLE: FlowHint = 0;
+
+/// Returns the hint for packets of `flow`.
+fn hint(flow: FlowKey) -> FlowHint {
+    // The highest bits of a product with an odd number depend on every bit: Fibonacci hashing (Knuth, TAOCP 6.4).
+    let hash = flow.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> (u64::BITS - FlowHint::BITS)).max(1) as FlowHint
+}
+
+/// The position of a live packet, valid until the next [`Fifo::settle`], push or pop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+/// The FIFO.
+///
+/// Functions that take or return a packet by value are always inlined, here and in their callers: a call copies the
+/// packet once more, which costs more than the rest of the function.
+///
+/// Between calls the slot at `head` and the slot before `tail` hold packets, unless `head` equals `tail`: then the queue
+/// is empty.
+#[derive(Debug)]
+pub(crate) struct Fifo<P> {
+    slots: Vec<Option<P>>,
+    hints: Vec<FlowHint>,
+    head: usize,
+    tail: usize,
+    holes: usize,
+    mask: usize,
+    bytes: u64,
+    /// The number of times that packets have been moved to new positions.
+    numbering: u32,
+}
+
+impl<P: Packet> Fifo<P> {
+    /// Creates an empty queue, which allocates memory as it fills.
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new(), hints: Vec::new(), head: 0, tail: 0, holes: 0, mask: 0, bytes: 0, numbering: 0 }
+    }
+
+    /// Returns the number of live packets.
+    pub(crate) const fn packets(&self) -> usize {
+        self.span() - self.holes
+    }
+
+    /// Tells whether no packet is queued.
+    const fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// Returns the bytes of all live packets.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the number of slots from the head to the tail, including holes.
+    const fn span(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// Tells whether the slot at position `at` is a hole.
+    fn is_hole(&self, at: usize) -> bool {
+        self.hints[at & self.mask] == HOLE
+    }
+
+    /// Returns the flow of the packet at `place`.
+    fn flow(&self, place: Place) -> FlowKey {
+        self.slots[place.0 & self.mask].as_ref().map_or(FlowKey::NONE, P::flow)
+    }
+
+    /// Tells whether the packet at `place` belongs to `flow`.
+    pub(crate) fn is_of(&self, place: Place, flow: FlowKey) -> bool {
+        self.hints[place.0 & self.mask] == hint(flow) && self.flow(place) == flow
+    }
+
+    /// Returns the packet at `place`.
+    pub(crate) fn packet(&self, place: Place) -> Option<&P> {
+        self.slots[place.0 & self.mask].as_ref()
+    }
+
+    /// Appends `packet`.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: P) {
+        if self.span() == self.slots.len() {
+            self.make_room();
+        }
+        let slot = self.tail & self.mask;
+        self.tail = self.tail.wrapping_add(1);
+        self.bytes += u64::from(packet.bytes());
+        self.hints[slot] = hint(packet.flow());
+        self.slots[slot] = Some(packet);
+    }
+
+    /// Removes and returns the oldest packet.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<P> {
+        if self.is_empty() {
+            return None;
+        }
+        let packet = self.take(self.head);
+        self.head = self.head.wrapping_add(1);
+        if self.holes > 0 {
+            self.settle();
+        }
+        packet
+    }
+
+    /// Removes and returns the packet at `place`, which becomes a hole. [`settle`](Self::settle) must follow.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, place: Place) -> Option<P> {
+        let packet = self.take(place.0);
+        self.holes += usize::from(packet.is_some());
+        packet
+    }
+
+    /// Empties the slot at position `at`.
+    #[inline(always)]
+    fn take(&mut self, at: usize) -> Option<P> {
+        let slot = at & self.mask;
+        let packet = self.slots[slot].take();
+        self.hints[slot] = HOLE;
+        self.bytes -= packet.as_ref().map_or(0, |packet| u64::from(packet.bytes()));
+        packet
+    }
+
+    /// Removes the holes at both ends, and all holes when there are too many.
+    pub(crate) fn settle(&mut self) {
+        while !self.is_empty() && self.is_hole(self.head) {
+            self.head = self.head.wrapping_add(1);
+            self.holes -= 1;
+        }
+        while !self.is_empty() && self.is_hole(self.tail.wrapping_sub(1)) {
+            self.tail = self.tail.wrapping_sub(1);
+            self.holes -= 1;
+        }
+        if self.holes > self.packets() + SLACK {
+            self.compact();
+        }
+    }
+
+    /// Returns the position of the oldest packet.
+    pub(crate) const fn front(&self) -> Option<Place> {
+        if self.is_empty() { None } else { Some(Place(self.head)) }
+    }
+
+    /// Returns the position of the newest packet.
+    pub(crate) const fn back(&self) -> Option<Place> {
+        if self.is_empty() { None } else { Some(Place(self.tail.wrapping_sub(1))) }
+    }
+
+    /// Returns the position of the packet behind the one at `place`.
+    pub(crate) fn after(&self, place: Place) -> Option<Place> {
+        let mut at = place.0.wrapping_add(1);
+        while at != self.tail {
+            if !self.is_hole(at) {
+                return Some(Place(at));
+            }
+            at = at.wrapping_add(1);
+        }
+        None
+    }
+
+    /// Returns the position of the packet in front of the one at `place`.
+    pub(crate) fn before(&self, place: Place) -> Option<Place> {
+        let mut at = place.0;
+        while at != self.head {
+            at = at.wrapping_sub(1);
+            if !self.is_hole(at) {
+                return Some(Place(at));
+            }
+        }
+        None
+    }
+
+    /// Draws a packet uniformly from the live packets: a draw that hits a hole is repeated.
+    pub(crate) fn draw(&self, stream: &mut Stream) -> Option<Place> {
+        if self.is_empty() {
+            return None;
+        }
+        loop {
+            let place = self.draw_slot(stream);
+            if !self.is_hole(place.0) {
+                return Some(place);
+            }
+        }
+    }
+
+    /// Draws a packet as Linux `sch_choke` does: the head if three draws hit holes.
+    pub(crate) fn draw_as_linux(&self, stream: &mut Stream) -> Option<Place> {
+        let head = self.front()?;
+        for _ in 0..3 {
+            let place = self.draw_slot(stream);
+            if !self.is_hole(place.0) {
+                return Some(place);
+            }
+        }
+        Some(head)
+    }
+
+    /// Draws a slot uniformly from the span; it may be a hole.
+    fn draw_slot(&self, stream: &mut Stream) -> Place {
+        // The span stays far below 2^32: at most twice `MAX_PACKETS` and the slack.
+        Place(self.head.wrapping_add(stream.below(self.span() as u32) as usize))
+    }
+
+    /// Makes a free slot in a full ring: compacts it if at least a quarter is holes, doubles it otherwise.
+    #[cold]
+    fn make_room(&mut self) {
+        let capacity = self.slots.len();
+        if capacity > 0 && self.holes * 4 >= capacity {
+            self.compact();
+        } else {
+            self.grow();
+        }
+    }
+
+    /// Moves the live packets towards the head, over all holes.
+    #[cold]
+    fn compact(&mut self) {
+        let mut to = self.head;
+        let mut from = self.head;
+        while from != self.tail {
+            if !self.is_hole(from) {
+                if from != to {
+                    self.hints[to & self.mask] = self.hints[from & self.mask];
+                    self.hints[from & self.mask] = HOLE;
+                    self.slots[to & self.mask] = self.slots[from & self.mask].take();
+                }
+                to = to.wrapping_add(1);
+            }
+            from = from.wrapping_add(1);
+        }
+        self.tail = to;
+        self.holes = 0;
+        self.numbering = self.numbering.wrapping_add(1);
+    }
+
+    /// Doubles the ring and removes all holes.
+    fn grow(&mut self) {
+        let capacity = (self.slots.len() * 2).max(FIRST);
+        let mut slots = Vec::with_capacity(capacity);
+        let mut hints = Vec::with_capacity(capacity);
+        let mut at = self.head;
+        while at != self.tail {
+            if let Some(packet) = self.slots[at & self.mask].take() {
+                hints.push(self.hints[at & self.mask]);
+                slots.push(Some(packet));
+            }
+            at = at.wrapping_add(1);
+        }
+        let live = slots.len();
+        slots.resize_with(capacity, || None);
+        hints.resize(capacity, HOLE);
+        self.slots = slots;
+        self.hints = hints;
+        self.mask = capacity - 1;
+        self.head = 0;
+        self.tail = live;
+        self.holes = 0;
+        self.numbering = self.numbering.wrapping_add(1);
+    }
+
+    /// Returns the number of slots of the ring, for tests of its bound.
+    #[cfg(test)]
+    pub(crate) const fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+
+    use super::*;
+    use crate::{Seed, SimplePacket};
+
+    fn ids(fifo: &Fifo<SimplePacket>) -> Vec<u64> {
+        let mut ids = Vec::new();
+        let mut at = fifo.front();
+        while let Some(place) = at {
+            ids.push(fifo.flow(place).get());
+            at = fifo.after(place);
+        }
+        ids
+    }
+
+    /// Would catch a packet that is lost, duplicated or reordered by removal, compaction, wrapping or growth.
+    #[test]
+    fn behaves_as_a_list_under_any_script() {
+        let mut script = Seed::new(3).stream("script");
+        let mut fifo = Fifo::new();
+        let mut list: VecDeque<u64> = VecDeque::new();
+        for step in 0..200_000_u64 {
+            // Phases of filling, of removing and of draining.
+            let push = [6, 2, 1][(step / 700 % 3) as usize];
+            match script.below(10) {
+                roll if roll < push => {
+                    fifo.push(SimplePacket::new(step, 10 + script.below(5)));
+                    list.push_back(step);
+                }
+                roll if roll < 8 => {
+                    if let Some(place) = fifo.draw(&mut script) {
+                        let flow = fifo.flow(place).get();
+                        assert_eq!(fifo.remove(place).map(|packet| packet.flow), Some(flow));
+                        fifo.settle();
+                        list.retain(|&id| id != flow);
+                    } else {
+                        assert!(list.is_empty());
+                    }
+                }
+                _ => assert_eq!(fifo.pop().map(|packet| packet.flow), list.pop_front()),
+            }
+            assert_eq!(fifo.packets(), list.len());
+            assert!(fifo.span() <= 2 * list.len() + SLACK, "span {} of {}", fifo.span(), list.len());
+            if step % 50 == 0 {
+                assert_eq!(ids(&fifo), Vec::from(list.clone()));
+                assert_eq!(fifo.back().map(|place| fifo.flow(place).get()), list.back().copied());
+                let mut backwards = fifo.back();
+                for &id in list.iter().rev() {
+                    assert_eq!(backwards.map(|place| fifo.flow(place).get()), Some(id));
+                    backwards = backwards.and_then(|place| fifo.before(place));
+                }
+                assert_eq!(backwards, None);
+            }
+        }
+    }
+
+    /// Would catch a draw that favours a position, such as the head or the one behind a hole.
+    #[test]
+    fn a_draw_is_uniform_over_live_packets_among_holes() {
+        let mut stream = Seed::new(9).stream("draw");
+        let mut fifo = Fifo::new();
+        for flow in 0..60 {
+            fifo.push(SimplePacket::new(flow, 1));
+        }
+        // A wide gap and scattered holes: 25 of 60 slots are holes, and both ends are live.
+        for (n, flow) in (5..20).chain((31..50).step_by(2)).enumerate() {
+            let mut at = fifo.front();
+            while let Some(place) = at.filter(|&place| fifo.flow(place).get() != flow) {
+                at = fifo.after(place);
+            }
+            assert!(at.and_then(|place| fifo.remove(place)).is_some(), "removal {n}");
+            fifo.settle();
+        }
+        assert_eq!((fifo.packets(), fifo.span()), (35, 60));
+        let draws = 350_000;
+        let mut seen = [0_u32; 60];
+        for _ in 0..draws {
+            let place = fifo.draw(&mut stream).map_or(0, |place| fifo.flow(place).get());
+            seen[place as usize] += 1;
+        }
+        let expected = f64::from(draws) / 35.0;
+        let square = |count: u32| (f64::from(count) - expected) * (f64::from(count) - expected) / expected;
+        let chi2: f64 = seen.iter().filter(|&&count| count > 0).map(|&count| square(count)).sum();
+        assert_eq!(seen.iter().filter(|&&count| count > 0).count(), 35);
+        // The 99.9 % point of chi-square with 34 degrees of freedom.
+        assert!(chi2 < 65.25, "{chi2}");
+    }
+
+    /// Linux returns the head where three draws hit holes, so its probability exceeds the uniform one by the cube of the
+    /// fraction of holes. Would catch a fourth draw, or a fallback to another packet.
+    #[test]
+    fn linux_draws_favour_the_head_by_the_cube_of_the_hole_fraction() {
+        let mut stream = Seed::new(5).stream("draw");
+        let mut fifo = Fifo::new();
+        for flow in 0..20 {
+            fifo.push(SimplePacket::new(flow, 1));
+        }
+        for flow in 5..15 {
+            let mut at = fifo.front();
+            while let Some(place) = at.filter(|&place| fifo.flow(place).get() != flow) {
+                at = fifo.after(place);
+            }
+            assert!(at.and_then(|place| fifo.remove(place)).is_some());
+            fifo.settle();
+        }
+        // Half of the span is holes: the probability of the head is 1/20 (1 + 1/2 + 1/4) + 1/8.
+        let draws = 400_000;
+        let mut heads = 0;
+        for _ in 0..draws {
+            heads += i32::from(fifo.draw_as_linux(&mut stream) == fifo.front());
+        }
+        let share = f64::from(heads) / f64::from(draws);
+        assert!((share - 0.2125).abs() < 0.003, "{share}");
+    }
+
+    /// Would catch a comparison of hints alone: some of so many flows have the same hint.
+    #[test]
+    fn an_equal_hint_is_no_match() {
+        let mut fifo = Fifo::new();
+        let flows = 4 * u64::from(FlowHint::MAX);
+        for flow in 0..flows {
+            fifo.push(SimplePacket::new(flow, 1));
+        }
+        let mut place = fifo.front();
+        for flow in 0..flows {
+            let here = |other| place.is_some_and(|place| fifo.is_of(place, FlowKey::new(other)));
+            assert_eq!((0..flows).filter(|&other| here(other)).collect::<Vec<_>>(), [flow]);
+            place = place.and_then(|place| fifo.after(place));
+        }
+    }
+
+    /// Would catch memory that grows with the number of removals instead of the length of the queue.
+    #[test]
+    fn the_ring_stays_small_behind_a_stalled_head() {
+        let mut fifo = Fifo::new();
+        for flow in 0..300 {
+            fifo.push(SimplePacket::new(flow, 1));
+        }
+        for flow in 0..100_000 {
+            fifo.push(SimplePacket::new(flow, 1));
+            let victim = fifo.front().and_then(|head| fifo.after(head));
+            assert!(victim.and_then(|place| fifo.remove(place)).is_some());
+            fifo.settle();
+        }
+        assert_eq!(fifo.packets(), 300);
+        assert!(fifo.capacity() <= 1024, "{}", fifo.capacity());
+    }
+}

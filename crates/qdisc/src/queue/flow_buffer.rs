@@ -1,0 +1,131 @@
+//! A queue for each flow, with what every discipline with such queues needs: the flow's number, one hard limit for all
+//! queues, the longest queue, the counters, and reports to the sink.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::flow::table::FlowTable;
+use crate::queue::flow_queues::FlowQueues;
+use crate::queue::room::Room;
+use crate::queue::schedule::Schedule;
+use crate::queue::signal::discard;
+use crate::{Counters, DropSink, FlowKey, Packet, Reason, Seed, Size, Status, Time};
+
+/// A queue for each flow, with one limit and one set of counters for all. Known flows are identified by small numbers.
+#[derive(Debug)]
+pub(crate) struct FlowBuffer<P> {
+    pub(crate) queues: FlowQueues<P>,
+    pub(crate) counters: Counters,
+    table: FlowTable,
+    /// The key of each known flow.
+    keys: Vec<FlowKey>,
+    /// The backlogged flows, the one with the most bytes first; ties go to the lowest key.
+    longest: Schedule<(Reverse<u64>, FlowKey)>,
+    room: Room,
+}
+
+impl<P: Packet> FlowBuffer<P> {
+    /// Creates a buffer without flows whose queues hold at most `limit` together.
+    pub(crate) fn new(limit: Size, seed: Seed) -> Self {
+        Self {
+            queues: FlowQueues::new(),
+            counters: Counters::default(),
+            table: FlowTable::new(seed),
+            keys: Vec::new(),
+            longest: Schedule::new(),
+            room: Room::of(limit),
+        }
+    }
+
+    /// Tells whether the queues hold more than the limit.
+    pub(crate) const fn overflows(&self) -> bool {
+        self.room.is_exceeded(self.queues.packets(), self.queues.bytes())
+    }
+
+    /// Tells whether a packet of `bytes` bytes is too large even if all queues are empty.
+    pub(crate) const fn never_fits(&self, bytes: u32) -> bool {
+        self.room.never_fits(bytes)
+    }
+
+    /// Returns the state of all queues together.
+    pub(crate) const fn status(&self) -> Status {
+        let mut status = Status::new(self.queues.packets(), self.queues.bytes());
+        status.flows = Some(self.known_flows());
+        status
+    }
+
+    /// Returns the number of known flows, backlogged or not.
+    pub(crate) const fn known_flows(&self) -> usize {
+        self.table.flows()
+    }
+
+    /// Returns the number of flows with packets in their queues.
+    pub(crate) fn backlogged_flows(&self) -> usize {
+        self.longest.len()
+    }
+
+    /// Returns the number of `flow`, which becomes known if it is not yet, and tells whether it is new.
+    pub(crate) fn insert(&mut self, flow: FlowKey) -> (usize, bool) {
+        let (number, new) = self.table.insert(flow);
+        if new {
+            match self.keys.get_mut(number) {
+                Some(key) => *key = flow,
+                None => self.keys.push(flow),
+            }
+        }
+        (number, new)
+    }
+
+    /// Forgets a flow whose queue is empty. Its number may be given to another flow.
+    pub(crate) fn forget(&mut self, flow: usize) {
+        self.table.remove(self.keys[flow]);
+    }
+
+    /// Returns the key of `flow`.
+    pub(crate) fn key(&self, flow: usize) -> FlowKey {
+        self.keys[flow]
+    }
+
+    /// Tells whether the queue of `flow` is empty.
+    pub(crate) fn is_empty(&self, flow: usize) -> bool {
+        self.queues.packets_in(flow) == 0
+    }
+
+    /// Appends `packet` to the queue of `flow`, without checking the limit.
+    pub(crate) fn push(&mut self, flow: usize, packet: P) {
+        self.queues.push_back(flow, packet);
+        self.update_longest(flow);
+    }
+
+    /// Removes and returns the oldest packet of `flow`.
+    pub(crate) fn pop_front(&mut self, flow: usize) -> Option<P> {
+        let packet = self.queues.pop_front(flow);
+        self.update_longest(flow);
+        packet
+    }
+
+    /// Removes and returns the newest packet of `flow`.
+    pub(crate) fn pop_back(&mut self, flow: usize) -> Option<P> {
+        let packet = self.queues.pop_back(flow);
+        self.update_longest(flow);
+        packet
+    }
+
+    /// Returns the flow with the most bytes in its queue; ties go to the lowest key.
+    pub(crate) fn longest(&self) -> Option<usize> {
+        self.longest.first().map(|(_, flow)| flow)
+    }
+
+    fn update_longest(&mut self, flow: usize) {
+        if self.is_empty(flow) {
+            self.longest.remove(flow);
+        } else {
+            self.longest.set(flow, (Reverse(self.queues.bytes_in(flow)), self.keys[flow]));
+        }
+    }
+
+    /// Drops a packet that is no longer queued: counts it and reports it to `sink`.
+    pub(crate) fn discard<Q: Packet>(&mut self, now: Time, packet: Q, reason: Reason, sink: &mut dyn DropSink<Q>) {
+        discard(now, packet, reason, &mut self.counters, sink);
+    }
+}

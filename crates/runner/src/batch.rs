@@ -1,0 +1,169 @@
+//! Jobs on all cores; results do not depend on the number of cores.
+
+use std::num::NonZeroU32;
+
+use fairlane_outcome::{Outcome, Point, Timeline};
+use fairlane_qdisc::Duration;
+use fairlane_scenario::Scenario;
+use fairlane_sim::{Control, run, run_all_observed};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::machine::{Stopwatch, peak_rss_bytes};
+use crate::memory::Needs;
+use crate::{Error, Recorder};
+
+/// A scenario to be run.
+#[derive(Debug)]
+pub struct Job {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its point, in a sweep.
+    pub point: Option<Point>,
+    /// The options that distinguish it from the other jobs, such as `--queue red`; empty when it is the only one.
+    pub asked: String,
+}
+
+impl Job {
+    /// Makes the only job of a batch.
+    #[must_use]
+    pub const fn of(scenario: Scenario) -> Self {
+        Self { scenario, point: None, asked: String::new() }
+    }
+}
+
+/// Jobs that are ready to run.
+#[derive(Debug)]
+pub struct Batch {
+    jobs: Vec<Job>,
+    runs: NonZeroU32,
+    pool: ThreadPool,
+    recorded: bool,
+}
+
+/// The outcomes of a batch.
+#[derive(Debug)]
+pub struct BatchResult {
+    /// In the order of the jobs; a job without any measurement before an interruption is left out.
+    pub outcomes: Vec<Outcome>,
+    /// The timeline of the first run of each outcome, if it was requested.
+    pub timelines: Vec<Option<Timeline>>,
+    /// The batch was interrupted.
+    pub interrupted: bool,
+}
+
+impl Batch {
+    /// Makes a batch of `jobs`, each to be run `runs` times, on `threads` threads or one for each core. Every job is checked, so that
+    /// none fails hours later.
+    ///
+    /// # Errors
+    /// More memory is needed than there is, a job cannot be run by the simulator, or threads cannot be started.
+    pub fn new(jobs: Vec<Job>, runs: NonZeroU32, threads: Option<usize>) -> Result<Self, Error> {
+        Self::stoppable(jobs, runs, threads, &Control::default())
+    }
+
+    /// As [`new`](Self::new), with checks that `control` can stop, as those of many jobs take long; then
+    /// [`execute`](Self::execute) with the same `control` begins nothing.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn stoppable(
+        jobs: Vec<Job>,
+        runs: NonZeroU32,
+        threads: Option<usize>,
+        control: &Control,
+    ) -> Result<Self, Error> {
+        Needs::of(jobs.iter().map(|job| &job.scenario), runs.get(), threads).check()?;
+        for job in jobs.iter().take_while(|_| !control.stopped()) {
+            check(&job.scenario, &job.asked)?;
+        }
+        Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false })
+    }
+
+    /// Also records the timeline of each job's first run.
+    #[must_use]
+    pub fn recorded(self) -> Self {
+        Self { recorded: true, ..self }
+    }
+
+    /// Returns the number of jobs.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Returns the number of runs of all jobs, which [`Control::finished`] reaches at the end.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.jobs.len() as u64 * u64::from(self.runs.get())
+    }
+
+    /// Runs all jobs. An outcome is made as soon as its runs have ended, so that their counts need not be kept.
+    ///
+    /// # Errors
+    /// A scenario that the simulator cannot run; [`new`](Self::new) has found these.
+    pub fn execute(&self, control: &Control) -> Result<BatchResult, Error> {
+        let outcomes = self.pool.install(|| {
+            let outcomes = self.jobs.par_iter().map(|job| self.outcome(job, control));
+            outcomes.collect::<Result<Vec<_>, _>>()
+        })?;
+        let (outcomes, timelines) = outcomes.into_iter().flatten().unzip();
+        let mut done = BatchResult { outcomes, timelines, interrupted: control.stopped() };
+        // An interruption as the last run ends loses nothing.
+        done.interrupted &=
+            done.outcomes.len() < self.jobs.len() || done.outcomes.iter().any(|outcome| outcome.partial);
+        Ok(done)
+    }
+
+    /// Executes all runs of a job.
+    fn outcome(&self, job: &Job, control: &Control) -> Result<Option<(Outcome, Option<Timeline>)>, Error> {
+        let watch = Stopwatch::start();
+        let mut recorder = self.recorded.then(|| Recorder::new(&job.scenario));
+        let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut recorder).map_err(Error::plain)?;
+        let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };
+        outcome.partial |= runs.len() < self.runs.get() as usize;
+        outcome.point.clone_from(&job.point);
+        outcome.cost.wall_s = watch.elapsed_s();
+        outcome.cost.peak_rss_bytes = peak_rss_bytes();
+        Ok(Some((outcome, recorder.map(Recorder::finish))))
+    }
+}
+
+/// The most threads that are started, so that a mistyped number does not stall the machine.
+pub const MOST_THREADS: usize = 1024;
+
+/// Starts `threads` threads, or one for each core.
+///
+/// # Errors
+/// `threads` is above [`MOST_THREADS`], or the system refuses them.
+pub fn pool(threads: Option<usize>) -> Result<ThreadPool, Error> {
+    if let Some(threads) = threads.filter(|threads| *threads > MOST_THREADS) {
+        let message = format!("{threads} threads are too many: at most {MOST_THREADS} are started");
+        return Err(Error::new(message, "leave --jobs out for one thread a core"));
+    }
+    let pool = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    pool.map_err(|error| Error::new(format!("cannot start the threads: {error}"), "ask for fewer with --jobs"))
+}
+
+/// Checks that the simulator can run `scenario`, by a run of no length, which builds everything and sends nothing. An error begins
+/// with `asked`, the options that led to the scenario.
+///
+/// # Errors
+/// It cannot.
+pub fn check(scenario: &Scenario, asked: &str) -> Result<(), Error> {
+    let none = Scenario { duration: Duration::ZERO, warmup: Duration::ZERO, ..scenario.clone() };
+    run(&none, 0, &Control::default(), &mut ()).map(drop).map_err(|error| match asked {
+        "" => Error::plain(error),
+        _ => Error::plain(format!("{asked}: {error}")),
+    })
+}
+
+/// Returns the message after an interruption: how many of `asked` things, such as `points`, are done.
+#[must_use]
+pub fn so_far(outcomes: &[Outcome], asked: usize, what: &str) -> String {
+    let done = outcomes.iter().filter(|outcome| !outcome.partial).count();
+    let partial = outcomes.len() - done;
+    let also = if partial == 0 { String::new() } else { format!(", and {partial} in part") };
+    format!("{done} of {asked} {what} are done{also}; the others are missing")
+}

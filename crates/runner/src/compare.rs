@@ -1,0 +1,97 @@
+//! The same traffic under several disciplines.
+
+use fairlane_scenario::{Kind, LinkSide, QdiscParameters, Scenario};
+
+use crate::Error;
+
+/// The first disciplines of a comparison that names none.
+const USUAL: [Kind; 2] = [Kind::DropTail, Kind::Red];
+
+/// The link of the dumbbell shorthand.
+const BOTTLENECK: &str = "bottleneck";
+
+/// Returns the disciplines of a comparison that names none: droptail, RED, and those of `scenario`, each once.
+#[must_use]
+pub fn usual(scenario: &Scenario) -> Vec<Kind> {
+    let own = scenario.links.iter().flat_map(|link| {
+        let (forward, reverse) = compared(&link.name, &link.forward, &link.reverse);
+        let sides = [(forward, &link.forward), (reverse, &link.reverse)];
+        sides.into_iter().filter_map(|(compared, side)| compared.then_some(side.queue.kind()))
+    });
+    once(USUAL.into_iter().chain(own))
+}
+
+/// Returns each of `kinds` once, in the order of first appearance.
+#[must_use]
+pub fn once(kinds: impl IntoIterator<Item = Kind>) -> Vec<Kind> {
+    let mut each = Vec::new();
+    for kind in kinds {
+        if !each.contains(&kind) {
+            each.push(kind);
+        }
+    }
+    each
+}
+
+/// Returns the scenario with `kind` at every compared queue, each with those of its parameters that `kind` has too.
+///
+/// # Errors
+/// The scenario describes no queue of a link, or the parameters contradict each other at one.
+pub fn with_kind(scenario: &Scenario, kind: Kind) -> Result<Scenario, Error> {
+    with(scenario, |queue| queue.with_kind(kind))
+}
+
+/// Returns the scenario with `parameters` at every compared queue.
+///
+/// # Errors
+/// The scenario describes no queue of a link, or the parameters contradict each other at one.
+pub fn with_parameters(scenario: &Scenario, parameters: &QdiscParameters) -> Result<Scenario, Error> {
+    with(scenario, |_| parameters.clone())
+}
+
+/// Returns the names of the links whose queues are compared, as by [`link_name`](fairlane_sim::link_name).
+///
+/// # Errors
+/// The scenario describes no queue of a link.
+pub fn links(scenario: &Scenario) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for (link, number) in scenario.links.iter().zip(0_u32..) {
+        let (forward, reverse) = compared(&link.name, &link.forward, &link.reverse);
+        let sides = [(forward, 2 * number), (reverse, 2 * number + 1)];
+        names.extend(
+            sides
+                .into_iter()
+                .filter(|(compared, _)| *compared)
+                .map(|(_, side)| fairlane_sim::link_name(scenario, side)),
+        );
+    }
+    if names.is_empty() { Err(no_queue()) } else { Ok(names) }
+}
+
+fn with(scenario: &Scenario, change: impl Fn(&QdiscParameters) -> QdiscParameters) -> Result<Scenario, Error> {
+    let mut changed = scenario.clone();
+    let mut none = true;
+    for link in &mut changed.links {
+        let (forward, reverse) = compared(&link.name, &link.forward, &link.reverse);
+        for (_, side) in [(forward, &mut link.forward), (reverse, &mut link.reverse)].into_iter().filter(|it| it.0) {
+            let changed = change(side.queue.parameters()).resolve(side.rate);
+            side.queue =
+                changed.map_err(|error| Error::plain(format!("the queue of link \"{}\": {error}", link.name)))?;
+            none = false;
+        }
+    }
+    if none { Err(no_queue()) } else { Ok(changed) }
+}
+
+/// Returns true for each direction of the link `name` whose queue a comparison changes: the bottleneck's, and every other one that
+/// the file describes.
+fn compared(name: &str, forward: &LinkSide, reverse: &LinkSide) -> (bool, bool) {
+    let plain = QdiscParameters::new(Kind::DropTail).with("limit", "1000p").ok();
+    let described = |side: &LinkSide| plain.as_ref() != Some(side.queue.parameters());
+    (name == BOTTLENECK || described(forward), described(reverse))
+}
+
+fn no_queue() -> Error {
+    let message = "this scenario describes no queue of a link, so there is nothing to compare";
+    Error::new(message, "give a link one: queue = { kind = \"choke\" }")
+}

@@ -1,0 +1,29 @@
+//! Errors of a batch, with their remedies.
+
+use fairlane_scenario::ScenarioError;
+
+/// The reason why a batch was refused or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The engine or the machine cannot do it.
+    #[error("{message}{}", help.as_ref().map(|help| format!("; {help}")).unwrap_or_default())]
+    Refused {
+        /// The cause.
+        message: String,
+        /// The remedy, unless the message contains it.
+        help: Option<String>,
+    },
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Refused { message: message.into(), help: Some(help.into()) }
+    }
+
+    pub(crate) fn plain(message: impl std::fmt::Display) -> Self {
+        Self::Refused { message: message.to_string(), help: None }
+    }
+}

@@ -1,0 +1,60 @@
+//! The machine's clocks and memory.
+
+use std::time::Instant;
+
+pub use system::{peak_rss_bytes, thread_cpu_s};
+
+/// A running stopwatch.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts one.
+    #[expect(clippy::disallowed_methods, reason = "wall-clock time is used only for an outcome's cost")]
+    #[must_use]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Returns the seconds since the start.
+    #[must_use]
+    pub fn elapsed_s(self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::time::{ClockId, clock_gettime};
+
+    /// Returns the CPU seconds of the calling thread; 0 where the system does not count them.
+    #[must_use]
+    pub fn thread_cpu_s() -> f64 {
+        let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+        used.map_or(0.0, |time| std::time::Duration::from(time).as_secs_f64())
+    }
+
+    /// Returns the largest resident memory of this process so far, in bytes; 0 where the system does not count it.
+    #[must_use]
+    pub fn peak_rss_bytes() -> u64 {
+        // Apple counts in bytes, all others in units of 1024.
+        let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+        getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0) * unit)
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    /// Returns 0: the CPU seconds are not read on this system.
+    #[must_use]
+    pub const fn thread_cpu_s() -> f64 {
+        0.0
+    }
+
+    /// Returns 0: the resident memory is not read on this system.
+    #[must_use]
+    pub const fn peak_rss_bytes() -> u64 {
+        0
+    }
+}

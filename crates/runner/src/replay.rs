@@ -1,0 +1,131 @@
+//! Captured packets through a queue.
+
+use std::fs;
+use std::path::Path;
+
+use fairlane_capture::{Capture, FlowId, Flows, Late, Packet};
+use fairlane_outcome::Outcome;
+use fairlane_qdisc::{Kind, ParameterError, QdiscParameters, Rate, Seed, Time, Value};
+use fairlane_sim::{Control, Replay, ReplayFlow};
+
+use crate::Error;
+pub use crate::captured::{Captured, Frame};
+use crate::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+
+/// The number of packets between two checks of the control.
+const LOOK_EVERY: u64 = 1 << 12;
+
+/// Receives the packets that leave the link; `()` ignores them.
+pub trait Departures {
+    /// The error that it can return.
+    type Error: From<Error>;
+
+    /// Returns true if packets are to keep their bytes.
+    fn keeps(&self) -> bool {
+        false
+    }
+
+    /// Called before a packet arrives.
+    ///
+    /// # Errors
+    /// The replay is to end.
+    fn expect(&mut self, packet: &Packet<'_>) -> Result<(), Self::Error>;
+
+    /// Called when the link begins to send a packet.
+    fn departed(&mut self, at: Time, packet: &Captured);
+}
+
+impl Departures for () {
+    type Error = Error;
+    fn expect(&mut self, _packet: &Packet<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn departed(&mut self, _at: Time, _packet: &Captured) {}
+}
+
+/// Checks that `file` is a capture that can be read several times.
+///
+/// # Errors
+/// It is not.
+pub fn check(file: &Path) -> Result<(), Error> {
+    // The capture is read once for each discipline, so it cannot be a pipe.
+    if fs::metadata(file).is_ok_and(|file| !file.is_file()) {
+        let message = format!("{} is not a file on disk", file.display());
+        return Err(Error::new(message, "store the capture in a file first"));
+    }
+    Capture::open(file).map(drop).map_err(Error::plain)
+}
+
+/// Returns the disciplines `kinds`, each with those of `parameters` that it has.
+///
+/// # Errors
+/// A parameter that none of them has, or a value that one of them cannot take.
+pub fn configs(kinds: &[Kind], parameters: &[(&str, Value)]) -> Result<Vec<QdiscParameters>, Error> {
+    let has = |kind: Kind, key: &str| kind.parameters().iter().any(|parameter| parameter.key == key);
+    let known = |key: &str| kinds.iter().any(|kind| has(*kind, key));
+    let config = |kind: &Kind| {
+        let own = parameters.iter().filter(|(key, _)| has(*kind, key) || !known(key));
+        let mut config = QdiscParameters::new(*kind);
+        let set = own.into_iter().try_for_each(|(key, value)| config.set(key, value.clone()));
+        set.map(|()| config).map_err(|error: ParameterError| Error::plain(format!("{kind} {error}")))
+    };
+    kinds.iter().map(config).collect()
+}
+
+/// Makes an empty queue of `config` before a link of `rate`.
+///
+/// # Errors
+/// The parameters contradict each other.
+pub fn build(queue: &QdiscParameters, rate: Rate, seed: u64) -> Result<Replay<Captured>, Error> {
+    Replay::new(queue, rate, Seed::new(seed))
+        .map_err(|error| Error::plain(format!("--queue {}: {error}", queue.kind())))
+}
+
+/// Sends all of `file` through one discipline. Returns the outcome, unless `control` has stopped the work before its begin, and the
+/// number of packets that were out of order.
+///
+/// # Errors
+/// The file cannot be read, the queue cannot be built, or `departures` ends it.
+pub fn pass<D: Departures>(
+    file: &Path,
+    (queue, rate, seed): (&QdiscParameters, Rate, u64),
+    control: &Control,
+    departures: &mut D,
+) -> Result<(Option<Outcome>, Late), D::Error> {
+    if control.stopped() {
+        return Ok((None, Late::default()));
+    }
+    let (watch, cpu_before) = (Stopwatch::start(), thread_cpu_s());
+    let mut replay = build(queue, rate, seed)?;
+    let mut capture = Capture::open(file).map_err(Error::plain)?;
+    let (mut flows, mut partial) = (Flows::new(), false);
+    while let Some(packet) = capture.next_packet().map_err(Error::plain)? {
+        if packet.number.is_multiple_of(LOOK_EVERY) && control.stopped() {
+            partial = true;
+            break;
+        }
+        departures.expect(&packet)?;
+        let captured = Captured::new(&packet, &mut flows, departures.keeps());
+        replay.arrive(packet.time, captured.flow, captured, &mut |at, packet| departures.departed(at, &packet));
+    }
+    partial = partial || replay.drain(control, &mut |at, packet| departures.departed(at, &packet));
+    let mut run = replay.run(&name(file), seed, &names(&flows), partial);
+    run.cost.cpu_s = thread_cpu_s() - cpu_before;
+    run.cost.wall_s = watch.elapsed_s();
+    run.cost.peak_rss_bytes = peak_rss_bytes();
+    Ok((Outcome::from_runs(&[run]), capture.late()))
+}
+
+/// Returns the name of the replay in outcomes: the file's name.
+fn name(file: &Path) -> String {
+    file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn names(flows: &Flows) -> Vec<ReplayFlow> {
+    let named = |flow: &FlowId| ReplayFlow {
+        name: flow.to_string(),
+        group: flow.protocol_name().to_owned(),
+        kind: flow.protocol_name(),
+    };
+    flows.all().iter().map(named).collect()
+}

@@ -1,0 +1,81 @@
+//! Counts the events at a queue and reports them to the observer.
+
+use fairlane_qdisc::{DropSink, Reason, Time};
+
+use crate::meter::Meter;
+use crate::observer::{Observer, PacketEvent, QueueEvent};
+use crate::packet::{Flags, Packet, PacketKind};
+use crate::sack_table::SackTable;
+
+/// Counts and reports the events at one queue while a packet enters or leaves it.
+pub(crate) struct QueueAccounting<'p, O> {
+    pub(crate) link: u32,
+    pub(crate) meter: Option<&'p mut Meter>,
+    pub(crate) sacks: &'p mut SackTable,
+    /// The data packets of each flow that queues have dropped.
+    pub(crate) dropped: &'p mut Vec<u64>,
+    pub(crate) observer: &'p mut O,
+    pub(crate) backlog: usize,
+    pub(crate) average: Option<f64>,
+}
+
+impl<O: Observer> QueueAccounting<'_, O> {
+    pub(crate) fn arrived(&mut self, now: Time, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.arrived(now, packet.flow);
+        }
+        self.report(now, packet, QueueEvent::Arrived);
+    }
+
+    pub(crate) fn departed(&mut self, now: Time, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.departed(now, packet.flow, packet.bytes, packet.at);
+        }
+        self.report(now, packet, QueueEvent::Departed { sojourn: now - packet.at });
+    }
+
+    pub(crate) fn lost(&mut self, now: Time, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.lost(packet.flow);
+        }
+        self.report(now, packet, QueueEvent::Lost);
+    }
+
+    fn report(&mut self, now: Time, packet: &Packet, queue_event: QueueEvent) {
+        if O::ACTIVE {
+            self.observer.packet(&PacketEvent {
+                at: now,
+                link: self.link,
+                queue_event,
+                flow: packet.flow,
+                kind: packet.kind(),
+                seq: packet.seq,
+                bytes: packet.bytes,
+                ecn_capable: fairlane_qdisc::Packet::ecn_capable(packet),
+                marked: packet.flags.has(Flags::CE),
+                backlog: self.backlog,
+                average: self.average,
+            });
+        }
+    }
+}
+
+impl<O: Observer> DropSink<Packet> for QueueAccounting<'_, O> {
+    fn dropped(&mut self, now: Time, packet: Packet, reason: Reason) {
+        if let Some(meter) = &mut self.meter {
+            meter.dropped(now, packet.flow, reason);
+        }
+        if packet.kind() == PacketKind::Data {
+            self.dropped[packet.flow as usize] += 1;
+        }
+        self.sacks.forget(packet.sack);
+        self.report(now, &packet, QueueEvent::Dropped(reason));
+    }
+
+    fn marked(&mut self, now: Time, packet: &Packet, reason: Reason) {
+        if let Some(meter) = &mut self.meter {
+            meter.marked(packet.flow);
+        }
+        self.report(now, packet, QueueEvent::Marked(reason));
+    }
+}

@@ -1,0 +1,239 @@
+//! Congestion control: how the window grows, how far congestion reduces it, and when pacing allows the next segment. It
+//! is independent of [loss recovery](super::recovery).
+//!
+//! Plain Reno needs no state but the window. The state of other algorithms is kept in a [`CongestionControl`] behind one
+//! pointer, so that a million Reno senders stay small.
+
+mod bbr;
+mod cubic;
+mod dctcp;
+mod delivery;
+mod hystart;
+mod pacer;
+pub(super) mod reno;
+mod vegas;
+
+use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::{Congestion, Tcp};
+
+use self::bbr::Bbr;
+use self::cubic::Cubic;
+use self::dctcp::Dctcp;
+use self::hystart::HyStart;
+use self::pacer::Pacer;
+use self::vegas::Vegas;
+
+/// The window and its threshold, in segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowSize {
+    /// The congestion window.
+    pub(super) cwnd: f64,
+    /// The slow start threshold.
+    pub(super) ssthresh: f64,
+}
+
+impl WindowSize {
+    /// Returns true if the window is below the threshold (RFC 5681, section 3.1).
+    pub(super) fn in_slow_start(self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// The information in an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckSample {
+    /// The time of its arrival.
+    pub(super) now: Time,
+    /// The oldest segment that is still unacknowledged.
+    pub(super) una: u32,
+    /// One past the highest segment ever sent.
+    pub(super) max: u32,
+    /// The number of segments that it acknowledges for the first time.
+    pub(super) acked: u32,
+    /// The number of segments by which Reno's window grows: one, however many are acknowledged (RFC 5681, section 3.1),
+    /// or with byte counting as many as are acknowledged (RFC 3465).
+    pub(super) counted: u32,
+    /// The acknowledgement carries ECN-Echo.
+    pub(super) marked: bool,
+    /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, whatever the clock of the
+    /// retransmission timer: Vegas needs a fine clock, too.
+    pub(super) rtt: Duration,
+}
+
+impl AckSample {
+    /// Returns true, and sets a new `round_end`, if all segments sent before the last `round_end` was set are
+    /// acknowledged.
+    fn ends_round(&self, round_end: &mut u32) -> bool {
+        let ends = self.una >= *round_end && self.acked > 0;
+        if ends {
+            *round_end = self.max;
+        }
+        ends
+    }
+}
+
+/// The state of loss recovery after an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LossState {
+    /// Segments in the network (the pipe of RFC 6675).
+    pub(super) in_flight: u32,
+    /// The sender is in loss recovery.
+    pub(super) recovering: bool,
+}
+
+/// The reason for a reduction of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CongestionSignal {
+    /// A loss that fast retransmit repairs.
+    Loss,
+    /// A mark of the network (RFC 3168).
+    Mark,
+    /// A retransmission timeout.
+    Timeout,
+}
+
+/// The state of congestion control beyond Reno's window.
+#[derive(Clone, Debug)]
+pub(super) struct CongestionControl {
+    algorithm: Algorithm,
+    /// HyStart++, until the first congestion.
+    hystart: Option<HyStart>,
+    pacer: Option<Pacer>,
+}
+
+#[derive(Clone, Debug)]
+enum Algorithm {
+    Reno,
+    Vegas(Vegas),
+    Cubic(Cubic),
+    Dctcp(Dctcp),
+    Bbr(Box<Bbr>),
+}
+
+// Most senders have no `CongestionControl`, so its methods are `cold`.
+impl CongestionControl {
+    /// Returns the congestion control of `tcp`; `None` for plain Reno. `phase` differs between senders.
+    pub(super) fn new(tcp: &Tcp, phase: u64) -> Option<Box<Self>> {
+        let algorithm = match tcp.congestion {
+            Congestion::Tahoe | Congestion::Reno | Congestion::NewReno | Congestion::Sack => Algorithm::Reno,
+            Congestion::Vegas => Algorithm::Vegas(Vegas::new(tcp.initial_window, tcp.delayed_ack.is_some())),
+            Congestion::Cubic => Algorithm::Cubic(Cubic::default()),
+            Congestion::Dctcp => Algorithm::Dctcp(Dctcp::new()),
+            Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
+        };
+        let paced = tcp.pacing || matches!(algorithm, Algorithm::Bbr(_));
+        let own_slow_start = matches!(algorithm, Algorithm::Vegas(_) | Algorithm::Bbr(_));
+        let hystart = (tcp.hystart && !own_slow_start).then(|| HyStart::new(paced));
+        let needed = paced || hystart.is_some() || !matches!(algorithm, Algorithm::Reno);
+        needed.then(|| Box::new(Self { algorithm, hystart, pacer: paced.then(Pacer::default) }))
+    }
+
+    /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
+    #[cold]
+    pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        match &mut self.algorithm {
+            Algorithm::Vegas(vegas) => vegas.grow(size, sample),
+            // BBR sets the window in `on_ack`.
+            Algorithm::Bbr(_) => {}
+            Algorithm::Reno | Algorithm::Cubic(_) | Algorithm::Dctcp(_) if size.in_slow_start() => {
+                match &mut self.hystart {
+                    Some(hystart) => hystart.grow(size, sample),
+                    None => reno::start(size, sample),
+                }
+            }
+            Algorithm::Cubic(cubic) => cubic.avoid(size, sample),
+            Algorithm::Reno | Algorithm::Dctcp(_) => reno::avoid(size, sample),
+        }
+    }
+
+    /// Handles any acknowledgement, after loss recovery.
+    #[cold]
+    pub(super) fn on_ack(&mut self, size: &mut WindowSize, sample: &AckSample, loss_state: LossState) {
+        match &mut self.algorithm {
+            Algorithm::Reno | Algorithm::Vegas(_) => {}
+            Algorithm::Cubic(cubic) => cubic.on_ack(sample),
+            Algorithm::Dctcp(dctcp) => dctcp.on_ack(sample),
+            Algorithm::Bbr(bbr) => bbr.on_ack(size, sample, loss_state),
+        }
+        if let Some(pacer) = &mut self.pacer {
+            match &self.algorithm {
+                Algorithm::Bbr(bbr) => pacer.set_rate(bbr.pacing_rate()),
+                _ => pacer.follow(*size, sample),
+            }
+        }
+    }
+
+    /// Returns the window after congestion. `segments` is the window before or, if that is less, the flight.
+    #[cold]
+    pub(super) fn decrease(&mut self, size: &WindowSize, segments: f64, signal: CongestionSignal) -> f64 {
+        // HyStart++ is for the initial slow start (RFC 9406, section 4.3).
+        self.hystart = None;
+        match &mut self.algorithm {
+            Algorithm::Reno | Algorithm::Vegas(_) => reno::decrease(segments),
+            Algorithm::Cubic(cubic) => cubic.decrease(segments, signal),
+            Algorithm::Dctcp(dctcp) => dctcp.decrease(segments, signal),
+            Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
+        }
+    }
+
+    /// Notes that segments `[start, end)` have arrived out of order.
+    #[cold]
+    pub(super) fn arrived(&mut self, start: u32, end: u32) {
+        if let Algorithm::Bbr(bbr) = &mut self.algorithm {
+            bbr.arrived(start, end);
+        }
+    }
+
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding.
+    #[cold]
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+        match &mut self.algorithm {
+            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Dctcp(_) => {}
+            Algorithm::Cubic(cubic) => cubic.on_send(now, idle),
+            Algorithm::Bbr(bbr) => bbr.on_send(now, seq, idle),
+        }
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_send(now);
+        }
+    }
+
+    /// Notes that the window had room but there was no segment to send, with `in_flight` segments in the network.
+    #[cold]
+    pub(super) fn on_application_limited(&mut self, in_flight: u32) {
+        if let Algorithm::Bbr(bbr) = &mut self.algorithm {
+            bbr.on_application_limited(in_flight);
+        }
+    }
+
+    /// Returns true if pacing holds back the next segment.
+    #[cold]
+    pub(super) fn holds_back(&mut self, now: Time) -> bool {
+        self.pacer.as_mut().is_some_and(|pacer| pacer.holds_back(now))
+    }
+
+    /// Returns the time at which pacing allows the next segment; `None` if it holds none back.
+    pub(super) fn release(&self) -> Option<Time> {
+        self.pacer.as_ref().and_then(Pacer::release)
+    }
+
+    /// Clears the pacing release time: no segment waits.
+    #[cold]
+    pub(super) fn forget_release(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.forget_release();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch senders that grow so large that a million flows, with both end points and their links, need more
+    /// than 1 KiB each.
+    #[test]
+    fn is_small() {
+        assert!(size_of::<CongestionControl>() <= 192, "{}", size_of::<CongestionControl>());
+        assert!(size_of::<Bbr>() <= 320, "{}", size_of::<Bbr>());
+    }
+}

@@ -1,0 +1,430 @@
+//! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00). A model of the path, the bandwidth of its
+//! bottleneck and its round-trip time without queues, determines the sending rate and the number of segments in flight,
+//! instead of losses.
+//!
+//! | state | pacing rate / bandwidth | window / bandwidth-delay product |
+//! |---|---|---|
+//! | Startup, until the bandwidth grows by less than 25 % in three rounds | 2 / ln 2 | 2 / ln 2 |
+//! | Drain, until the flight is at most the bandwidth-delay product | ln 2 / 2 | 2 / ln 2 |
+//! | ProbeBW, eight phases of a round trip each | 1.25, 0.75, then 1 | 2 |
+//! | ProbeRTT, for 200 ms if the minimum of the round-trip time is ten seconds old | 1 | 4 segments |
+//!
+//! The bandwidth is the maximum of the delivery rate over ten round trips, the round-trip time the minimum over ten
+//! seconds.
+//!
+//! Deviations: segments are sent one by one, so the send quantum (section 4.2.2) is one segment. The number of lost
+//! segments (`rs.losses`) is not counted: during loss recovery a phase with gain 1.25 lasts one round trip, and in the
+//! first round of recovery the window is the flight plus the segments just delivered. A phase with gain 1.25 also ends
+//! when the receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its
+//! number of rounds instead of a random number. ECN is ignored, as in the draft.
+
+use std::collections::VecDeque;
+
+use fairlane_qdisc::{Duration, Time};
+
+use super::delivery::{DeliveryRate, RateSample};
+use super::{AckSample, CongestionSignal, LossState, WindowSize};
+
+/// BBRHighGain: 2 / ln 2 doubles the delivery rate in each round.
+const HIGH_GAIN: f64 = 2.885_390_081_777_927;
+/// The gains of ProbeBW's phases.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// BBRMinPipeCwnd, in segments.
+const MIN_CWND: f64 = 4.0;
+/// Segments added to the bandwidth-delay product for delayed and aggregated acknowledgements: three send quanta.
+const AGGREGATION_ALLOWANCE: f64 = 3.0;
+/// BtlBwFilterLen, in rounds.
+const BANDWIDTH_ROUNDS: u32 = 10;
+/// RTpropFilterLen.
+const RTPROP_AGE: Duration = Duration::from_millis(10_000);
+/// ProbeRTTDuration.
+const PROBE_RTT: Duration = Duration::from_millis(200);
+/// The round-trip time in seconds that the first pacing rate assumes (section 4.2.1).
+const FIRST_ROUND_TRIP: f64 = 0.001;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum BbrState {
+    Startup,
+    Drain,
+    /// The phase and its start.
+    ProbeBw(usize, Time),
+    ProbeRtt(ProbeRttState),
+}
+
+/// The progress of ProbeRTT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum ProbeRttState {
+    /// The flight is still too large.
+    Draining,
+    /// Lasts until this time and until a round has passed; true once it has.
+    Until(Time, bool),
+}
+
+/// The progress of loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RepairState {
+    None,
+    /// The current acknowledgement begins fast recovery.
+    Begins,
+    /// The first round of fast recovery: packet conservation until this many segments have been delivered.
+    Conserves(u32),
+    /// The rest of fast recovery.
+    Continues,
+    /// The time from a timeout to the next acknowledgement.
+    TimedOut,
+    /// The time after a timeout until this segment is acknowledged.
+    Restarts(u32),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bbr {
+    delivery: DeliveryRate,
+    state: BbrState,
+    repair: RepairState,
+    bandwidth: MaxOverRounds,
+    /// The minimum round-trip time and the time of its measurement.
+    rtprop: Option<(Duration, Time)>,
+    round: u32,
+    /// The number of delivered segments that ends the round.
+    round_end: u32,
+    /// The bandwidth when it last grew by a quarter, and the number of rounds since then.
+    full_bandwidth: f64,
+    full_rounds: u8,
+    filled_pipe: bool,
+    /// The pacing rate in segments per second.
+    pacing_rate: f64,
+    /// The window before loss recovery or ProbeRTT.
+    prior_cwnd: f64,
+    initial: f64,
+    phase: u64,
+    /// The sender has resumed after a pause.
+    restarted: bool,
+}
+
+impl Bbr {
+    /// Returns the state for an `initial` window. `phase` differs between senders.
+    pub(super) fn new(initial: u32, phase: u64) -> Self {
+        let initial = f64::from(initial.max(1));
+        Self {
+            delivery: DeliveryRate::default(),
+            state: BbrState::Startup,
+            repair: RepairState::None,
+            bandwidth: MaxOverRounds::default(),
+            rtprop: None,
+            round: 0,
+            round_end: 0,
+            full_bandwidth: 0.0,
+            full_rounds: 0,
+            filled_pipe: false,
+            pacing_rate: HIGH_GAIN * initial / FIRST_ROUND_TRIP,
+            prior_cwnd: 0.0,
+            initial,
+            phase: phase % 7,
+            restarted: false,
+        }
+    }
+
+    /// Returns the pacing rate in segments per second, above 0.
+    pub(super) fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+        if idle && self.delivery.is_limited() {
+            // After a pause the sender neither probes nor sends a burst (section 4.4.3).
+            self.restarted = true;
+            if let BbrState::ProbeBw(..) = self.state {
+                self.set_pacing_rate(1.0);
+            }
+        }
+        self.delivery.on_send(now, seq, idle);
+    }
+
+    pub(super) fn arrived(&mut self, start: u32, end: u32) {
+        self.delivery.arrived(start, end);
+    }
+
+    pub(super) fn on_application_limited(&mut self, in_flight: u32) {
+        self.delivery.limit(in_flight);
+    }
+
+    /// Saves the window. `on_ack` then sets the window for the acknowledgement that signalled the loss.
+    pub(super) fn decrease(&mut self, cwnd: f64, segments: f64, signal: CongestionSignal) -> f64 {
+        match signal {
+            // BBR does not react to marks.
+            CongestionSignal::Mark => return cwnd,
+            CongestionSignal::Loss => {
+                self.save_cwnd(cwnd);
+                self.repair = RepairState::Begins;
+            }
+            CongestionSignal::Timeout => {
+                self.save_cwnd(cwnd);
+                self.repair = RepairState::TimedOut;
+            }
+        }
+        segments
+    }
+
+    pub(super) fn on_ack(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
+        self.follow_repair(size, ack, loss_state);
+        let Some(sample) = self.delivery.acknowledged(ack.now, ack.una) else { return };
+        let round_start = self.update_bandwidth(&sample);
+        if let RepairState::Conserves(end) = self.repair
+            && sample.prior_delivered >= end
+        {
+            self.repair = RepairState::Continues;
+        }
+        self.check_cycle_phase(ack.now, size.cwnd, &sample, loss_state);
+        if round_start && !sample.limited {
+            self.check_full_pipe();
+        }
+        self.check_drain(ack.now, loss_state);
+        let expired = self.update_rtprop(ack.now, &sample);
+        self.check_probe_rtt(size, ack.now, expired, round_start, loss_state);
+        self.restarted = false;
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_cwnd(size, f64::from(sample.newly), loss_state);
+    }
+
+    /// Enters and leaves loss recovery (section 4.4.4).
+    fn follow_repair(&mut self, size: &mut WindowSize, ack: &AckSample, loss_state: LossState) {
+        match self.repair {
+            RepairState::Begins => {
+                size.cwnd = f64::from(loss_state.in_flight) + f64::from(ack.acked.max(1));
+                self.repair = RepairState::Conserves(self.delivery.delivered());
+            }
+            RepairState::Conserves(_) | RepairState::Continues if !loss_state.recovering => self.end_repair(size),
+            RepairState::TimedOut => self.repair = RepairState::Restarts(ack.max),
+            RepairState::Restarts(end) if ack.una >= end => self.end_repair(size),
+            RepairState::None | RepairState::Conserves(_) | RepairState::Continues | RepairState::Restarts(_) => {}
+        }
+    }
+
+    fn end_repair(&mut self, size: &mut WindowSize) {
+        self.repair = RepairState::None;
+        size.cwnd = size.cwnd.max(self.prior_cwnd);
+    }
+
+    fn save_cwnd(&mut self, cwnd: f64) {
+        let untouched = self.repair == RepairState::None && !matches!(self.state, BbrState::ProbeRtt(_));
+        self.prior_cwnd = if untouched { cwnd } else { self.prior_cwnd.max(cwnd) };
+    }
+
+    /// Updates the bandwidth; returns true at the start of a round.
+    fn update_bandwidth(&mut self, sample: &RateSample) -> bool {
+        let round_start = sample.prior_delivered >= self.round_end;
+        if round_start {
+            self.round_end = self.delivery.delivered();
+            self.round += 1;
+        }
+        if let Some(rate) = sample.rate
+            && (rate >= self.bandwidth.get() || !sample.limited)
+            // A shorter interval than any round trip means that another copy than the last one was acknowledged.
+            && self.rtprop.is_none_or(|(rtprop, _)| sample.interval >= sample.rtt.map_or(rtprop, |rtt| rtt.min(rtprop)))
+        {
+            self.bandwidth.update(self.round, rate);
+        }
+        round_start
+    }
+
+    fn check_full_pipe(&mut self) {
+        if self.filled_pipe {
+            return;
+        }
+        let bandwidth = self.bandwidth.get();
+        if bandwidth >= self.full_bandwidth * 1.25 {
+            (self.full_bandwidth, self.full_rounds) = (bandwidth, 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.filled_pipe = self.full_rounds >= 3;
+    }
+
+    fn check_drain(&mut self, now: Time, loss_state: LossState) {
+        if self.state == BbrState::Startup && self.filled_pipe {
+            self.state = BbrState::Drain;
+        }
+        if self.state == BbrState::Drain && f64::from(loss_state.in_flight) <= self.inflight(1.0) {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    /// Enters ProbeBW in any phase but the one with gain 0.75, and mostly in another one than the last time.
+    fn enter_probe_bw(&mut self, now: Time) {
+        let phase = [0, 2, 3, 4, 5, 6, 7][((self.phase + u64::from(self.round)) % 7) as usize];
+        self.state = BbrState::ProbeBw(phase, now);
+    }
+
+    fn check_cycle_phase(&mut self, now: Time, cwnd: f64, sample: &RateSample, loss_state: LossState) {
+        let BbrState::ProbeBw(phase, since) = self.state else { return };
+        let full_length = self.rtprop.is_some_and(|(rtprop, _)| now.since(since) > rtprop);
+        let gain = CYCLE[phase];
+        let prior_inflight = f64::from(loss_state.in_flight.saturating_add(sample.newly));
+        let next = if gain > 1.0 {
+            full_length && (loss_state.recovering || prior_inflight >= self.inflight(gain).min(cwnd.floor()))
+        } else if gain < 1.0 {
+            full_length || prior_inflight <= self.inflight(1.0)
+        } else {
+            full_length
+        };
+        if next {
+            self.state = BbrState::ProbeBw((phase + 1) % CYCLE.len(), now);
+        }
+    }
+
+    /// Updates the minimum round-trip time; returns true if it had expired.
+    fn update_rtprop(&mut self, now: Time, sample: &RateSample) -> bool {
+        let expired = self.rtprop.is_some_and(|(_, at)| now > at + RTPROP_AGE);
+        let Some(rtt) = sample.rtt else { return expired };
+        if self.rtprop.is_none() {
+            // The first pacing rate after a round-trip time is known (section 4.2.1).
+            self.pacing_rate = HIGH_GAIN * self.initial / rtt.as_secs().max(FIRST_ROUND_TRIP);
+        }
+        if expired || self.rtprop.is_none_or(|(rtprop, _)| rtt <= rtprop) {
+            self.rtprop = Some((rtt, now));
+        }
+        expired
+    }
+
+    fn check_probe_rtt(
+        &mut self,
+        size: &mut WindowSize,
+        now: Time,
+        expired: bool,
+        round_start: bool,
+        loss_state: LossState,
+    ) {
+        let mut probe = match self.state {
+            BbrState::ProbeRtt(probe) => probe,
+            _ if expired && !self.restarted => {
+                self.save_cwnd(size.cwnd);
+                ProbeRttState::Draining
+            }
+            _ => return,
+        };
+        // With the small window, samples do not show the rate of the network.
+        self.delivery.limit(loss_state.in_flight);
+        probe = match probe {
+            ProbeRttState::Draining if f64::from(loss_state.in_flight) <= MIN_CWND => {
+                self.round_end = self.delivery.delivered();
+                ProbeRttState::Until(now + PROBE_RTT, false)
+            }
+            ProbeRttState::Draining => probe,
+            ProbeRttState::Until(end, passed) => ProbeRttState::Until(end, passed || round_start),
+        };
+        self.state = BbrState::ProbeRtt(probe);
+        if let ProbeRttState::Until(end, true) = probe
+            && now > end
+        {
+            self.rtprop = self.rtprop.map(|(rtprop, _)| (rtprop, now));
+            size.cwnd = size.cwnd.max(self.prior_cwnd);
+            if self.filled_pipe {
+                self.enter_probe_bw(now);
+            } else {
+                self.state = BbrState::Startup;
+            }
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            BbrState::Startup => HIGH_GAIN,
+            BbrState::Drain => 1.0 / HIGH_GAIN,
+            BbrState::ProbeBw(phase, _) => CYCLE[phase],
+            BbrState::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bandwidth.get();
+        if rate > 0.0 && (self.filled_pipe || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// Returns the flight in segments for `gain` times the bandwidth-delay product.
+    fn inflight(&self, gain: f64) -> f64 {
+        match self.rtprop {
+            Some((rtprop, _)) => gain * self.bandwidth.get() * rtprop.as_secs() + AGGREGATION_ALLOWANCE,
+            None => self.initial,
+        }
+    }
+
+    fn set_cwnd(&mut self, size: &mut WindowSize, newly: f64, loss_state: LossState) {
+        let gain = match self.state {
+            BbrState::Startup | BbrState::Drain => HIGH_GAIN,
+            BbrState::ProbeBw(..) => 2.0,
+            BbrState::ProbeRtt(_) => 1.0,
+        };
+        let target = self.inflight(gain);
+        if let RepairState::Conserves(_) = self.repair {
+            size.cwnd = size.cwnd.max(f64::from(loss_state.in_flight) + newly);
+        } else {
+            if self.filled_pipe {
+                size.cwnd = (size.cwnd + newly).min(target);
+            } else if size.cwnd < target || f64::from(self.delivery.delivered()) < self.initial {
+                size.cwnd += newly;
+            }
+            size.cwnd = size.cwnd.max(MIN_CWND);
+        }
+        if let BbrState::ProbeRtt(_) = self.state {
+            size.cwnd = size.cwnd.min(MIN_CWND);
+        }
+    }
+}
+
+/// The maximum over the last [`BANDWIDTH_ROUNDS`] rounds.
+#[derive(Clone, Debug, Default)]
+struct MaxOverRounds(VecDeque<(u32, f64)>);
+
+impl MaxOverRounds {
+    fn get(&self) -> f64 {
+        self.0.front().map_or(0.0, |(_, value)| *value)
+    }
+
+    fn update(&mut self, round: u32, value: f64) {
+        // Smaller and older values can no longer become the maximum.
+        while self.0.back().is_some_and(|(_, other)| *other <= value) {
+            self.0.pop_back();
+        }
+        self.0.push_back((round, value));
+        while self.0.front().is_some_and(|(of, _)| round - of >= BANDWIDTH_ROUNDS) {
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Seed;
+
+    use super::*;
+
+    /// Would catch a maximum that expires a round early or late, or that hides later ones.
+    #[test]
+    fn is_the_largest_of_ten_rounds() {
+        let mut random = Seed::new(1).stream("rates");
+        let (mut max, mut all) = (MaxOverRounds::default(), Vec::new());
+        let mut round = 0;
+        for _ in 0..2_000 {
+            round += random.below(3);
+            let value = f64::from(random.below(50));
+            max.update(round, value);
+            all.push((round, value));
+            let recent = all.iter().filter(|(of, _)| round - of < 10).map(|(_, value)| *value);
+            assert_eq!(max.get(), recent.fold(0.0, f64::max));
+        }
+    }
+
+    /// Would catch a first phase of ProbeBW that sends slowly, or a phase that never comes first.
+    #[test]
+    fn begins_to_probe_in_any_phase_but_one() {
+        let first = |phase| {
+            let mut bbr = Bbr::new(10, phase);
+            bbr.enter_probe_bw(Time::ZERO);
+            bbr.pacing_gain()
+        };
+        let gains: Vec<f64> = (0..7).map(first).collect();
+        assert_eq!(gains, [1.25, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    }
+}

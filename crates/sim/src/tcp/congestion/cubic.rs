@@ -1,0 +1,158 @@
+//! CUBIC (RFC 9438). The window is a cubic function of the time since the last congestion, flat near the window of that
+//! congestion, and never below the window that Reno would have.
+//!
+//! | parameter | value | RFC 9438 |
+//! |---|---|---|
+//! | C | 0.4 | section 5.1 |
+//! | β | 0.7 | section 4.6 |
+//! | α of the Reno-friendly region | 3 (1 − β) / (1 + β), 1 from the former window on | section 4.3 |
+//!
+//! Deviations: an acknowledgement of several segments counts for all of them, so that delayed acknowledgements do not
+//! slow down growth, but it never takes the window beyond the target. The round-trip time is that of the
+//! acknowledgement and not the smoothed one, which may have a coarse clock. If the window is larger than the flight,
+//! the flight is reduced.
+
+use fairlane_qdisc::Time;
+
+use super::{AckSample, CongestionSignal, WindowSize};
+
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cubic {
+    /// The window at the last congestion, or less if that was smaller than at the one before (fast convergence); 0 if
+    /// unknown.
+    w_max: f64,
+    /// The window at the last congestion.
+    prior: f64,
+    /// Congestion avoidance since then.
+    epoch: Option<Epoch>,
+    /// The time of the last segment or acknowledgement.
+    active: Time,
+}
+
+/// A congestion avoidance stage.
+#[derive(Clone, Debug)]
+struct Epoch {
+    start: Time,
+    /// The time in seconds until the curve is flat, K.
+    k: f64,
+    /// The window where it is flat.
+    plateau: f64,
+    /// The window that Reno would have, W_est.
+    estimate: f64,
+}
+
+impl Epoch {
+    fn begin(start: Time, cwnd: f64, w_max: f64) -> Self {
+        let plateau = w_max.max(cwnd);
+        Self { start, k: libm::cbrt((plateau - cwnd) / C), plateau, estimate: cwnd }
+    }
+
+    /// Returns W_cubic, `t` seconds after the start.
+    fn window(&self, t: f64) -> f64 {
+        let from_plateau = t - self.k;
+        C * from_plateau * from_plateau * from_plateau + self.plateau
+    }
+}
+
+impl Cubic {
+    /// Grows the window in congestion avoidance.
+    pub(super) fn avoid(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        let (cwnd, acked) = (size.cwnd, f64::from(sample.acked));
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(sample.now, cwnd, self.w_max));
+        let alpha = if epoch.estimate < self.prior { ALPHA } else { 1.0 };
+        epoch.estimate += alpha * acked / cwnd;
+        let t = sample.now.since(epoch.start).as_secs();
+        size.cwnd = if epoch.window(t) < epoch.estimate {
+            epoch.estimate.max(cwnd)
+        } else {
+            let target = epoch.window(t + sample.rtt.as_secs()).clamp(cwnd, 1.5 * cwnd);
+            (cwnd + acked * (target - cwnd) / cwnd).min(target)
+        };
+    }
+
+    /// Handles any acknowledgement.
+    pub(super) fn on_ack(&mut self, sample: &AckSample) {
+        self.active = sample.now;
+    }
+
+    /// Notes that a segment is sent. `idle` is true if nothing was outstanding.
+    pub(super) fn on_send(&mut self, now: Time, idle: bool) {
+        // Pauses do not count (RFC 9438, section 5.8); otherwise the window would be too large after them.
+        if let Some(epoch) = self.epoch.as_mut().filter(|_| idle) {
+            epoch.start += now.since(self.active);
+        }
+        self.active = now;
+    }
+
+    pub(super) fn decrease(&mut self, segments: f64, signal: CongestionSignal) -> f64 {
+        self.epoch = None;
+        self.prior = segments;
+        self.w_max = match signal {
+            // The next stage begins at the plateau (RFC 9438, section 4.8).
+            CongestionSignal::Timeout => 0.0,
+            // Fast convergence (section 4.7): a flow whose window has shrunk releases bandwidth to others.
+            CongestionSignal::Loss | CongestionSignal::Mark if segments < self.w_max => segments * (1.0 + BETA) / 2.0,
+            CongestionSignal::Loss | CongestionSignal::Mark => segments,
+        };
+        segments * BETA
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Duration;
+
+    use super::*;
+
+    /// RFC 9438, figures 1 and 2: from 70 to 100 segments it takes cbrt(30 / 0.4) = 4.2172 s, and there the curve is
+    /// flat.
+    #[test]
+    fn the_plateau_is_where_congestion_was() {
+        let epoch = Epoch::begin(Time::ZERO, 70.0, 100.0);
+        assert!((epoch.k - 4.2172).abs() < 5e-5, "{}", epoch.k);
+        assert!((epoch.window(0.0) - 70.0).abs() < 1e-9);
+        assert_eq!(epoch.window(epoch.k), 100.0);
+        assert!((epoch.window(2.0 * epoch.k) - 130.0).abs() < 1e-9);
+    }
+
+    /// RFC 9438, section 5.8: after a second of congestion avoidance with a pause of an hour the window is the same as
+    /// without it, W(1 s + 0.1 s) = 0.4 (1.1 - 4.2172)^3 + 100. Would catch a pause that makes it half as large again.
+    #[test]
+    fn a_pause_does_not_count() {
+        let mut cubic = Cubic::default();
+        let mut size = WindowSize { cwnd: cubic.decrease(100.0, CongestionSignal::Loss), ssthresh: 70.0 };
+        let mut ack = |cubic: &mut Cubic, millis, acked| {
+            let (now, rtt) = (Time::ZERO + Duration::from_millis(millis), Duration::from_millis(100));
+            let sample = AckSample { now, una: 0, max: 0, acked, counted: 1, marked: false, rtt };
+            cubic.avoid(&mut size, &sample);
+            cubic.on_ack(&sample);
+            size.cwnd
+        };
+        ack(&mut cubic, 0, 1);
+        ack(&mut cubic, 900, 70);
+        cubic.on_send(Time::ZERO + Duration::from_millis(3_600_900), true);
+        let window = ack(&mut cubic, 3_601_000, 100);
+        let curve = 100.0 - 0.4 * 3.1172 * 3.1172 * 3.1172;
+        assert!((window - curve).abs() < 0.01, "{window}, not {curve}");
+    }
+
+    /// RFC 9438, section 4.7: congestion at 100 and then at 80 makes w_max (1 + 0.7) / 2 of 80. At 90, above that,
+    /// w_max is 90. After a timeout it is unknown.
+    #[test]
+    fn gives_up_room_when_it_has_lost_ground() {
+        let mut cubic = Cubic::default();
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
+        near(cubic.decrease(100.0, CongestionSignal::Loss), 70.0);
+        near(cubic.w_max, 100.0);
+        near(cubic.decrease(80.0, CongestionSignal::Mark), 56.0);
+        near(cubic.w_max, 68.0);
+        near(cubic.decrease(90.0, CongestionSignal::Loss), 63.0);
+        near(cubic.w_max, 90.0);
+        near(cubic.decrease(50.0, CongestionSignal::Timeout), 35.0);
+        assert_eq!(cubic.w_max, 0.0);
+    }
+}

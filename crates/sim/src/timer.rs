@@ -1,0 +1,39 @@
+//! Timers whose deadlines move.
+
+use fairlane_qdisc::Time;
+
+use crate::event::{EventQueue, Target};
+
+/// The pending event of a timer.
+///
+/// Moving a deadline to a later time costs nothing: the event stays, and its handler sets the timer again. Only an
+/// earlier deadline schedules a new event.
+#[derive(Debug)]
+pub(crate) struct Timer(Time);
+
+impl Timer {
+    /// Returns a timer that is not set.
+    pub(crate) const fn off() -> Self {
+        Self(Time::MAX)
+    }
+
+    /// Ensures that an event for `target` is pending at or before `deadline`.
+    pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut EventQueue) {
+        if let Some(deadline) = deadline
+            && deadline < self.0
+        {
+            self.0 = deadline;
+            events.push(deadline, target);
+        }
+    }
+
+    /// Returns true, and turns the timer off, if the event at `now` is the pending one. An event that an earlier deadline
+    /// has replaced is to be ignored.
+    pub(crate) fn fires(&mut self, now: Time) -> bool {
+        let fires = self.0 == now;
+        if fires {
+            self.0 = Time::MAX;
+        }
+        fires
+    }
+}

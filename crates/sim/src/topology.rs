@@ -1,0 +1,268 @@
+//! The topology of a scenario: all links, and the route of each flow as a sequence of links.
+
+use fairlane_outcome::QueueRun;
+use fairlane_qdisc::{BoxQdisc, Host, ParameterError, Seed, Time};
+use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
+
+use crate::impairments::Impairments;
+use crate::link::{Link, LinkQueue, Managed, Medium, plain_limit};
+use crate::meter::{FlowRanges, Meter};
+use crate::packet::Packet;
+
+/// The end of a route: the packet has reached its host.
+pub(crate) const END: u32 = u32::MAX;
+
+/// Returns a discipline of the caller and its name in outcomes for the link of this name, or `None` for the scenario's.
+pub(crate) type CustomQdiscs<'c> = dyn FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)> + 'c;
+
+/// The starts of a flow's two routes in the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routes {
+    pub(crate) forward: u32,
+    pub(crate) back: u32,
+}
+
+/// Links and routes.
+#[derive(Debug)]
+pub(crate) struct Topology {
+    /// The scenario's links, each forward and then reverse, followed by the hosts' links.
+    pub(crate) links: Vec<Link>,
+    pub(crate) media: Vec<Medium>,
+    /// All routes, one after the other, each ended by [`END`].
+    pub(crate) table: Vec<u32>,
+    /// The routes of each flow.
+    pub(crate) routes: Vec<Routes>,
+    first_host_link: u32,
+}
+
+/// The source of queues: the scenario, and the caller if it brings disciplines.
+struct QueueSource<'s, 'c> {
+    scenario: &'s Scenario,
+    seed: Seed,
+    custom: Option<&'c mut CustomQdiscs<'c>>,
+}
+
+/// The properties of a set of similar links.
+#[derive(Debug)]
+struct LinkKind {
+    side: LinkSide,
+    /// The link only delays packets, and its queue only drops from the tail.
+    plain: bool,
+    /// The flows that are counted at the queue.
+    metered: Option<FlowRanges>,
+    medium: u32,
+}
+
+/// A queue whose packets were counted.
+pub(crate) struct MeteredQueue {
+    name: String,
+    kind: &'static str,
+    rate_bps: f64,
+    meter: Meter,
+}
+
+impl MeteredQueue {
+    /// Returns the measurements up to `now`.
+    pub(crate) fn result(self, now: Time) -> QueueRun {
+        let Self { name, kind, rate_bps, meter } = self;
+        let (flows, mean_avg) = (meter.flows(now), meter.mean_average());
+        let mean_packets = flows.iter().map(|flow| flow.mean_packets).sum();
+        QueueRun { name, kind, rate_bps, mean_packets, mean_avg, delay_ns: meter.delay_ns().clone(), flows }
+    }
+}
+
+/// The link whose queue cannot be built, and the reason.
+#[derive(Debug)]
+pub(crate) struct QueueError {
+    pub(crate) link: String,
+    pub(crate) error: ParameterError,
+}
+
+/// Returns the number of one direction of a link of the scenario.
+pub(crate) const fn link_of(hop: Hop) -> u32 {
+    2 * hop.link as u32 + hop.reverse as u32
+}
+
+/// Returns the name of the link with number `link` in [`PacketEvent::link`](crate::PacketEvent::link): `bottleneck`,
+/// `bottleneck/reverse`, and `ftp/3/source` or `ftp/3/sink` for the links of the hosts of flow `ftp/3`, with `/reverse`
+/// for the direction towards the source.
+#[must_use]
+pub fn link_name(scenario: &Scenario, link: u32) -> String {
+    let mut index = link as usize;
+    let reverse = |on: bool| if on { "/reverse" } else { "" };
+    if let Some(named) = scenario.links.get(index / 2) {
+        return format!("{}{}", named.name, reverse(index % 2 == 1));
+    }
+    index -= 2 * scenario.links.len();
+    for group in &scenario.flows {
+        let ends: Vec<&str> = [(&group.source, "source"), (&group.sink, "sink")]
+            .into_iter()
+            .filter_map(|(access, end)| access.is_some().then_some(end))
+            .collect();
+        let each = 2 * ends.len();
+        let all = each * group.count as usize;
+        if index < all {
+            return format!("{}/{}/{}{}", group.name, index / each, ends[index % each / 2], reverse(index % 2 == 1));
+        }
+        index -= all;
+    }
+    format!("link {link}")
+}
+
+/// Returns the flows whose data or acknowledgements cross `hop`.
+fn flows_across(scenario: &Scenario, hop: Hop) -> FlowRanges {
+    let mut first = 0;
+    let ranges = scenario.flows.iter().map(|group| {
+        let range = first..first + group.count;
+        first = range.end;
+        (group, range)
+    });
+    ranges.filter(|(group, _)| group.path.contains(&hop) || group.back.contains(&hop)).map(|(_, range)| range).collect()
+}
+
+impl Topology {
+    /// Builds the topology of `scenario`. `custom` is asked for the discipline of each link before the scenario's is
+    /// built.
+    pub(crate) fn new<'c>(
+        scenario: &Scenario,
+        seed: Seed,
+        custom: Option<&'c mut CustomQdiscs<'c>>,
+    ) -> Result<Self, QueueError> {
+        let mut source = QueueSource { scenario, seed, custom };
+        let mut topology =
+            Self { links: Vec::new(), media: Vec::new(), table: Vec::new(), routes: Vec::new(), first_host_link: 0 };
+        for (index, link) in scenario.links.iter().enumerate() {
+            for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
+                let hop = Hop { link: index, reverse };
+                let metered = scenario.flows.iter().any(|group| group.path.contains(&hop));
+                let kind = topology.kind(side.clone(), metered.then(|| flows_across(scenario, hop)));
+                topology.add_link(&kind, &mut source)?;
+            }
+        }
+        topology.first_host_link = topology.links.len() as u32;
+        topology.reserve(scenario);
+        for group in &scenario.flows {
+            let ends =
+                [&group.source, &group.sink].map(|access| access.as_ref().map(|access| topology.host_kinds(access)));
+            for _ in 0..group.count {
+                topology.add_flow(group, &ends, &mut source)?;
+            }
+        }
+        Ok(topology)
+    }
+
+    /// Returns true for a plain link between a node and a host. Each host has one flow and its own link.
+    pub(crate) fn is_plain_host_link(&self, link: u32) -> bool {
+        link >= self.first_host_link
+            && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, LinkQueue::Plain { .. }))
+    }
+
+    /// Reserves exactly the memory for the hosts' links and the routes: growing by doubling could take twice as much.
+    fn reserve(&mut self, scenario: &Scenario) {
+        let links = |group: &FlowGroup| 2 * (usize::from(group.source.is_some()) + usize::from(group.sink.is_some()));
+        let hops = |group: &FlowGroup| links(group) + group.path.len() + group.back.len() + 2;
+        let all = |each: &dyn Fn(&FlowGroup) -> usize| {
+            scenario.flows.iter().map(|group| group.count as usize * each(group)).sum::<usize>()
+        };
+        self.links.reserve_exact(all(&links));
+        self.table.reserve_exact(all(&hops));
+        self.routes.reserve_exact(all(&|_| 1));
+    }
+
+    /// Returns the mean rate of `link` in bit/s from `from` to `to`.
+    fn mean_rate(&self, link: &Link, from: Time, to: Time) -> f64 {
+        let varying = link.impairments().and_then(|impairments| impairments.mean_rate(from, to));
+        varying.unwrap_or_else(|| self.media[link.medium as usize].transmission.rate().bits_per_second() as f64)
+    }
+
+    /// Returns the metered queues in the scenario's order, measured from `from` to `to`.
+    pub(crate) fn metered(self, scenario: &Scenario, (from, to): (Time, Time)) -> impl Iterator<Item = MeteredQueue> {
+        let rates: Vec<f64> =
+            self.links[..self.first_host_link as usize].iter().map(|link| self.mean_rate(link, from, to)).collect();
+        self.links.into_iter().zip(rates).enumerate().filter_map(|(id, (link, rate_bps))| {
+            let LinkQueue::Managed(managed) = link.queue else { return None };
+            let (name, kind) = (link_name(scenario, id as u32), managed.kind);
+            Some(MeteredQueue { name, kind, rate_bps, meter: managed.meter? })
+        })
+    }
+
+    /// Returns the kind of links like `side`, and adds its medium. With `metered` the packets of those flows are counted.
+    fn kind(&mut self, side: LinkSide, metered: Option<FlowRanges>) -> LinkKind {
+        let plain = metered.is_none() && side.wire == fairlane_scenario::Wire::default();
+        let limit = plain_limit(side.queue.config()).filter(|_| plain);
+        self.media.push(Medium::new(&side, limit.unwrap_or(0)));
+        LinkKind { side, plain: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
+    }
+
+    /// Returns the kinds of a host's links, in the direction of the data and in the other one. Each has its own medium,
+    /// since most packets of one direction have the same size.
+    fn host_kinds(&mut self, access: &Access) -> [LinkKind; 2] {
+        let Access { rate, delay, queue } = access;
+        [(); 2].map(|()| {
+            self.kind(LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() }, None)
+        })
+    }
+
+    /// Adds the links of one flow's hosts, and its routes.
+    fn add_flow(
+        &mut self,
+        group: &FlowGroup,
+        ends: &[Option<[LinkKind; 2]>; 2],
+        source: &mut QueueSource<'_, '_>,
+    ) -> Result<(), QueueError> {
+        let mut hosts = [None; 2];
+        for (host, end) in hosts.iter_mut().zip(ends) {
+            if let Some([data, other]) = end {
+                let data = self.add_link(data, source)?;
+                *host = Some((data, self.add_link(other, source)?));
+            }
+        }
+        let [sender, receiver] = hosts;
+        let forward = self.table.len() as u32;
+        self.table.extend(sender.map(|(up, _)| up));
+        self.table.extend(group.path.iter().copied().map(link_of));
+        self.table.extend(receiver.map(|(down, _)| down));
+        self.table.push(END);
+        let back = self.table.len() as u32;
+        self.table.extend(receiver.map(|(_, up)| up));
+        self.table.extend(group.back.iter().copied().map(link_of));
+        self.table.extend(sender.map(|(_, down)| down));
+        self.table.push(END);
+        self.routes.push(Routes { forward, back });
+        Ok(())
+    }
+
+    /// Adds one direction of a link and returns its number.
+    fn add_link(&mut self, kind: &LinkKind, source: &mut QueueSource<'_, '_>) -> Result<u32, QueueError> {
+        let id = self.links.len() as u32;
+        let queue = source.queue(kind, id)?;
+        self.links.push(Link::new(kind.medium, queue));
+        Ok(id)
+    }
+}
+
+impl QueueSource<'_, '_> {
+    /// Builds the queue of link `id`. Names are only formatted where they are needed: there may be millions of links.
+    fn queue(&mut self, kind: &LinkKind, id: u32) -> Result<LinkQueue, QueueError> {
+        let LinkKind { side, plain, metered, .. } = kind;
+        let name = || link_name(self.scenario, id);
+        let host = |name: &str| Host { rate: side.rate, seed: self.seed.named("queue").named(name) };
+        let custom = self.custom.as_mut().and_then(|custom| {
+            let name = name();
+            custom(&name, &host(&name))
+        });
+        let (kind, discipline) = match custom {
+            Some(custom) => custom,
+            None if *plain => return Ok(LinkQueue::Plain { busy_until: Time::ZERO }),
+            None => {
+                let link = name();
+                match side.queue.build(&host(&link)) {
+                    Ok(discipline) => (side.queue.kind().name(), discipline),
+                    Err(error) => return Err(QueueError { link, error }),
+                }
+            }
+        };
+        let impairments = Impairments::new(side, || self.seed.named("wire").named(&name()));
+        Ok(LinkQueue::Managed(Box::new(Managed::new(kind, discipline, metered.as_ref(), impairments))))
+    }
+}

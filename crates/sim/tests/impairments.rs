@@ -1,0 +1,244 @@
+//! Loss, jitter and varying rates compared with their distributions; they change nothing else.
+
+use std::collections::BTreeMap;
+
+use fairlane_outcome::Run;
+use fairlane_scenario::Document;
+use fairlane_sim::{Control, Fingerprint, Observer, PacketEvent, PacketKind, QueueEvent, run};
+
+/// The packets of one flow by sequence number: departures with their times, losses, and deliveries with their times.
+#[derive(Default)]
+struct Log {
+    departed: BTreeMap<u32, u64>,
+    lost: Vec<u32>,
+    delivered: Vec<(u32, u64)>,
+}
+
+impl Observer for Log {
+    fn packet(&mut self, event: &PacketEvent) {
+        if event.kind == PacketKind::Ack {
+            return;
+        }
+        match event.queue_event {
+            QueueEvent::Departed { .. } => {
+                self.departed.insert(event.seq, event.at.as_nanos());
+            }
+            QueueEvent::Lost => self.lost.push(event.seq),
+            _ => {}
+        }
+    }
+    fn delivered(&mut self, at: fairlane_qdisc::Time, _flow: u32, seq: u32) {
+        self.delivered.push((seq, at.as_nanos()));
+    }
+}
+
+/// Runs a link with the keys `link` and a UDP flow of `rate`, without host links.
+fn simulate(link: &str, rate: &str, seconds: u32) -> (Run, Log) {
+    let text = format!(
+        r#"
+        duration = "{seconds}s"
+        [[links]]
+        from = "a"
+        to = "b"
+        queue = {{ kind = "droptail", limit = "5p" }}
+        {link}
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        rate = "{rate}"
+        packet = "125b"
+        start = "0s"
+        from = "a"
+        to = "b"
+        "#
+    );
+    let mut log = Log::default();
+    (observe(&text, &mut log), log)
+}
+
+fn observe(text: &str, observer: &mut impl Observer) -> Run {
+    let scenario = Document::parse("impairments.toml", text).and_then(|document| document.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &Control::default(), observer).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns true if `count` of `all` is within five standard deviations of the probability `p` for independent events.
+fn near(count: usize, all: usize, p: f64) -> bool {
+    let (count, all) = (count as f64, all as f64);
+    (count - all * p).abs() < 5.0 * (all * p * (1.0 - p)).sqrt() + 1e-9
+}
+
+/// Would catch losses that are counted as drops or not at all, and a wrong probability.
+#[test]
+fn independent_loss_is_binomial_and_counted_separately() {
+    let (run, log) = simulate("rate = \"10mbit\"\nloss = 0.03", "1mbit", 60);
+    let (queue, flow) = (&run.queues[0].flows[0], &run.flows[0]);
+    assert_eq!((queue.dropped.iter().sum::<u64>(), flow.dropped), (0, 0));
+    assert_eq!((queue.lost, flow.lost, log.lost.len() as u64), (flow.lost, queue.lost, flow.lost));
+    assert_eq!((queue.departed, log.departed.len() as u64), (flow.sent, flow.sent));
+    let in_flight = flow.sent - flow.delivered - flow.lost;
+    assert!(in_flight <= 2, "a packet a millisecond takes 1.1 ms");
+    assert!(near(log.lost.len(), log.departed.len(), 0.03), "{} of {}", flow.lost, flow.sent);
+    // Losses are independent: two neighbours are lost with probability 0.03².
+    let pairs = log.lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+    assert!(near(pairs, log.departed.len(), 0.0009), "{pairs}");
+    assert!(log.lost.iter().all(|seq| log.delivered.binary_search_by_key(seq, |(seq, _)| *seq).is_err()));
+}
+
+/// The Gilbert chain: the bad state lasts 1/r packets on average and has probability p/(p + r). `1-h` and `1-k` are the
+/// loss probabilities of the states (Elliott 1963). Would catch wrong transitions and wrong loss probabilities.
+#[test]
+fn bursts_are_those_of_the_chain() {
+    let (_, log) = simulate("rate = \"10mbit\"\nloss = { p = 0.01, r = 0.2 }", "1mbit", 120);
+    let (lost, sent) = (log.lost.len() as f64, log.departed.len() as f64);
+    let bursts = 1 + log.lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    // The length of a burst is geometric: its standard deviation is sqrt(1 - r)/r, 4.5 packets.
+    let mean = lost / bursts as f64;
+    assert!((mean - 5.0).abs() < 5.0 * 4.5 / (bursts as f64).sqrt(), "{mean} packets a burst");
+    // Bursts begin from good packets with p.
+    assert!(near(bursts, (sent - lost) as usize, 0.01), "{bursts} bursts");
+    let (_, log) = simulate("rate = \"10mbit\"\nloss = { p = 0.5, r = 0.5, 1-h = 0.8, 1-k = 0.1 }", "1mbit", 60);
+    // With p + r = 1 the states of successive packets are independent, and so are the losses.
+    assert!(near(log.lost.len(), log.departed.len(), 0.45), "{}", log.lost.len());
+}
+
+/// Would catch losses that change the traffic, the queue or the arrival times of other packets, and a probability of
+/// zero that changes anything.
+#[test]
+fn loss_disturbs_nothing_else() {
+    let (clean, clean_log) = simulate("rate = \"1mbit\"", "1100kbit", 20);
+    let (lossy, lossy_log) = simulate("rate = \"1mbit\"\nloss = 0.2", "1100kbit", 20);
+    assert_eq!(clean_log.departed, lossy_log.departed);
+    let kept: Vec<(u32, u64)> =
+        clean_log.delivered.iter().copied().filter(|(seq, _)| !lossy_log.lost.contains(seq)).collect();
+    assert_eq!(kept, lossy_log.delivered);
+    let (mut clean, mut lossy) = (clean.queues[0].flows[0].clone(), lossy.queues[0].flows[0].clone());
+    assert!(lossy.lost > 0);
+    (clean.lost, lossy.lost) = (0, 0);
+    assert_eq!(clean, lossy);
+    let text = |keys: &str| {
+        let flows = "[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\ncount = 4";
+        format!("duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n{keys}\n{flows}")
+    };
+    let mut prints = [Fingerprint::default(), Fingerprint::default(), Fingerprint::default()];
+    for (keys, print) in ["", "loss = 0\njitter = \"0s\"\nreorder = false", "loss = 0.01"].iter().zip(&mut prints) {
+        observe(&text(keys), print);
+    }
+    assert_eq!(prints[0], prints[1]);
+    assert_ne!(prints[0], prints[2]);
+}
+
+/// Would catch a link that does not follow its rate steps: 1 Mbit/s, 3 Mbit/s and an outage of one second each, with a
+/// queue that is never empty.
+#[test]
+fn a_varying_rate_is_used_fully() {
+    let steps = "rate = { steps = [[\"0s\", \"1mbit\"], [\"1s\", \"3mbit\"], [\"2s\", \"0bit\"]], every = \"3s\" }";
+    let (run, log) = simulate(steps, "4mbit", 30);
+    // Packets have 1000 bits. The first one arrives within 0.25 ms, and a step can divide ten packets.
+    let begun = |second: u64| log.departed.values().filter(|at| **at / 1_000_000_000 % 3 == second).count() as i64;
+    assert!((begun(0) - 10_000).abs() <= 10, "{}", begun(0));
+    assert!((begun(1) - 30_000).abs() <= 10, "{}", begun(1));
+    assert!(begun(2) <= 10, "{}", begun(2));
+    let queue = &run.queues[0];
+    assert!((queue.rate_bps - 4e6 / 3.0).abs() < 1e-6);
+    let used = queue.flows[0].departed_bytes as f64 * 8.0 / (queue.rate_bps * 30.0);
+    assert!((0.9995..=1.0001).contains(&used), "{used}");
+    // Without the warm-up: 40 Mbit in all, minus 1 Mbit of the first second.
+    let flows = "[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nrate = \"9mbit\"";
+    let text = format!("duration = \"30s\"\nwarmup = \"1s\"\n[bottleneck]\n{steps}\n{flows}");
+    let queue = observe(&text, &mut ()).queues.remove(0);
+    assert!((queue.rate_bps - 39e6 / 29.0).abs() < 1e-6, "{}", queue.rate_bps);
+    let bits = queue.flows[0].departed_bytes as f64 * 8.0;
+    assert!((bits / 39e6 - 1.0).abs() < 0.001, "{bits}");
+}
+
+/// Would catch jitter that is not uniform around the delay, and packets that overtake each other without `reorder`.
+#[test]
+fn jitter_is_uniform_and_reorders_only_when_told() {
+    // One packet per millisecond, a transmission time of 0.1 ms at 10 Mbit/s, and 20 ms of delay.
+    let delays = |reorder: bool| {
+        let link = format!("rate = \"10mbit\"\ndelay = \"20ms\"\njitter = \"8ms\"\nreorder = {reorder}");
+        let (run, log) = simulate(&link, "1mbit", 20);
+        let delays: Vec<f64> =
+            log.delivered.iter().map(|(seq, at)| (at - log.departed[seq] - 100_000) as f64 / 1e6).collect();
+        assert!(
+            run.flows[0].delivered >= run.flows[0].sent - 29,
+            "all packets but those of the last 28 ms are delivered"
+        );
+        let in_order = log.delivered.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        assert!(log.delivered.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+        (delays, in_order)
+    };
+    let (free, in_order) = delays(true);
+    assert!(!in_order);
+    assert!(free.iter().all(|delay| (12.0..=28.0).contains(delay)));
+    let mean = free.iter().sum::<f64>() / free.len() as f64;
+    let variance = free.iter().map(|delay| (delay - mean) * (delay - mean)).sum::<f64>() / free.len() as f64;
+    // A uniform distribution over 16 ms has mean 20 ms and variance 16²/12. Five standard errors are 0.16 ms and 0.7 ms².
+    assert!((mean - 20.0).abs() < 0.17 && (variance - 256.0 / 12.0).abs() < 0.8, "{mean} ± {variance}");
+    let (queued, in_order) = delays(false);
+    assert!(in_order);
+    assert!(queued.iter().all(|delay| (12.0..=28.0).contains(delay)));
+    // Waiting for earlier packets makes the delay longer: mostly the latest of the last sixteen determines it.
+    assert!(queued.iter().sum::<f64>() / queued.len() as f64 > 22.0);
+}
+
+/// Would catch a packet that is unaccounted for (the engine checks at the end of each run) and a TCP flow that stops,
+/// with all impairments in both directions.
+#[test]
+fn tcp_works_with_all_impairments() {
+    for reorder in [false, true] {
+        let text = format!(
+            r#"
+            duration = "30s"
+            [tcp]
+            preset = "modern"
+            [bottleneck]
+            rate = {{ steps = [["0s", "4mbit"], ["700ms", "500kbit"]], every = "1s" }}
+            delay = "10ms"
+            jitter = "5ms"
+            reorder = {reorder}
+            loss = {{ p = 0.002, r = 0.3 }}
+            queue = {{ kind = "choke", limit = "60p", min = "10p", max = "30p" }}
+            reverse = {{ loss = 0.05, jitter = "1ms" }}
+            [[flows]]
+            name = "ftp"
+            kind = "tcp"
+            cc = "sack"
+            count = 4
+            [[flows]]
+            name = "back"
+            kind = "udp"
+            rate = "100kbit"
+            from = "right"
+            to = "left"
+            "#
+        );
+        let run = observe(&text, &mut ());
+        for flow in &run.flows {
+            assert!(flow.lost > 0 && flow.delivered > 100, "{}: {} lost", flow.name, flow.lost);
+            assert!(flow.delivered + flow.dropped + flow.lost <= flow.sent);
+        }
+        assert_eq!(
+            run.queues.iter().map(|queue| &*queue.name).collect::<Vec<_>>(),
+            ["bottleneck", "bottleneck/reverse"]
+        );
+    }
+}
+
+/// Would catch a direction without a reported queue that loses no acknowledgements: if none returns, the sender sends
+/// only after timeouts.
+#[test]
+fn acknowledgements_are_lost_too() {
+    let delivered = |reverse: &str| {
+        let text = format!(
+            "duration = \"20s\"\n[bottleneck]\nrate = \"1mbit\"\n{reverse}\n[[flows]]\nname = \"ftp\"\nkind = \"tcp\"\n"
+        );
+        let run = observe(&text, &mut ());
+        assert_eq!((run.queues.len(), run.flows[0].lost), (1, 0), "acknowledgements do not count as lost data");
+        (run.flows[0].delivered, run.flows[0].timeouts)
+    };
+    let (all, none) = (delivered(""), delivered("reverse = { loss = 1 }"));
+    assert!(all.0 > 2000, "{all:?}");
+    assert!(none.1 > 1 && none.0 <= none.1 + 1, "{none:?}");
+}
