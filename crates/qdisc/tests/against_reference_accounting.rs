@@ -342,8 +342,8 @@ proptest! {
             period: Duration::from_millis(period),
             r: rtt as f64 / 1000.0,
             b: f64::from(mtu),
-            box_rate: f64::from(rate) * 125.0,
-            burst: f64::from(burst) * 1000.0,
+            box_rate: u128::from(rate) * 1000,
+            burst: u128::from(burst) * 1000,
         };
         let slow = |seed| -> Box<dyn Slow> { Box::new(penalty_box::PenaltyBox::new(limit, s, red, seed)) };
         agree(Kind::RedPenaltyBox, &given, number, slow, script)?;

@@ -15,11 +15,14 @@ pub(crate) struct Settings {
     pub(crate) r: f64,
     /// The size of a packet in bytes.
     pub(crate) b: f64,
-    /// In bytes a second.
-    pub(crate) box_rate: f64,
+    /// In bits a second.
+    pub(crate) box_rate: u128,
     /// In bytes.
-    pub(crate) burst: f64,
+    pub(crate) burst: u128,
 }
+
+/// 10^-9 bits in a byte.
+const BYTE: u128 = 8_000_000_000;
 
 struct Boxed {
     flow: u64,
@@ -47,7 +50,8 @@ pub(crate) struct PenaltyBox {
     dropped: f64,
     boxed: Vec<Boxed>,
     seen: Vec<Seen>,
-    tokens: f64,
+    /// In 10^-9 bits, so that rounding never decides.
+    tokens: u128,
     filled: Time,
 }
 
@@ -64,7 +68,7 @@ impl PenaltyBox {
             dropped: 0.0,
             boxed: Vec::new(),
             seen: Vec::new(),
-            tokens: s.burst,
+            tokens: s.burst * BYTE,
             filled: Time::ZERO,
         }
     }
@@ -137,14 +141,15 @@ impl Slow for PenaltyBox {
         let size = f64::from(p.bytes);
         if let Some(boxed) = self.boxed.iter_mut().find(|boxed| boxed.flow == p.flow) {
             boxed.arrived += size;
-            let filled = self.tokens + self.s.box_rate * now.since(self.filled).as_secs();
-            self.tokens = filled.min(self.s.burst);
+            let filled = self.tokens + self.s.box_rate * u128::from(now.since(self.filled).as_nanos());
+            self.tokens = filled.min(self.s.burst * BYTE);
             self.filled = now;
-            if self.tokens < size {
+            let price = u128::from(p.bytes) * BYTE;
+            if self.tokens < price {
                 self.line.drop(p, Reason::RatePenalty);
                 return;
             }
-            self.tokens -= size;
+            self.tokens -= price;
         }
         self.arrived += size;
         if !self.red.pass(&mut self.line, p) {
