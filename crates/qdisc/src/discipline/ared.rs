@@ -240,15 +240,17 @@ fn floyd(core: &mut RedCore, lowest: f64) {
 impl<P: Packet> Qdisc<P> for Ared<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         let Self { config, red, region, lowest, adapted } = self;
-        red.enqueue_with(now, packet, sink, |core| match config.law {
-            Adaptation::Feng => feng(core, region),
+        red.arrive(now, &packet);
+        match config.law {
+            Adaptation::Feng => feng(&mut red.core, region),
             Adaptation::Floyd { interval } => {
                 if now > *adapted + interval {
                     *adapted = now;
-                    floyd(core, *lowest);
+                    floyd(&mut red.core, *lowest);
                 }
             }
-        });
+        }
+        red.decide(now, packet, sink);
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -267,7 +269,7 @@ impl<P: Packet> Qdisc<P> for Ared<P> {
         self.red.link_rate(rate);
         let rate = (rate.bits_per_second() > 0).then_some(rate);
         let RedParameters { min, max, weight, .. } = self.config.red(rate);
-        self.red.core_mut().retune(min, max, weight);
+        self.red.core.retune(min, max, weight);
         self.lowest = self.config.lowest_probability(rate);
     }
 }
@@ -315,7 +317,7 @@ mod tests {
         while ared.packets() <= packets {
             ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
         }
-        ared.red.core_mut().max_probability()
+        ared.red.core.max_probability()
     }
 
     fn close(value: f64, expected: f64) {
@@ -370,12 +372,12 @@ mod tests {
         at(&mut ared, 24, now);
         now += Duration::from_millis(501);
         ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
-        close(ared.red.core_mut().max_probability(), 0.1);
+        close(ared.red.core.max_probability(), 0.1);
         for _ in 0..100 {
             now += Duration::from_millis(501);
             ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
         }
-        let top = ared.red.core_mut().max_probability();
+        let top = ared.red.core.max_probability();
         assert!((0.5..0.51).contains(&top), "{top}");
         at(&mut ared, 0, now);
         for _ in 0..100 {
@@ -383,7 +385,7 @@ mod tests {
             now += Duration::from_millis(501);
             ared.enqueue(now, SimplePacket::new(1, 1000).with_ecn(), &mut ());
         }
-        let lowest = ared.red.core_mut().max_probability();
+        let lowest = ared.red.core.max_probability();
         assert!((0.009..=0.01).contains(&lowest), "{lowest}");
     }
 
@@ -392,17 +394,17 @@ mod tests {
     #[test]
     fn the_automatic_parameters_follow_the_link() {
         let mut ared = Ared::<SimplePacket>::new(Config::default(), Seed::new(2)).unwrap();
-        assert_eq!(ared.red.core_mut().thresholds(), (5.0, 15.0));
+        assert_eq!(ared.red.core.thresholds(), (5.0, 15.0));
         assert_eq!(ared.lowest, 0.01);
-        ared.red.core_mut().set_probability(0.3);
+        ared.red.core.set_probability(0.3);
         for (megabits, min, lowest) in [(100, 31.0, 0.0008), (1, 5.0, 0.01), (10, 5.0, 0.008), (0, 5.0, 0.01)] {
             for _ in 0..10 {
                 ared.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ());
             }
             let average = ared.average();
             ared.link_rate(Rate::from_bits_per_second(1_000_000 * megabits));
-            assert_eq!(ared.red.core_mut().thresholds(), (min, 3.0 * min));
-            assert_eq!((ared.red.core_mut().max_probability(), ared.average(), ared.lowest), (0.3, average, lowest));
+            assert_eq!(ared.red.core.thresholds(), (min, 3.0 * min));
+            assert_eq!((ared.red.core.max_probability(), ared.average(), ared.lowest), (0.3, average, lowest));
         }
         let weight = ared.config.red(Some(Rate::from_bits_per_second(1_000_000))).weight;
         assert!((weight - 0.007_968_09).abs() < 1e-8, "{weight}");

@@ -132,7 +132,7 @@ impl<P: Packet> SfqRed<P> {
         let red = &mut self.reds[queue];
         red.sample(now, occupancy);
         let signal = red.test(backlog, packet.bytes());
-        red.signal(signal, packet.ecn_capable())
+        red.verdict(signal, packet.ecn_capable())
     }
 
     /// Drops `packet`, an arrival for `queue`, which stays idle if it is empty.

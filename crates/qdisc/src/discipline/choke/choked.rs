@@ -13,9 +13,8 @@
 use alloc::vec::Vec;
 
 use super::{MAX_CANDIDATES, candidates};
-use crate::discipline::red::{self, RedCore, carry_out};
+use crate::discipline::red::{self, Red};
 use crate::error::check;
-use crate::queue::buffer::Buffer;
 use crate::queue::fifo::{Halves, Place};
 use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
@@ -42,7 +41,6 @@ impl Default for Config {
 
 impl Config {
     fn validate(&self) -> Result<(), ParameterError> {
-        check::size("limit", self.limit)?;
         check::count("max_candidates", self.max_candidates, 1..=MAX_CANDIDATES)
     }
 
@@ -69,8 +67,7 @@ fn rounded(average: f64, per_unit: f64, most: u32) -> u32 {
 /// CHOKe that draws more candidates the longer the average queue, from the packets that came last first.
 #[derive(Debug)]
 pub struct Choked<P> {
-    buffer: Buffer<P>,
-    red: RedCore,
+    red: Red<P>,
     halves: Halves,
     per_unit: f64,
     max_candidates: u32,
@@ -87,8 +84,7 @@ impl<P: Packet> Choked<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         Ok(Self {
-            buffer: Buffer::new(config.limit),
-            red: RedCore::new(config.red, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
             halves: Halves::default(),
             per_unit: config.candidates_per_unit(),
             max_candidates: config.max_candidates,
@@ -99,8 +95,8 @@ impl<P: Packet> Choked<P> {
 
     /// Compares an arrival of `flow` with candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        let Self { buffer, halves, draws, drawn, .. } = self;
-        let wanted = rounded(self.red.average(), self.per_unit, self.max_candidates);
+        let Self { red: Red { buffer, core }, halves, draws, drawn, .. } = self;
+        let wanted = rounded(core.average(), self.per_unit, self.max_candidates);
         drawn.clear();
         halves.pick(&buffer.fifo, (wanted as usize).min(buffer.fifo.packets()), draws, drawn);
         let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, place| halves.removed(place));
@@ -113,33 +109,27 @@ impl<P: Packet> Choked<P> {
 
 impl<P: Packet> Qdisc<P> for Choked<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.buffer.arrive(&packet);
-        self.red.arrive(now, &self.buffer);
-        let (min, _) = self.red.thresholds();
-        if self.red.average() > min && self.drop_matches(now, packet.flow(), sink) {
-            self.buffer.discard(now, packet, Reason::MatchArrival, sink);
+        self.red.arrive(now, &packet);
+        let (min, _) = self.red.core.thresholds();
+        if self.red.core.average() > min && self.drop_matches(now, packet.flow(), sink) {
+            self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
             return;
         }
-        let signal = self.red.test(self.buffer.fifo.packets(), packet.bytes());
-        let verdict = self.red.signal(signal, packet.ecn_capable());
-        carry_out(&mut self.buffer, now, packet, verdict, sink);
+        self.red.decide(now, packet, sink);
     }
 
-    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.buffer.depart();
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.red.dequeue(now, sink);
         self.halves.popped();
-        if packet.is_none() {
-            self.red.idle(now);
-        }
         packet
     }
 
     fn status(&self) -> Status {
-        self.red.status(&self.buffer)
+        self.red.status()
     }
 
     fn counters(&self) -> &Counters {
-        &self.buffer.counters
+        self.red.counters()
     }
 
     fn link_rate(&mut self, rate: Rate) {

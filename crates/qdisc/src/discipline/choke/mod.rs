@@ -26,9 +26,8 @@
 
 use alloc::vec::Vec;
 
-use crate::discipline::red::{self, RedCore, carry_out};
+use crate::discipline::red::{self, Red, RedCore};
 use crate::error::check;
-use crate::queue::buffer::Buffer;
 use crate::queue::fifo::Place;
 use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
@@ -132,7 +131,6 @@ impl Default for Config {
 
 impl Config {
     fn validate(&self) -> Result<(), ParameterError> {
-        check::size("limit", self.limit)?;
         match self.candidates {
             Candidates::Fixed(count) => check::count("candidates", count, 1..=MAX_CANDIDATES),
             Candidates::Regions { regions, .. } => check::count("regions", regions, 1..=MAX_REGIONS),
@@ -183,8 +181,7 @@ fn region(red: &RedCore, regions: u32) -> u32 {
 /// The CHOKe of the papers.
 #[derive(Debug)]
 pub struct Choke<P> {
-    buffer: Buffer<P>,
-    red: RedCore,
+    red: Red<P>,
     draw: Draw,
     candidates: Candidates,
     compare_above_max: bool,
@@ -202,8 +199,7 @@ impl<P: Packet> Choke<P> {
         config.validate()?;
         let Config { limit, red, draw, candidates, compare_above_max } = config;
         Ok(Self {
-            buffer: Buffer::new(limit),
-            red: RedCore::new(red, seed)?,
+            red: Red::new(red::Config { limit, red }, seed)?,
             draw,
             candidates,
             compare_above_max,
@@ -216,15 +212,15 @@ impl<P: Packet> Choke<P> {
     ///
     /// Above the upper threshold they are compared too, so that the queue gets short quickly (section II-A, end of paragraph 3).
     fn compares(&self) -> bool {
-        let (min, max) = self.red.thresholds();
-        let average = self.red.average();
+        let (min, max) = self.red.core.thresholds();
+        let average = self.red.core.average();
         average > min && (average < max || self.compare_above_max)
     }
 
     /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        let Self { buffer, draw, draws, drawn, .. } = self;
-        let count = self.candidates.count(&self.red);
+        let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
+        let count = self.candidates.count(core);
         match self.candidates {
             Candidates::Fixed(1) | Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
@@ -247,36 +243,29 @@ impl<P: Packet> Choke<P> {
 
 impl<P: Packet> Qdisc<P> for Choke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.buffer.arrive(&packet);
         // Section II-A, paragraph 2: the average occupancy, an exponential moving average as in RED.
-        self.red.arrive(now, &self.buffer);
+        self.red.arrive(now, &packet);
         // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
         // flow, both are dropped.
         if self.compares() && self.drop_matches(now, packet.flow(), sink) {
-            self.buffer.discard(now, packet, Reason::MatchArrival, sink);
+            self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
             return;
         }
         // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes the two
         // cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival is dropped.
-        let signal = self.red.test(self.buffer.fifo.packets(), packet.bytes());
-        let verdict = self.red.signal(signal, packet.ecn_capable());
-        carry_out(&mut self.buffer, now, packet, verdict, sink);
+        self.red.decide(now, packet, sink);
     }
 
-    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.buffer.depart();
-        if packet.is_none() {
-            self.red.idle(now);
-        }
-        packet
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        self.red.dequeue(now, sink)
     }
 
     fn status(&self) -> Status {
-        self.red.status(&self.buffer)
+        self.red.status()
     }
 
     fn counters(&self) -> &Counters {
-        &self.buffer.counters
+        self.red.counters()
     }
 
     fn link_rate(&mut self, rate: Rate) {

@@ -15,10 +15,9 @@
 use alloc::format;
 
 use super::{Draw, candidates};
-use crate::discipline::red::{self, RedCore, carry_out};
+use crate::discipline::red::{self, Red};
 use crate::error::check;
 use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
-use crate::queue::buffer::Buffer;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -63,7 +62,6 @@ impl Default for Config {
 impl Config {
     pub(crate) fn validate(&self) -> Result<(), ParameterError> {
         let Self { hit_cap, hits, drops, .. } = *self;
-        check::size("limit", self.limit)?;
         check::count("table_size", self.table_size, 1..=MAX_TABLE)?;
         check::count("hit_cap", hit_cap, 1..=MAX_HITS)?;
         for (key, needed) in [("hits", hits), ("drops", drops)] {
@@ -81,8 +79,7 @@ impl Config {
 #[derive(Debug)]
 pub struct Rechoke<P> {
     config: Config,
-    buffer: Buffer<P>,
-    red: RedCore,
+    red: Red<P>,
     /// The numbers of times that flows were found in the queue, and that RED signalled them.
     hits: HitTable,
     signals: HitTable,
@@ -105,8 +102,7 @@ impl<P: Packet> Rechoke<P> {
         };
         Ok(Self {
             config,
-            buffer: Buffer::new(config.limit),
-            red: RedCore::new(config.red, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
             hits: table(),
             signals: table(),
             draws: seed.stream("choke"),
@@ -116,8 +112,9 @@ impl<P: Packet> Rechoke<P> {
 
     /// Compares an arrival of `flow` with one candidate, which stays; a match is a hit.
     fn learn(&mut self, now: Time, flow: FlowKey) {
-        let candidate = candidates::one(&self.buffer.fifo, Draw::Random, &mut self.draws);
-        if candidate.is_some_and(|place| self.buffer.fifo.is_of(place, flow)) {
+        let fifo = &self.red.buffer.fifo;
+        let candidate = candidates::one(fifo, Draw::Random, &mut self.draws);
+        if candidate.is_some_and(|place| fifo.is_of(place, flow)) {
             self.hits.count(now, flow, self.config.hit_cap);
         }
     }
@@ -132,49 +129,43 @@ impl<P: Packet> Rechoke<P> {
     /// Does all that comes before RED: tells whether an arrival of `flow` is of a malicious flow, and whether it is dropped for
     /// that.
     fn detect(&mut self, now: Time, flow: FlowKey) -> (bool, bool) {
-        let (min, _) = self.red.thresholds();
-        if self.red.average() <= min {
+        let (min, _) = self.red.core.thresholds();
+        if self.red.core.average() <= min {
             return (false, false);
         }
         self.learn(now, flow);
         let Some(hits) = self.malicious(now, flow) else { return (false, false) };
-        (true, self.rolls.chance(self.red.base_probability() * two_to_the(hits)))
+        (true, self.rolls.chance(self.red.core.base_probability() * two_to_the(hits)))
     }
 }
 
 impl<P: Packet> Qdisc<P> for Rechoke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.buffer.arrive(&packet);
-        self.red.arrive(now, &self.buffer);
-        let (malicious, dropped) = self.detect(now, packet.flow());
+        self.red.arrive(now, &packet);
+        let flow = packet.flow();
+        let (malicious, dropped) = self.detect(now, flow);
         if dropped {
-            self.buffer.discard(now, packet, Reason::Table, sink);
+            self.red.buffer.discard(now, packet, Reason::Table, sink);
             return;
         }
         // What passed as malicious is not tried a second time, only dropped where every packet is.
-        let tried = !malicious || self.red.is_forced();
-        let signal = if tried { self.red.test(self.buffer.fifo.packets(), packet.bytes()) } else { None };
-        if signal.is_some() {
-            self.signals.count(now, packet.flow(), self.config.hit_cap);
+        if malicious && !self.red.core.is_forced() {
+            self.red.buffer.admit(now, packet, None, sink);
+        } else if self.red.decide(now, packet, sink).signalled {
+            self.signals.count(now, flow, self.config.hit_cap);
         }
-        let verdict = self.red.signal(signal, packet.ecn_capable());
-        carry_out(&mut self.buffer, now, packet, verdict, sink);
     }
 
-    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.buffer.depart();
-        if packet.is_none() {
-            self.red.idle(now);
-        }
-        packet
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        self.red.dequeue(now, sink)
     }
 
     fn status(&self) -> Status {
-        Status { flows: Some(self.hits.flows() + self.signals.flows()), ..self.red.status(&self.buffer) }
+        Status { flows: Some(self.hits.flows() + self.signals.flows()), ..self.red.status() }
     }
 
     fn counters(&self) -> &Counters {
-        &self.buffer.counters
+        self.red.counters()
     }
 
     fn link_rate(&mut self, rate: Rate) {

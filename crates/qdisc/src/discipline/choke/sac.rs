@@ -15,9 +15,8 @@
 use alloc::vec::Vec;
 
 use super::{Draw, MAX_CANDIDATES, candidates};
-use crate::discipline::red::{self, RedCore, carry_out};
+use crate::discipline::red::{self, Red};
 use crate::error::check;
-use crate::queue::buffer::Buffer;
 use crate::queue::fifo::Place;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
@@ -59,7 +58,6 @@ impl Default for Config {
 
 impl Config {
     fn validate(&self) -> Result<(), ParameterError> {
-        check::size("limit", self.limit)?;
         check::duration("interval", self.interval)?;
         check::ratio("share", self.share)?;
         check::ratio("hit_ratio", self.hit_ratio)?;
@@ -123,8 +121,7 @@ impl CandidateController {
 /// CHOKe for transports that do not slow down.
 #[derive(Debug)]
 pub struct Sac<P> {
-    buffer: Buffer<P>,
-    red: RedCore,
+    red: Red<P>,
     controller: CandidateController,
     draws: Stream,
     /// The candidates of one arrival. The vector never grows.
@@ -139,8 +136,7 @@ impl<P: Packet> Sac<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         Ok(Self {
-            buffer: Buffer::new(config.limit),
-            red: RedCore::new(config.red, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
             controller: CandidateController::new(config),
             draws: seed.stream("choke"),
             drawn: Vec::with_capacity(config.max_candidates as usize),
@@ -149,7 +145,7 @@ impl<P: Packet> Sac<P> {
 
     /// Compares an arrival of `flow` with candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        let Self { buffer, controller, draws, drawn, .. } = self;
+        let Self { red: Red { buffer, .. }, controller, draws, drawn, .. } = self;
         candidates::distinct(&buffer.fifo, Draw::Random, controller.candidates, draws, drawn);
         let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |fifo, place| {
             if let Some(victim) = fifo.packet(place) {
@@ -163,37 +159,31 @@ impl<P: Packet> Sac<P> {
 
 impl<P: Packet> Qdisc<P> for Sac<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.buffer.arrive(&packet);
-        self.red.arrive(now, &self.buffer);
-        self.controller.act(now, self.buffer.fifo.packets());
+        self.red.arrive(now, &packet);
+        self.controller.act(now, self.red.buffer.fifo.packets());
         let responsive = packet.responsive();
-        let (min, _) = self.red.thresholds();
-        if !responsive && self.red.average() > min && self.drop_matches(now, packet.flow(), sink) {
-            self.buffer.discard(now, packet, Reason::MatchArrival, sink);
+        let (min, _) = self.red.core.thresholds();
+        if !responsive && self.red.core.average() > min && self.drop_matches(now, packet.flow(), sink) {
+            self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
             return;
         }
-        let signal = self.red.test(self.buffer.fifo.packets(), packet.bytes());
-        let verdict = self.red.signal(signal, packet.ecn_capable());
-        if carry_out(&mut self.buffer, now, packet, verdict, sink) {
+        if self.red.decide(now, packet, sink).queued {
             self.controller.queued(responsive);
         }
     }
 
-    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.buffer.depart();
-        match &packet {
-            Some(packet) => self.controller.left(packet.responsive()),
-            None => self.red.idle(now),
-        }
-        packet
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.red.dequeue(now, sink)?;
+        self.controller.left(packet.responsive());
+        Some(packet)
     }
 
     fn status(&self) -> Status {
-        self.red.status(&self.buffer)
+        self.red.status()
     }
 
     fn counters(&self) -> &Counters {
-        &self.buffer.counters
+        self.red.counters()
     }
 
     fn link_rate(&mut self, rate: Rate) {

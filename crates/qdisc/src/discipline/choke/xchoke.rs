@@ -14,10 +14,9 @@
 //! **Cost.** CHOKe's, and a look-up in a hash table for each arrival while the average is above the lower threshold.
 
 use super::{Draw, candidates};
-use crate::discipline::red::{self, RedCore, carry_out};
+use crate::discipline::red::{self, Red};
 use crate::error::check;
 use crate::flow::hits::{HitTable, MAX_HITS, MAX_TABLE, two_to_the};
-use crate::queue::buffer::Buffer;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -64,7 +63,6 @@ impl Default for Config {
 
 impl Config {
     fn validate(&self) -> Result<(), ParameterError> {
-        check::size("limit", self.limit)?;
         check::count("table_size", self.table_size, 1..=MAX_TABLE)?;
         check::count("hit_cap", self.hit_cap, 1..=MAX_HITS)?;
         self.age.map_or(Ok(()), |age| check::duration("age", age))
@@ -85,8 +83,7 @@ impl Config {
 #[derive(Debug)]
 pub struct Xchoke<P> {
     config: Config,
-    buffer: Buffer<P>,
-    red: RedCore,
+    red: Red<P>,
     hits: HitTable,
     /// The stream of the candidates, and that of the drops for hits.
     draws: Stream,
@@ -115,8 +112,7 @@ impl<P: Packet> Xchoke<P> {
         hits.halve_every(config.age_at(None));
         Ok(Self {
             config,
-            buffer: Buffer::new(config.limit),
-            red: RedCore::new(config.red, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
             hits,
             draws: seed.stream("choke"),
             rolls: seed.stream("table"),
@@ -126,14 +122,15 @@ impl<P: Packet> Xchoke<P> {
     /// Drops an arrival of a `flow` that has hits with probability p_b 2^hits.
     fn punish(&mut self, now: Time, flow: FlowKey) -> Punishment {
         let Some(hits) = self.hits.touch(now, flow) else { return Punishment::None };
-        let dropped = self.rolls.chance(self.red.base_probability() * two_to_the(hits));
+        let dropped = self.rolls.chance(self.red.core.base_probability() * two_to_the(hits));
         if dropped { Punishment::Dropped } else { Punishment::Passed }
     }
 
     /// Compares an arrival of `flow` with one candidate and drops that if it is of the same flow, which counts as a hit.
     fn drop_match(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        let candidate = candidates::one(&self.buffer.fifo, self.config.draw, &mut self.draws);
-        let matched = candidates::drop_if_match(&mut self.buffer, now, candidate, flow, sink);
+        let buffer = &mut self.red.buffer;
+        let candidate = candidates::one(&buffer.fifo, self.config.draw, &mut self.draws);
+        let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
         if matched {
             self.hits.count(now, flow, self.config.hit_cap);
         }
@@ -142,8 +139,8 @@ impl<P: Packet> Xchoke<P> {
 
     /// Does all that comes before RED: returns why an arrival of `flow` is dropped, or whether its flow has hits.
     fn choke(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> Result<Punishment, Reason> {
-        let (min, max) = self.red.thresholds();
-        let average = self.red.average();
+        let (min, max) = self.red.core.thresholds();
+        let average = self.red.core.average();
         if average <= min {
             return Ok(Punishment::None);
         }
@@ -160,36 +157,32 @@ impl<P: Packet> Xchoke<P> {
 
 impl<P: Packet> Qdisc<P> for Xchoke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.buffer.arrive(&packet);
-        self.red.arrive(now, &self.buffer);
+        self.red.arrive(now, &packet);
         let punishment = match self.choke(now, packet.flow(), sink) {
             Ok(punishment) => punishment,
             Err(reason) => {
-                self.buffer.discard(now, packet, reason, sink);
+                self.red.buffer.discard(now, packet, reason, sink);
                 return;
             }
         };
         // What passed the table is not tried a second time, only dropped where every packet is.
-        let tried = punishment == Punishment::None || self.red.is_forced();
-        let signal = if tried { self.red.test(self.buffer.fifo.packets(), packet.bytes()) } else { None };
-        let verdict = self.red.signal(signal, packet.ecn_capable());
-        carry_out(&mut self.buffer, now, packet, verdict, sink);
+        if punishment == Punishment::None || self.red.core.is_forced() {
+            self.red.decide(now, packet, sink);
+        } else {
+            self.red.buffer.admit(now, packet, None, sink);
+        }
     }
 
-    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.buffer.depart();
-        if packet.is_none() {
-            self.red.idle(now);
-        }
-        packet
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        self.red.dequeue(now, sink)
     }
 
     fn status(&self) -> Status {
-        Status { flows: Some(self.hits.flows()), ..self.red.status(&self.buffer) }
+        Status { flows: Some(self.hits.flows()), ..self.red.status() }
     }
 
     fn counters(&self) -> &Counters {
-        &self.buffer.counters
+        self.red.counters()
     }
 
     fn link_rate(&mut self, rate: Rate) {

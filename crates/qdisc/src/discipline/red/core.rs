@@ -2,7 +2,7 @@
 
 use super::{RedParameters, Uniformize};
 use crate::queue::buffer::Buffer;
-use crate::{DropSink, Packet, ParameterError, Rate, Reason, Seed, Size, Status, Stream, Time};
+use crate::{Packet, ParameterError, Rate, Reason, Seed, Size, Status, Stream, Time};
 
 /// RED's decision on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,29 +221,10 @@ impl RedCore {
     }
 
     /// Turns a signal for `reason` into a decision on a packet that is `ecn_capable` or not.
-    pub(crate) fn signal(&self, reason: Option<Reason>, ecn_capable: bool) -> Verdict {
+    pub(crate) fn verdict(&self, reason: Option<Reason>, ecn_capable: bool) -> Verdict {
         let Some(reason) = reason else { return Verdict::Pass };
         let hard = self.parameters.harddrop && reason == Reason::Forced;
         if self.parameters.ecn && ecn_capable && !hard { Verdict::Mark(reason) } else { Verdict::Drop(reason) }
-    }
-}
-
-/// Carries out `verdict` on `packet`; tells whether it was queued.
-#[inline(always)]
-pub(crate) fn carry_out<P: Packet>(
-    buffer: &mut Buffer<P>,
-    now: Time,
-    packet: P,
-    verdict: Verdict,
-    sink: &mut dyn DropSink<P>,
-) -> bool {
-    match verdict {
-        Verdict::Pass => buffer.admit(now, packet, None, sink),
-        Verdict::Mark(reason) => buffer.admit(now, packet, Some(reason), sink),
-        Verdict::Drop(reason) => {
-            buffer.discard(now, packet, reason, sink);
-            false
-        }
     }
 }
 

@@ -14,11 +14,11 @@ use alloc::format;
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Time};
 
 mod core;
 
-pub(crate) use self::core::{RedCore, Verdict, carry_out, power};
+pub(crate) use self::core::{RedCore, Verdict, power};
 
 /// The configuration of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,22 +132,20 @@ impl RedParameters {
     }
 }
 
-/// The outcome for a packet that arrived at a filter before RED.
+/// RED's decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Filtered {
-    /// The filter dropped it.
-    Dropped,
-    /// It was marked, or dropped by RED or because the queue was full.
-    Signalled,
-    /// It was queued without a mark.
-    Admitted,
+pub(crate) struct Decision {
+    /// RED marked or dropped it.
+    pub(crate) signalled: bool,
+    /// It is in the queue, perhaps with a mark.
+    pub(crate) queued: bool,
 }
 
 /// Random Early Detection over a FIFO.
 #[derive(Debug)]
 pub struct Red<P> {
-    buffer: Buffer<P>,
-    core: RedCore,
+    pub(super) buffer: Buffer<P>,
+    pub(super) core: RedCore,
 }
 
 impl<P: Packet> Red<P> {
@@ -160,58 +158,33 @@ impl<P: Packet> Red<P> {
         Ok(Self { buffer: Buffer::new(config.limit), core: RedCore::new(config.red, seed)? })
     }
 
-    /// Returns RED's state without the queue.
-    pub(crate) const fn core_mut(&mut self) -> &mut RedCore {
-        &mut self.core
-    }
-
-    /// Does [`Qdisc::enqueue`], with a change to RED between the average and the decision.
-    pub(crate) fn enqueue_with(
-        &mut self,
-        now: Time,
-        packet: P,
-        sink: &mut dyn DropSink<P>,
-        adapt: impl FnOnce(&mut RedCore),
-    ) {
-        self.buffer.arrive(&packet);
-        self.core.arrive(now, &self.buffer);
-        adapt(&mut self.core);
-        self.decide(now, packet, sink);
-    }
-
-    /// Does [`Qdisc::enqueue`] behind a filter: a packet for which `filter` returns `true`, given RED's state and the number
-    /// of packets in the queue, is dropped after it has been counted in the average.
-    pub(crate) fn enqueue_filtered(
-        &mut self,
-        now: Time,
-        packet: P,
-        sink: &mut dyn DropSink<P>,
-        filter: impl FnOnce(&RedCore, usize) -> bool,
-    ) -> Filtered {
-        self.buffer.arrive(&packet);
-        self.core.arrive(now, &self.buffer);
-        if filter(&self.core, self.buffer.fifo.packets()) {
-            self.buffer.discard(now, packet, Reason::RatePenalty, sink);
-            Filtered::Dropped
-        } else if self.decide(now, packet, sink) {
-            Filtered::Admitted
-        } else {
-            Filtered::Signalled
-        }
-    }
-
-    /// Lets RED and the limit decide on `packet`; returns whether it was queued without a mark.
+    /// Does the first half of [`Qdisc::enqueue`]: counts `packet`, which arrives, and updates the average.
     #[inline(always)]
-    fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> bool {
+    pub(super) fn arrive(&mut self, now: Time, packet: &P) {
+        self.buffer.arrive(packet);
+        self.core.arrive(now, &self.buffer);
+    }
+
+    /// Does the second half: RED and the limit decide on `packet`. Whatever comes before RED comes between the halves.
+    #[inline(always)]
+    pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
         let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());
-        let verdict = self.core.signal(signal, packet.ecn_capable());
-        carry_out(&mut self.buffer, now, packet, verdict, sink) && !matches!(verdict, Verdict::Mark(_))
+        let queued = match self.core.verdict(signal, packet.ecn_capable()) {
+            Verdict::Pass => self.buffer.admit(now, packet, None, sink),
+            Verdict::Mark(reason) => self.buffer.admit(now, packet, Some(reason), sink),
+            Verdict::Drop(reason) => {
+                self.buffer.discard(now, packet, reason, sink);
+                false
+            }
+        };
+        Decision { signalled: signal.is_some(), queued }
     }
 }
 
 impl<P: Packet> Qdisc<P> for Red<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.enqueue_with(now, packet, sink, |_| ());
+        self.arrive(now, &packet);
+        self.decide(now, packet, sink);
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

@@ -21,11 +21,12 @@
 
 use alloc::vec::Vec;
 
-use crate::discipline::red::{self, Filtered, Red, RedCore, RedParameters, power};
+use crate::discipline::red::{self, Red, RedCore, RedParameters, power};
 use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::{
-    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Stream, Time,
+    Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
+    Time,
 };
 
 /// The configuration of [`RedPd`].
@@ -403,13 +404,14 @@ impl<P: Packet> Qdisc<P> for RedPd<P> {
         let Self { red, filters } = self;
         filters.advance(now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
-        let outcome =
-            red.enqueue_filtered(now, packet, sink, |core, backlog| filters.drops(flow, bytes, core, backlog));
-        if outcome == Filtered::Dropped {
+        red.arrive(now, &packet);
+        if filters.drops(flow, bytes, &red.core, red.buffer.fifo.packets()) {
+            red.buffer.discard(now, packet, Reason::RatePenalty, sink);
             return;
         }
+        let decision = red.decide(now, packet, sink);
         filters.arrived += u64::from(bytes);
-        if outcome == Filtered::Signalled {
+        if decision.signalled || !decision.queued {
             filters.dropped += u64::from(bytes);
             filters.flow(flow, bytes).dropped += u64::from(bytes);
         }

@@ -20,13 +20,13 @@
 
 use alloc::vec::Vec;
 
-use crate::discipline::red::{self, Filtered, Red, RedParameters};
+use crate::discipline::red::{self, Red, RedParameters};
 use crate::error::check;
 use crate::flow::table::FlowTable;
 use crate::rate::token_bucket::TokenBucket;
 use crate::{
-    Bytes, Counters, DropSink, Duration, FlowKey, Packet, Packets, ParameterError, Qdisc, Rate, Seed, Size, Status,
-    Time,
+    Bytes, Counters, DropSink, Duration, FlowKey, Packet, Packets, ParameterError, Qdisc, Rate, Reason, Seed, Size,
+    Status, Time,
 };
 
 /// The configuration of [`PenaltyBox`].
@@ -369,14 +369,14 @@ impl<P: Packet> Qdisc<P> for PenaltyBox<P> {
         let Self { red, monitor, bucket, .. } = self;
         monitor.advance(now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
-        let outcome = red.enqueue_filtered(now, packet, sink, |_, _| {
-            monitor.count(flow, bytes) && bucket.as_mut().is_some_and(|bucket| !bucket.take(now, bytes))
-        });
-        if outcome == Filtered::Dropped {
+        red.arrive(now, &packet);
+        if monitor.count(flow, bytes) && bucket.as_mut().is_some_and(|bucket| !bucket.take(now, bytes)) {
+            red.buffer.discard(now, packet, Reason::RatePenalty, sink);
             return;
         }
+        let decision = red.decide(now, packet, sink);
         monitor.arrived += u64::from(bytes);
-        if outcome == Filtered::Signalled {
+        if decision.signalled || !decision.queued {
             monitor.log(flow, bytes);
         }
     }

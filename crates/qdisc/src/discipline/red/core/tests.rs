@@ -223,11 +223,11 @@ fn marks_what_can_be_marked_unless_harddrop() {
     let ecn = RedParameters { ecn: true, ..PARAMETERS };
     let hard = RedParameters { harddrop: true, ..ecn };
     let (early, forced) = (Some(Reason::Early), Some(Reason::Forced));
-    assert_eq!(core(ecn).signal(early, true), Verdict::Mark(Reason::Early));
-    assert_eq!(core(ecn).signal(forced, true), Verdict::Mark(Reason::Forced));
-    assert_eq!(core(ecn).signal(early, false), Verdict::Drop(Reason::Early));
-    assert_eq!(core(hard).signal(early, true), Verdict::Mark(Reason::Early));
-    assert_eq!(core(hard).signal(forced, true), Verdict::Drop(Reason::Forced));
-    assert_eq!(core(PARAMETERS).signal(early, true), Verdict::Drop(Reason::Early));
-    assert_eq!(core(PARAMETERS).signal(None, true), Verdict::Pass);
+    assert_eq!(core(ecn).verdict(early, true), Verdict::Mark(Reason::Early));
+    assert_eq!(core(ecn).verdict(forced, true), Verdict::Mark(Reason::Forced));
+    assert_eq!(core(ecn).verdict(early, false), Verdict::Drop(Reason::Early));
+    assert_eq!(core(hard).verdict(early, true), Verdict::Mark(Reason::Early));
+    assert_eq!(core(hard).verdict(forced, true), Verdict::Drop(Reason::Forced));
+    assert_eq!(core(PARAMETERS).verdict(early, true), Verdict::Drop(Reason::Early));
+    assert_eq!(core(PARAMETERS).verdict(None, true), Verdict::Pass);
 }
