@@ -9,13 +9,11 @@
 //!
 //! **Cost.** RED's, and two comparisons.
 
-use crate::discipline::red::{self, Red, RedCore, RedParameters, Uniformize};
+use crate::discipline::red::{self, Red, RedCore, RedParameters};
 use crate::error::{MAX_PACKETS, check};
 use crate::{Bytes, Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Time};
 
 /// The configuration of [`Ared`].
-///
-/// The fields that RED also has mean the same as those of [`red::RedParameters`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
@@ -23,55 +21,18 @@ pub struct Config {
     /// The most that the queue holds, in packets or bytes. Default: 300 packets, the buffer of the CHOKe paper (section
     /// III).
     pub limit: Size,
-    /// The average's thresholds. Default: automatic, for a delay of 5 ms, as ns-2.
-    pub thresholds: Thresholds,
-    /// The base probability of a signal as the average reaches `max` (max_p) before the first adaptation, above 0 and
-    /// at most 1. Default: 0.1, as ns-2.
-    pub probability: f64,
-    /// The weight of a sample in the average (w_q), above 0 and at most 1. Default: `None`, 1 - exp(-1/C) for a link of
-    /// C mean packets a second, as ns-2; 0.002 as long as the rate is not known.
-    pub weight: Option<f64>,
-    /// The mean packet: the unit of the idle clock, of C and of `byte_drop`. Default: 1000 bytes.
-    pub avpkt: Bytes,
-    /// The rate of the idle clock, of the automatic thresholds and weight, and of Floyd's lowest probability. Default:
-    /// `None`, the link's rate ([`Qdisc::link_rate`]); as long as that is not known, idle time leaves the average
-    /// alone, and automatic thresholds are 5 and 15 packets.
-    pub bandwidth: Option<Rate>,
-    /// Lets the probability climb to 1 between `max` and twice `max`, instead of at once. Default: `true`, as Floyd.
-    pub gentle: bool,
-    /// The distribution of the gaps between early signals. Default: [`Uniformize::Wait`], as ns-2.
-    pub uniformize: Uniformize,
-    /// Spares a packet that finds at most one packet queued, and the first one that finds the average at or above
-    /// `min`. Default: `true`, as ns-2.
-    pub spare: bool,
-    /// Makes early signals proportional to the packet's size over `avpkt`. Default: `false`, as ns-2 before 2004.
-    pub byte_drop: bool,
-    /// Marks packets that can be marked instead of dropping them, for early and forced signals. Default: `false`.
-    pub ecn: bool,
-    /// Drops at a forced signal even what could be marked. Default: `false`.
-    pub harddrop: bool,
+    /// RED's part; `probability` is where the adaptation starts. Default: gentle, as Floyd, with thresholds of 5 and 15
+    /// packets, which hold as long as the automatic ones cannot be known, and the rest as [`RedParameters`].
+    pub red: RedParameters,
+    /// The mean delay that automatic thresholds aim at, above zero; `None` keeps those of `red`. The lower one is the
+    /// number of mean packets that the link sends in half of this time, but at least 5, and the upper one three times
+    /// that, as ns-2. They need the rate of the link. Default: 5 ms, as ns-2.
+    pub target: Option<Duration>,
+    /// Replaces the weight of `red` by 1 - exp(-1/C) for a link of C mean packets a second, once its rate is known.
+    /// Default: `true`, as ns-2.
+    pub automatic_weight: bool,
     /// The rule by which the probability follows the average. Default: Floyd's adaptation every 500 ms.
     pub law: Adaptation,
-}
-
-/// The thresholds of the average.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-pub enum Thresholds {
-    /// Fixed sizes, both in packets or both in bytes.
-    Given {
-        /// The average below which no packet is signalled (min_th).
-        min: Size,
-        /// The average from which every packet is signalled (max_th), not below `min`.
-        max: Size,
-    },
-    /// `min` is the number of mean packets that the link sends in half of `target`, but at least 5, and `max` three
-    /// times that, as ns-2.
-    Automatic {
-        /// The mean delay that the thresholds aim at, above zero.
-        target: Duration,
-    },
 }
 
 /// The rule by which the probability follows the average.
@@ -91,19 +52,12 @@ pub enum Adaptation {
 
 impl Default for Config {
     fn default() -> Self {
+        let (min, max) = (Size::packets(LEAST_MIN), Size::packets(3 * LEAST_MIN));
         Self {
             limit: Size::packets(300),
-            thresholds: Thresholds::Automatic { target: Duration::from_millis(5) },
-            probability: 0.1,
-            weight: None,
-            avpkt: Bytes::new(1000),
-            bandwidth: None,
-            gentle: true,
-            uniformize: Uniformize::Wait,
-            spare: true,
-            byte_drop: false,
-            ecn: false,
-            harddrop: false,
+            red: RedParameters { min, max, gentle: true, ..RedParameters::default() },
+            target: Some(Duration::from_millis(5)),
+            automatic_weight: true,
             law: Adaptation::Floyd { interval: Duration::from_millis(500) },
         }
     }
@@ -112,9 +66,7 @@ impl Default for Config {
 impl Config {
     /// Checks the values that RED does not have.
     fn validate(&self) -> Result<(), ParameterError> {
-        if let Thresholds::Automatic { target } = self.thresholds {
-            check::duration("target", target)?;
-        }
+        self.target.map_or(Ok(()), |target| check::duration("target", target))?;
         match self.law {
             Adaptation::Feng => Ok(()),
             Adaptation::Floyd { interval } => check::duration("interval", interval),
@@ -123,36 +75,21 @@ impl Config {
 
     /// Returns RED's parameters for a link of `rate`, if that is known.
     fn red(&self, rate: Option<Rate>) -> RedParameters {
-        let Self { probability, avpkt, bandwidth, gentle, uniformize, spare, byte_drop, ecn, harddrop, .. } = *self;
-        let rate = bandwidth.or(rate).filter(|rate| rate.bits_per_second() > 0);
-        let (min, max) = match self.thresholds {
-            Thresholds::Given { min, max } => (min, max),
-            Thresholds::Automatic { target } => {
-                let min = rate.map_or(LEAST_MIN, |rate| automatic_min(target, avpkt, rate));
-                (Size::packets(min), Size::packets(3 * min))
-            }
-        };
-        let automatic = || rate.map_or(WEIGHT, |rate| automatic_weight(avpkt, rate));
-        let weight = self.weight.unwrap_or_else(automatic);
-        RedParameters {
-            min,
-            max,
-            probability,
-            weight,
-            avpkt,
-            bandwidth,
-            gentle,
-            uniformize,
-            spare,
-            byte_drop,
-            ecn,
-            harddrop,
+        let Self { mut red, target, automatic_weight, .. } = *self;
+        let Some(rate) = red.bandwidth.or(rate).filter(|rate| rate.bits_per_second() > 0) else { return red };
+        if let Some(target) = target {
+            let min = automatic_min(target, red.avpkt, rate);
+            (red.min, red.max) = (Size::packets(min), Size::packets(3 * min));
         }
+        if automatic_weight {
+            red.weight = self::automatic_weight(red.avpkt, rate);
+        }
+        red
     }
 
     /// Returns Floyd's lowest probability on a link of `rate`, if that is known.
     fn lowest_probability(&self, rate: Option<Rate>) -> f64 {
-        self.bandwidth.or(rate).map_or(MOST_LOWEST, lowest_probability)
+        self.red.bandwidth.or(rate).map_or(MOST_LOWEST, lowest_probability)
     }
 }
 
@@ -277,9 +214,6 @@ impl<P: Packet> Qdisc<P> for Ared<P> {
 /// The lowest automatic `min`, in packets.
 const LEAST_MIN: u32 = 5;
 
-/// The weight while neither it nor the link's rate is known: the one of Floyd and Jacobson.
-const WEIGHT: f64 = 0.002;
-
 /// Feng's probability is not lowered below this.
 const LEAST: f64 = 1e-6;
 
@@ -298,13 +232,18 @@ mod tests {
     fn ared(law: Adaptation) -> Ared<SimplePacket> {
         let config = Config {
             limit: Size::packets(1000),
-            thresholds: Thresholds::Given { min: Size::packets(10), max: Size::packets(30) },
-            weight: Some(1.0),
-            spare: false,
-            bandwidth: Some(Rate::from_bits_per_second(8_000_000)),
-            ecn: true,
+            red: RedParameters {
+                min: Size::packets(10),
+                max: Size::packets(30),
+                weight: 1.0,
+                spare: false,
+                bandwidth: Some(Rate::from_bits_per_second(8_000_000)),
+                ecn: true,
+                ..Config::default().red
+            },
+            target: None,
+            automatic_weight: false,
             law,
-            ..Config::default()
         };
         Ared::new(config, Seed::new(2)).unwrap()
     }
@@ -419,19 +358,20 @@ mod tests {
         assert_eq!(text.config(), &AnyConfig::Ared(Config::default()));
         let text = QdiscParameters::new(Kind::Ared).with("max", "90p").unwrap().with("law", "feng").unwrap();
         let (min, max) = (Size::packets(30), Size::packets(90));
-        let (thresholds, law) = (Thresholds::Given { min, max }, Adaptation::Feng);
-        let config = Config { thresholds, law, gentle: false, ..Config::default() };
+        let red = RedParameters { min, max, gentle: false, ..Config::default().red };
+        let config = Config { red, target: None, law: Adaptation::Feng, ..Config::default() };
         assert_eq!(text.resolve(rate).unwrap().config(), &AnyConfig::Ared(config));
     }
 
     /// Would catch a value out of its range that is accepted.
     #[test]
     fn invalid_configs_are_refused() {
-        let thresholds = |min, max| Thresholds::Given { min: Size::packets(min), max: Size::packets(max) };
+        let red = RedParameters { min: Size::packets(31), max: Size::packets(30), ..RedParameters::default() };
+        let weight = RedParameters { weight: 1.5, ..RedParameters::default() };
         for (key, config) in [
-            ("min", Config { thresholds: thresholds(31, 30), ..Config::default() }),
-            ("weight", Config { weight: Some(1.5), ..Config::default() }),
-            ("target", Config { thresholds: Thresholds::Automatic { target: Duration::ZERO }, ..Config::default() }),
+            ("min", Config { red, ..Config::default() }),
+            ("weight", Config { red: weight, ..Config::default() }),
+            ("target", Config { target: Some(Duration::ZERO), ..Config::default() }),
             ("interval", Config { law: Adaptation::Floyd { interval: Duration::ZERO }, ..Config::default() }),
         ] {
             let error = Ared::<SimplePacket>::new(config, Seed::new(1)).unwrap_err();

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use crate::discipline::ared::{Adaptation, Config, Thresholds, lowest_probability};
+use crate::discipline::ared::{Adaptation, Config, lowest_probability};
 use crate::params::shared::*;
 use crate::params::{Domain, Era, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::{Duration, Packets, Size};
@@ -62,7 +62,7 @@ const ARED_SPARE: Parameter = SPARE.default("true, as ns-2");
 pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let limit = r.limit()?;
     let floyd = r.take("law", Origin::Default("the later of the two"), "floyd")? == "floyd";
-    let red = r.red_of(limit, Era::Automatic, floyd)?;
+    let mut red = r.red_of(limit, Era::Automatic, floyd)?;
     let interval = r.take("interval", Origin::Default("Floyd 2001"), Duration::from_millis(500))?;
     let law = if floyd {
         let lowest = lowest_probability(red.bandwidth.unwrap_or(r.rate()));
@@ -71,25 +71,15 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     } else {
         Adaptation::Feng
     };
-    let thresholds = if r.given::<Size>("min")?.is_some() || r.given::<Size>("max")?.is_some() {
-        Thresholds::Given { min: red.min, max: red.max }
-    } else {
-        Thresholds::Automatic { target: r.given("target")?.unwrap_or(Duration::from_millis(5)) }
-    };
-    let weighted = r.given::<f64>("weight")?.is_some() || r.given::<Packets>("burst")?.is_some();
-    Ok(Config {
-        limit,
-        thresholds,
-        probability: red.probability,
-        weight: weighted.then_some(red.weight),
-        avpkt: red.avpkt,
-        bandwidth: red.bandwidth,
-        gentle: red.gentle,
-        uniformize: red.uniformize,
-        spare: red.spare,
-        byte_drop: red.byte_drop,
-        ecn: red.ecn,
-        harddrop: red.harddrop,
-        law,
-    })
+    let automatic_thresholds = r.given::<Size>("min")?.is_none() && r.given::<Size>("max")?.is_none();
+    let automatic_weight = r.given::<f64>("weight")?.is_none() && r.given::<Packets>("burst")?.is_none();
+    let target = r.given("target")?.unwrap_or(Duration::from_millis(5));
+    let Config { red: unknown, .. } = Config::default();
+    if automatic_thresholds {
+        (red.min, red.max) = (unknown.min, unknown.max);
+    }
+    if automatic_weight {
+        red.weight = unknown.weight;
+    }
+    Ok(Config { limit, red, target: automatic_thresholds.then_some(target), automatic_weight, law })
 }
