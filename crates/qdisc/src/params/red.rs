@@ -44,42 +44,35 @@ impl Resolver<'_> {
             Era::Ns2 | Era::Tc => self.thresholds(limit, avpkt)?,
         };
         let ns2 = era != Era::Tc;
-        let by_era = |papers: &'static str, tc: &'static str| Origin::Default(if ns2 { papers } else { tc });
-        let probability = self.take("probability", by_era("as ns-2", "as tc(8)"), if ns2 { 0.1 } else { 0.02 })?;
+        let source = Origin::Default(if ns2 { "as ns-2" } else { "as tc(8)" });
+        let probability = self.take("probability", source, if ns2 { 0.1 } else { 0.02 })?;
         let weight = self.weight(era, thresholds, avpkt, bandwidth)?;
         let gentle =
             self.take("gentle", Origin::Default(if gentle { "Floyd 2001" } else { "as ns-2 before 2001" }), gentle)?;
-        let uniformize =
-            match self.take("uniformize", by_era("as ns-2", "as tc(8)"), if ns2 { "wait" } else { "count" })? {
-                "none" => Uniformize::None,
-                "count" => Uniformize::Count,
-                _ => Uniformize::Wait,
-            };
-        let spare = self.take("spare", by_era("as ns-2", "as tc(8)"), ns2)?;
+        let RedThresholds { min, max } = thresholds;
+        let red = RedParameters { min, max, probability, weight, avpkt, gentle, ..RedParameters::default() };
+        let red = self.signalling(ns2, red)?;
+        self.judge(limit, thresholds, avpkt, gentle);
+        self.say_average(weight, avpkt, bandwidth);
+        Ok(RedParameters { bandwidth: self.given("bandwidth")?, ..red })
+    }
+
+    /// Resolves how `red` spaces and gives its signals: with ns-2's defaults, else with tc's.
+    pub(crate) fn signalling(&mut self, ns2: bool, red: RedParameters) -> Result<RedParameters, ParameterError> {
+        let source = || Origin::Default(if ns2 { "as ns-2" } else { "as tc(8)" });
+        let uniformize = match self.take("uniformize", source(), if ns2 { "wait" } else { "count" })? {
+            "none" => Uniformize::None,
+            "count" => Uniformize::Count,
+            _ => Uniformize::Wait,
+        };
+        let spare = self.take("spare", source(), ns2)?;
         let byte_drop = self.take("byte_drop", Origin::Default("as ns-2 before 2004"), false)?;
         let ecn = self.take("ecn", Origin::Default("senders must agree"), false)?;
         let harddrop = self.take("harddrop", Origin::Default("as tc(8)"), false)?;
         if harddrop && !ecn {
             self.warn("harddrop changes nothing without ecn".to_string());
         }
-        self.judge(limit, thresholds, avpkt, gentle);
-        self.say_average(weight, avpkt, bandwidth);
-        let RedThresholds { min, max } = thresholds;
-        let bandwidth = self.given("bandwidth")?;
-        Ok(RedParameters {
-            min,
-            max,
-            probability,
-            weight,
-            avpkt,
-            bandwidth,
-            gentle,
-            uniformize,
-            spare,
-            byte_drop,
-            ecn,
-            harddrop,
-        })
+        Ok(RedParameters { uniformize, spare, byte_drop, ecn, harddrop, ..red })
     }
 
     /// Resolves the thresholds by tc's rule: `max` is a quarter of `limit` and `min` a third of `max`, where not given.

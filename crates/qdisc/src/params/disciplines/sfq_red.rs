@@ -3,7 +3,7 @@
 use alloc::format;
 
 use super::sfq::shared_queues;
-use crate::discipline::red::{RedParameters, Uniformize};
+use crate::discipline::red::RedParameters;
 use crate::discipline::sfq_red::{Config, check_thresholds};
 use crate::params::shared::{
     AVPKT, BANDWIDTH, BYTE_DROP, ECN, FLOWS, GENTLE, HARDDROP, LIMIT, PROBABILITY, SPARE, UNIFORMIZE, WEIGHT,
@@ -85,35 +85,12 @@ fn resolve_red(r: &mut Resolver<'_>, queue_limit: Size, avpkt: Bytes) -> Result<
     r.bandwidth("the averages' idle clock")?;
     let bandwidth = r.given("bandwidth")?;
     let gentle = r.take("gentle", Origin::Default("as ns-2 before 2001"), false)?;
-    let uniformize = match r.take("uniformize", Origin::Default("as ns-2"), "wait")? {
-        "none" => Uniformize::None,
-        "count" => Uniformize::Count,
-        _ => Uniformize::Wait,
-    };
-    let spare = r.take("spare", Origin::Default("as ns-2"), true)?;
-    let byte_drop = r.take("byte_drop", Origin::Default("as ns-2 before 2004"), false)?;
-    let ecn = r.take("ecn", Origin::Default("senders must agree"), false)?;
-    let harddrop = r.take("harddrop", Origin::Default("as tc(8)"), false)?;
-    if harddrop && !ecn {
-        r.warn("harddrop changes nothing without ecn".into());
-    }
+    let red = RedParameters { min, max, probability, weight, avpkt, bandwidth, gentle, ..RedParameters::default() };
+    let red = r.signalling(true, red)?;
     if max.number() < 2 * min.number() {
         r.warn(format!("queue_max {max} is below twice queue_min {min}: the average cannot settle between them"));
     }
-    Ok(RedParameters {
-        min,
-        max,
-        probability,
-        weight,
-        avpkt,
-        bandwidth,
-        gentle,
-        uniformize,
-        spare,
-        byte_drop,
-        ecn,
-        harddrop,
-    })
+    Ok(red)
 }
 
 /// Returns `times` of `parts` equal parts of `size`, but at least `least` mean packets.
