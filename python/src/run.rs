@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::Kind;
-use fairlane_runner::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::sweep::typed;
 use fairlane_runner::{Batch, BatchResult, Job, Series, Trace, check, compare as choose};
@@ -107,11 +107,9 @@ pub(crate) fn watch(
     let control = Control::default();
     let mut seen = (series, trace);
     let (run, (series, trace)) = watched(py, &control, progress.as_ref(), 1, || {
-        let (watch, before) = (Stopwatch::start(), thread_cpu_s());
+        let meter = CostMeter::start();
         let run = simulate(&scenario, 0, &control, &mut seen).map(|mut run| {
-            run.cost.cpu_s = thread_cpu_s() - before;
-            run.cost.wall_s = watch.elapsed_s();
-            run.cost.peak_rss_bytes = peak_rss_bytes();
+            meter.measure(&mut run.cost);
             run
         });
         control.finish_one();

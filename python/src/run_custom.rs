@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::{BoxQdisc, Host, Packet, Time};
-use fairlane_runner::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::{Recorder, check, compare};
 use fairlane_sim::{Observer, PacketEvent, run_with};
@@ -21,9 +22,14 @@ use crate::run::scenario;
 /// Number of packet events between two readings of the clock, some milliseconds at most.
 const LOOK_EVERY: u32 = 1 << 12;
 
-/// Seconds after which signals and other threads get their turn. A thread that waits for Python's lock asks for it after 5 ms; a
+/// The time after which signals and other threads get their turn. A thread that waits for Python's lock asks for it after 5 ms; a
 /// shorter interval would take the lock back before the other thread wakes.
-const TURN_S: f64 = 0.02;
+const TURN: Duration = Duration::from_millis(20);
+
+#[expect(clippy::disallowed_methods, reason = "the clock decides only when other threads get their turn")]
+fn wall_clock() -> Instant {
+    Instant::now()
+}
 
 /// Runs a scenario with a discipline from `factory` at every queue that a comparison changes; `factory` gets the link's name, its rate in
 /// bit/s and a seed. When `heard` returns true the current run ends as a partial one, and no other begins.
@@ -41,7 +47,7 @@ pub(crate) fn run_custom(
     let needs = Needs::of([&scenario], runs, Some(1));
     needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
     let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
-    let (watch, before) = (Stopwatch::start(), thread_cpu_s());
+    let meter = CostMeter::start();
     let mut recorder = recorded.then(|| Recorder::new(&scenario));
     let mut done = Vec::new();
     let mut interrupted = false;
@@ -72,9 +78,7 @@ pub(crate) fn run_custom(
     }
     let Some(mut inner) = Measured::from_runs(&done) else { return Ok((Vec::new(), interrupted)) };
     inner.partial |= interrupted;
-    inner.cost.cpu_s = thread_cpu_s() - before;
-    inner.cost.wall_s = watch.elapsed_s();
-    inner.cost.peak_rss_bytes = peak_rss_bytes();
+    meter.measure(&mut inner.cost);
     Ok((vec![Outcome::new(inner, recorder.map(Recorder::finish))], interrupted))
 }
 
@@ -83,12 +87,12 @@ struct SignalObserver<'a, 'py> {
     heard: &'a Bound<'py, PyAny>,
     shared: &'a RunState,
     events: u32,
-    since: Stopwatch,
+    since: Instant,
 }
 
 impl<'a, 'py> SignalObserver<'a, 'py> {
     fn new(heard: &'a Bound<'py, PyAny>, shared: &'a RunState) -> Self {
-        Self { heard, shared, events: 0, since: Stopwatch::start() }
+        Self { heard, shared, events: 0, since: wall_clock() }
     }
 
     fn listen(&self) -> PyResult<()> {
@@ -105,9 +109,9 @@ impl<'a, 'py> SignalObserver<'a, 'py> {
 impl Observer for SignalObserver<'_, '_> {
     fn packet(&mut self, _event: &PacketEvent) {
         self.events = self.events.wrapping_add(1);
-        if self.events.is_multiple_of(LOOK_EVERY) && self.since.elapsed_s() > TURN_S {
+        if self.events.is_multiple_of(LOOK_EVERY) && self.since.elapsed() > TURN {
             self.listen().unwrap_or_else(|error| self.shared.fail(error));
-            self.since = Stopwatch::start();
+            self.since = wall_clock();
         }
     }
 

@@ -6,7 +6,7 @@ use fairlane_console::Failure;
 use fairlane_outcome::tables::SeriesWriter;
 use fairlane_outcome::{Outcome, Timeline};
 use fairlane_qdisc::{Duration, Time};
-use fairlane_runner::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
 use fairlane_runner::{BatchResult, Recorder, Series, Trace, check};
 use fairlane_scenario::Scenario;
@@ -73,13 +73,11 @@ impl ObservedRun {
     pub(crate) fn execute(self, control: &Control) -> Result<BatchResult, Failure> {
         let Self { scenario, capture, trace, series, recorder } = self;
         let mut observers = Observers { capture, trace, series, recorder, control };
-        let (watch, cpu_before) = (Stopwatch::start(), thread_cpu_s());
+        let meter = CostMeter::start();
         let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut observers));
         let timeline = observers.finish()?;
         let mut run = result.map_err(Failure::plain)?;
-        run.cost.cpu_s = thread_cpu_s() - cpu_before;
-        run.cost.wall_s = watch.elapsed_s();
-        run.cost.peak_rss_bytes = peak_rss_bytes();
+        meter.measure(&mut run.cost);
         let interrupted = run.partial;
         let measured = !run.partial || run.to_s > run.from_s;
         let outcomes = if measured { Outcome::from_runs(&[run]).into_iter().collect() } else { Vec::new() };

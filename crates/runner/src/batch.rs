@@ -9,7 +9,7 @@ use fairlane_sim::{Control, run, run_all_observed};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::machine::{Stopwatch, peak_rss_bytes};
+use crate::machine::CostMeter;
 use crate::memory::Needs;
 use crate::{Error, Recorder};
 
@@ -118,14 +118,13 @@ impl Batch {
 
     /// Executes all runs of a job.
     fn outcome(&self, job: &Job, control: &Control) -> Result<Option<(Outcome, Option<Timeline>)>, Error> {
-        let watch = Stopwatch::start();
+        let meter = CostMeter::start();
         let mut recorder = self.recorded.then(|| Recorder::new(&job.scenario));
         let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut recorder).map_err(Error::plain)?;
         let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };
         outcome.partial |= runs.len() < self.runs.get() as usize;
         outcome.point.clone_from(&job.point);
-        outcome.cost.wall_s = watch.elapsed_s();
-        outcome.cost.peak_rss_bytes = peak_rss_bytes();
+        meter.measure_outside(&mut outcome.cost);
         Ok(Some((outcome, recorder.map(Recorder::finish))))
     }
 }

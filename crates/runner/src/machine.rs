@@ -2,24 +2,35 @@
 
 use std::time::Instant;
 
+use fairlane_outcome::Cost;
+
 pub use system::{peak_rss_bytes, thread_cpu_s};
 
-/// A running stopwatch.
+/// Measures what a run costs, from its start.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopwatch(Instant);
+pub struct CostMeter {
+    began: Instant,
+    cpu_before_s: f64,
+}
 
-impl Stopwatch {
-    /// Starts one.
+impl CostMeter {
+    /// Starts to measure in this thread.
     #[expect(clippy::disallowed_methods, reason = "wall-clock time is used only for an outcome's cost")]
     #[must_use]
     pub fn start() -> Self {
-        Self(Instant::now())
+        Self { began: Instant::now(), cpu_before_s: thread_cpu_s() }
     }
 
-    /// Returns the seconds since the start.
-    #[must_use]
-    pub fn elapsed_s(self) -> f64 {
-        self.0.elapsed().as_secs_f64()
+    /// Sets the CPU seconds of this thread since the start, the seconds on the wall, and the memory of the process.
+    pub fn measure(&self, cost: &mut Cost) {
+        cost.cpu_s = thread_cpu_s() - self.cpu_before_s;
+        self.measure_outside(cost);
+    }
+
+    /// Sets what [`measure`](Self::measure) sets but the CPU seconds, which the runs themselves have counted.
+    pub fn measure_outside(&self, cost: &mut Cost) {
+        cost.wall_s = self.began.elapsed().as_secs_f64();
+        cost.peak_rss_bytes = peak_rss_bytes();
     }
 }
 

@@ -10,7 +10,7 @@ use fairlane_sim::{Control, Replay, ReplayFlow};
 
 use crate::Error;
 pub use crate::captured::{Captured, Frame};
-use crate::machine::{Stopwatch, peak_rss_bytes, thread_cpu_s};
+use crate::machine::CostMeter;
 
 /// The number of packets between two checks of the control.
 const LOOK_EVERY: u64 = 1 << 12;
@@ -95,7 +95,7 @@ pub fn pass<D: Departures>(
     if control.stopped() {
         return Ok((None, Late::default()));
     }
-    let (watch, cpu_before) = (Stopwatch::start(), thread_cpu_s());
+    let meter = CostMeter::start();
     let mut replay = build(queue, rate, seed)?;
     let mut capture = Capture::open(file).map_err(Error::plain)?;
     let (mut flows, mut partial) = (Flows::new(), false);
@@ -110,9 +110,7 @@ pub fn pass<D: Departures>(
     }
     partial = partial || replay.drain(control, &mut |at, packet| departures.departed(at, &packet));
     let mut run = replay.run(&name(file), seed, &names(&flows), partial);
-    run.cost.cpu_s = thread_cpu_s() - cpu_before;
-    run.cost.wall_s = watch.elapsed_s();
-    run.cost.peak_rss_bytes = peak_rss_bytes();
+    meter.measure(&mut run.cost);
     Ok((Outcome::from_runs(&[run]), capture.late()))
 }
 
