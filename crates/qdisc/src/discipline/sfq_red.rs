@@ -12,10 +12,9 @@
 //!
 //! **Cost.** A hash, and RED's.
 
-use alloc::format;
 use alloc::vec::Vec;
 
-use crate::discipline::red::{RedCore, RedParameters, Verdict};
+use crate::discipline::red::{RedCore, RedParameters, Verdict, check_thresholds};
 use crate::error::check;
 use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
@@ -58,25 +57,13 @@ impl Config {
         check::size("limit", self.limit)?;
         check::count("flows", self.flows, 1..=65_536)?;
         check::size("queue_limit", self.queue_limit)?;
-        check_thresholds(self.red.min, self.red.max)?;
+        check_thresholds(THRESHOLDS, self.red.min, self.red.max)?;
         self.red.validate()
     }
 }
 
-/// Checks the thresholds of a queue, each and against each other.
-pub(crate) fn check_thresholds(min: Size, max: Size) -> Result<(), ParameterError> {
-    check::size("queue_min", min)?;
-    check::size("queue_max", max)?;
-    if !min.has_unit_of(max) {
-        let message = format!("it is {max} and queue_min is {min}: both must be packets or both bytes");
-        return Err(ParameterError::new("queue_max", message));
-    }
-    if min.number() > max.number() {
-        let message = format!("{min} is above queue_max, which is {max}: it must not be above it");
-        return Err(ParameterError::new("queue_min", message));
-    }
-    Ok(())
-}
+/// The keys of a queue's thresholds.
+pub(crate) const THRESHOLDS: [&str; 2] = ["queue_min", "queue_max"];
 
 /// SFQ with RED in each queue.
 #[derive(Debug)]

@@ -216,7 +216,7 @@ impl Resolver<'_> {
 
 /// Returns `min` and `max` if they can be thresholds.
 pub(crate) fn ordered(min: Size, max: Size) -> Result<RedThresholds, ParameterError> {
-    check_thresholds(min, max)?;
+    check_thresholds(["min", "max"], min, max)?;
     Ok(RedThresholds { min, max })
 }
 

@@ -105,15 +105,17 @@ impl Default for RedParameters {
     }
 }
 
-/// Checks that `min` and `max` have one unit and are in order.
-pub(crate) fn check_thresholds(min: Size, max: Size) -> Result<(), ParameterError> {
+/// Checks two thresholds, each under its key, and against each other.
+pub(crate) fn check_thresholds([lower, upper]: [&str; 2], min: Size, max: Size) -> Result<(), ParameterError> {
+    check::size(lower, min)?;
+    check::size(upper, max)?;
     if !min.has_unit_of(max) {
-        let message = format!("it is {max} and min is {min}: both must be packets or both bytes");
-        return Err(ParameterError::new("max", message));
+        let message = format!("it is {max} and {lower} is {min}: both must be packets or both bytes");
+        return Err(ParameterError::new(upper, message));
     }
     if min.number() > max.number() {
-        let message = format!("{min} is above max, which is {max}: min must not be above max");
-        return Err(ParameterError::new("min", message));
+        let message = format!("{min} is above {upper}, which is {max}: {lower} must not be above {upper}");
+        return Err(ParameterError::new(lower, message));
     }
     Ok(())
 }
@@ -121,10 +123,7 @@ pub(crate) fn check_thresholds(min: Size, max: Size) -> Result<(), ParameterErro
 impl RedParameters {
     /// Checks every value, and the thresholds against each other.
     pub(crate) fn validate(&self) -> Result<(), ParameterError> {
-        let Self { min, max, .. } = *self;
-        check::size("min", min)?;
-        check::size("max", max)?;
-        check_thresholds(min, max)?;
+        check_thresholds(["min", "max"], self.min, self.max)?;
         check::ratio("probability", self.probability)?;
         check::ratio("weight", self.weight)?;
         check::bytes("avpkt", self.avpkt)?;

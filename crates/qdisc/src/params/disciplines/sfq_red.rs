@@ -4,7 +4,8 @@ use alloc::format;
 
 use super::sfq::shared_queues;
 use crate::discipline::red::RedParameters;
-use crate::discipline::sfq_red::{Config, check_thresholds};
+use crate::discipline::red::check_thresholds;
+use crate::discipline::sfq_red::{Config, THRESHOLDS};
 use crate::params::shared::{
     AVPKT, BANDWIDTH, BYTE_DROP, ECN, FLOWS, GENTLE, HARDDROP, LIMIT, PROBABILITY, SPARE, UNIFORMIZE, WEIGHT,
 };
@@ -79,7 +80,7 @@ fn resolve_red(r: &mut Resolver<'_>, queue_limit: Size, avpkt: Bytes) -> Result<
     let of_limit = |times, least| part(queue_limit, times, 9, avpkt, least);
     let min = r.take("queue_min", Origin::Derived("2/9 of queue_limit, as the paper"), of_limit(2, 1))?;
     let max = r.take("queue_max", Origin::Derived("8/9 of queue_limit, as the paper"), of_limit(8, 3))?;
-    check_thresholds(min, max)?;
+    check_thresholds(THRESHOLDS, min, max)?;
     let probability = r.take("probability", Origin::Default("the paper says none"), 1.0)?;
     let weight = r.take("weight", Origin::Default("as ns-2"), 0.002)?;
     r.bandwidth("the averages' idle clock")?;
