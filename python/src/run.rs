@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use fairlane_outcome::Outcome as Measured;
 use fairlane_qdisc::Kind;
-use fairlane_runner::machine::CostMeter;
+use fairlane_runner::machine::{CostMeter, thread_cpu_s};
 use fairlane_runner::memory::Needs;
 use fairlane_runner::sweep::typed;
 use fairlane_runner::{Batch, BatchResult, Job, Series, Trace, check, compare as choose};
