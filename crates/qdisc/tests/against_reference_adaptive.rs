@@ -257,6 +257,8 @@ fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
                 harddrop,
                 compare_above_max: false,
                 linux: false,
+                replacement: false,
+                count_matches: true,
                 slot: Duration::from_millis(8),
             };
             (flows, red)

@@ -105,6 +105,8 @@ fn sfq_red(host: &Host) -> sfq::SlowSfqRed {
         harddrop: false,
         compare_above_max: false,
         linux: false,
+        replacement: false,
+        count_matches: true,
         slot: host.rate.transmission(1000),
     };
     sfq::SlowSfqRed::new(5, red, host.seed)

@@ -171,6 +171,8 @@ fn red(algorithm: Algorithm, gentle: bool, host: &Host) -> Reference {
         harddrop: false,
         compare_above_max: true,
         linux: false,
+        replacement: false,
+        count_matches: true,
         slot: host.rate.transmission(1000),
     };
     Reference::new(settings, host.seed)
