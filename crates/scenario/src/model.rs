@@ -1,5 +1,7 @@
 //! A checked scenario: everything that an engine needs, without references to the file.
 
+use std::fmt;
+
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
 use crate::source::{OnOff, Udp};
@@ -118,6 +120,26 @@ pub enum Traffic {
     Udp(Udp),
     /// TCP-Friendly Rate Control.
     Tfrc(Tfrc),
+}
+
+impl Traffic {
+    /// Returns its name in a scenario file (`kind`).
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => "tcp",
+            Self::Udp(_) => "udp",
+            Self::Tfrc(_) => "tfrc",
+        }
+    }
+}
+
+impl fmt::Display for Traffic {
+    /// Writes its kind, and which [`Tcp`] it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        if let Self::Tcp(tcp) = self { write!(f, " {tcp}") } else { Ok(()) }
+    }
 }
 
 /// TCP-Friendly Rate Control (RFC 5348).
