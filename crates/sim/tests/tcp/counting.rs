@@ -104,7 +104,7 @@ fn after_a_timeout_congestion_avoidance_counts_all() {
     let first_flight: Vec<_> = (0..20).map(|seq| (seq, 0)).collect();
     let mut path = Path::new(&Tcp { byte_counting: true, ..super::era(Sack, 20) }, ms(100))
         .losing(&first_flight)
-        .deciding_acks(|next, _| if next < 10 || next >= 18 { Passage::Arrives } else { Passage::Lost });
+        .deciding_acks(|next, _| if (10..18).contains(&next) { Passage::Lost } else { Passage::Arrives });
     path.start();
     path.run_to(6_500);
     assert_eq!((path.sender.timeouts(), path.sender.acknowledged(), path.sender.ssthresh()), (1, 19, 10.0));
