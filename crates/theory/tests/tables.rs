@@ -223,13 +223,13 @@ fn reno_in_full() -> Result<(), Error> {
 fn reno_in_full_follows_from_its_sums() -> Result<(), Error> {
     for (p, rtt, t0, b, window) in [(0.001, 0.47, 3.2, 2.0, 12), (0.02, 0.2, 1.0, 1.0, 8), (0.05, 0.1, 0.5, 2.0, 5)] {
         let q = 1.0 - p;
-        let power = |k: i32| f64::powi(q, k);
-        let before = |k: i32| power(k) * p / (1.0 - power(window));
-        let next = |k: i32, m: i32| if m < k { power(m) * p } else { power(k) };
+        let power = |base: f64, k: i32| (0..k).fold(1.0, |product, _| product * base);
+        let before = |k: i32| power(q, k) * p / (1.0 - power(q, window));
+        let next = |k: i32, m: i32| if m < k { power(q, m) * p } else { power(q, k) };
         let timeout: f64 = (0..3).map(before).sum::<f64>()
             + (3..window).map(|k| before(k) * (0..3).map(|m| next(k, m)).sum::<f64>()).sum::<f64>();
-        let length = |k: i32| if k <= 6 { f64::powi(2.0, k) - 1.0 } else { 63.0 + 64.0 * f64::from(k - 6) };
-        let timeouts: f64 = (1..200).map(|k| f64::powi(p, k - 1) * q * length(k) * t0).sum();
+        let length = |k: i32| if k <= 6 { power(2.0, k) - 1.0 } else { 63.0 + 64.0 * f64::from(k - 6) };
+        let timeouts: f64 = (1..200).map(|k| power(p, k - 1) * q * length(k) * t0).sum();
         let w = f64::from(window);
         let rounds = b * w / 8.0 + q / (p * w) + 2.0;
         let rate = (q / p + w + timeout / q) / (rtt * rounds + timeout * timeouts);
