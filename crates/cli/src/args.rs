@@ -19,7 +19,7 @@ use fairlane_runner::MOST_THREADS;
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
 pub(crate) use self::theory::{
-    AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TheoryArgs,
+    AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs, TheoryArgs,
 };
 #[cfg(not(all(feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top")))]
 use crate::features::MissingVerb;
