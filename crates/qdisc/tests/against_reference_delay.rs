@@ -14,6 +14,7 @@ mod reference {
     pub(crate) mod fq;
     pub(crate) mod pi2;
     pub(crate) mod pie;
+    pub(crate) mod ties;
 }
 
 #[derive(Clone, Copy, Debug)]

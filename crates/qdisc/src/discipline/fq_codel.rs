@@ -120,7 +120,7 @@ impl<P: Packet> FqCodel<P> {
             queues: FlowQueues::new(),
             cores: vec![CodelCore::new(); flows as usize],
             lists: NewOldLists::new(flows, quantum.get()),
-            longest: Longest::new(),
+            longest: Longest::new(seed),
             counters: Counters::default(),
         })
     }
@@ -133,7 +133,7 @@ impl<P: Packet> FqCodel<P> {
 
     /// Drops half of the bytes of the longest queue, but at most a batch of packets.
     fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some((queue, _)) = self.longest.get() else { return };
+        let Some(queue) = self.longest.get() else { return };
         let bytes = self.queues.bytes_in(queue);
         let mut dropped = 0;
         for _ in 0..self.drop_batch {

@@ -261,7 +261,7 @@ fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         "drr" => {
             let s =
                 drr::Settings { limit: LIMIT, limit_in_bytes: false, quantum: 500, drop_front: true, weighted: true };
-            return Some(Box::new(drr::Reference::new(s)));
+            return Some(Box::new(drr::Reference::new(s, host.seed)));
         }
         "cbq" => {
             return Some(Box::new(cbq::Reference::new(cbq::Settings {
@@ -282,7 +282,7 @@ fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         _ => return None,
     };
     let s = fair::Settings { clock, limit: LIMIT, limit_in_bytes: false, weighted: true, rate };
-    Some(Box::new(fair::Reference::new(s)))
+    Some(Box::new(fair::Reference::new(s, host.seed)))
 }
 
 fn bare_reference(host: &Host) -> bare::Reference {

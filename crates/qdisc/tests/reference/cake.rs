@@ -5,6 +5,7 @@ use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, Time}
 use super::cobalt::{self, Answer};
 use super::delay::{Limit, Queue, Slow, bytes};
 use super::fq::Hash;
+use super::ties::Ties;
 use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +189,7 @@ pub(crate) struct Cake {
     sent: u64,
     turn: usize,
     rolls: Stream,
+    ties: Ties,
     events: Vec<Event>,
 }
 
@@ -202,6 +204,7 @@ impl Cake {
             sent: 0,
             turn: 0,
             rolls: seed.stream("blue"),
+            ties: Ties::new(seed),
             events: Vec::new(),
         }
     }
@@ -216,21 +219,16 @@ impl Cake {
     }
 
     fn drop_from_longest(&mut self, now: Time) {
-        let mut longest: Option<(usize, usize)> = None;
-        for tin in 0..self.tins.len() {
-            for queue in 0..1024 {
-                let packets = &self.tins[tin].flows[queue].packets;
-                let longer = |(t, q): (usize, usize)| bytes(packets) > bytes(&self.tins[t].flows[q].packets);
-                if !packets.is_empty() && longest.is_none_or(longer) {
-                    longest = Some((tin, queue));
-                }
-            }
-        }
-        let Some((tin, queue)) = longest else { return };
+        let flows = self.tins.iter().flat_map(|tin| &tin.flows).zip(0_u64..);
+        let used = flows.filter(|(flow, _)| !flow.packets.is_empty());
+        let longest = self.ties.longest(used.map(|(flow, place)| (place, bytes(&flow.packets).max(1))));
+        let Some(longest) = longest else { return };
+        let (tin, queue) = (longest as usize / 1024, longest as usize % 1024);
         let settings = self.tins[tin].cobalt;
         let flow = &mut self.tins[tin].flows[queue];
         flow.cobalt.full(&settings, now);
         let (p, _) = flow.packets.remove(0);
+        self.ties.changed(longest, flow.packets.is_empty());
         self.events.push(Event::Dropped(p.id, Reason::BufferSteal));
     }
 
@@ -268,19 +266,20 @@ impl Slow for Cake {
             self.busy_since = now;
             self.sent = 0;
         }
-        let tin = match p.class >> 2 {
+        let number = match p.class >> 2 {
             _ if !self.s.diffserv3 => 0,
             1 | 8 => 1,
             4 | 44 | 46 | 48 | 56 => 2,
             _ => 0,
         };
-        let tin = &mut self.tins[tin];
+        let tin = &mut self.tins[number];
         if tin.is_empty() && tin.next < now {
             tin.next = now;
         }
         let queue = tin.find(self.hash.bits(p.flow), (p.source_host(), p.destination_host()));
         tin.flows[queue].packets.push((p, now));
         tin.arrived(&self.s, queue);
+        self.ties.changed((1024 * number + queue) as u64, false);
         while self.s.limit.is_exceeded(self.total().0, self.total().1) {
             self.drop_from_longest(now);
         }
@@ -308,6 +307,7 @@ impl Slow for Cake {
                 }
                 left = Some(p);
             }
+            self.ties.changed((1024 * number + queue) as u64, flow.packets.is_empty());
             let Some(p) = left else {
                 tin.retire(now, queue);
                 continue;

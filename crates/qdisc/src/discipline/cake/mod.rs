@@ -69,7 +69,7 @@ impl<P: Packet> Cake<P> {
             shaper: config.bandwidth.map(LinkClock::new),
             hash: FlowHash::new(seed),
             queues: FlowQueues::new(),
-            longest: Longest::new(),
+            longest: Longest::new(seed),
             tins: (0..).zip(config.tins_at(config.bandwidth)).map(tin).collect(),
             turn: 0,
             rolls: seed.stream("blue"),
@@ -87,7 +87,7 @@ impl<P: Packet> Cake<P> {
 
     /// Drops the head of the longest queue and notifies its COBALT.
     fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some((queue, _)) = self.longest.get() else { return };
+        let Some(queue) = self.longest.get() else { return };
         let tin = &mut self.tins[queue / QUEUES];
         let (core, settings) = tin.cobalt(queue % QUEUES);
         core.full(settings, now);
