@@ -135,6 +135,7 @@ impl FqCodel {
                 break;
             }
             let (p, _) = self.queues[longest].remove(0);
+            self.variables[longest].count += 1;
             self.events.push(Event::Dropped(p.id, Reason::BufferSteal));
             if bytes(&self.queues[longest]) * 2 <= before {
                 break;

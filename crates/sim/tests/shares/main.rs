@@ -2,6 +2,7 @@
 
 mod bins;
 mod deciles;
+mod floods;
 mod one_fifo;
 mod queue_log;
 mod queues;
