@@ -354,7 +354,8 @@ fn delays(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
             let (diffserv3, by_source, by_destination) = (true, true, true);
             let rtt = millis(100);
             let shaped = false;
-            let settings = cake::Settings { limit, rate, shaped, rtt, diffserv3, by_source, by_destination };
+            let ingress = false;
+            let settings = cake::Settings { limit, rate, shaped, rtt, diffserv3, by_source, by_destination, ingress };
             Box::new(Delay(cake::Cake::new(settings, host.seed)))
         }
         _ => return None,
