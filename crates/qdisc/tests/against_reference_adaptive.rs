@@ -12,6 +12,8 @@ mod reference;
 mod sfb;
 #[path = "reference/sfq.rs"]
 mod sfq;
+#[path = "reference/ties.rs"]
+mod ties;
 
 /// A limit in packets or bytes.
 #[derive(Clone, Copy, Debug)]

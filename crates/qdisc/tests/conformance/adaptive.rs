@@ -12,6 +12,8 @@ mod blue;
 mod sfb;
 #[path = "../reference/sfq.rs"]
 mod sfq;
+#[path = "../reference/ties.rs"]
+mod ties;
 
 /// A number of packets or bytes.
 #[derive(Clone, Copy, Debug)]
