@@ -34,6 +34,7 @@ lint:
 check:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
+	$(CARGO) test --release --locked -p fairlane-sim --test shares deciles
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 	$(CARGO) run --release --locked --manifest-path examples/embed-choke/Cargo.toml --target-dir target/examples
 	for example in shaper vpn_egress own_packet own_discipline; do \

@@ -44,6 +44,7 @@ fn deciles_are_equal(rate: &str, seconds: u32, queue: &str) {
 /// loses a packet, by its flow's key or by its number, and equal tags of which the lowest key is always sent first. With
 /// drops from the lowest key the deciles under DRR are 0.75 to 1.3 of the mean.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn equal_flows_lose_equally_for_room() {
     for queue in ["drr", "wfq", "scfq", "stfq"] {
         deciles_are_equal("20mbit", 620, &format!(r#"kind = "{queue}", limit = "160p""#));
@@ -56,8 +57,9 @@ fn equal_flows_lose_equally_for_room() {
 
 /// Would catch turns or probabilities that favour one end of the list of flows, where each queue is controlled for itself.
 #[test]
+#[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn equal_flows_are_signalled_equally() {
     for queue in [r#"kind = "fq-codel", flows = 65536"#, r#"kind = "fq-pie", flows = 65536"#, r#"kind = "cake""#] {
-        deciles_are_equal("200mbit", 60, queue);
+        deciles_are_equal("200mbit", 90, queue);
     }
 }
