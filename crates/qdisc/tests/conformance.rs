@@ -43,7 +43,7 @@ mod other_references {
     pub(crate) mod fq;
     pub(crate) mod pi2;
     pub(crate) mod pie;
-    pub(crate) mod ties;
+    pub(crate) use super::fair_references::ties;
 }
 
 use std::collections::BTreeSet;

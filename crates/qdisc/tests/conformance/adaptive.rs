@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::{Duration, Host, SimplePacket, Time};
 
+use crate::fair_references::ties;
 use crate::reference::{self, Algorithm, Spacing};
 use crate::slow::{self, LIMIT};
 use fairlane_qdisc::testing::Event;
@@ -12,8 +13,6 @@ mod blue;
 mod sfb;
 #[path = "../reference/sfq.rs"]
 mod sfq;
-#[path = "../reference/ties.rs"]
-mod ties;
 
 /// A number of packets or bytes.
 #[derive(Clone, Copy, Debug)]
