@@ -12,6 +12,7 @@ mod experiment;
 mod expression;
 mod figure;
 pub mod json;
+mod judgement;
 mod library;
 mod markdown;
 mod page;
@@ -28,6 +29,7 @@ pub use book::{
     Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Paper, PaperLine, Status,
 };
 pub use error::Error;
+pub use judgement::Judgement;
 pub use library::Library;
 pub use markdown::{Document, documents};
 pub use page::page;

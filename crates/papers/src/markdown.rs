@@ -112,11 +112,7 @@ fn of_paper(
 fn table(findings: &[Finding<'_>]) -> String {
     let mut text = String::from("\n| | number | ours | asked | others |\n|---|---|---|---|---|\n");
     for finding in findings {
-        let sign = match finding.met {
-            Some(true) => "✓",
-            Some(false) => "✗",
-            None => "–",
-        };
+        let sign = shown::sign(finding.judgement);
         let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
         let ours = finding.ours.map_or_else(|| "–".to_owned(), |_| finding.shown() + &unit);
         let _ = writeln!(

@@ -100,6 +100,11 @@ impl<'a> Plan<'a> {
         self.units.len() as u64
     }
 
+    /// Returns whether the numbers of the experiment `id` differ from run to run.
+    pub(crate) fn is_random(&self, id: &str) -> bool {
+        self.units.iter().any(|unit| unit.experiment.id == id && !unit.experiment.is_exact())
+    }
+
     /// Runs everything that `store` does not have yet, and keeps it there. After [`Control::stop`] what is under way is left
     /// out, and the results say that they are partial.
     ///
