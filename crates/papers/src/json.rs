@@ -58,6 +58,7 @@ pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
             "where": verdict.claim.place,
             "says": verdict.claim.says,
             "status": verdict.status(),
+            "basis": verdict.basis,
             "recorded": verdict.claim.status,
             "remark": verdict.claim.remark,
             "checks": verdict.findings.iter().map(finding).collect::<Vec<_>>(),

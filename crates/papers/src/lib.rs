@@ -5,6 +5,7 @@
 //! all cores, again from where it was interrupted; [`Verdict`]s say how each claim stands. `docs/claims.md` describes the format.
 #![forbid(unsafe_code)]
 
+mod basis;
 mod book;
 mod check;
 mod error;
@@ -25,6 +26,7 @@ mod table;
 mod vectors;
 mod verdict;
 
+pub use basis::{Basis, Tally, tallies};
 pub use book::{
     Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Paper, PaperLine, Status,
 };

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use fairlane_report::html::{Badge, Block, Cell, Inline, Page, Provenance, Section, Table, Tone};
 
+use crate::basis::{Tally, tallies};
 use crate::book::{Book, Status};
 use crate::judgement::Judgement;
 use crate::plan::{Options, Results, figure};
@@ -27,6 +28,7 @@ pub fn page(
          is wider, the claim is not decided. Claims that fall short are marked, with the known reasons.",
     ));
     page = page.lead(Block::Badges(counts(verdicts)));
+    page = page.lead(Block::table("Claims by what they rest on", bases(verdicts)));
     if options.short {
         page = page.lead(notice("Short form", "Fewer points, fewer and shorter runs than the full form: intervals are wide, and some numbers were not run."));
     }
@@ -55,6 +57,17 @@ fn counts(verdicts: &[Verdict<'_>]) -> Vec<Badge> {
         .filter(|status| of(*status) > 0)
         .map(|status| Badge::new(tone(status), format!("{} {}", of(status), shown::standing(status))))
         .collect()
+}
+
+/// The verdicts counted by what they rest on.
+fn bases(verdicts: &[Verdict<'_>]) -> Table {
+    let tallies = tallies(verdicts);
+    let number = |of: fn(&Tally) -> usize| tallies.iter().map(|tally| Cell::Number(of(tally).to_string())).collect();
+    Table::new()
+        .key("rests on", tallies.iter().map(|tally| Cell::Text(tally.basis.phrase().to_owned())).collect())
+        .column("met", number(|tally| tally.met))
+        .column("fell short", number(|tally| tally.short))
+        .column("not decided", number(|tally| tally.undecided))
 }
 
 fn tone(status: Option<Status>) -> Tone {

@@ -100,9 +100,9 @@ impl<'a> Plan<'a> {
         self.units.len() as u64
     }
 
-    /// Returns whether the numbers of the experiment `id` differ from run to run.
-    pub(crate) fn is_random(&self, id: &str) -> bool {
-        self.units.iter().any(|unit| unit.experiment.id == id && !unit.experiment.is_exact())
+    /// The experiments, each at least once.
+    pub(crate) fn experiments(&self) -> impl Iterator<Item = &'a Experiment> {
+        self.units.iter().map(|unit| unit.experiment)
     }
 
     /// Runs everything that `store` does not have yet, and keeps it there. After [`Control::stop`] what is under way is left

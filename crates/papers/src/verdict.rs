@@ -4,7 +4,8 @@ use fairlane_outcome::Estimate;
 use fairlane_outcome::stats::Moments;
 use serde_json::Value;
 
-use crate::book::{Book, Check, Claim, Status};
+use crate::basis::Basis;
+use crate::book::{Book, Check, Claim, Experiment, Status};
 use crate::expression::{Expression, Input};
 use crate::judgement::{Certainty, Judgement};
 use crate::plan::{Plan, Results};
@@ -18,6 +19,8 @@ pub struct Verdict<'a> {
     pub book: &'a Book,
     /// The claim.
     pub claim: &'a Claim,
+    /// What the verdict rests on; `None` if there is nothing to run.
+    pub basis: Option<Basis>,
     /// Its checks, one by one.
     pub findings: Vec<Finding<'a>>,
 }
@@ -64,12 +67,18 @@ impl<'a> Plan<'a> {
             for check in &claim.checks {
                 findings.push(self.finding(claim, check, results, may_lack).map_err(refuse)?);
             }
-            Ok(Verdict { book, claim, findings })
+            Ok(Verdict { book, claim, basis: Basis::of(claim, self.experiments()), findings })
         };
         self.claims().iter().map(judge).collect()
     }
 
-    fn finding(&self, claim: &Claim, check: &'a Check, results: &Results, may_lack: bool) -> Result<Finding<'a>, String> {
+    fn finding(
+        &self,
+        claim: &Claim,
+        check: &'a Check,
+        results: &Results,
+        may_lack: bool,
+    ) -> Result<Finding<'a>, String> {
         let values = values(claim, check, results, may_lack)?;
         let ours = (values.count() > 0).then(|| Estimate::new(values.mean(), values.ci95()));
         let judgement = match ours {
@@ -93,8 +102,11 @@ impl<'a> Plan<'a> {
     /// Returns whether the number of `check` is exact: by its own word, or since no experiment that it looks at has randomness.
     fn certainty(&self, claim: &Claim, check: &Check) -> Certainty {
         let named = check.at.as_ref().and_then(|at| at.get("experiment")).and_then(Value::as_str);
-        let is_random = |id: &String| named.is_none_or(|named| named == id) && self.is_random(id);
-        if check.exact || !claim.experiments.iter().any(is_random) { Certainty::Exact } else { Certainty::Random }
+        let is_seen = |experiment: &&Experiment| {
+            claim.experiments.contains(&experiment.id) && named.is_none_or(|named| named == experiment.id)
+        };
+        let is_random = self.experiments().filter(is_seen).any(|experiment| !experiment.is_exact());
+        if check.exact || !is_random { Certainty::Exact } else { Certainty::Random }
     }
 }
 

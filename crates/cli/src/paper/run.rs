@@ -6,7 +6,8 @@ use std::{env, fs};
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
 use fairlane_papers::{
-    Document, Finding, Judgement, Library, Options, Plan, Status, Store, Verdict, documents, json, page, shown,
+    Document, Finding, Judgement, Library, Options, Plan, Status, Store, Tally, Verdict, documents, json, page, shown,
+    tallies,
 };
 use fairlane_report::html::Provenance;
 use fairlane_runner::pool;
@@ -150,7 +151,17 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
     ];
     let counts = counts.into_iter().map(|(status, word)| (of(status), word)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
-    text + &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "))
+    text += &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "));
+    let tallies = tallies(verdicts);
+    if tallies.len() > 1 { text + &columns(&tallies.iter().map(counted).collect::<Vec<_>>(), width) } else { text }
+}
+
+/// Returns the line of the claims that rest on one thing.
+fn counted(tally: &Tally) -> [String; 2] {
+    let counts = [(tally.met, "met"), (tally.short, "fell short"), (tally.undecided, "not decided")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    [format!("rest on {}", tally.basis.phrase()), counts.join(", ")]
 }
 
 /// Returns a claim with all of its numbers, or those that are not met.
@@ -175,9 +186,8 @@ fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
         );
         [shown::sign(finding.judgement).to_owned(), finding.what.clone(), number, asked]
     };
-    let is_shown = |finding: &&Finding<'_>| {
-        all || matches!(finding.judgement, Some(Judgement::Missed | Judgement::Undecided))
-    };
+    let is_shown =
+        |finding: &&Finding<'_>| all || matches!(finding.judgement, Some(Judgement::Missed | Judgement::Undecided));
     let rows: Vec<[String; 4]> = verdict.findings.iter().filter(is_shown).map(row).collect();
     text += &columns(&rows, width);
     if verdict.findings.iter().any(|finding| finding.judgement == Some(Judgement::Undecided)) {
