@@ -79,7 +79,7 @@ impl<'a> Plan<'a> {
         results: &Results,
         may_lack: bool,
     ) -> Result<Finding<'a>, String> {
-        let values = values(claim, check, results, may_lack)?;
+        let values = values(check, &self.rows_by_run(claim, results), may_lack)?;
         let ours = (values.count() > 0).then(|| Estimate::new(values.mean(), values.ci95()));
         let judgement = match ours {
             Some(ours) => Some(Judgement::of(ours, check.demand, self.certainty(claim, check))),
@@ -97,6 +97,13 @@ impl<'a> Plan<'a> {
             ours,
             judgement,
         })
+    }
+
+    /// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with all others.
+    fn rows_by_run<'r>(&self, claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
+        let is_exact = |id: &str| self.experiments().any(|experiment| experiment.id == id && experiment.is_exact());
+        let tables = claim.experiments.iter().filter_map(|id| Some((results.tables.get(id)?, is_exact(id))));
+        by_run(&tables.collect::<Vec<_>>())
     }
 
     /// Returns whether the number of `check` is exact: by its own word, or since no experiment that it looks at has randomness.
@@ -152,14 +159,14 @@ fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
     })
 }
 
-/// The value of `check` in each run.
-fn values(claim: &Claim, check: &Check, results: &Results, may_lack: bool) -> Result<Moments, String> {
+/// The value of `check` in each run, of whose rows it is given all.
+fn values(check: &Check, runs: &[Vec<&Row>], may_lack: bool) -> Result<Moments, String> {
     let program = Expression::new(&check.value)?;
     let mut values = Moments::default();
-    for rows in runs(claim, results) {
+    for rows in runs {
         let input = match &check.at {
-            None => Some(Value::Array(rows.into_iter().cloned().map(Value::Object).collect())),
-            Some(at) => rows.into_iter().find(|row| is_at(row, at)).cloned().map(Value::Object),
+            None => Some(Value::Array(rows.iter().copied().cloned().map(Value::Object).collect())),
+            Some(at) => rows.iter().copied().find(|row| is_at(row, at)).cloned().map(Value::Object),
         };
         let Some(input) = input else { continue };
         let given = program.apply(&Input::new(&input)?);
@@ -173,11 +180,11 @@ fn values(claim: &Claim, check: &Check, results: &Results, may_lack: bool) -> Re
     Ok(values)
 }
 
-/// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with all others.
-fn runs<'r>(claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
-    let tables: Vec<&Table> = claim.experiments.iter().filter_map(|id| results.tables.get(id)).collect();
-    let runs = tables.iter().map(|table| table.runs()).max().unwrap_or(0);
-    let of = |table: &&'r Table, run| table.run(if table.runs() == 1 { 0 } else { run }).collect::<Vec<_>>();
+/// The rows of each run of `tables`; the one run of an exact table, which says `true`, belongs to all.
+fn by_run<'r>(tables: &[(&'r Table, bool)]) -> Vec<Vec<&'r Row>> {
+    let runs = tables.iter().map(|(table, _)| table.runs()).max().unwrap_or(0);
+    let of =
+        |(table, is_exact): &(&'r Table, bool), run| table.run(if *is_exact { 0 } else { run }).collect::<Vec<_>>();
     (0..runs).map(|run| tables.iter().flat_map(|table| of(table, run)).collect()).collect()
 }
 
@@ -227,20 +234,19 @@ mod tests {
             .into()
     }
 
-    /// An exact experiment has one run, which is combined with each run of the random ones.
+    /// The one run of an exact experiment is combined with each run of the random ones; that of a random experiment, of which
+    /// other runs are missing, is not.
     #[test]
     fn exact_rows_belong_to_all_runs() {
-        let text = "id = 'c'\nwhere = '.'\nsays = '.'\nstatus = 'met'\nexperiments = ['exact', 'random']";
-        let claim: Claim = toml::from_str(text).expect("it is one");
         let row = |run: u64| Row::from_iter([("run".to_owned(), Value::from(run))]);
         let table = |runs: u64| Table { rows: (0..runs).map(row).collect() };
-        let tables = [("exact".to_owned(), table(1)), ("random".to_owned(), table(3))].into();
-        let results = Results { tables, partial: false };
-        let seen: Vec<Vec<u64>> = runs(&claim, &results)
-            .iter()
-            .map(|rows| rows.iter().filter_map(|row| row["run"].as_u64()).collect())
-            .collect();
-        assert_eq!(seen, [[0, 0], [0, 1], [0, 2]]);
+        let (one, three) = (table(1), table(3));
+        let seen = |is_exact: bool| -> Vec<Vec<u64>> {
+            let rows = by_run(&[(&one, is_exact), (&three, false)]);
+            rows.iter().map(|rows| rows.iter().filter_map(|row| row["run"].as_u64()).collect()).collect()
+        };
+        assert_eq!(seen(true), [vec![0, 0], vec![0, 1], vec![0, 2]]);
+        assert_eq!(seen(false), [vec![0, 0], vec![1], vec![2]]);
     }
 
     #[test]
