@@ -57,7 +57,7 @@ wheel:
 	@scripts/setup wheel
 	target/tools/maturin/bin/maturin build --profile dist --locked --manifest-path python/Cargo.toml --out target/wheels
 
-# Exit code 1 means that a claim fell short. The documents name the claim and the reason.
+# Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build
 	target/dist/fairlane paper run all --docs docs/papers --html target/papers.html
 

@@ -119,6 +119,11 @@ pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn slow::Slow>> 
     let slow: Box<dyn Slow> = match name {
         "blue" => Box::new(blue::SlowBlue::new(BLUE, seed)),
         "sfb" => Box::new(sfb::SlowSfb::new(SFB, seed)),
+        "sfb-figure-14" => {
+            let rule = sfb::Rule::Blue { increment: 0.25, decrement: 0.25, freeze: None };
+            let settings = sfb::Sfb { rule, bin_max: None, penalty_burst: 1500, harddrop: false, ..SFB };
+            Box::new(sfb::SlowSfb::new(settings, seed))
+        }
         "sfred" => {
             let rule = sfb::Rule::Red { weight: 0.2, probability: 0.2 };
             Box::new(sfb::SlowSfb::new(sfb::Sfb { rule, harddrop: false, ..SFB }, seed))

@@ -296,7 +296,7 @@ fn bare_reference(host: &Host) -> bare::Reference {
         maxnflow: 320,
         hi: 8000.0,
         lo: 4000.0,
-        n1: 3.0,
+        n1: 2.0,
         n2: 6.0,
         a: 1.2,
         w_q: 0.2,
