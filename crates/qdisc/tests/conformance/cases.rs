@@ -64,10 +64,13 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// Parameters as text, by their keys.
+type Given = &'static [(&'static str, &'static str)];
+
 /// Kinds that have more than one vector: the suffix of the name, and parameters that replace those of [`own`] or are added to
 /// them; `""` removes one. SFB's second vector has the rules of its paper's figure 14, where a full bin drops and one step leads
 /// up and down.
-const MORE: [(Kind, &str, &[(&str, &str)]); 4] = [
+const MORE: [(Kind, &str, Given); 4] = [
     (Kind::DropTail, "-front", &[("drop", "front")]),
     (Kind::DropTail, "-random", &[("drop", "random")]),
     (Kind::Ared, "-feng", &[("law", "feng")]),
