@@ -30,12 +30,8 @@ def test_theory_has_the_papers_numbers() -> None:
     assert fl.theory.gchoke(maxcomp="infinite", load=100).buffer_bound == pytest.approx(0.382, abs=5e-4)
     assert fl.theory.choke_multi(flows=5, candidates=3, load=2).candidates_that_protect == 3
     tcp = fl.theory.tcp(loss=0.01, rtt=0.1)
-    assert (tcp.tfrc, tcp.full, tcp.timeout, tcp.window) == (
-        pytest.approx(112.332, abs=5e-4),
-        pytest.approx(110.960, abs=5e-4),
-        0.4,
-        None,
-    )
+    assert [tcp.tfrc, tcp.full] == pytest.approx([112.332, 110.960], abs=5e-4)
+    assert (tcp.timeout, tcp.window) == (0.4, None)
     assert fl.theory.tcp(loss=0.001, rtt=0.47, timeout=3.2, acked=2, window=12).full == pytest.approx(23.912, abs=5e-4)
 
 
