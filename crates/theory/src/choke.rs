@@ -80,7 +80,8 @@ impl Choke {
     #[must_use]
     pub fn loss(&self) -> f64 {
         let h = self.buffer_share();
-        2.0 * h + (1.0 - h) * self.early
+        // Where almost everything is dropped, rounding could lead above 1.
+        (2.0 * h + (1.0 - h) * self.early).min(1.0)
     }
 
     /// Returns the flow's part of the queue from the tail to the head.
