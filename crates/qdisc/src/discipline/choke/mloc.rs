@@ -8,10 +8,12 @@
 //!
 //! **Cost.** A look-up in a hash table, and an insertion for each packet admitted.
 
+use alloc::vec::Vec;
+
 use crate::error::check;
-use crate::flow::lru::LruFlows;
+use crate::flow::table::FlowTable;
 use crate::queue::buffer::Buffer;
-use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
+use crate::{Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Reason, Seed, Size, Status, Time};
 
 /// The most flows that are remembered.
 pub(crate) const MAX_MEMORY: u32 = 65_536;
@@ -45,8 +47,11 @@ impl Config {
 #[derive(Debug)]
 pub struct MlocChoke<P> {
     buffer: Buffer<P>,
-    /// The last flows admitted; `None` without memory.
-    admitted: Option<LruFlows>,
+    /// The last flows admitted, and a ring of them, of which `oldest` makes room for the next.
+    admitted: FlowTable,
+    ring: Vec<FlowKey>,
+    oldest: usize,
+    memory: usize,
 }
 
 impl<P: Packet> MlocChoke<P> {
@@ -57,8 +62,21 @@ impl<P: Packet> MlocChoke<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         let Config { limit, memory } = config;
-        let admitted = (memory > 0).then(|| LruFlows::new(memory, seed));
-        Ok(Self { buffer: Buffer::new(limit), admitted })
+        let (buffer, admitted) = (Buffer::new(limit), FlowTable::new(seed));
+        Ok(Self { buffer, admitted, ring: Vec::new(), oldest: 0, memory: memory as usize })
+    }
+
+    /// Notes that a packet of `flow`, which is not remembered, was admitted.
+    fn remember(&mut self, flow: FlowKey) {
+        if self.ring.len() < self.memory {
+            self.ring.push(flow);
+        } else if let Some(oldest) = self.ring.get_mut(self.oldest) {
+            self.admitted.remove(core::mem::replace(oldest, flow));
+            self.oldest = (self.oldest + 1) % self.memory;
+        } else {
+            return;
+        }
+        self.admitted.insert(flow);
     }
 }
 
@@ -66,13 +84,10 @@ impl<P: Packet> Qdisc<P> for MlocChoke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.buffer.arrive(&packet);
         let flow = packet.flow();
-        if self.admitted.as_ref().is_some_and(|admitted| admitted.get(flow).is_some()) {
+        if self.admitted.get(flow).is_some() {
             self.buffer.discard(now, packet, Reason::MatchArrival, sink);
-            return;
-        }
-        let queued = self.buffer.admit(now, packet, None, sink);
-        if let Some(admitted) = self.admitted.as_mut().filter(|_| queued) {
-            admitted.insert(flow);
+        } else if self.buffer.admit(now, packet, None, sink) {
+            self.remember(flow);
         }
     }
 
@@ -81,7 +96,7 @@ impl<P: Packet> Qdisc<P> for MlocChoke<P> {
     }
 
     fn status(&self) -> Status {
-        Status { flows: self.admitted.as_ref().map(LruFlows::flows), ..self.buffer.status() }
+        Status { flows: (self.memory > 0).then(|| self.admitted.flows()), ..self.buffer.status() }
     }
 
     fn counters(&self) -> &Counters {
