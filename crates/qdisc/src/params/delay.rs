@@ -92,6 +92,20 @@ pub(crate) const ECN_PROB: Parameter = parameter(
 )
 .elsewhere(&["MarkEcnThreshold", "mark_ecnth"]);
 
+/// PIE's parameters, between those that a discipline has before and after them.
+macro_rules! around_pie {
+    ($($before:expr),*; $($after:expr),*) => {
+        {
+            use $crate::params::delay::*;
+            &[
+                $($before,)* PIE_TARGET, TUPDATE, PIE_ALPHA, PIE_BETA, MAX_BURST, PIE_AVPKT, BYTEMODE,
+                DQ_RATE_ESTIMATOR, MARK, ECN_PROB, $($after),*
+            ]
+        }
+    };
+}
+pub(crate) use around_pie;
+
 /// Resolves a parameter that is off unless it is given.
 pub(crate) fn optional(r: &mut Resolver<'_>, key: &str) -> Result<Option<Duration>, ParameterError> {
     let value = r.given::<Duration>(key)?;

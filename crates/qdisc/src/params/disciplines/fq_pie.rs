@@ -1,10 +1,7 @@
 //! FQ-PIE's parameters.
 
 use crate::discipline::fq_pie::Config;
-use crate::params::delay::{
-    BYTEMODE, DQ_RATE_ESTIMATOR, ECN_PROB, LIMIT_10240, MARK, MAX_BURST, MEMORY_LIMIT, PIE_ALPHA, PIE_AVPKT, PIE_BETA,
-    PIE_TARGET, TUPDATE, resolve_limits, resolve_pie,
-};
+use crate::params::delay::{around_pie, resolve_limits, resolve_pie};
 use crate::params::shared::{FLOWS, QUANTUM};
 use crate::params::{FlowState, Info, Origin, ParameterError, Resolver};
 
@@ -17,22 +14,7 @@ pub(crate) const INFO: Info = Info {
     needs: "a table of `flows` queues, each with its delay",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: &[
-        LIMIT_10240,
-        FLOWS,
-        QUANTUM,
-        MEMORY_LIMIT,
-        PIE_TARGET,
-        TUPDATE,
-        PIE_ALPHA,
-        PIE_BETA,
-        MAX_BURST,
-        PIE_AVPKT,
-        BYTEMODE,
-        DQ_RATE_ESTIMATOR,
-        MARK,
-        ECN_PROB,
-    ],
+    parameters: around_pie!(LIMIT_10240, FLOWS, QUANTUM, MEMORY_LIMIT;),
 };
 
 pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {

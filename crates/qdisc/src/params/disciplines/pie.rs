@@ -2,10 +2,7 @@
 
 use crate::Size;
 use crate::discipline::pie::Config;
-use crate::params::delay::{
-    BYTEMODE, DQ_RATE_ESTIMATOR, ECN_PROB, LIMIT_1000, MARK, MAX_BURST, PIE_ALPHA, PIE_AVPKT, PIE_BETA, PIE_TARGET,
-    TUPDATE, resolve_pie,
-};
+use crate::params::delay::{around_pie, resolve_pie};
 use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
 
 pub(crate) const INFO: Info = Info {
@@ -16,20 +13,7 @@ pub(crate) const INFO: Info = Info {
     needs: "the delay and its change",
     flow_state: FlowState::None,
     experimental: false,
-    parameters: &[
-        LIMIT_1000,
-        PIE_TARGET,
-        TUPDATE,
-        PIE_ALPHA,
-        PIE_BETA,
-        MAX_BURST,
-        PIE_AVPKT,
-        BYTEMODE,
-        DQ_RATE_ESTIMATOR,
-        MARK,
-        ECN_PROB,
-        ONOFF,
-    ],
+    parameters: around_pie!(LIMIT_1000; ONOFF),
 };
 
 const ONOFF: Parameter = parameter(

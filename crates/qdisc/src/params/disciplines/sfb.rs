@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use crate::discipline::sfb::binned::{MAX_BINS, MAX_LEVELS};
 use crate::discipline::sfb::{BinConfig, Config, DropOnOver};
 use crate::flow::hash::misclassified;
-use crate::params::shared::{ECN, HARDDROP, LIMIT};
+use crate::params::shared::{ECN, HARDDROP};
 use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
 use crate::{Bytes, Duration, Packets, Rate, Size};
 
@@ -19,24 +19,22 @@ pub(crate) const INFO: Info = Info {
     needs: "`levels` hashes of the flow and two sets of `levels` times `bins` bins",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: &[
-        LIMIT,
-        LEVELS,
-        BINS,
-        BIN_SIZE,
-        DROP_ON_OVER,
-        BIN_MAX,
-        INCREMENT,
-        DECREMENT,
-        FREEZE,
-        REHASH,
-        WARMUP,
-        PENALTY_RATE,
-        PENALTY_BURST,
-        BINS_ECN,
-        SFB_HARDDROP,
-    ],
+    parameters: around_bins!(INCREMENT, DECREMENT, FREEZE; SFB_HARDDROP),
 };
+
+/// The parameters of the bins, with those of a bin's rule among them and more after them.
+macro_rules! around_bins {
+    ($($rule:expr),*; $($after:expr),*) => {
+        {
+            use $crate::params::disciplines::sfb::*;
+            &[
+                $crate::params::shared::LIMIT, LEVELS, BINS, BIN_SIZE, DROP_ON_OVER, BIN_MAX, $($rule,)* REHASH, WARMUP,
+                PENALTY_RATE, PENALTY_BURST, BINS_ECN, $($after),*
+            ]
+        }
+    };
+}
+pub(super) use around_bins;
 
 pub(super) const LEVELS: Parameter = parameter(
     "levels",

@@ -2,11 +2,9 @@
 
 use alloc::format;
 
-use super::sfb::{
-    BIN_MAX, BIN_SIZE, BINS, BINS_ECN, DROP_ON_OVER, LEVELS, PENALTY_BURST, PENALTY_RATE, REHASH, WARMUP, resolve_bins,
-};
+use super::sfb::{around_bins, resolve_bins};
 use crate::discipline::sfred::{Config, average_range};
-use crate::params::shared::{LIMIT, PROBABILITY, WEIGHT};
+use crate::params::shared::{PROBABILITY, WEIGHT};
 use crate::params::{FlowState, Info, Origin, Parameter, ParameterError, Resolver};
 
 pub(crate) const INFO: Info = Info {
@@ -18,21 +16,7 @@ pub(crate) const INFO: Info = Info {
     needs: "`levels` hashes of the flow and two sets of `levels` times `bins` bins",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: &[
-        LIMIT,
-        LEVELS,
-        BINS,
-        BIN_SIZE,
-        DROP_ON_OVER,
-        BIN_MAX,
-        SFRED_PROBABILITY,
-        SFRED_WEIGHT,
-        REHASH,
-        WARMUP,
-        PENALTY_RATE,
-        PENALTY_BURST,
-        BINS_ECN,
-    ],
+    parameters: around_bins!(SFRED_PROBABILITY, SFRED_WEIGHT;),
 };
 
 const SFRED_PROBABILITY: Parameter = Parameter {
