@@ -225,7 +225,7 @@ const LEAST: f64 = 1e-3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, Rate, SimplePacket};
+    use crate::SimplePacket;
 
     /// The default, the paper's 500 samples at 160 Hz and a target of 50 packets, with another shadow buffer, and every
     /// arrival sampled.
@@ -305,13 +305,6 @@ mod tests {
         assert!(!queue.exceeds(FlowKey::new(2)));
         queue.fair = 40.0;
         assert!(!(0..trials).any(|_| queue.exceeds(FlowKey::new(1))));
-    }
-
-    /// Would catch defaults that differ between the typed and the text form.
-    #[test]
-    fn the_default_is_that_of_the_text_form() {
-        let text = QdiscParameters::new(Kind::Afd).resolve(Rate::from_bits_per_second(10_000_000)).unwrap();
-        assert_eq!(text.config(), &AnyConfig::Afd(Config::default()));
     }
 
     /// Would catch a value out of its range that is accepted.

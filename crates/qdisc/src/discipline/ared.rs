@@ -350,12 +350,10 @@ mod tests {
         assert_eq!(ared.config.red(None).weight, 0.002);
     }
 
-    /// Would catch defaults that differ between the typed and the text form.
+    /// Would catch a given threshold that leaves the automatic ones, and a weight that does not stay automatic.
     #[test]
-    fn the_default_is_that_of_the_text_form() {
+    fn a_given_threshold_ends_the_automatic_ones() {
         let rate = Rate::from_bits_per_second(10_000_000);
-        let text = QdiscParameters::new(Kind::Ared).resolve(rate).unwrap();
-        assert_eq!(text.config(), &AnyConfig::Ared(Config::default()));
         let text = QdiscParameters::new(Kind::Ared).with("max", "90p").unwrap().with("law", "feng").unwrap();
         let (min, max) = (Size::packets(30), Size::packets(90));
         let red = RedParameters { min, max, gentle: false, ..Config::default().red };

@@ -363,7 +363,7 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, SimplePacket};
+    use crate::SimplePacket;
 
     /// Would catch shares that do not follow the link's rate, and a division by an unknown rate: one bounded class with
     /// half of the link gets half of what the link carries, or everything while the rate is not known.
@@ -385,13 +385,6 @@ mod tests {
             // The burst of 20 packets, and the wait that the rate before has left.
             assert!(departed.abs_diff(expected) <= 25, "{megabits:?}: {departed}");
         }
-    }
-
-    /// Would catch defaults that differ between the typed and the text form.
-    #[test]
-    fn the_default_is_that_of_the_text_form() {
-        let text = QdiscParameters::new(Kind::Cbq).resolve(Rate::from_bits_per_second(10_000_000)).unwrap();
-        assert_eq!(text.config(), &AnyConfig::Cbq(Config::default()));
     }
 
     /// Would catch a value out of its range, and shares above 1 in all, that are accepted.

@@ -321,7 +321,7 @@ const MOST_CUTS: u32 = 29;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, SimplePacket};
+    use crate::SimplePacket;
 
     /// The paper's time constants, 10 Mbit/s and 64 kB, but no threshold.
     fn config() -> Config {
@@ -465,13 +465,6 @@ mod tests {
             assert_eq!(queue.fair_rate.congested, congested, "{rate:?}");
             assert!(queue.fair_rate.fair.is_finite());
         }
-    }
-
-    /// Would catch defaults that differ between the typed and the text form.
-    #[test]
-    fn the_default_is_that_of_the_text_form() {
-        let text = QdiscParameters::new(Kind::Csfq).resolve(Rate::from_bits_per_second(10_000_000)).unwrap();
-        assert_eq!(text.config(), &AnyConfig::Csfq(Config::default()));
     }
 
     /// Would catch a value out of its range, and a threshold in another unit than the limit, that are accepted.

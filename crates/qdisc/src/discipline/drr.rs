@@ -265,14 +265,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, Rate, SimplePacket};
-
-    /// Would catch a default in text that differs from the typed one.
-    #[test]
-    fn the_default_is_that_of_the_text() {
-        let resolved = QdiscParameters::new(Kind::Drr).resolve(Rate::from_bits_per_second(0));
-        assert_eq!(resolved.map(|config| config.config().clone()), Ok(AnyConfig::Drr(Config::default())));
-    }
+    use crate::SimplePacket;
 
     /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
     #[test]

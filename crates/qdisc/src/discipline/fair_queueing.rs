@@ -384,19 +384,10 @@ impl<P: Packet> Qdisc<P> for FairQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, SimplePacket};
+    use crate::SimplePacket;
 
     /// 1 Mbit/s: a packet of 1000 bytes takes 8 ms.
     const RATE: Rate = Rate::from_bits_per_second(1_000_000);
-
-    /// Would catch a default in text that differs from the typed one, and two kinds with the same clock.
-    #[test]
-    fn the_defaults_are_those_of_the_text() {
-        for (kind, config) in [(Kind::Wfq, Config::wfq()), (Kind::Scfq, Config::scfq()), (Kind::Stfq, Config::stfq())] {
-            let resolved = QdiscParameters::new(kind).resolve(RATE);
-            assert_eq!(resolved.map(|config| config.config().clone()), Ok(AnyConfig::Fair(config)));
-        }
-    }
 
     /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
     #[test]

@@ -182,16 +182,9 @@ impl<P: Packet> Qdisc<P> for SfqRed<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, SimplePacket};
+    use crate::SimplePacket;
 
     const RATE: Rate = Rate::from_bits_per_second(1_000_000);
-
-    /// Would catch a default in text that differs from the typed one.
-    #[test]
-    fn the_default_is_that_of_the_text() {
-        let resolved = QdiscParameters::new(Kind::SfqRed).resolve(RATE);
-        assert_eq!(resolved.map(|config| config.config().clone()), Ok(AnyConfig::SfqRed(Config::default())));
-    }
 
     /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
     #[test]

@@ -180,14 +180,12 @@ impl<P: Packet> Qdisc<P> for Sfred<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, Rate, SimplePacket};
+    use crate::SimplePacket;
 
-    /// Would catch a typed default that differs from the text form's, and a range that the constructor does not check.
+    /// Would catch a range that the constructor does not check.
     #[test]
-    fn the_typed_configuration_has_the_defaults_and_ranges_of_the_text_form() -> Result<(), ParameterError> {
-        let resolved = QdiscParameters::new(Kind::Sfred).resolve(Rate::from_bits_per_second(1_000_000))?;
+    fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterError> {
         let default = Config::default();
-        assert_eq!(resolved.config(), &AnyConfig::Sfred(default));
         for (config, key) in [
             (Config { bins: BinConfig { bins: 4097, ..default.bins }, ..default }, "bins"),
             (Config { probability: 0.0, ..default }, "probability"),

@@ -201,7 +201,7 @@ impl<P: Packet> Qdisc<P> for Sred<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyConfig, Kind, QdiscParameters, Rate, SimplePacket};
+    use crate::SimplePacket;
 
     /// The paper's: 1000 zombies, a buffer of half a megabyte.
     fn paper() -> Config {
@@ -226,11 +226,9 @@ mod tests {
         assert!((value / expected - 1.0).abs() < 2e-6, "{value} is not {expected}");
     }
 
-    /// Would catch a typed default that differs from the text form's, and a range that the constructor does not check.
+    /// Would catch a range that the constructor does not check.
     #[test]
-    fn the_typed_configuration_has_the_defaults_and_ranges_of_the_text_form() -> Result<(), ParameterError> {
-        let resolved = QdiscParameters::new(Kind::Sred).resolve(Rate::from_bits_per_second(1_000_000))?;
-        assert_eq!(resolved.config(), &AnyConfig::Sred(Config::default()));
+    fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterError> {
         for (config, key) in [
             (Config { zombies: 0, ..paper() }, "zombies"),
             (Config { overwrite: 0.0, ..paper() }, "overwrite"),

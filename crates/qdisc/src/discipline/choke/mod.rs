@@ -276,42 +276,10 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, QdiscParameters, SimplePacket};
+    use crate::SimplePacket;
 
     fn refused(config: Config) -> Option<alloc::string::String> {
         Choke::<SimplePacket>::new(config, Seed::new(1)).err().map(|error| error.key().into())
-    }
-
-    /// Would catch a default of the typed config that differs from that of the parameters as text.
-    #[test]
-    fn the_default_is_the_papers_router() -> Result<(), ParameterError> {
-        let text = QdiscParameters::new(Kind::Choke).with("limit", "300p")?.with("min", "100p")?.with("max", "200p")?;
-        let resolved = text.resolve(Rate::from_bits_per_second(1_000_000))?;
-        assert_eq!(resolved.config(), &crate::AnyConfig::Choke(Config::default()));
-        Ok(())
-    }
-
-    /// Would catch a later member whose typed default differs from that of its text with the paper's thresholds.
-    #[test]
-    fn later_members_have_the_defaults_of_their_text() -> Result<(), ParameterError> {
-        use crate::AnyConfig;
-        let defaults = [
-            (Kind::MlocChoke, AnyConfig::MlocChoke(mloc::Config::default())),
-            (Kind::Chokew, AnyConfig::Chokew(chokew::Config::default())),
-            (Kind::Choker, AnyConfig::Choker(choker::Config::default())),
-            (Kind::Xchoke, AnyConfig::Xchoke(xchoke::Config::default())),
-            (Kind::Choked, AnyConfig::Choked(choked::Config::default())),
-            (Kind::Sac, AnyConfig::Sac(sac::Config::default())),
-            (Kind::Rechoke, AnyConfig::Rechoke(rechoke::Config::default())),
-        ];
-        for (kind, config) in defaults {
-            let mut text = QdiscParameters::new(kind);
-            if ![Kind::MlocChoke, Kind::Chokew, Kind::Choker].contains(&kind) {
-                text = text.with("min", "100p")?.with("max", "200p")?;
-            }
-            assert_eq!(text.resolve(Rate::from_bits_per_second(1_000_000))?.config(), &config, "{kind}");
-        }
-        Ok(())
     }
 
     /// Would catch later members whose constructors accept values that are refused as text.

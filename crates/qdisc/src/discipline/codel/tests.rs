@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AnyConfig, Kind, QdiscParameters, Rate, SimplePacket};
+use crate::SimplePacket;
 
 fn millis(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
@@ -127,11 +127,9 @@ fn the_ce_threshold_marks() {
     assert_eq!(marked(millis(3)), Some(false));
 }
 
-/// Would catch defaults that differ between the typed and the textual form, and values that only the text refuses.
+/// Would catch values that only the text refuses.
 #[test]
-fn the_typed_configuration_has_the_defaults_of_the_text_and_its_ranges() -> Result<(), ParameterError> {
-    let resolved = QdiscParameters::new(Kind::Codel).resolve(Rate::from_bits_per_second(0))?;
-    assert_eq!(resolved.config(), &AnyConfig::Codel(Config::default()));
+fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterError> {
     let codel = CodelParameters::default();
     for (codel, key) in [
         (CodelParameters { target: Duration::ZERO, ..codel }, "target"),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AnyConfig, Kind, QdiscParameters, Rate, SimplePacket};
+use crate::SimplePacket;
 
 fn settings() -> PieSettings {
     PieSettings::new(&PieParameters::default(), DECAY, None)
@@ -147,11 +147,9 @@ fn periods_are_counted() {
     assert_eq!(periods.ended(millis(53)), (1, millis(53)));
 }
 
-/// Would catch defaults that differ between the typed and the textual form, and values that only the text refuses.
+/// Would catch values that only the text refuses.
 #[test]
-fn the_typed_configuration_has_the_defaults_of_the_text_and_its_ranges() -> Result<(), ParameterError> {
-    let resolved = QdiscParameters::new(Kind::Pie).resolve(Rate::from_bits_per_second(0))?;
-    assert_eq!(resolved.config(), &AnyConfig::Pie(Config::default()));
+fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterError> {
     let pie = PieParameters::default();
     for (pie, key) in [
         (PieParameters { tupdate: Duration::ZERO, ..pie }, "tupdate"),

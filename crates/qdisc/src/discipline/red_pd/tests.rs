@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AnyConfig, Kind, QdiscParameters, SimplePacket};
+use crate::SimplePacket;
 
 const RTT: Duration = Duration::from_millis(40);
 
@@ -293,14 +293,6 @@ fn without_congestion_responsive_flows_pass() {
         prefilter.flow(FlowKey::new(7), 1000).filter = Some(filter(1.0, unresponsive));
         assert_eq!(prefilter.drops(FlowKey::new(7), 1000, &red, 2), unresponsive);
     }
-}
-
-/// Would catch defaults that differ between the typed and the text form. Without thresholds the text form follows tc.
-#[test]
-fn the_default_is_that_of_the_text_form() {
-    let text = QdiscParameters::new(Kind::RedPd).with("min", "100p").unwrap().with("max", "200p").unwrap();
-    let text = text.resolve(Rate::from_bits_per_second(10_000_000)).unwrap();
-    assert_eq!(text.config(), &AnyConfig::RedPd(Config::default()));
 }
 
 /// Would catch a value out of its range that is accepted.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AnyConfig, Kind, QdiscParameters, SimplePacket};
+use crate::SimplePacket;
 
 const BOUNDS: Bounds = Bounds { rtt: Duration::from_millis(100), mtu: 1500.0 };
 
@@ -188,14 +188,6 @@ fn the_rate_of_the_box_follows_the_link() {
         }
         assert_eq!(queue.counters().departed.packets, expected + 1, "{penalty_rate:?} {link:?}");
     }
-}
-
-/// Would catch defaults that differ between the typed and the text form. Without thresholds the text form follows tc.
-#[test]
-fn the_default_is_that_of_the_text_form() {
-    let text = QdiscParameters::new(Kind::RedPenaltyBox).with("min", "100p").unwrap().with("max", "200p").unwrap();
-    let text = text.resolve(Rate::from_bits_per_second(10_000_000)).unwrap();
-    assert_eq!(text.config(), &AnyConfig::PenaltyBox(Config::default()));
 }
 
 /// Would catch a value out of its range that is accepted.

@@ -1,13 +1,11 @@
 use super::*;
 use crate::flow::hash::misclassified;
-use crate::{AnyConfig, Kind, QdiscParameters, Reason, SimplePacket};
+use crate::{Reason, SimplePacket};
 
-/// Would catch a typed default that differs from the text form's, and a range that the constructor does not check.
+/// Would catch a range that the constructor does not check.
 #[test]
-fn the_typed_configuration_has_the_defaults_and_ranges_of_the_text_form() -> Result<(), ParameterError> {
-    let resolved = QdiscParameters::new(Kind::Sfb).resolve(Rate::from_bits_per_second(1_000_000))?;
+fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterError> {
     let default = Config::default();
-    assert_eq!(resolved.config(), &AnyConfig::Sfb(default));
     for (config, key) in [
         (Config { bins: BinConfig { levels: 17, ..default.bins }, ..default }, "levels"),
         (Config { bins: BinConfig { bins: 0, ..default.bins }, ..default }, "bins"),

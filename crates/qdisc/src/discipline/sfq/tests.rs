@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AnyConfig, Bytes, Kind, QdiscParameters, Rate, SimplePacket};
+use crate::{Bytes, SimplePacket};
 
 /// Creates a queue of `limit` packets.
 fn sfq(limit: u32, flows: u32, seed: u64) -> Sfq<SimplePacket> {
@@ -11,13 +11,6 @@ fn with(config: Config, seed: u64) -> Sfq<SimplePacket> {
         Ok(queue) => queue,
         Err(error) => panic!("{config:?}: {error}"),
     }
-}
-
-/// Would catch a default in text that differs from the typed one.
-#[test]
-fn the_default_is_that_of_the_text() {
-    let resolved = QdiscParameters::new(Kind::Sfq).resolve(Rate::from_bits_per_second(0));
-    assert_eq!(resolved.map(|config| config.config().clone()), Ok(AnyConfig::Sfq(Config::default())));
 }
 
 /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
