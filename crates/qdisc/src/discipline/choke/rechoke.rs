@@ -148,8 +148,8 @@ impl<P: Packet> Qdisc<P> for Rechoke<P> {
             self.red.buffer.discard(now, packet, Reason::Table, sink);
             return;
         }
-        // What passed as malicious is not tried a second time, only dropped where every packet is.
-        if malicious && !self.red.core.is_forced() {
+        // What passed as malicious is not tried a second time. Where RED drops every packet p_b is 1, and nothing passes so.
+        if malicious {
             self.red.buffer.admit(now, packet, None, sink);
         } else if self.red.decide(now, packet, sink).signalled {
             self.signals.count(now, flow, self.config.hit_cap);

@@ -90,17 +90,6 @@ pub struct Xchoke<P> {
     rolls: Stream,
 }
 
-/// The decision of the table of hits about an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Punishment {
-    /// Its flow has no hits.
-    None,
-    /// Its flow has hits, and it passed.
-    Passed,
-    /// It is dropped for its flow's hits.
-    Dropped,
-}
-
 impl<P: Packet> Xchoke<P> {
     /// Creates an empty queue.
     ///
@@ -119,11 +108,11 @@ impl<P: Packet> Xchoke<P> {
         })
     }
 
-    /// Drops an arrival of a `flow` that has hits with probability p_b 2^hits.
-    fn punish(&mut self, now: Time, flow: FlowKey) -> Punishment {
-        let Some(hits) = self.hits.touch(now, flow) else { return Punishment::None };
+    /// Tells whether `flow` has hits, or that an arrival of it is dropped for them, with probability p_b 2^hits.
+    fn punish(&mut self, now: Time, flow: FlowKey) -> Result<bool, Reason> {
+        let Some(hits) = self.hits.touch(now, flow) else { return Ok(false) };
         let dropped = self.rolls.chance(self.red.core.base_probability() * two_to_the(hits));
-        if dropped { Punishment::Dropped } else { Punishment::Passed }
+        if dropped { Err(Reason::Table) } else { Ok(true) }
     }
 
     /// Compares an arrival of `flow` with one candidate and drops that if it is of the same flow, which counts as a hit.
@@ -138,38 +127,32 @@ impl<P: Packet> Xchoke<P> {
     }
 
     /// Does all that comes before RED: returns why an arrival of `flow` is dropped, or whether its flow has hits.
-    fn choke(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> Result<Punishment, Reason> {
+    fn choke(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> Result<bool, Reason> {
         let (min, max) = self.red.core.thresholds();
         let average = self.red.core.average();
         if average <= min {
-            return Ok(Punishment::None);
+            return Ok(false);
         }
-        let punishment = self.punish(now, flow);
-        if punishment == Punishment::Dropped {
-            return Err(Reason::Table);
-        }
+        let has_hits = self.punish(now, flow)?;
         if (average < max || self.config.compare_above_max) && self.drop_match(now, flow, sink) {
             return Err(Reason::MatchArrival);
         }
-        Ok(punishment)
+        Ok(has_hits)
     }
 }
 
 impl<P: Packet> Qdisc<P> for Xchoke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
-        let punishment = match self.choke(now, packet.flow(), sink) {
-            Ok(punishment) => punishment,
-            Err(reason) => {
-                self.red.buffer.discard(now, packet, reason, sink);
-                return;
+        match self.choke(now, packet.flow(), sink) {
+            Err(reason) => self.red.buffer.discard(now, packet, reason, sink),
+            // What passed the table is not tried a second time. Where RED drops every packet p_b is 1, and nothing passes.
+            Ok(true) => {
+                self.red.buffer.admit(now, packet, None, sink);
             }
-        };
-        // What passed the table is not tried a second time, only dropped where every packet is.
-        if punishment == Punishment::None || self.red.core.is_forced() {
-            self.red.decide(now, packet, sink);
-        } else {
-            self.red.buffer.admit(now, packet, None, sink);
+            Ok(false) => {
+                self.red.decide(now, packet, sink);
+            }
         }
     }
 

@@ -149,7 +149,7 @@ impl RedCore {
     }
 
     /// Tells whether the average is so high that every packet is signalled.
-    pub(crate) fn is_forced(&self) -> bool {
+    fn is_forced(&self) -> bool {
         self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max }
     }
 
