@@ -350,6 +350,22 @@ mod tests {
         assert_eq!(ared.config.red(None).weight, 0.002);
     }
 
+    /// Would catch automatic parameters that follow the link although `bandwidth` is given: 100 Mbit/s are 31 packets in 2.5 ms,
+    /// and 1 - exp(-1/12,500) a sample.
+    #[test]
+    fn a_given_bandwidth_decides() {
+        let hundred = Rate::from_bits_per_second(100_000_000);
+        let default = Config::default();
+        let config = Config { red: RedParameters { bandwidth: Some(hundred), ..default.red }, ..default };
+        let mut ared = Ared::<SimplePacket>::new(config, Seed::new(2)).unwrap();
+        for rate in [0, 1, 1000] {
+            assert_eq!((ared.red.core.thresholds(), ared.lowest), ((31.0, 93.0), 0.0008), "{rate} Mbit/s");
+            ared.link_rate(Rate::from_bits_per_second(1_000_000 * rate));
+            let weight = ared.config.red(Some(Rate::from_bits_per_second(1_000_000 * rate))).weight;
+            assert!((weight - 7.999_68e-5).abs() < 1e-10, "{weight}");
+        }
+    }
+
     /// Would catch a given threshold that leaves the automatic ones, and a weight that does not stay automatic.
     #[test]
     fn a_given_threshold_ends_the_automatic_ones() {
