@@ -69,3 +69,31 @@ mod system {
         0
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Uses `seconds` of this thread's CPU time, which other processes do not change.
+    fn work(seconds: f64) {
+        let began = thread_cpu_s();
+        while thread_cpu_s() - began < seconds {}
+    }
+
+    /// Would catch a cost that counts what came before the start, and CPU seconds that take the place of those of the runs.
+    #[test]
+    fn the_meter_counts_from_its_start() {
+        work(0.1);
+        let meter = CostMeter::start();
+        work(0.02);
+        let mut cost = Cost { events: 7, packet_hops: 5, ..Cost::default() };
+        meter.measure(&mut cost);
+        assert!((0.02..0.1).contains(&cost.cpu_s), "{cost:?}");
+        assert!(cost.wall_s > 0.99 * cost.cpu_s && cost.peak_rss_bytes > 0, "{cost:?}");
+        assert_eq!((cost.events, cost.packet_hops), (7, 5));
+        let mut of_runs = Cost { cpu_s: 3.0, ..Cost::default() };
+        meter.measure_outside(&mut of_runs);
+        assert_eq!(of_runs.cpu_s, 3.0);
+        assert!(of_runs.wall_s >= cost.wall_s && of_runs.peak_rss_bytes > 0);
+    }
+}
