@@ -304,6 +304,17 @@ mod tests {
         assert_eq!(key(sac::Sac::<P>::new(share, seed)).as_deref(), Some("share"));
         let cap = rechoke::Config { hit_cap: 2, ..rechoke::Config::default() };
         assert_eq!(key(rechoke::Rechoke::<P>::new(cap, seed)).as_deref(), Some("hits"));
+        let limit = Size::packets(u32::MAX);
+        for refused in [
+            key(mloc::MlocChoke::<P>::new(mloc::Config { limit, ..mloc::Config::default() }, seed)),
+            key(chokew::Chokew::<P>::new(chokew::Config { limit, ..chokew::Config::default() }, seed)),
+            key(xchoke::Xchoke::<P>::new(xchoke::Config { limit, ..xchoke::Config::default() }, seed)),
+            key(choked::Choked::<P>::new(choked::Config { limit, ..choked::Config::default() }, seed)),
+            key(sac::Sac::<P>::new(sac::Config { limit, ..sac::Config::default() }, seed)),
+            key(rechoke::Rechoke::<P>::new(rechoke::Config { limit, ..rechoke::Config::default() }, seed)),
+        ] {
+            assert_eq!(refused.as_deref(), Some("limit"));
+        }
     }
 
     /// Would catch hits that are never halved because the link's rate is not used.
@@ -326,6 +337,8 @@ mod tests {
         let regions =
             Config { candidates: Candidates::Regions { regions: 33, rule: Rule::Double }, ..Config::default() };
         assert_eq!(refused(regions).as_deref(), Some("regions"));
+        let limit = Config { limit: Size::packets(u32::MAX), ..Config::default() };
+        assert_eq!(refused(limit).as_deref(), Some("limit"));
         assert_eq!(refused(Config::default()), None);
     }
 }
