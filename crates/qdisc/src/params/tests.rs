@@ -47,6 +47,8 @@ fn a_limit_alone_means_what_tc_makes_of_it() {
         ("probability", "0.02"),
         ("avpkt", "1kb"),
         ("uniformize", "count"),
+        // Linux's red_action() decides by the average alone.
+        ("spare", "false"),
         ("bandwidth", "1mbit"),
         ("candidates", "1"),
     ] {
@@ -58,9 +60,15 @@ fn a_limit_alone_means_what_tc_makes_of_it() {
 #[test]
 fn thresholds_mean_ns2() {
     let given = [("limit", "300p"), ("min", "100p"), ("max", "200p")];
-    for (key, value) in
-        [("weight", "0.002"), ("probability", "0.1"), ("uniformize", "wait"), ("gentle", "false"), ("burst", "unused")]
-    {
+    for (key, value) in [
+        ("weight", "0.002"),
+        ("probability", "0.1"),
+        ("uniformize", "wait"),
+        ("gentle", "false"),
+        // ns-2's drop_early() is asked only if more than one packet is queued.
+        ("spare", "true"),
+        ("burst", "unused"),
+    ] {
         assert_eq!(used(Kind::Choke, &given, key), value, "{key}");
         assert_eq!(used(Kind::Red, &given, key), value, "{key}");
     }
