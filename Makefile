@@ -34,6 +34,7 @@ lint:
 check:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
+	$(CARGO) test --release --locked -p fairlane-sim --test shares deciles
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 	$(CARGO) run --release --locked --manifest-path examples/embed-choke/Cargo.toml --target-dir target/examples
 	for example in shaper vpn_egress own_packet own_discipline; do \
@@ -56,7 +57,7 @@ wheel:
 	@scripts/setup wheel
 	target/tools/maturin/bin/maturin build --profile dist --locked --manifest-path python/Cargo.toml --out target/wheels
 
-# Exit code 1 means that a claim fell short. The documents name the claim and the reason.
+# Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build
 	target/dist/fairlane paper run all --docs docs/papers --html target/papers.html
 

@@ -29,6 +29,10 @@ def test_theory_has_the_papers_numbers() -> None:
     assert back.admitted == pytest.approx(4.8)
     assert fl.theory.gchoke(maxcomp="infinite", load=100).buffer_bound == pytest.approx(0.382, abs=5e-4)
     assert fl.theory.choke_multi(flows=5, candidates=3, load=2).candidates_that_protect == 3
+    tcp = fl.theory.tcp(loss=0.01, rtt=0.1)
+    assert [tcp.tfrc, tcp.full] == pytest.approx([112.332, 110.960], abs=5e-4)
+    assert (tcp.timeout, tcp.window) == (0.4, None)
+    assert fl.theory.tcp(loss=0.001, rtt=0.47, timeout=3.2, acked=2, window=12).full == pytest.approx(23.912, abs=5e-4)
 
 
 def test_theory_says_what_is_wrong() -> None:
@@ -43,15 +47,24 @@ def test_theory_says_what_is_wrong() -> None:
 def test_claims_are_listed_shown_and_run() -> None:
     claims = fl.papers.list_claims()
     assert len({claim.id for claim in claims}) == len(claims) > 50
-    assert {claim.status for claim in claims} <= {"met", "short", "out"}
+    assert {claim.status for claim in claims} <= {"met", "short", "undecided", "out"}
     one = next(claim for claim in claims if claim.id.endswith("table-2") or "table" in claim.id)
     assert fl.papers.show(one.id) == [one]
     assert one.checks[0].value is None
     (judged,) = fl.papers.run(one.id, short=True)
     assert judged.id == one.id
-    assert any(check.met is not None for check in judged.checks)
+    assert any(check.verdict is not None for check in judged.checks)
+    verdicts = {True: "met", False: "missed"}
+    assert all(check.verdict == verdicts[check.met] for check in judged.checks if check.met is not None)
     with pytest.raises(ValueError, match="no-such"):
         fl.papers.run("no-such-claim")
+
+
+def test_a_single_run_decides_nothing() -> None:
+    """One run of a random experiment has no interval, so each of its numbers is undecided, neither met nor missed."""
+    (claim,) = fl.papers.run("bare-fig12", short=True, runs=1)
+    assert claim.status == "undecided"
+    assert {(check.met, check.verdict, check.value_ci95) for check in claim.checks} == {(None, "undecided", None)}
 
 
 def capture() -> Path:

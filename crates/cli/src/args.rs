@@ -19,7 +19,7 @@ use fairlane_runner::MOST_THREADS;
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
 pub(crate) use self::theory::{
-    AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TheoryArgs,
+    AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs, TheoryArgs,
 };
 #[cfg(not(all(feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top")))]
 use crate::features::MissingVerb;
@@ -35,7 +35,7 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 a claim or a comparison failed; 2 the input is wrong, the machine cannot do it, \
-or the work was interrupted before its end.";
+or the work was interrupted before its end; 3 no claim failed, but one needs more runs to be decided.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {

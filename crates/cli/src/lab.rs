@@ -98,6 +98,9 @@ impl LabCommand {
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
+        // Labs differ in the queue alone.
+        let differences = self.labs.first().map(|(lab, _)| lab.differences()).unwrap_or_default();
+        output::tell(&differences.iter().map(|line| format!("note: {line}\n")).collect::<String>());
         let mut done = self.labs_done(&control);
         if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
             let simulated = progress::batch(batch, &control)?;

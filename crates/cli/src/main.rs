@@ -33,11 +33,14 @@ use crate::args::{Cli, Verb};
 const FELL_SHORT: u8 = 1;
 /// The exit code when the input is wrong or the machine cannot do it.
 const REFUSED: u8 = 2;
+/// The exit code when no claim fell short, but one needs more runs to be decided.
+const UNDECIDED: u8 = 3;
 
 fn main() -> ExitCode {
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
+        Err(Failure::Undecided) => ExitCode::from(UNDECIDED),
         Err(Failure::Logged) => ExitCode::from(REFUSED),
         Err(Failure::Refused(refusal)) => {
             output::tell(&refusal.shown());

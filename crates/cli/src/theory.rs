@@ -7,11 +7,13 @@ use std::path::Path;
 
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
+use fairlane_qdisc::Duration;
 use fairlane_theory::{
     BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Question, Sfb, candidates_that_protect,
 };
+use serde_json::Value;
 
-use crate::args::{AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs};
+use crate::args::{AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs};
 #[cfg(not(feature = "html"))]
 use crate::features;
 use crate::output;
@@ -32,6 +34,7 @@ pub(crate) fn print(model: &Model) -> Result<(), Failure> {
         Model::Choke(args) => choke(args),
         Model::ChokeMulti(args) => choke_multi(args),
         Model::Gchoke(args) => gchoke(args),
+        Model::Tcp(args) => tcp(args),
     };
     output::print(&answer.map_err(refused)?.text(output::width()))
 }
@@ -63,6 +66,17 @@ fn question(model: &Model) -> Question {
             Question::ChokeMulti { flows: args.flows, candidates: args.candidates, load: args.load }
         }
         Model::Gchoke(args) => Question::Gchoke { maxcomp: args.maxcomp, load: args.load },
+        Model::Tcp(args) => tcp_question(args),
+    }
+}
+
+fn tcp_question(args: &TcpArgs) -> Question {
+    Question::Tcp {
+        loss: args.loss,
+        rtt: args.rtt.as_secs(),
+        timeout: args.timeout.map(Duration::as_secs),
+        acked: args.acked,
+        window: args.window,
     }
 }
 
@@ -74,6 +88,7 @@ fn form(model: &Model) -> &AnswerForm {
         Model::Choke(args) => &args.form,
         Model::ChokeMulti(args) => &args.form,
         Model::Gchoke(args) => &args.form,
+        Model::Tcp(args) => &args.form,
     }
 }
 
@@ -200,6 +215,26 @@ fn gchoke(args: &GchokeArgs) -> Result<Answer, Error> {
         "gCHOKe with maxcomp {words} and an unresponsive flow of {} times the link's rate among many TCP flows",
         args.load
     );
+    Ok(Answer { title, flows: Vec::new(), facts })
+}
+
+fn tcp(args: &TcpArgs) -> Result<Answer, Error> {
+    let answer = tcp_question(args).answer()?;
+    let number = |key: &str| answer.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    let row = |key, words: &str| {
+        let rate = number(key);
+        let mbits = 8e-6 * rate * args.packet.get() as f64;
+        [format!("{rate:.2}"), format!("packets/s, {mbits:.3} Mbit/s: {words}")]
+    };
+    let facts = vec![
+        row("full", "full model (Padhye and others 1998, section 2.3)"),
+        row("approximate", "approximate model (Padhye and others 1998, equation 30)"),
+        row("square_root", "square root law, without timeouts (Mathis and others 1997)"),
+        row("tfrc", "TFRC's equation (RFC 5348)"),
+        [format!("{:.2}", number("full_window")), "packets in a round trip, by the full model".to_owned()],
+    ];
+    let (loss, rtt) = (percent(args.loss), args.rtt);
+    let title = format!("Reno at a loss of {loss}, with a round trip of {rtt} and packets of {}", args.packet);
     Ok(Answer { title, flows: Vec::new(), facts })
 }
 

@@ -31,15 +31,15 @@ fn comparison_holds_what_was_measured() {
     let json = common::json(&args);
     let page = fs::read_to_string(page).unwrap();
     let groups = table(&page, "all-groups.csv");
-    assert_eq!(groups[0][..4], ["bottleneck", "group", "flows", "throughput_bps"]);
+    assert_eq!(groups[0][..5], ["bottleneck", "group", "transport", "flows", "throughput_bps"]);
     let mut rows = groups[1..].iter();
     for outcome in json["outcomes"].as_array().unwrap() {
         for group in outcome["groups"].as_array().unwrap() {
             let row = rows.next().unwrap();
-            assert_eq!(row[1], group["name"].as_str().unwrap());
+            assert_eq!([&row[1], &row[2]], ["name", "transport"].map(|key| group[key].as_str().unwrap()));
             // The JSON is rounded to a whole number of digits; the page is not.
             let measured = group["throughput_bps"].as_f64().unwrap();
-            assert!((number(&row[3]) - measured).abs() <= 1e-6 * measured.max(1.0), "{row:?} {measured}");
+            assert!((number(&row[4]) - measured).abs() <= 1e-6 * measured.max(1.0), "{row:?} {measured}");
         }
     }
     assert_eq!(rows.next(), None);

@@ -114,12 +114,12 @@ fn runs_and_judges() {
     assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left to go on with");
 }
 
-/// The ratio of Table I is reached with no TCP of 1999: the claim is expected to fall short, and the exit code is 1.
+/// ns-2 does not reach the ratio of Table I either, with any TCP of 1999: the claim is expected to fall short, and the exit code is 1.
 #[test]
 fn what_falls_short_is_said() {
     let place = Place::new();
     let (html, docs, state) = (place.name("report.html"), place.name("docs"), place.name("state"));
-    let form = ["--short", "--runs", "1"];
+    let form = ["--short", "--runs", "4"];
     let files = ["--html", &html, "--docs", &docs, "--state", &state];
     let output = fairlane(&[&["paper", "run", "choke-table1"][..], &form, &files].concat());
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
@@ -144,6 +144,26 @@ fn what_falls_short_is_said() {
     }
     // No document is written for a paper whose claims were not all run.
     assert!(!Path::new(&docs).join("choke.md").exists() && Path::new(&docs).join("README.md").exists());
+}
+
+/// A single run has no interval, so it decides nothing: that is neither success nor a claim that fell short, and the exit code is 3.
+#[test]
+fn what_is_not_decided_is_said() {
+    let place = Place::new();
+    let (html, state) = (place.name("report.html"), place.name("state"));
+    let run = ["paper", "run", "bare-fig12", "--short", "--runs", "1", "--state", &state];
+    let output = fairlane(&[&run[..], &["--html", &html]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["Figure 12): not decided", "?  weight 4", "more runs are needed (--runs)", "1 claims: 1 not decided"] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+    assert!(fs::read_to_string(&html).unwrap().contains("not decided"));
+    let output = fairlane(&[&run[..], &["--json"]].concat());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let claim = &answer["claims"][0];
+    assert_eq!((&claim["status"], &claim["checks"][0]["verdict"]), (&"undecided".into(), &"undecided".into()));
+    assert_eq!((&claim["checks"][0]["met"], output.status.code()), (&Value::Null, Some(3)));
 }
 
 #[test]

@@ -109,9 +109,27 @@ fn gchoke() {
     close(&one["share"], 0.2507, 0.000_05);
 }
 
+/// RFC 5348's equation gives 112.332 packets a second at 1 % and 100 ms with its defaults; the square root law `√150 / 0.1`. The full
+/// model's numbers were computed with 30 digits by another program.
+#[test]
+fn tcp() {
+    let args = ["theory", "tcp", "--loss", "0.01", "--rtt", "100ms"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    close(&answer["tfrc"], 112.332, 0.0005);
+    close(&answer["approximate"], 112.332, 0.0005);
+    close(&answer["square_root"], 122.474, 0.0005);
+    close(&answer["full"], 110.960, 0.0005);
+    close(&answer["full_window"], 11.096, 0.0005);
+    close(&answer["timeout"], 0.4, 1e-12);
+    let text = printed(&args);
+    assert!(text.contains("a loss of 1.00 %, with a round trip of 100ms") && text.contains("0.888 Mbit/s"), "{text}");
+    let args = "theory tcp --loss 0.001 --rtt 470ms --timeout 3200ms --acked 2 --window 12 --json";
+    close(&json(&args.split(' ').collect::<Vec<_>>())["full"], 23.912, 0.0005);
+}
+
 #[test]
 fn what_a_model_does_not_cover_is_refused() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["front", "--mu", "1", "--rates", "1,2,3"], "--rates: the queue would grow without end"),
         (&["front", "--mu", "0", "--rates", "1"], "--mu: 0 will not do"),
         (&["front", "--mu", "1", "--rates", "1,x"], "invalid value 'x' for '--rates"),
@@ -120,6 +138,10 @@ fn what_a_model_does_not_cover_is_refused() {
         (&["choke", "--load", "-1"], "--load: -1 will not do"),
         (&["choke", "--load", "1", "--early-drops", "1"], "--early-drops: 1 will not do"),
         (&["gchoke", "--maxcomp", "0", "--load", "1"], "a whole number from 1, or infinite"),
+        (&["tcp", "--loss", "0", "--rtt", "100ms"], "--loss: without losses no law limits the rate"),
+        (&["tcp", "--loss", "1", "--rtt", "100ms"], "--loss: 1 will not do"),
+        (&["tcp", "--loss", "0.1", "--rtt", "0s"], "--rtt: 0 will not do"),
+        (&["tcp", "--loss", "0.1", "--rtt", "1s", "--acked", "0"], "--acked: 0 will not do"),
     ];
     for (args, part) in cases {
         let output = fairlane(&[&["theory"], args].concat());
@@ -140,6 +162,7 @@ fn figures_show_what_was_asked() {
         ("sfb --levels 2 --bins 23 --flows 10", ["1 x 46 bins", "5 x 9 bins", "2 x 23 bins, 10 flows"]),
         ("choke --load 2", ["its share of the link", "dropped of its packets", "at a load of 2"]),
         ("choke-multi --flows 3 --candidates 2 --load 0.001", ["TCP&apos;s share", "their share of the link", "%"]),
+        ("tcp --loss 0.02 --rtt 100ms", ["full model", "square root law", "at a loss of 2 %"]),
         ("gchoke --maxcomp infinite --load 50", ["its part of the queue", "at a load of 50", "100"]),
     ] {
         let args: Vec<&str> = std::iter::once("theory").chain(args.split(' ')).collect();

@@ -21,6 +21,8 @@ pub enum Failure {
     Logged,
     /// A claim or a comparison failed; the output says so.
     FellShort,
+    /// No claim fell short, but one needs more runs to be decided; the output says so.
+    Undecided,
     /// The reader of standard output has closed it, as `head` does; nothing is wrong.
     ReaderGone,
 }
@@ -137,6 +139,7 @@ impl Failure {
             Self::Logged => "see the log".to_owned(),
             Self::ReaderGone => "standard output is closed".to_owned(),
             Self::FellShort => "a claim fell short".to_owned(),
+            Self::Undecided => "a claim is not decided".to_owned(),
         }
     }
 }

@@ -11,6 +11,7 @@
 //! `docs/lab.md` describes what is measured, and how the lab verifies that its queue is the bottleneck.
 
 mod check;
+mod differences;
 mod direction;
 mod error;
 mod host_link;

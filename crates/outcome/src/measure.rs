@@ -262,6 +262,7 @@ fn group_outcome(name: &str, members: &[&Exit<'_>], total_bps: f64) -> GroupOutc
     let mean_packets: f64 = members.iter().map(|exit| exit.mean_packets).sum();
     GroupOutcome {
         name: name.to_owned(),
+        transport: members.first().map_or_else(String::new, |exit| exit.flow.transport.to_string()),
         flows: members.len() as u64,
         throughput_bps: real(throughput_bps),
         share: real(ratio(throughput_bps, total_bps)),

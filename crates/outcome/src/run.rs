@@ -1,5 +1,7 @@
 //! Counts of one run.
 
+use std::sync::Arc;
+
 use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -80,6 +82,9 @@ pub struct FlowRun {
     pub group: String,
     /// `tcp`, `udp` or `tfrc`.
     pub kind: &'static str,
+    /// The kind, and for TCP its congestion control, loss recovery and slow start, such as `tcp reno, recovery sack`; the
+    /// same for all flows of a group.
+    pub transport: Arc<str>,
     /// The last queue on its data's path: an index into [`Run::queues`]; `None` where it passes none of them. The
     /// queues alone do not tell, since they are in the scenario's order and carry acknowledgements too.
     pub exit: Option<usize>,

@@ -194,6 +194,9 @@ record! {
     pub struct GroupOutcome {
         /// The group's name, such as `ftp`.
         pub name: String => Plain,
+        /// Which transport ran: `udp`, `tfrc`, or `tcp` with its congestion control, and its loss recovery and slow start
+        /// where that name does not tell them, such as `tcp reno, recovery sack`.
+        pub transport: String => Plain,
         /// Number of flows.
         pub flows: u64 => Plain,
         /// Total of its flows' throughput, in bit/s.

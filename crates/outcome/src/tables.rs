@@ -118,6 +118,7 @@ pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     });
     let mut columns = Columns::of(rows.as_slice(), outcomes);
     columns.text("group", |(group, _)| &group.name);
+    columns.text("transport", |(group, _)| &group.transport);
     columns.number("flows", |(group, _)| group.flows);
     columns.estimate("throughput_bps", |(group, _)| Some(group.throughput_bps));
     columns.estimate("share", |(group, _)| Some(group.share));

@@ -222,6 +222,8 @@ pub enum Status {
     Met,
     /// A check is missed.
     Short,
+    /// No check is missed, but the interval of one is too wide to judge it.
+    Undecided,
     /// There is nothing to run.
     Out,
 }
@@ -245,9 +247,9 @@ pub struct Check {
     pub model: Option<f64>,
     /// The number that ns-2 gives.
     pub ns2: Option<f64>,
-    /// The accepted range, which the number's 95 % interval must overlap.
+    /// The accepted range, in which the mean must lie; [`crate::Judgement`] tells how wide its interval may be.
     pub demand: (f64, f64),
-    /// The number itself must lie there, whatever its interval.
+    /// The mean alone is judged, whatever its interval.
     #[serde(default)]
     pub exact: bool,
     /// Digits after the point that are shown; as many as are worth it without.

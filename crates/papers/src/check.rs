@@ -84,8 +84,10 @@ fn of_claim(book: &Book, claim: &Claim, known: &dyn Fn(&str) -> bool) -> Result<
     let asks = !claim.checks.is_empty() || !claim.vectors.is_empty();
     match claim.status {
         Status::Out if asks => return Err("it is out, and yet it has checks".to_owned()),
-        Status::Met | Status::Short if !asks => return Err("it has no checks, and yet it is not out".to_owned()),
-        Status::Out | Status::Short if claim.remark.is_empty() => {
+        Status::Met | Status::Short | Status::Undecided if !asks => {
+            return Err("it has no checks, and yet it is not out".to_owned());
+        }
+        Status::Out | Status::Short | Status::Undecided if claim.remark.is_empty() => {
             return Err("it does not say why (`remark`)".to_owned());
         }
         _ => {}

@@ -21,7 +21,7 @@ pub(crate) struct ExperimentPoint {
 
 impl Experiment {
     /// True if the experiment has no randomness, so that all runs are equal.
-    fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.theory.is_some() || self.arithmetic
     }
 

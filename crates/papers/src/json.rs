@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Book, Check, Claim, Finding, Verdict};
+use crate::{Book, Check, Claim, Finding, Judgement, Verdict};
 
 /// A claim as `fairlane paper list --json` prints it.
 #[must_use]
@@ -47,7 +47,8 @@ pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
             "paper": finding.paper,
             "model": finding.model,
             "ns2": finding.ns2,
-            "met": finding.met,
+            "met": finding.judgement.and_then(Judgement::met),
+            "verdict": finding.judgement,
         })
     };
     let claim = |verdict: &Verdict<'_>| {
@@ -57,6 +58,7 @@ pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
             "where": verdict.claim.place,
             "says": verdict.claim.says,
             "status": verdict.status(),
+            "basis": verdict.basis,
             "recorded": verdict.claim.status,
             "remark": verdict.claim.remark,
             "checks": verdict.findings.iter().map(finding).collect::<Vec<_>>(),

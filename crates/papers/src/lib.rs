@@ -5,6 +5,7 @@
 //! all cores, again from where it was interrupted; [`Verdict`]s say how each claim stands. `docs/claims.md` describes the format.
 #![forbid(unsafe_code)]
 
+mod basis;
 mod book;
 mod check;
 mod error;
@@ -12,6 +13,7 @@ mod experiment;
 mod expression;
 mod figure;
 pub mod json;
+mod judgement;
 mod library;
 mod markdown;
 mod page;
@@ -24,10 +26,12 @@ mod table;
 mod vectors;
 mod verdict;
 
+pub use basis::{Basis, Tally, tallies};
 pub use book::{
     Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Paper, PaperLine, Status,
 };
 pub use error::Error;
+pub use judgement::Judgement;
 pub use library::Library;
 pub use markdown::{Document, documents};
 pub use page::page;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use fairlane_report::html::{Badge, Block, Cell, Inline, Page, Provenance, Section, Table, Tone};
 
+use crate::basis::{Tally, tallies};
 use crate::book::{Book, Status};
+use crate::judgement::Judgement;
 use crate::plan::{Options, Results, figure};
 use crate::verdict::{Finding, Verdict};
 use crate::{Error, Library, library, shown};
@@ -21,10 +23,12 @@ pub fn page(
     provenance: Provenance,
 ) -> Result<Page, Error> {
     let mut page = Page::new("What the papers say, and what Fairlane measures").lead(Block::text(
-        "Each claim is something that a paper says. It is met when every number that is asked for, or its 95 % interval, \
-         reaches into what is asked; what falls short is said to, with what is known of the reason.",
+        "Each claim is a statement of a paper. It is met if the mean of each of its numbers lies in the accepted range and its 95 % \
+         interval is narrow enough: half of it is at most a quarter of the range, or does not reach the only bound. Where an interval \
+         is wider, the claim is not decided. Claims that fall short are marked, with the known reasons.",
     ));
     page = page.lead(Block::Badges(counts(verdicts)));
+    page = page.lead(Block::table("Claims by what they rest on", bases(verdicts)));
     if options.short {
         page = page.lead(notice("Short form", "Fewer points, fewer and shorter runs than the full form: intervals are wide, and some numbers were not run."));
     }
@@ -48,17 +52,29 @@ fn notice(word: &str, text: &str) -> Block {
 
 fn counts(verdicts: &[Verdict<'_>]) -> Vec<Badge> {
     let of = |status| verdicts.iter().filter(|verdict| verdict.status() == status).count();
-    [Some(Status::Met), Some(Status::Short), Some(Status::Out), None]
+    [Some(Status::Met), Some(Status::Short), Some(Status::Undecided), Some(Status::Out), None]
         .into_iter()
         .filter(|status| of(*status) > 0)
         .map(|status| Badge::new(tone(status), format!("{} {}", of(status), shown::standing(status))))
         .collect()
 }
 
+/// The verdicts counted by what they rest on.
+fn bases(verdicts: &[Verdict<'_>]) -> Table {
+    let tallies = tallies(verdicts);
+    let number = |of: fn(&Tally) -> usize| tallies.iter().map(|tally| Cell::Number(of(tally).to_string())).collect();
+    Table::new()
+        .key("rests on", tallies.iter().map(|tally| Cell::Text(tally.basis.phrase().to_owned())).collect())
+        .column("met", number(|tally| tally.met))
+        .column("fell short", number(|tally| tally.short))
+        .column("not decided", number(|tally| tally.undecided))
+}
+
 fn tone(status: Option<Status>) -> Tone {
     match status {
         Some(Status::Met) => Tone::Good,
         Some(Status::Short) => Tone::Bad,
+        Some(Status::Undecided) => Tone::Caution,
         Some(Status::Out) | None => Tone::Neutral,
     }
 }
@@ -142,7 +158,7 @@ fn numbers(findings: &[Finding<'_>]) -> Table {
         .key("number", text(&|finding| finding.what.clone()))
         .column("ours", number(&|finding| with_unit(finding, finding.shown())))
         .column("asked", number(&|finding| shown::demand(finding.demand)))
-        .column("verdict", findings.iter().map(|finding| Cell::Badge(judged(finding.met))).collect());
+        .column("verdict", findings.iter().map(|finding| Cell::Badge(judged(finding.judgement))).collect());
     if findings.iter().any(|finding| finding.paper.is_some()) {
         table = table.column("paper", number(&|finding| finding.paper.unwrap_or_default().to_owned()));
     }
@@ -155,12 +171,14 @@ fn numbers(findings: &[Finding<'_>]) -> Table {
     table
 }
 
-fn judged(met: Option<bool>) -> Badge {
-    match met {
-        Some(true) => Badge::new(Tone::Good, "met"),
-        Some(false) => Badge::new(Tone::Bad, "missed"),
-        None => Badge::new(Tone::Neutral, "not run"),
-    }
+fn judged(judgement: Option<Judgement>) -> Badge {
+    let tone = match judgement {
+        Some(Judgement::Met) => Tone::Good,
+        Some(Judgement::Missed) => Tone::Bad,
+        Some(Judgement::Undecided) => Tone::Caution,
+        None => Tone::Neutral,
+    };
+    Badge::new(tone, shown::word(judgement))
 }
 
 /// Every experiment's table, as a download.

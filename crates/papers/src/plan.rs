@@ -100,6 +100,11 @@ impl<'a> Plan<'a> {
         self.units.len() as u64
     }
 
+    /// The experiments, each at least once.
+    pub(crate) fn experiments(&self) -> impl Iterator<Item = &'a Experiment> {
+        self.units.iter().map(|unit| unit.experiment)
+    }
+
     /// Runs everything that `store` does not have yet, and keeps it there. After [`Control::stop`] what is under way is left
     /// out, and the results say that they are partial.
     ///

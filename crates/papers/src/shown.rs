@@ -3,6 +3,7 @@
 use fairlane_outcome::Estimate;
 
 use crate::book::Status;
+use crate::judgement::Judgement;
 use crate::verdict::Finding;
 
 /// Significant digits of a number without an interval.
@@ -64,7 +65,30 @@ pub fn standing(status: Option<Status>) -> &'static str {
     match status {
         Some(Status::Met) => "met",
         Some(Status::Short) => "fell short",
+        Some(Status::Undecided) => "not decided",
         Some(Status::Out) => "nothing to run",
+        None => "not run",
+    }
+}
+
+/// The verdict on a number as a sign; `None` for a number that was not measured.
+#[must_use]
+pub fn sign(judgement: Option<Judgement>) -> &'static str {
+    match judgement {
+        Some(Judgement::Met) => "✓",
+        Some(Judgement::Missed) => "✗",
+        Some(Judgement::Undecided) => "?",
+        None => "–",
+    }
+}
+
+/// The verdict on a number in a word; `None` for a number that was not measured.
+#[must_use]
+pub fn word(judgement: Option<Judgement>) -> &'static str {
+    match judgement {
+        Some(Judgement::Met) => "met",
+        Some(Judgement::Missed) => "missed",
+        Some(Judgement::Undecided) => "not decided",
         None => "not run",
     }
 }

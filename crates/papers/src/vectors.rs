@@ -3,7 +3,7 @@
 use fairlane_qdisc::testing::Vector;
 
 /// The vectors that claims ask for.
-const VECTORS: [(&str, &str); 11] = [
+const VECTORS: [(&str, &str); 12] = [
     ("back-choke", include_str!("../data/back-choke.jsonl")),
     ("bare", include_str!("../data/bare.jsonl")),
     ("blue", include_str!("../data/blue.jsonl")),
@@ -13,6 +13,7 @@ const VECTORS: [(&str, &str); 11] = [
     ("gchoke", include_str!("../data/gchoke.jsonl")),
     ("mloc-choke", include_str!("../data/mloc-choke.jsonl")),
     ("sfb", include_str!("../data/sfb.jsonl")),
+    ("sfb-figure-14", include_str!("../data/sfb-figure-14.jsonl")),
     ("sfred", include_str!("../data/sfred.jsonl")),
     ("xchoke", include_str!("../data/xchoke.jsonl")),
 ];

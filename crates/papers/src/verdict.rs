@@ -4,8 +4,10 @@ use fairlane_outcome::Estimate;
 use fairlane_outcome::stats::Moments;
 use serde_json::Value;
 
-use crate::book::{Book, Check, Claim, Status};
+use crate::basis::Basis;
+use crate::book::{Book, Check, Claim, Experiment, Status};
 use crate::expression::{Expression, Input};
+use crate::judgement::{Certainty, Judgement};
 use crate::plan::{Plan, Results};
 use crate::table::{Row, Table, is_at};
 use crate::{Error, vectors};
@@ -17,6 +19,8 @@ pub struct Verdict<'a> {
     pub book: &'a Book,
     /// The claim.
     pub claim: &'a Claim,
+    /// What the verdict rests on; `None` if there is nothing to run.
+    pub basis: Option<Basis>,
     /// Its checks, one by one.
     pub findings: Vec<Finding<'a>>,
 }
@@ -40,8 +44,8 @@ pub struct Finding<'a> {
     pub digits: Option<u8>,
     /// Our number; `None` if this form does not measure it, or if there is none.
     pub ours: Option<Estimate>,
-    /// True if the number is in the accepted range; `None` if it was not measured.
-    pub met: Option<bool>,
+    /// The verdict on the number; `None` if this form does not measure it.
+    pub judgement: Option<Judgement>,
 }
 
 impl<'a> Plan<'a> {
@@ -61,30 +65,81 @@ impl<'a> Plan<'a> {
                 findings.push(decisions(kind).map_err(refuse)?);
             }
             for check in &claim.checks {
-                findings.push(finding(claim, check, results, may_lack).map_err(refuse)?);
+                findings.push(self.finding(claim, check, results, may_lack).map_err(refuse)?);
             }
-            Ok(Verdict { book, claim, findings })
+            Ok(Verdict { book, claim, basis: Basis::of(claim, self.experiments()), findings })
         };
         self.claims().iter().map(judge).collect()
+    }
+
+    fn finding(
+        &self,
+        claim: &Claim,
+        check: &'a Check,
+        results: &Results,
+        may_lack: bool,
+    ) -> Result<Finding<'a>, String> {
+        let values = values(check, &self.rows_by_run(claim, results), may_lack)?;
+        let ours = (values.count() > 0).then(|| Estimate::new(values.mean(), values.ci95()));
+        let judgement = match ours {
+            Some(ours) => Some(Judgement::of(ours, check.demand, self.certainty(claim, check))),
+            None if may_lack => None,
+            None => Some(Judgement::Missed),
+        };
+        Ok(Finding {
+            what: check.what.clone(),
+            unit: &check.unit,
+            paper: check.paper.as_deref(),
+            model: check.model,
+            ns2: check.ns2,
+            demand: check.demand,
+            digits: check.digits,
+            ours,
+            judgement,
+        })
+    }
+
+    /// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with all others.
+    fn rows_by_run<'r>(&self, claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
+        let is_exact = |id: &str| self.experiments().any(|experiment| experiment.id == id && experiment.is_exact());
+        let tables = claim.experiments.iter().filter_map(|id| Some((results.tables.get(id)?, is_exact(id))));
+        by_run(&tables.collect::<Vec<_>>())
+    }
+
+    /// Returns whether the number of `check` is exact: by its own word, or since no experiment that it looks at has randomness.
+    fn certainty(&self, claim: &Claim, check: &Check) -> Certainty {
+        let named = check.at.as_ref().and_then(|at| at.get("experiment")).and_then(Value::as_str);
+        let is_seen = |experiment: &&Experiment| {
+            claim.experiments.contains(&experiment.id) && named.is_none_or(|named| named == experiment.id)
+        };
+        let is_random = self.experiments().filter(is_seen).any(|experiment| !experiment.is_exact());
+        if check.exact || !is_random { Certainty::Exact } else { Certainty::Random }
     }
 }
 
 impl Verdict<'_> {
-    /// The status; `None` if no experiment of the claim was run.
+    /// The status: short if a number is missed, else undecided if one is; `None` if no experiment of the claim was run.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         if self.claim.status == Status::Out {
             return Some(Status::Out);
         }
-        let met = || self.findings.iter().filter_map(|finding| finding.met);
-        if met().any(|met| !met) { Some(Status::Short) } else { met().next().map(|_| Status::Met) }
+        if self.findings.iter().all(|finding| finding.judgement.is_none()) {
+            return None;
+        }
+        let has = |judgement| self.findings.iter().any(|finding| finding.judgement == Some(judgement));
+        Some(match (has(Judgement::Missed), has(Judgement::Undecided)) {
+            (true, _) => Status::Short,
+            (false, true) => Status::Undecided,
+            (false, false) => Status::Met,
+        })
     }
 
     /// Number of checks that are met, and number of checks that were run.
     #[must_use]
     pub fn count(&self) -> (usize, usize) {
-        let met = self.findings.iter().filter(|finding| finding.met == Some(true)).count();
-        (met, self.findings.iter().filter(|finding| finding.met.is_some()).count())
+        let met = self.findings.iter().filter(|finding| finding.judgement == Some(Judgement::Met)).count();
+        (met, self.findings.iter().filter(|finding| finding.judgement.is_some()).count())
     }
 }
 
@@ -100,17 +155,18 @@ fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
         demand: (agreement.operations as f64, agreement.operations as f64),
         digits: Some(0),
         ours: Some(Estimate::single(agreement.agreed as f64)),
-        met: Some(agreement.agreed == agreement.operations),
+        judgement: Some(if agreement.agreed == agreement.operations { Judgement::Met } else { Judgement::Missed }),
     })
 }
 
-fn finding<'a>(claim: &Claim, check: &'a Check, results: &Results, may_lack: bool) -> Result<Finding<'a>, String> {
+/// The value of `check` in each run, of whose rows it is given all.
+fn values(check: &Check, runs: &[Vec<&Row>], may_lack: bool) -> Result<Moments, String> {
     let program = Expression::new(&check.value)?;
     let mut values = Moments::default();
-    for rows in runs(claim, results) {
+    for rows in runs {
         let input = match &check.at {
-            None => Some(Value::Array(rows.into_iter().cloned().map(Value::Object).collect())),
-            Some(at) => rows.into_iter().find(|row| is_at(row, at)).cloned().map(Value::Object),
+            None => Some(Value::Array(rows.iter().copied().cloned().map(Value::Object).collect())),
+            Some(at) => rows.iter().copied().find(|row| is_at(row, at)).cloned().map(Value::Object),
         };
         let Some(input) = input else { continue };
         let given = program.apply(&Input::new(&input)?);
@@ -121,30 +177,14 @@ fn finding<'a>(claim: &Claim, check: &'a Check, results: &Results, may_lack: boo
             values.push(value);
         }
     }
-    let ours = (values.count() > 0).then(|| Estimate::new(values.mean(), values.ci95()));
-    let met = match ours {
-        Some(ours) => Some(reaches(ours, check)),
-        None if may_lack => None,
-        None => Some(false),
-    };
-    Ok(Finding {
-        what: check.what.clone(),
-        unit: &check.unit,
-        paper: check.paper.as_deref(),
-        model: check.model,
-        ns2: check.ns2,
-        demand: check.demand,
-        digits: check.digits,
-        ours,
-        met,
-    })
+    Ok(values)
 }
 
-/// The rows of each run, of all experiments of the claim. An exact experiment has one run, which is combined with all others.
-fn runs<'r>(claim: &Claim, results: &'r Results) -> Vec<Vec<&'r Row>> {
-    let tables: Vec<&Table> = claim.experiments.iter().filter_map(|id| results.tables.get(id)).collect();
-    let runs = tables.iter().map(|table| table.runs()).max().unwrap_or(0);
-    let of = |table: &&'r Table, run| table.run(if table.runs() == 1 { 0 } else { run }).collect::<Vec<_>>();
+/// The rows of each run of `tables`; the one run of an exact table, which says `true`, belongs to all.
+fn by_run<'r>(tables: &[(&'r Table, bool)]) -> Vec<Vec<&'r Row>> {
+    let runs = tables.iter().map(|(table, _)| table.runs()).max().unwrap_or(0);
+    let of =
+        |(table, is_exact): &(&'r Table, bool), run| table.run(if *is_exact { 0 } else { run }).collect::<Vec<_>>();
     (0..runs).map(|run| tables.iter().flat_map(|table| of(table, run)).collect()).collect()
 }
 
@@ -155,12 +195,6 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Returns true if the number, or its interval unless the check is exact, overlaps the accepted range.
-fn reaches(ours: Estimate, check: &Check) -> bool {
-    let half = if check.exact { 0.0 } else { ours.ci95().filter(|half| half.is_finite()).unwrap_or(0.0) };
-    ours.mean + half >= check.demand.0 && ours.mean - half <= check.demand.1
-}
-
 #[cfg(test)]
 mod tests {
     use fairlane_sim::Control;
@@ -169,7 +203,7 @@ mod tests {
     use crate::{Library, Options};
 
     /// A book whose numbers are known by arithmetic.
-    fn verdicts(checks: &str) -> Vec<(Option<Status>, Vec<Option<bool>>)> {
+    fn verdicts(checks: &str) -> Vec<(Option<Status>, Vec<Option<Judgement>>)> {
         let text = format!(
             r#"
             paper = {{ id = "p", title = "P", authors = "A", where = "W" }}
@@ -195,42 +229,24 @@ mod tests {
                 let plan = Plan::new(&library, claims.clone(), options).unwrap_or_else(|error| panic!("{error}"));
                 let results = plan.execute(None, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
                 let verdicts = plan.judge(&results).unwrap_or_else(|error| panic!("{error}"));
-                (verdicts[0].status(), verdicts[0].findings.iter().map(|finding| finding.met).collect())
+                (verdicts[0].status(), verdicts[0].findings.iter().map(|finding| finding.judgement).collect())
             })
             .into()
     }
 
-    fn asked(demand: (f64, f64), exact: bool) -> Check {
-        let text = format!("what = 'x'\nvalue = '.x'\ndemand = [{:?}, {:?}]\nexact = {exact}", demand.0, demand.1);
-        toml::from_str(&text).expect("it is one")
-    }
-
-    /// 10 ± 1 reaches into what begins at 11 or ends at 9, and no further; where the number itself counts it does not.
-    #[test]
-    fn intervals_reach() {
-        let ours = Estimate::new(10.0, Some(1.0));
-        for (demand, reached) in [((11.0, 12.0), true), ((8.0, 9.0), true), ((11.1, 12.0), false), ((8.0, 8.9), false)]
-        {
-            assert_eq!(reaches(ours, &asked(demand, false)), reached, "{demand:?}");
-            assert!(!reaches(ours, &asked(demand, true)), "{demand:?}");
-        }
-        assert!(reaches(ours, &asked((10.0, 10.0), true)));
-    }
-
-    /// An exact experiment has one run, which is combined with each run of the random ones.
+    /// The one run of an exact experiment is combined with each run of the random ones; that of a random experiment, of which
+    /// other runs are missing, is not.
     #[test]
     fn exact_rows_belong_to_all_runs() {
-        let text = "id = 'c'\nwhere = '.'\nsays = '.'\nstatus = 'met'\nexperiments = ['exact', 'random']";
-        let claim: Claim = toml::from_str(text).expect("it is one");
         let row = |run: u64| Row::from_iter([("run".to_owned(), Value::from(run))]);
         let table = |runs: u64| Table { rows: (0..runs).map(row).collect() };
-        let tables = [("exact".to_owned(), table(1)), ("random".to_owned(), table(3))].into();
-        let results = Results { tables, partial: false };
-        let seen: Vec<Vec<u64>> = runs(&claim, &results)
-            .iter()
-            .map(|rows| rows.iter().filter_map(|row| row["run"].as_u64()).collect())
-            .collect();
-        assert_eq!(seen, [[0, 0], [0, 1], [0, 2]]);
+        let (one, three) = (table(1), table(3));
+        let seen = |is_exact: bool| -> Vec<Vec<u64>> {
+            let rows = by_run(&[(&one, is_exact), (&three, false)]);
+            rows.iter().map(|rows| rows.iter().filter_map(|row| row["run"].as_u64()).collect()).collect()
+        };
+        assert_eq!(seen(true), [vec![0, 0], vec![0, 1], vec![0, 2]]);
+        assert_eq!(seen(false), [vec![0, 0], vec![1], vec![2]]);
     }
 
     #[test]
@@ -240,7 +256,7 @@ mod tests {
                { what = "b", at = { a = 2.0 }, value = ".share", demand = [0.2506, 0.2508] },
                { what = "c", value = 'row({experiment: "sums"}).y < 0.2', demand = [1, 1] }"#,
         );
-        assert_eq!(met[0], (Some(Status::Met), vec![Some(true); 3]));
+        assert_eq!(met[0], (Some(Status::Met), vec![Some(Judgement::Met); 3]));
         assert_eq!(met[1], met[0]);
     }
 
@@ -250,7 +266,7 @@ mod tests {
             r#"{ what = "a", at = { experiment = "sums" }, value = ".x", demand = [-inf, 5.9] },
                { what = "b", at = { a = 2.0 }, value = ".share", demand = [0, inf] }"#,
         );
-        assert_eq!(short[0], (Some(Status::Short), vec![Some(false), Some(true)]));
+        assert_eq!(short[0], (Some(Status::Short), vec![Some(Judgement::Missed), Some(Judgement::Met)]));
     }
 
     /// A point that the short form leaves out is not judged there; in the full form a number that is not there is a miss.
@@ -260,7 +276,7 @@ mod tests {
             r#"{ what = "a", at = { a = 1.0 }, value = ".share", demand = [0, 1] },
                { what = "b", at = { a = 3.0 }, value = ".share", demand = [0, 1] }"#,
         );
-        assert_eq!(lacking[0], (Some(Status::Short), vec![Some(true), Some(false)]));
+        assert_eq!(lacking[0], (Some(Status::Short), vec![Some(Judgement::Met), Some(Judgement::Missed)]));
         assert_eq!(lacking[1], (None, vec![None, None]));
     }
 }

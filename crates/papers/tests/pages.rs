@@ -1,4 +1,4 @@
-//! Figures, the page and the documents, from a book whose numbers are known by arithmetic.
+//! Figures, the page and the documents, from a book whose numbers are known by arithmetic, and one that a single run leaves open.
 
 use fairlane_papers::{Library, Options, Plan, Results, documents, page};
 use fairlane_report::html::Provenance;
@@ -15,6 +15,13 @@ theory = { model = "sfb", bins = 900, flows = 8 }
 vary.levels = { key = "levels", values = [1, 2] }
 vary.flows  = { key = "flows", values = [100, 1, 8] }
 measures = { part = "100 * .misclassified", line = "[[.levels, .flows], [.levels + 1, 0]]" }
+
+[[experiments]]
+id = "queue"
+about = "."
+station = { queue = { kind = "droptail", limit = "10p" }, mu = 1.0, rates = [0.5], events = 1000 }
+full = { runs = 1 }
+measures = { empty = ".empty" }
 
 [[figures]]
 id = "f"
@@ -53,6 +60,15 @@ figure = "b"
 status = "short"
 remark = "It is 10.5 %."
 checks = [{ what = "part | of 100", at = { levels = 1, flows = 100 }, value = ".part", unit = "%", demand = [0, 0] }]
+
+[[claims]]
+id = "open"
+where = "Figure 3"
+says = "Half of the time the queue is empty."
+experiments = ["queue"]
+status = "undecided"
+remark = "There is one run."
+checks = [{ what = "empty", at = { experiment = "queue" }, value = ".empty", demand = [0, 1] }]
 "#;
 
 fn with_results(check: impl FnOnce(&Library, &Plan<'_>, &Results)) {
@@ -107,6 +123,8 @@ fn the_page_has_every_claim_and_all_numbers() {
             "It is 10.5 %.",
             "1 met",
             "1 fell short",
+            "1 not decided",
+            "a model's formula",
             "missed",
             "<svg",
             "model as CSV",
@@ -136,9 +154,14 @@ fn the_documents_have_every_claim_and_their_figures() {
             "![A figure](figures/f.svg)",
             "| ✓ | part | 0.8854 % | 0 to 1 | paper 0.9 |",
             "| ✗ | part \\| of 100 | 10.52 % | 0 |  |",
+            "| [`open`](#open) | Figure 3 | not decided |",
+            "| ? | empty | 0.",
         ] {
             assert!(documents[2].text.contains(part), "no {part} in\n{}", documents[2].text);
         }
-        assert!(documents[3].text.contains("| 1 | 1 | 0 |"), "{}", documents[3].text);
+        for row in ["| 1 | 1 | 1 | 0 |", "| a discipline on traffic | 0 | 0 | 1 |", "| a model's formula | 1 | 1 | 0 |"]
+        {
+            assert!(documents[3].text.contains(row), "no {row} in\n{}", documents[3].text);
+        }
     });
 }

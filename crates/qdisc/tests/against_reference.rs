@@ -137,7 +137,7 @@ fn factor(algorithm: Algorithm, in_bytes: bool) -> (Algorithm, Vec<(&'static str
     (Algorithm::Chokew { threshold: scale * threshold, increment, decrement, band, most }, given)
 }
 
-type Switches = (bool, bool, bool, bool, bool, bool, bool, bool);
+type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool), bool);
 
 /// A configuration and the reference's settings that mean the same.
 fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
@@ -151,11 +151,12 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
         "a configuration that is refused",
         |((kind, algorithm, given), red, switches, limit_in_bytes)| {
             let (uniformize, weight, probability, (min, width, limit)) = red;
-            let (gentle, spare, byte_drop, ecn, harddrop, compare_above_max, linux, in_bytes) = switches;
+            let (gentle, spare, byte_drop, ecn, harddrop, compare_above_max, (sampling, count_matches), in_bytes) =
+                switches;
             let size = |count: u32, bytes: bool| if bytes { format!("{count}kb") } else { format!("{count}p") };
             let scale = |count: u32, bytes: bool| f64::from(count) * if bytes { 1000.0 } else { 1.0 };
             let knows = |key: &str| kind.parameters().iter().any(|parameter| parameter.key == key);
-            let linux = linux && knows("sampling");
+            let sampling = ["exact", "replacement", "linux"][if knows("sampling") { sampling as usize % 3 } else { 0 }];
             let compare_above_max = compare_above_max || !knows("compare_above_max");
             let (algorithm, more) = factor(algorithm, in_bytes);
             let settings = Settings {
@@ -174,7 +175,9 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 ecn,
                 harddrop,
                 compare_above_max,
-                linux,
+                linux: sampling == "linux",
+                replacement: sampling == "replacement",
+                count_matches,
                 slot: Duration::from_millis(8),
             };
             let mut all = vec![
@@ -190,7 +193,8 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 ("ecn", ecn.to_string()),
                 ("harddrop", harddrop.to_string()),
                 ("compare_above_max", compare_above_max.to_string()),
-                ("sampling", if linux { "linux" } else { "exact" }.to_string()),
+                ("sampling", sampling.to_string()),
+                ("count_matches", count_matches.to_string()),
             ];
             all.extend(given);
             all.extend(more);

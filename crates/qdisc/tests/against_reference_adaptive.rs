@@ -12,6 +12,8 @@ mod reference;
 mod sfb;
 #[path = "reference/sfq.rs"]
 mod sfq;
+#[path = "reference/ties.rs"]
+mod ties;
 
 /// A limit in packets or bytes.
 #[derive(Clone, Copy, Debug)]
@@ -257,6 +259,8 @@ fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
                 harddrop,
                 compare_above_max: false,
                 linux: false,
+                replacement: false,
+                count_matches: true,
                 slot: Duration::from_millis(8),
             };
             (flows, red)

@@ -14,6 +14,7 @@ mod reference {
     pub(crate) mod fq;
     pub(crate) mod pi2;
     pub(crate) mod pie;
+    pub(crate) mod ties;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -308,19 +309,20 @@ proptest! {
 
     /// Many flows take part, so that the ways of a set run out.
     #[test]
-    fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv3: bool, isolation in 0_usize..4, crowd in 0_u64..3000, script in script(), seed: u64) {
+    fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv3: bool, isolation in 0_usize..4, ingress: bool, crowd in 0_u64..3000, script in script(), seed: u64) {
         let names = ["flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
         let mut given = Given::default()
             .with("limit", text.as_str())
             .with("rtt", millis(rtt))
             .with("diffserv", if diffserv3 { "diffserv3" } else { "besteffort" })
-            .with("isolation", names[isolation]);
+            .with("isolation", names[isolation])
+            .with("ingress", ingress);
         if shaped {
             given = given.with("bandwidth", Rate::from_bits_per_second(rate));
         }
         let queue = given.build(Kind::Cake, &Host { rate: Rate::from_bits_per_second(rate), seed: Seed::new(seed) })?;
         let settings = cake::Settings {
-            limit, rate, shaped, rtt: millis(rtt), diffserv3, by_source: isolation % 2 == 1, by_destination: isolation >= 2,
+            limit, rate, shaped, rtt: millis(rtt), diffserv3, by_source: isolation % 2 == 1, by_destination: isolation >= 2, ingress,
         };
         let mut script = script;
         // Each burst of the last flow is given to one of many flows.

@@ -6,12 +6,16 @@ mod cbq;
 mod drr;
 #[path = "reference/fair.rs"]
 mod fair;
+#[path = "reference/ties.rs"]
+mod ties;
 
 use fairlane_qdisc::testing::{Event, Recorder};
 use fairlane_qdisc::{Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
 use proptest::prelude::*;
 
 const RATE: u64 = 1_000_000;
+
+const SEED: Seed = Seed::new(1);
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -123,7 +127,7 @@ fn compare(
     mut slow: impl Slow,
     script: Vec<Step>,
 ) -> Result<(), TestCaseError> {
-    let host = Host { rate: Rate::from_bits_per_second(RATE), seed: Seed::new(1) };
+    let host = Host { rate: Rate::from_bits_per_second(RATE), seed: SEED };
     let mut queue =
         parameters.and_then(|given| given.build(&host)).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let mut recorder = Recorder::default();
@@ -167,7 +171,7 @@ proptest! {
         let quantum_text = format!("{quantum}b");
         let given = [("limit", &limit[..]), ("quantum", &quantum_text), ("drop", drop), ("weighted", &weighted.to_string())];
         let settings = drr::Settings { limit: number, limit_in_bytes, quantum, drop_front, weighted };
-        compare(parameters(Kind::Drr, &given), drr::Reference::new(settings), script)?;
+        compare(parameters(Kind::Drr, &given), drr::Reference::new(settings, SEED), script)?;
     }
 
     /// Would catch a tag that differs by one unit where it decides, virtual time that misses the end of a flow, a tie that
@@ -183,7 +187,7 @@ proptest! {
     ) {
         let given = [("limit", &limit[..]), ("weighted", &weighted.to_string())];
         let settings = fair::Settings { clock, limit: number, limit_in_bytes, weighted, rate: RATE };
-        compare(parameters(kind, &given), fair::Reference::new(settings), script)?;
+        compare(parameters(kind, &given), fair::Reference::new(settings, SEED), script)?;
     }
 
     /// Would catch an average that differs, a class that borrows although it is bounded or although another is below its

@@ -30,6 +30,7 @@ mod fair_references {
     pub(crate) mod cbq;
     pub(crate) mod drr;
     pub(crate) mod fair;
+    pub(crate) mod ties;
 }
 #[path = "reference"]
 #[allow(dead_code, reason = "the references can do more than the vectors ask")]
@@ -42,6 +43,7 @@ mod other_references {
     pub(crate) mod fq;
     pub(crate) mod pi2;
     pub(crate) mod pie;
+    pub(crate) use super::fair_references::ties;
 }
 
 use std::collections::BTreeSet;

@@ -287,18 +287,19 @@ fn pie_holds_its_target_for_5_to_50_tcps() -> Outcome {
     Ok(())
 }
 
-/// The delay comes to the target even if 50 UDP flows send up to three times the link's rate.
+/// The delay comes to the target even if 50 UDP flows send ten times the link's rate, as in Linux.
 ///
-/// Five times the rate would need a probability of 0.8. Up to 0.85 RFC 8033's spacing of signals (section 5.4) passes
-/// every second packet, so the delay would swing.
+/// Four fifths of five times the rate have to go. Up to a probability of 0.85 RFC 8033's spacing of signals (section 5.4)
+/// passes every second packet, so the delay would swing if the controller were bounded by 1 as there. With the departure
+/// rate as the measure it still swings above three times the rate.
 #[test]
 fn pie_bounds_the_delay_under_overload() -> Outcome {
-    for estimator in ["false", "true"] {
-        for overload in [1.2, 2.0, 3.0] {
+    for (estimator, overloads) in [("false", &[1.2, 2.0, 3.0, 5.0, 10.0][..]), ("true", &[1.2, 2.0, 3.0])] {
+        for &overload in overloads {
             let every = Duration::from_secs(50.0 * 0.0008 / overload);
             let given = [("dq_rate_estimator", estimator)];
             let mut pie = Loop::new(Kind::Pie, &given, mbit(10), millis(50), &[Response::Constant(every); 50])?;
-            pie.run(20, 40);
+            pie.run(40, 60);
             let (delay, longest) = (pie.delay(0..50), pie.sources.iter().map(|s| 1e3 * s.longest).fold(0.0, f64::max));
             assert!((delay - 15.0).abs() < 5.0, "{estimator} {overload}: {delay} ms");
             assert!(longest < 60.0, "{estimator} {overload}: {longest} ms");

@@ -88,7 +88,9 @@ fn the_successors_over_red_are_red_among_strangers() -> Outcome {
 #[test]
 fn sac_compares_only_unresponsive_packets() -> Outcome {
     let one = [PAPER[0], PAPER[1], PAPER[2], PAPER[3], ("max_candidates", "1")];
-    let choke = run(&mut build(Kind::Choke, &PAPER)?, mixed);
+    // SAC leaves RED's count alone on a match.
+    let plain = [PAPER[0], PAPER[1], PAPER[2], PAPER[3], ("count_matches", "false")];
+    let choke = run(&mut build(Kind::Choke, &plain)?, mixed);
     assert!(choke.drops(Reason::MatchArrival) > 1000);
     assert_eq!(choke, run(&mut build(Kind::Sac, &one)?, |id, chance| mixed(id, chance).unresponsive()));
     let red = run(&mut build(Kind::Red, &PAPER)?, mixed);

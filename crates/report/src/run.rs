@@ -91,7 +91,8 @@ fn groups(outcome: &Outcome) -> Option<TextTable> {
         .bar("", groups.iter().enumerate().map(|(index, group)| (group.share.mean, index)).collect())
         .right("of the queue", number(|group| group.queue_share, Scale::percent))
         .right("dropped", number(|group| group.drop_ratio, Scale::percent))
-        .right("Jain", number(|group| group.jain, |_| Scale::index()));
+        .right("Jain", number(|group| group.jain, |_| Scale::index()))
+        .left("transport", groups.iter().map(|group| group.transport.clone()).collect());
     (!groups.is_empty()).then_some(table)
 }
 

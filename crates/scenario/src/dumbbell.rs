@@ -4,8 +4,8 @@ use fairlane_qdisc::{Duration, QdiscParameters, Rate, Value};
 
 use crate::document::Document;
 use crate::error::ScenarioError;
-use crate::model::{Congestion, Scenario};
-use crate::read::congestion_name;
+use crate::model::Scenario;
+use crate::tcp::Congestion;
 
 /// A dumbbell in the making: hosts on the left, one bottleneck, hosts on the right.
 ///
@@ -100,7 +100,7 @@ impl Dumbbell {
     /// Adds a group of `count` TCP flows.
     #[must_use]
     pub fn tcp(mut self, name: &str, count: u32, congestion: Congestion, window: u32) -> Self {
-        let group = group(name, "tcp", count).with("cc", congestion_name(congestion)).with("window", i64::from(window));
+        let group = group(name, "tcp", count).with("cc", congestion.name()).with("window", i64::from(window));
         self.flows.push(group);
         self
     }

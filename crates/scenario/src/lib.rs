@@ -25,6 +25,7 @@ mod read;
 mod route;
 mod source;
 pub mod suggest;
+mod tcp;
 mod tree;
 mod vary;
 mod wire;
@@ -34,8 +35,9 @@ pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
-pub use model::{Access, Congestion, FlowGroup, Hop, Link, LinkSide, Scenario, Tcp, Tfrc, Traffic};
+pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Tfrc, Traffic};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
+pub use tcp::{Congestion, LossRecovery, SlowStart, Tcp};
 pub use vary::{Point, Vary};
 pub use wire::{Loss, RateSteps, Wire};
 

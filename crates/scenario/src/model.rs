@@ -1,9 +1,11 @@
 //! A checked scenario: everything that an engine needs, without references to the file.
 
+use std::fmt;
+
 use fairlane_qdisc::{Bytes, Duration, QdiscConfig, Rate};
 
-use crate::application::Application;
 use crate::source::{OnOff, Udp};
+use crate::tcp::Tcp;
 use crate::wire::Wire;
 
 /// A network, its traffic, and the time to simulate.
@@ -120,6 +122,26 @@ pub enum Traffic {
     Tfrc(Tfrc),
 }
 
+impl Traffic {
+    /// Returns its name in a scenario file (`kind`).
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => "tcp",
+            Self::Udp(_) => "udp",
+            Self::Tfrc(_) => "tfrc",
+        }
+    }
+}
+
+impl fmt::Display for Traffic {
+    /// Writes its kind, and which [`Tcp`] it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        if let Self::Tcp(tcp) = self { write!(f, " {tcp}") } else { Ok(()) }
+    }
+}
+
 /// TCP-Friendly Rate Control (RFC 5348).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tfrc {
@@ -131,135 +153,4 @@ pub struct Tfrc {
     pub damping: bool,
     /// True if its packets are ECN-capable; a mark counts as a loss.
     pub ecn: bool,
-}
-
-/// A TCP sender and its receiver.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tcp {
-    /// The application that supplies the data.
-    pub application: Application,
-    /// Congestion control and loss recovery.
-    pub congestion: Congestion,
-    /// The receiver's window in packets.
-    pub window: u32,
-    /// The initial congestion window in packets.
-    pub initial_window: u32,
-    /// Size of an acknowledgement on the wire.
-    pub ack: Bytes,
-    /// Granularity of the retransmission clock (G of RFC 6298): round trips are measured and timeouts kept in whole ticks.
-    pub tick: Duration,
-    /// The smallest retransmission timeout.
-    pub min_rto: Duration,
-    /// The largest retransmission timeout, backed off or not.
-    pub max_rto: Duration,
-    /// The retransmission timeout before the first round trip has been measured.
-    pub initial_rto: Duration,
-    /// Every segment's round trip is measured, by timestamps (RFC 7323), rather than one a window (Karn).
-    pub timestamps: bool,
-    /// New segments on the first two duplicate acknowledgements (RFC 3042).
-    pub limited_transmit: bool,
-    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and BBR are
-    /// not affected.
-    pub byte_counting: bool,
-    /// An acknowledgement for every second segment, or after this delay (RFC 1122); `None`: one for every segment.
-    pub delayed_ack: Option<Duration>,
-    /// Explicit Congestion Notification (RFC 3168).
-    pub ecn: bool,
-    /// A mark at a window of one packet makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2);
-    /// otherwise it goes on with one packet a round trip.
-    pub ecn_timeout: bool,
-    /// Packets leave evenly spread over the round trip. BBR's always do.
-    pub pacing: bool,
-    /// Slow start ends when the round trip rises (HyStart++, RFC 9406). Vegas and BBR have a slow start of their own.
-    pub hystart: bool,
-}
-
-/// Congestion control with its loss recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Congestion {
-    /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
-    Tahoe,
-    /// Reno: fast recovery (RFC 5681), left on the first new acknowledgement.
-    Reno,
-    /// NewReno (RFC 6582).
-    NewReno,
-    /// Reno's window with SACK-based recovery (RFC 2018, RFC 6675).
-    Sack,
-    /// Vegas (Brakmo, Peterson 1995), with SACK.
-    Vegas,
-    /// CUBIC (RFC 9438), with SACK.
-    Cubic,
-    /// DCTCP (RFC 8257), with SACK; it needs ECN.
-    Dctcp,
-    /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), with SACK.
-    Bbr,
-}
-
-impl Congestion {
-    /// Returns true if losses are repaired by selective acknowledgements (RFC 6675).
-    #[must_use]
-    pub const fn uses_sack(self) -> bool {
-        match self {
-            Self::Tahoe | Self::Reno | Self::NewReno => false,
-            Self::Sack | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Bbr => true,
-        }
-    }
-
-    /// Returns true if it needs Explicit Congestion Notification.
-    #[must_use]
-    pub const fn needs_ecn(self) -> bool {
-        matches!(self, Self::Dctcp)
-    }
-}
-
-impl Tcp {
-    /// TCP as ns-2 had it when the CHOKe papers were written (1999): a clock of 0.1 s, a round trip timed once a
-    /// window, timeouts of two ticks and more, an initial window of one packet, an acknowledgement for each packet.
-    #[must_use]
-    pub const fn ns2_1999(congestion: Congestion, window: u32) -> Self {
-        Self {
-            application: Application::Ftp,
-            congestion,
-            window,
-            initial_window: 1,
-            ack: Bytes::new(40),
-            tick: Duration::from_millis(100),
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_millis(64_000),
-            initial_rto: Duration::from_millis(6_000),
-            timestamps: false,
-            limited_transmit: false,
-            byte_counting: false,
-            delayed_ack: None,
-            ecn: congestion.needs_ecn(),
-            ecn_timeout: false,
-            pacing: false,
-            hystart: false,
-        }
-    }
-
-    /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
-    /// (RFC 6928), limited transmit, delayed acknowledgements, and a window that grows by the acknowledged data (RFC 3465).
-    #[must_use]
-    pub const fn modern(congestion: Congestion, window: u32) -> Self {
-        Self {
-            application: Application::Ftp,
-            congestion,
-            window,
-            initial_window: 10,
-            ack: Bytes::new(40),
-            tick: Duration::from_millis(1),
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_millis(60_000),
-            initial_rto: Duration::from_millis(1_000),
-            timestamps: true,
-            limited_transmit: true,
-            byte_counting: true,
-            delayed_ack: Some(Duration::from_millis(40)),
-            ecn: congestion.needs_ecn(),
-            ecn_timeout: false,
-            pacing: false,
-            hystart: false,
-        }
-    }
 }

@@ -22,7 +22,6 @@ use crate::model::Scenario;
 use crate::tree::Table;
 
 pub(crate) use network::link_name;
-pub(crate) use tcp::congestion_name;
 
 const KEYS: [&str; 10] =
     ["name", "duration", "warmup", "seed", "max_flows", "bottleneck", "links", "access", "tcp", "flows"];
@@ -54,8 +53,8 @@ pub(crate) fn scenario(source: &SourceText, table: &Table) -> Result<Scenario, S
     let seed = root.get("seed").map_or(Ok(SEED), |field| field.count(&SEEDS))?;
     let max_flows = root.get("max_flows").map_or(Ok(MAX_FLOWS), |field| field.count32(&FLOWS))?;
     let network = network::network(&root)?;
-    let tcp = root.get("tcp").map_or(Ok(tcp::default()), |field| tcp::table(&tcp::default(), field.table()?))?;
-    let around = flows::Around { network: &network, tcp: &tcp, duration, max_flows };
+    let tcp = root.get("tcp").map(|field| tcp::table(field.table()?)).transpose()?;
+    let around = flows::Around { network: &network, tcp: tcp.as_ref(), duration, max_flows };
     let flows = flows::flows(&root, &around)?;
     memory::check(&root, &network.links, &flows)?;
     Ok(Scenario { name, duration, warmup, seed, nodes: network.nodes, links: network.links, flows })

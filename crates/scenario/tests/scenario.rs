@@ -126,7 +126,7 @@ fn a_group_changes_tcp_for_itself() {
     let scenario = scenario(&text);
     let base = Tcp { tick: ms(10), ..Tcp::ns2_1999(Congestion::Reno, 10_000) };
     assert_eq!(tcp_of(&scenario.flows[0]), &base);
-    let own = Tcp { congestion: Congestion::Sack, window: 20, ecn: true, delayed_ack: Some(ms(200)), ..base };
+    let own = Tcp { ecn: true, delayed_ack: Some(ms(200)), tick: ms(10), ..Tcp::ns2_1999(Congestion::Sack, 20) };
     assert_eq!(tcp_of(&scenario.flows[2]), &own);
     let afresh = Tcp { delayed_ack: None, ..Tcp::modern(Congestion::Reno, 10_000) };
     assert_eq!(tcp_of(&scenario.flows[3]), &afresh);
@@ -158,18 +158,60 @@ fn switches_are_off_until_they_are_set() {
     let switches = |text: &str| {
         let scenario = scenario(&format!("{SHORTEST}\n[tcp]\n{text}\n"));
         let tcp = tcp_of(&scenario.flows[0]).clone();
-        [tcp.pacing, tcp.hystart, tcp.ecn_timeout]
+        [tcp.pacing, tcp.ecn_timeout]
     };
-    assert_eq!(switches("preset = \"modern\""), [false; 3]);
-    assert_eq!(switches("pacing = true"), [true, false, false]);
-    assert_eq!(switches("hystart = true"), [false, true, false]);
-    assert_eq!(switches("ecn_timeout = true"), [false, false, true]);
+    assert_eq!(switches("preset = \"modern\""), [false; 2]);
+    assert_eq!(switches("pacing = true"), [true, false]);
+    assert_eq!(switches("ecn_timeout = true"), [false, true]);
     let counting = |text: &str| {
         let scenario = scenario(&format!("{SHORTEST}\n[tcp]\n{text}\n"));
         tcp_of(&scenario.flows[0]).byte_counting
     };
     let texts = ["", "byte_counting = true", "preset = \"modern\"", "preset = \"modern\"\nbyte_counting = false"];
     assert_eq!(texts.map(counting), [false, true, true, false]);
+}
+
+/// `reno` of 1999 is that of RFC 5681, and today's is Linux's, which repairs by SACK; CUBIC has HyStart there. `recovery`
+/// and `slow_start` say it explicitly, and leave alone what has no choice.
+#[test]
+fn each_preset_has_its_recovery_and_slow_start() {
+    let of = |cc: &str, text: &str| {
+        let file = SHORTEST.replacen("kind = \"tcp\"", &format!("kind = \"tcp\"\ncc = \"{cc}\""), 1);
+        tcp_of(&scenario(&format!("{file}\n[tcp]\n{text}\n")).flows[0]).to_string()
+    };
+    for (cc, old, modern, newreno) in [
+        ("tahoe", "tahoe", "tahoe", "tahoe"),
+        ("reno", "reno", "reno, recovery sack", "reno, recovery newreno, slow start hystart++"),
+        ("newreno", "newreno", "newreno", "newreno, slow start hystart++"),
+        ("sack", "sack", "sack", "sack, slow start hystart++"),
+        ("vegas", "vegas, recovery sack", "vegas, recovery sack", "vegas, recovery newreno"),
+        (
+            "cubic",
+            "cubic, recovery sack",
+            "cubic, recovery sack, slow start hystart",
+            "cubic, recovery newreno, slow start hystart++",
+        ),
+        ("dctcp", "dctcp, recovery sack", "dctcp, recovery sack", "dctcp, recovery newreno, slow start hystart++"),
+        ("bbr", "bbr, recovery sack", "bbr, recovery sack", "bbr, recovery sack"),
+    ] {
+        assert_eq!([of(cc, ""), of(cc, "preset = \"modern\"")], [old, modern]);
+        if cc != "tahoe" {
+            assert_eq!(of(cc, "preset = \"modern\"\nrecovery = \"newreno\"\nslow_start = \"hystart++\""), newreno);
+        }
+    }
+    assert_eq!(of("reno", "preset = \"modern\"\nrecovery = \"reno\""), "reno");
+    assert_eq!(of("cubic", "preset = \"modern\"\nslow_start = \"standard\""), "cubic, recovery sack");
+}
+
+/// A group's own keys and its own preset take precedence over `[tcp]`, whose keys hold for its `cc`.
+#[test]
+fn a_group_has_its_own_recovery() {
+    let text = SHORTEST.replacen("kind = \"tcp\"", "kind = \"tcp\"\ncc = \"cubic\"\ntcp = { recovery = \"reno\" }", 1);
+    let own = scenario(&format!("{text}\n[tcp]\npreset = \"modern\"\nrecovery = \"newreno\"\n"));
+    assert_eq!(tcp_of(&own.flows[0]).to_string(), "cubic, recovery reno, slow start hystart");
+    let afresh = text.replace("recovery = \"reno\"", "preset = \"modern\"");
+    let afresh = scenario(&format!("{afresh}\n[tcp]\nrecovery = \"newreno\"\nslow_start = \"hystart++\"\n"));
+    assert_eq!(tcp_of(&afresh.flows[0]).to_string(), "cubic, recovery sack, slow start hystart");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Runs a scenario, event by event.
 
 use std::fmt;
+use std::sync::Arc;
 
 use fairlane_outcome::{Cost, FlowRun, Run};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
@@ -321,6 +322,7 @@ fn flow_runs(
 ) -> Vec<FlowRun> {
     let mut runs = Vec::with_capacity(flows.len());
     for (group, exit) in scenario.flows.iter().zip(exits) {
+        let transport: Arc<str> = group.traffic.to_string().into();
         for (index, now) in (0..group.count).zip(tallies.by_ref()) {
             let id = runs.len();
             let before = before.get(id).copied().unwrap_or_default();
@@ -329,11 +331,8 @@ fn flow_runs(
                 id: id as u32,
                 name: format!("{}/{index}", group.name),
                 group: group.name.clone(),
-                kind: match group.traffic {
-                    Traffic::Tcp(_) => "tcp",
-                    Traffic::Udp(_) => "udp",
-                    Traffic::Tfrc(_) => "tfrc",
-                },
+                kind: group.traffic.kind(),
+                transport: Arc::clone(&transport),
                 exit: *exit,
                 sent: ends.sent - ends_before.sent,
                 delivered: ends.delivered - ends_before.delivered,

@@ -130,6 +130,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 name: flow.name.clone(),
                 group: flow.group.clone(),
                 kind: flow.kind,
+                transport: flow.kind.into(),
                 exit: Some(0),
                 sent: part.arrived,
                 delivered: part.departed,

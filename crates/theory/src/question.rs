@@ -5,10 +5,15 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::{BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, candidates_that_protect};
+use crate::{
+    BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, TcpPath, candidates_that_protect,
+};
 
 /// Number of parts of the queue in a profile.
 const PARTS: u32 = 10;
+
+/// A window in packets that no model reaches.
+const UNLIMITED: f64 = 1e12;
 
 /// A question to one of the models, as `fairlane theory` and the papers' claims ask it.
 ///
@@ -71,6 +76,22 @@ pub enum Question {
         /// Sending rate of the flow as a part of the link's rate.
         load: f64,
     },
+    /// [`TcpPath`].
+    Tcp {
+        /// The probability that a packet is lost.
+        loss: f64,
+        /// The round-trip time in seconds.
+        rtt: f64,
+        /// The retransmission timeout in seconds; four round trips by default.
+        #[serde(default)]
+        timeout: Option<f64>,
+        /// Packets that an acknowledgement covers; 1 by default.
+        #[serde(default = "one")]
+        acked: f64,
+        /// The largest window in packets; unlimited by default.
+        #[serde(default)]
+        window: Option<f64>,
+    },
 }
 
 impl Question {
@@ -86,6 +107,7 @@ impl Question {
             Self::Choke { load, early_drops } => choke(load, early_drops),
             Self::ChokeMulti { flows, candidates, load } => choke_multi(flows, candidates, load),
             Self::Gchoke { maxcomp, load } => gchoke(maxcomp, load),
+            Self::Tcp { loss, rtt, timeout, acked, window } => tcp(loss, rtt, timeout, acked, window),
         }
     }
 }
@@ -106,6 +128,29 @@ fn comparisons<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Comparisons
         Written::Number(most) => Comparisons::AtMost(most),
         Written::Word(Infinite::Infinite) => Comparisons::Unlimited,
     })
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+fn tcp(loss: f64, rtt: f64, timeout: Option<f64>, acked: f64, window: Option<f64>) -> Result<Value, Error> {
+    let timeout = timeout.unwrap_or(4.0 * rtt);
+    let (path, most) = (TcpPath::new(rtt, timeout, acked)?, window.unwrap_or(UNLIMITED));
+    let full = path.reno_in_full(loss, most)?;
+    Ok(json!({
+        "model": "tcp",
+        "loss": loss,
+        "rtt": rtt,
+        "timeout": timeout,
+        "acked": acked,
+        "window": window,
+        "full": full,
+        "full_window": full * rtt,
+        "approximate": path.reno(loss, most)?,
+        "square_root": path.square_root(loss)?,
+        "tfrc": path.equation(loss)?,
+    }))
 }
 
 fn front(mu: f64, rates: &[f64]) -> Result<Value, Error> {

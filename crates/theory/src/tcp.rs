@@ -33,7 +33,7 @@ impl TcpPath {
         Ok(Self {
             rtt: positive("rtt", rtt)?,
             timeout: positive("timeout", timeout)?,
-            delayed: positive("packets an acknowledgement", packets_an_ack)?,
+            delayed: positive("acked", packets_an_ack)?,
         })
     }
 
@@ -45,9 +45,47 @@ impl TcpPath {
         Self::new(rtt, 4.0 * positive("rtt", rtt)?, 1.0)
     }
 
+    /// The square root law in packets per second at a loss above 0 and at most 1: `sqrt(3 / (2bp)) / R`, see [`square_root_law`].
+    ///
+    /// # Errors
+    /// When the loss is out of its range.
+    pub fn square_root(&self, loss: f64) -> Result<f64, Error> {
+        Ok(square_root_law(self.rtt, loss)? / libm::sqrt(self.delayed))
+    }
+
+    /// Reno's rate in packets per second at a loss above 0 and below 1, limited by a window of `window` packets: the full model of
+    /// Padhye, Firoiu, Towsley and Kurose 1998, section 2.3, of which [`reno`](Self::reno) is the approximation.
+    ///
+    /// The loss is the probability that a packet is lost if none before it in its round is; the packets after a loss are lost to the
+    /// end of the round. A loss is a timeout with the probability `Q(w)` at the mean window `w`, the largest of a period
+    /// without losses, or `window` if that is less. A period has `(1 - p) / p + w` packets and takes `bw/2 + 1` round
+    /// trips, or `bW/8 + (1 - p) / (pW) + 2` at the largest window W. A sequence of timeouts sends `1 / (1 - p)` packets
+    /// and takes `T0 (1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6) / (1 - p)`.
+    ///
+    /// # Errors
+    /// When the loss or the window is out of its range.
+    pub fn reno_in_full(&self, loss: f64, window: f64) -> Result<f64, Error> {
+        below_one("loss", loss)?;
+        let (p, largest, b) = (some_loss(loss)?, positive("window", window)?, self.delayed);
+        let kept = 1.0 - p;
+        let constant = (2.0 + b) / (3.0 * b);
+        let unlimited = constant + libm::sqrt(8.0 * kept / (3.0 * b * p) + constant * constant);
+        let (mean, rounds) = if unlimited < largest {
+            (unlimited, b / 2.0 * unlimited + 1.0)
+        } else {
+            (largest, b / 8.0 * largest + kept / (p * largest) + 2.0)
+        };
+        let timeout = timeout_probability(p, mean);
+        // Horner's form of 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6: the timeout doubles six times.
+        let doublings = 1.0 + (0..5).fold(p, |sum, _| p * (1.0 + 2.0 * sum));
+        let packets = kept / p + mean + timeout / kept;
+        let seconds = self.rtt * rounds + timeout * self.timeout * doublings / kept;
+        Ok(packets / seconds)
+    }
+
     /// Reno's rate in packets per second at a loss above 0 and below 1, limited by a window of `window` packets.
     ///
-    /// Padhye, Firoiu, Towsley and Kurose 1998, equation 30:
+    /// Padhye, Firoiu, Towsley and Kurose 1998, equation 30, the approximate model:
     /// `min(W / R, 1 / (R sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2)))`.
     ///
     /// # Errors
@@ -75,6 +113,17 @@ impl TcpPath {
         let timeouts = (3.0 * libm::sqrt(3.0 * self.delayed * loss / 8.0)).min(most);
         halvings + self.timeout * timeouts * loss * (1.0 + 32.0 * loss * loss)
     }
+}
+
+/// Returns the probability that a loss at a window of `window` packets is a timeout, since fewer than three duplicate
+/// acknowledgements follow (Padhye and others 1998, section 2.2).
+fn timeout_probability(loss: f64, window: f64) -> f64 {
+    if window <= 3.0 {
+        return 1.0;
+    }
+    let all_arrive = |packets: f64| libm::pow(1.0 - loss, packets);
+    let none = 1.0 - all_arrive(3.0);
+    (none * (1.0 + all_arrive(3.0) * (1.0 - all_arrive(window - 3.0))) / (1.0 - all_arrive(window))).min(1.0)
 }
 
 /// A loss above 0.

@@ -112,6 +112,9 @@ fn tcp_s_laws_agree_at_small_losses() -> Result<(), Error> {
     let path = TcpPath::tfrc(rtt)?;
     close(path.equation(loss)? / root, 1.0, 1e-6, "TFRC");
     close(path.reno(loss, 1e9)? / root, 1.0, 1e-6, "Reno");
+    close(path.reno_in_full(loss, 1e9)? / root, 1.0, 1e-3, "Reno in full");
+    // The largest window is sent each round trip.
+    close(path.reno_in_full(loss, 10.0)?, 200.0, 1e-3, "Reno with a window of 10");
     // Above a loss of 8/27 a timeout would be more than certain: TFRC's equation is the lower.
     assert!(path.equation(0.4)? < path.reno(0.4, 1e9)?);
     close(path.equation(0.29)?, path.reno(0.29, 1e9)?, 1e-12, "below it");

@@ -87,7 +87,7 @@ proptest! {
             prop_assert!(within(sfb.misclassified(), 0.0..=1.0));
         }
         if let Ok(path) = TcpPath::tfrc(rtt) {
-            for rate in [path.equation(loss), path.reno(loss, 1e3), square_root_law(rtt, loss)].into_iter().flatten() {
+            for rate in [path.equation(loss), path.reno(loss, 1e3), path.reno_in_full(loss, 1e3), path.square_root(loss)].into_iter().flatten() {
                 prop_assert!(rate > 0.0);
             }
         }

@@ -196,5 +196,45 @@ fn tcp_laws() -> Result<(), Error> {
     // Without cuts the two laws are the same; a window of 5 packets a round trip is 50 a second.
     prints(1000.0 * path.reno(0.01, 1e6)?, "112332", "Reno");
     prints(path.reno(0.01, 5.0)?, "50", "Reno with a window");
+    prints(TcpPath::new(0.1, 0.4, 2.0)?.square_root(0.01)?, "86.6025404", "square root, delayed acknowledgements");
+    Ok(())
+}
+
+/// The full model, computed from its formulas with 30 digits by another program; the paths of the last two limit the window.
+#[test]
+fn reno_in_full() -> Result<(), Error> {
+    for (loss, rtt, timeout, acked, window, rate) in [
+        (0.01, 0.1, 0.4, 1.0, 1e9, "110.959976"),
+        (0.01, 0.1, 0.4, 2.0, 1e9, "77.8464554"),
+        (0.001, 0.1, 1.0, 1.0, 1e9, "376.602280"),
+        (0.1, 0.25, 2.5, 2.0, 1e9, "3.64239576"),
+        (0.5, 0.25, 2.5, 2.0, 1e9, "0.240963855"),
+        (0.001, 0.47, 3.2, 2.0, 12.0, "23.9124078"),
+        (0.02, 0.2, 1.0, 1.0, 8.0, "25.2743837"),
+    ] {
+        prints(TcpPath::new(rtt, timeout, acked)?.reno_in_full(loss, window)?, rate, &format!("{loss}"));
+    }
+    Ok(())
+}
+
+/// The sums from which Padhye and others derive the model, term by term, for a window that is always the largest: the
+/// probabilities that `k` of `W` packets arrive before the loss and `m` of the next `k`, and the lengths of timeouts in a row.
+#[test]
+fn reno_in_full_follows_from_its_sums() -> Result<(), Error> {
+    for (p, rtt, t0, b, window) in [(0.001, 0.47, 3.2, 2.0, 12), (0.02, 0.2, 1.0, 1.0, 8), (0.05, 0.1, 0.5, 2.0, 5)] {
+        let q = 1.0 - p;
+        let power = |base: f64, k: i32| (0..k).fold(1.0, |product, _| product * base);
+        let before = |k: i32| power(q, k) * p / (1.0 - power(q, window));
+        let next = |k: i32, m: i32| if m < k { power(q, m) * p } else { power(q, k) };
+        let timeout: f64 = (0..3).map(before).sum::<f64>()
+            + (3..window).map(|k| before(k) * (0..3).map(|m| next(k, m)).sum::<f64>()).sum::<f64>();
+        let length = |k: i32| if k <= 6 { power(2.0, k) - 1.0 } else { 63.0 + 64.0 * f64::from(k - 6) };
+        let timeouts: f64 = (1..200).map(|k| power(p, k - 1) * q * length(k) * t0).sum();
+        let w = f64::from(window);
+        let rounds = b * w / 8.0 + q / (p * w) + 2.0;
+        let rate = (q / p + w + timeout / q) / (rtt * rounds + timeout * timeouts);
+        let closed = TcpPath::new(rtt, t0, b)?.reno_in_full(p, w)?;
+        assert!((closed / rate - 1.0).abs() < 1e-9, "{closed}, {rate} by the sums");
+    }
     Ok(())
 }

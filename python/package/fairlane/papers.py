@@ -23,7 +23,7 @@ __all__ = ["Check", "Claim", "list_claims", "run", "show"]
 
 @dataclass(frozen=True)
 class Check:
-    """A number of a claim, and the range that it must lie in.
+    """A number of a claim, and the range in which its mean must lie.
 
     Attributes:
         what: What the number is.
@@ -34,7 +34,9 @@ class Check:
         ns2: What ns-2 gives.
         value: Our number, after a run; ``None`` when there is none, or when this form of the experiment has none.
         value_ci95: Half the width of its 95 % interval.
-        met: Whether it is as asked; ``None`` when it was not run.
+        met: True if the mean lies in the range, False if it does not; ``None`` if it was not run, or if its interval is too
+            wide to say (``verdict`` tells which).
+        verdict: ``met``, ``missed``, or ``undecided`` if more runs are needed; ``None`` if it was not run. The rule is in ``docs/claims.md``.
     """
 
     what: str
@@ -46,6 +48,7 @@ class Check:
     value: float | None = None
     value_ci95: float | None = None
     met: bool | None = None
+    verdict: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class Claim:
         paper: The paper's name.
         where: Where it stands in the paper.
         says: What the paper says.
-        status: ``met``, ``short`` or ``out`` (nothing to run): at the last full run, or of this run; ``None`` when this
-            form of the experiment checks nothing.
+        status: ``met``, ``short`` (a number is missed), ``undecided`` (none is missed, but one needs more runs) or ``out`` (nothing
+            to run): at the last full run, or of this run; ``None`` when this form of the experiment checks nothing.
         remark: Differences explained.
         checks: Its numbers.
     """
@@ -124,7 +127,7 @@ def run(
 
 
 def _claim(tree: dict[str, Any]) -> Claim:
-    names = ("what", "unit", "paper", "model", "ns2", "value_ci95", "met")
+    names = ("what", "unit", "paper", "model", "ns2", "value_ci95", "met", "verdict")
 
     def check(tree: dict[str, Any]) -> Check:
         # In a claim that was not run, the value is the expression that computes it.

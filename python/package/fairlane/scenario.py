@@ -120,7 +120,8 @@ class Scenario:
             access_rate: The rate of every host's own link.
             access_delay: Its propagation delay.
             packet: The size of the flows' packets on the wire.
-            cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``.
+            cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``; ``reno`` repairs losses by SACK, as
+                in Linux, with the preset ``modern``.
             window: TCP's largest window in packets; the file's default when it is not given.
             start: The range of the flows' starts, drawn uniformly, such as ``0s..1s``.
             preset: TCP's parameters by the name of an era, ``ns2-1999`` or ``modern``.

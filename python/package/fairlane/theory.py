@@ -1,4 +1,4 @@
-"""Closed forms and Markov chains for the equilibrium of disciplines, without a simulation.
+"""Closed forms and Markov chains for the equilibrium of disciplines and TCP, without a simulation.
 
 ``docs/theory.md`` gives each model's source and assumptions. A *load* is the rate that a flow sends as a fraction of
 the link's rate, and its *share* the fraction of the link that it gets; shares and losses are 0 to 1. Every function
@@ -27,12 +27,14 @@ __all__ = [
     "GChoke",
     "Peak",
     "Sfb",
+    "Tcp",
     "back",
     "choke",
     "choke_multi",
     "front",
     "gchoke",
     "sfb",
+    "tcp",
 ]
 
 
@@ -251,6 +253,51 @@ def gchoke(*, maxcomp: int | Literal["infinite"], load: float) -> GChoke:
     """
     answer = _ask("gchoke", maxcomp=maxcomp, load=load)
     return GChoke(**{**answer, "peak": Peak(**answer["peak"])})
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """The throughput of a long TCP flow, in packets per second, by four models.
+
+    Attributes:
+        loss: The probability that a packet is lost.
+        rtt: The round-trip time in seconds.
+        timeout: The retransmission timeout in seconds.
+        acked: The packets that an acknowledgement covers.
+        window: The largest window in packets; ``None`` when there is no limit.
+        full: The full model of Padhye and others.
+        full_window: Packets in a round trip by the full model.
+        approximate: The approximate model of Padhye and others, equation 30.
+        square_root: The square root law, without timeouts and largest window.
+        tfrc: TFRC's equation, without largest window.
+    """
+
+    loss: float
+    rtt: float
+    timeout: float
+    acked: float
+    window: float | None
+    full: float
+    full_window: float
+    approximate: float
+    square_root: float
+    tfrc: float
+
+
+def tcp(
+    *, loss: float, rtt: float, timeout: float | None = None, acked: float = 1.0, window: float | None = None
+) -> Tcp:
+    """The throughput of TCP (Padhye, Firoiu, Towsley, Kurose 1998; Mathis, Semke, Mahdavi, Ott 1997; RFC 5348).
+
+    Args:
+        loss: The probability that a packet is lost, above 0 and below 1.
+        rtt: The round-trip time in seconds.
+        timeout: The retransmission timeout in seconds; four round trips when it is not given.
+        acked: The packets that an acknowledgement covers: 2 with delayed acknowledgements that the sender counts.
+        window: The largest window in packets; no limit when it is not given.
+    """
+    given = {name: value for name, value in (("timeout", timeout), ("window", window)) if value is not None}
+    return Tcp(**_ask("tcp", loss=loss, rtt=rtt, acked=acked, **given))
 
 
 def _ask(model: str, **question: object) -> dict[str, Any]:

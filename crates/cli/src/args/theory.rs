@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use fairlane_qdisc::{Bytes, Duration};
 use fairlane_theory::Comparisons;
 
 use super::Form;
 
-/// Compute what a discipline does in equilibrium, without simulating
+/// Compute what a discipline or TCP does in equilibrium, without simulating
 ///
 /// Example: fairlane theory choke --load 2
 ///
@@ -26,6 +27,7 @@ pub(crate) enum Model {
     Choke(OneFlowArgs),
     ChokeMulti(ChokeMultiArgs),
     Gchoke(GchokeArgs),
+    Tcp(TcpArgs),
 }
 
 /// Front CHOKe: the goodput of Poisson flows when arrivals are compared with the packet at the head
@@ -132,6 +134,40 @@ pub(crate) struct GchokeArgs {
     /// The flow's rate, as a fraction of the link's
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub(crate) load: f64,
+
+    #[command(flatten)]
+    pub(crate) form: AnswerForm,
+}
+
+/// TCP: the throughput at a given loss, round-trip time and timeout
+///
+/// The full and the approximate model of Padhye, Firoiu, Towsley and Kurose 1998, the square root law of Mathis, Semke, Mahdavi and
+/// Ott 1997, and TFRC's equation (RFC 5348). They hold for long Reno flows on a path whose round trip does not depend on the window.
+#[derive(Debug, Args)]
+pub(crate) struct TcpArgs {
+    /// The probability that a packet is lost, above 0 and below 1
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) loss: f64,
+
+    /// The round-trip time, such as 100ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) rtt: Duration,
+
+    /// The retransmission timeout; by default four round trips, as in RFC 5348
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Packets that an acknowledgement covers: 1, or 2 with delayed acknowledgements that the sender counts one by one
+    #[arg(long, value_name = "B", default_value = "1", allow_negative_numbers = true)]
+    pub(crate) acked: f64,
+
+    /// The largest window in packets; by default unlimited
+    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    pub(crate) window: Option<f64>,
+
+    /// The size of a packet, for rates in bits per second
+    #[arg(long, value_name = "BYTES", default_value = "1000b")]
+    pub(crate) packet: Bytes,
 
     #[command(flatten)]
     pub(crate) form: AnswerForm,

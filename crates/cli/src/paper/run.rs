@@ -6,7 +6,8 @@ use std::{env, fs};
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
 use fairlane_papers::{
-    Document, Finding, Library, Options, Plan, Status, Store, Verdict, documents, json, page, shown,
+    Document, Finding, Judgement, Library, Options, Plan, Status, Store, Tally, Verdict, documents, json, page, shown,
+    tallies,
 };
 use fairlane_report::html::Provenance;
 use fairlane_runner::pool;
@@ -73,8 +74,12 @@ impl PaperRun {
             return shared::complete(true, "some runs are missing; finished ones are kept");
         }
         self.store.remove().map_err(failure)?;
-        let short = verdicts.iter().any(|verdict| verdict.status() == Some(Status::Short));
-        if short { Err(Failure::FellShort) } else { Ok(()) }
+        let any = |status| verdicts.iter().any(|verdict| verdict.status() == Some(status));
+        match (any(Status::Short), any(Status::Undecided)) {
+            (true, _) => Err(Failure::FellShort),
+            (false, true) => Err(Failure::Undecided),
+            (false, false) => Ok(()),
+        }
     }
 }
 
@@ -129,7 +134,7 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
         text += &columns(&verdicts.iter().map(row).collect::<Vec<_>>(), width);
     }
     for verdict in verdicts {
-        if verdicts.len() <= FEW || verdict.status() == Some(Status::Short) {
+        if verdicts.len() <= FEW || matches!(verdict.status(), Some(Status::Short | Status::Undecided)) {
             if !text.is_empty() {
                 text += "\n";
             }
@@ -140,15 +145,26 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
     let counts = [
         (Some(Status::Met), "met"),
         (Some(Status::Short), "fell short"),
+        (Some(Status::Undecided), "not decided"),
         (Some(Status::Out), "with nothing to run"),
         (None, "not run"),
     ];
     let counts = counts.into_iter().map(|(status, word)| (of(status), word)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
-    text + &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "))
+    text += &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "));
+    let tallies = tallies(verdicts);
+    if tallies.len() > 1 { text + &columns(&tallies.iter().map(counted).collect::<Vec<_>>(), width) } else { text }
 }
 
-/// Returns a claim with all of its numbers, or those that fell short.
+/// Returns the line of the claims that rest on one thing.
+fn counted(tally: &Tally) -> [String; 2] {
+    let counts = [(tally.met, "met"), (tally.short, "fell short"), (tally.undecided, "not decided")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    [format!("rest on {}", tally.basis.phrase()), counts.join(", ")]
+}
+
+/// Returns a claim with all of its numbers, or those that are not met.
 fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
     let claim = verdict.claim;
     let title =
@@ -156,15 +172,10 @@ fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
     let mut text = paragraph(&title, "", "  ", width);
     text += &paragraph(&claim.says, "  ", "  ", width);
     let row = |finding: &Finding<'_>| {
-        let sign = match finding.met {
-            Some(true) => "✓",
-            Some(false) => "✗",
-            None => "–",
-        };
         let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
         let number = match finding.ours {
             Some(_) => format!("{}{unit}", finding.shown()),
-            None if finding.met.is_none() => "not in this form".to_owned(),
+            None if finding.judgement.is_none() => "not in this form".to_owned(),
             None => "no number".to_owned(),
         };
         let others = finding.others();
@@ -173,11 +184,15 @@ fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
             shown::demand(finding.demand),
             if others.is_empty() { String::new() } else { format!(" ({others})") }
         );
-        [sign.to_owned(), finding.what.clone(), number, asked]
+        [shown::sign(finding.judgement).to_owned(), finding.what.clone(), number, asked]
     };
-    let rows: Vec<[String; 4]> =
-        verdict.findings.iter().filter(|finding| all || finding.met == Some(false)).map(row).collect();
+    let is_shown =
+        |finding: &&Finding<'_>| all || matches!(finding.judgement, Some(Judgement::Missed | Judgement::Undecided));
+    let rows: Vec<[String; 4]> = verdict.findings.iter().filter(is_shown).map(row).collect();
     text += &columns(&rows, width);
+    if verdict.findings.iter().any(|finding| finding.judgement == Some(Judgement::Undecided)) {
+        text += &paragraph("? not decided: the interval is too wide; more runs are needed (--runs)", "  ", "  ", width);
+    }
     if !claim.remark.is_empty() {
         text += &paragraph(&claim.remark, "  ", "  ", width);
     }

@@ -38,6 +38,10 @@ pub(super) fn figure(question: &Question) -> Result<Figure, Error> {
             let at = |load| Question::Gchoke { maxcomp: *maxcomp, load };
             over_load("gCHOKe: one unresponsive flow among many TCP flows", *load, &answer, &ONE_FLOW, at)
         }
+        Question::Tcp { loss, rtt, timeout, acked, window } => {
+            let at = |loss| Question::Tcp { loss, rtt: *rtt, timeout: *timeout, acked: *acked, window: *window };
+            over_loss(*loss, &answer, at)
+        }
     })
 }
 
@@ -48,6 +52,11 @@ const ONE_FLOW: Measures =
     [("share", "its share of the link"), ("buffer_share", "its part of the queue"), ("loss", "dropped of its packets")];
 const MANY_FLOWS: Measures =
     [("total_share", "their share of the link"), ("tcp_share", "TCP's share"), ("loss", "dropped of their packets")];
+
+/// The minimum range of losses in a figure.
+const LOSSES: (f64, f64) = (1e-4, 0.5);
+const TCP_LAWS: Measures =
+    [("full", "full model"), ("approximate", "approximate model"), ("square_root", "square root law")];
 
 /// Draws curves over the load, with the numbers at the given load.
 fn over_load(title: &str, asked: f64, answer: &Value, measures: &Measures, at: impl Fn(f64) -> Question) -> Figure {
@@ -63,6 +72,23 @@ fn over_load(title: &str, asked: f64, answer: &Value, measures: &Measures, at: i
     let points = measures.iter().map(|(key, _)| (asked, percent(answer, key))).collect();
     lines.push(Line::new(format!("at a load of {asked}"), LineStyle::Points, points));
     Figure::lines(title, Axis::log("load, as a part of the link's rate"), Axis::linear("%"), lines)
+}
+
+/// Draws the rate of TCP over the loss, with that at the given loss.
+fn over_loss(asked: f64, answer: &Value, at: impl Fn(f64) -> Question) -> Figure {
+    let (least, most) = (LOSSES.0.min(asked / 2.0), LOSSES.1.max((1.0 + asked) / 2.0));
+    let loss = |point: u32| least * libm::pow(most / least, f64::from(point) / f64::from(POINTS));
+    let answers: Vec<(f64, Value)> =
+        (0..=POINTS).map(loss).filter_map(|loss| Some((100.0 * loss, at(loss).answer().ok()?))).collect();
+    let rate = |answer: &Value, key: &str| Estimate::single(answer[key].as_f64().unwrap_or(f64::NAN));
+    let curve = |(key, name): &(&str, &str)| {
+        let points = answers.iter().map(|(loss, answer)| (*loss, rate(answer, key)));
+        Line::new(*name, LineStyle::Plain, points.collect())
+    };
+    let mut lines: Vec<Line> = TCP_LAWS.iter().map(curve).collect();
+    let points = vec![(100.0 * asked, rate(answer, "full"))];
+    lines.push(Line::new(format!("at a loss of {} %", 100.0 * asked), LineStyle::Points, points));
+    Figure::lines("TCP: throughput by loss", Axis::log("loss (%)"), Axis::log("packets per second"), lines)
 }
 
 fn percent(answer: &Value, key: &str) -> Estimate {

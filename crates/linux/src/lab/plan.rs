@@ -4,7 +4,8 @@ use std::fs;
 
 use fairlane_qdisc::{AnyConfig, Duration, QdiscConfig, Size};
 use fairlane_scenario::{
-    Access, Application, Congestion, FlowGroup, Hop, Link, LinkSide, PacketSizes, Scenario, Source, Tcp, Traffic, Udp,
+    Access, Application, Congestion, FlowGroup, Hop, Link, LinkSide, LossRecovery, PacketSizes, Scenario, Source, Tcp,
+    Traffic, Udp,
 };
 
 use super::error::{LabError, Unsupported};
@@ -74,7 +75,7 @@ impl LabPlan {
         Ok(Self {
             flows,
             mtu: largest.max(USUAL_MTU),
-            sack: tcp().any(|(_, tcp)| tcp.congestion.uses_sack()),
+            sack: tcp().any(|(_, tcp)| tcp.uses_sack()),
             ecn,
             link: link.clone(),
             scenario: scenario.clone(),
@@ -94,6 +95,19 @@ impl LabPlan {
             }
         }
         Ok(())
+    }
+
+    /// Returns the loss recovery of the kernel: without SACK that of NewReno.
+    pub(super) const fn recovery(&self) -> LossRecovery {
+        if self.sack { LossRecovery::Sack } else { LossRecovery::NewReno }
+    }
+
+    /// Returns the transport of a group in outcomes.
+    pub(super) fn transport(&self, group: &FlowGroup) -> String {
+        tcp_of(group).map_or_else(
+            || group.traffic.to_string(),
+            |tcp| format!("tcp {} of Linux, recovery {}", kernel_name(tcp), self.recovery().name()),
+        )
     }
 
     /// Returns `true` if flow `flow` is UDP.

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, channel};
 use std::time;
 
 use fairlane_outcome::{Cost, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
-use fairlane_scenario::{FlowGroup, Scenario, Traffic};
+use fairlane_scenario::Scenario;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::clock::now;
@@ -83,6 +84,12 @@ impl Lab {
             Ok(())
         })?;
         Ok(Self { plan, every: None })
+    }
+
+    /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
+    #[must_use]
+    pub fn differences(&self) -> Vec<String> {
+        self.plan.differences()
     }
 
     /// Takes samples at the interval `every`, and at the end of the run.
@@ -316,15 +323,17 @@ fn whole(plan: &LabPlan, sent: &SenderResults, id: usize, data: u64) -> u64 {
 /// Returns the outcome, without the end of the measurement and the elapsed time.
 fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResults, received: &ReceiverResults) -> Run {
     let scenario = &plan.scenario;
+    let transports: Vec<Arc<str>> = scenario.flows.iter().map(|group| plan.transport(group).into()).collect();
     let flow = |id: usize| {
-        let (group, (_, index)) = (plan.group(id as u32), plan.flows[id]);
+        let (group, (place, index)) = (plan.group(id as u32), plan.flows[id]);
         let (sent_here, came) = (sent.flows[id], received.flows[id]);
         let dropped: u64 = routed.queue.flows[id].dropped.iter().sum();
         FlowRun {
             id: id as u32,
             name: format!("{}/{index}", group.name),
             group: group.name.clone(),
-            kind: kind(group),
+            kind: group.traffic.kind(),
+            transport: transports[place].clone(),
             exit: Some(0),
             sent: sent_here.packets,
             delivered: came.packets,
@@ -347,13 +356,5 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
         queues: vec![routed.queue.clone()],
         flows: (0..plan.flows.len()).map(flow).collect(),
         cost: Cost { events: routed.packets, packet_hops: routed.packets, ..Cost::default() },
-    }
-}
-
-const fn kind(group: &FlowGroup) -> &'static str {
-    match group.traffic {
-        Traffic::Tcp(_) => "tcp",
-        Traffic::Udp(_) => "udp",
-        Traffic::Tfrc(_) => "tfrc",
     }
 }

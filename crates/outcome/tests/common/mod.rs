@@ -32,6 +32,7 @@ pub(crate) fn run() -> Run {
             FlowRun {
                 group: "cbr".to_owned(),
                 kind: "udp",
+                transport: "udp".into(),
                 delivered: 405,
                 unique_bytes: 405_000,
                 ..flow(2, "cbr/0", 1000, 595)
@@ -65,6 +66,7 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         name: name.to_owned(),
         group: "ftp".to_owned(),
         kind: "tcp",
+        transport: "tcp reno".into(),
         exit: Some(0),
         sent,
         delivered: 0,

@@ -12,7 +12,8 @@
 //! | stfq | the start of the packet in service | least start |
 //!
 //! `start = max(V, finish of the flow's previous packet)`, `finish = start + size / weight`. V restarts at 0 when the link
-//! finds nothing to send. When the limit is exceeded, the flow with the most bytes queued loses its newest packet.
+//! finds nothing to send. When the limit is exceeded, the flow with the most bytes queued loses its newest packet; of several
+//! flows, a random one.
 //!
 //! **Source.** Demers, Keshav, Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989; Parekh,
 //! Gallager, "A generalized processor sharing approach to flow control", IEEE/ACM ToN 1(3), 1993; Golestani, "A
@@ -35,9 +36,7 @@ use crate::flow::weight::weight;
 use crate::queue::flow_buffer::FlowBuffer;
 use crate::queue::schedule::Schedule;
 use crate::queue::virtual_time::{FluidServer, VirtualTime};
-use crate::{
-    Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Tagged, Time,
-};
+use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Tagged, Time};
 
 /// The configuration of [`FairQueue`]: start from [`wfq`](Self::wfq), [`scfq`](Self::scfq) or [`stfq`](Self::stfq).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -155,8 +154,10 @@ pub struct FairQueue<P> {
     buffer: FlowBuffer<StartTagged<P>>,
     /// The finish of each flow's newest packet.
     finishes: Vec<VirtualTime>,
-    /// The backlogged flows by the deciding tag of the packet at the head; ties go to the lowest key.
-    next: Schedule<(VirtualTime, FlowKey)>,
+    /// The backlogged flows by the deciding tag of the packet at the head, and by the number of that packet among all that
+    /// came to the heads.
+    next: Schedule<(VirtualTime, u64)>,
+    heads: u64,
     clock: ClockState,
     weighted: bool,
     /// The largest number of remembered flows with empty queues.
@@ -175,6 +176,7 @@ impl<P: Packet> FairQueue<P> {
             buffer: FlowBuffer::new(limit, seed),
             finishes: Vec::new(),
             next: Schedule::new(),
+            heads: 0,
             clock: ClockState::new(clock),
             weighted,
             most_remembered: most_remembered(limit),
@@ -252,7 +254,8 @@ impl<P: Packet> FairQueue<P> {
             ClockState::Start { .. } => head.tag,
             ClockState::Fluid { .. } | ClockState::Finish(_) => self.finish(head, head.tag),
         };
-        self.next.set(flow, (tag, self.buffer.key(flow)));
+        self.heads += 1;
+        self.next.set(flow, (tag, self.heads));
     }
 
     /// Forgets `flow`, whose queue is empty, now or as soon as virtual time reaches its finish.

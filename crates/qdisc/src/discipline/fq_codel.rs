@@ -1,13 +1,14 @@
 //! FQ-CoDel: hashes flows into queues, serves the queues by deficit round robin, and runs a CoDel in each.
 //!
 //! Flows that send little do not wait behind flows that send much, and the delay of every queue is kept at `target`. When
-//! the limit is exceeded, the longest queue loses packets from its head.
+//! the limit is exceeded, the longest queue loses packets from its head, and its CoDel counts them as signals.
 //!
 //! **Source.** RFC 8290 (Hoeiland-Joergensen, McKenney, Täht, Gettys, Dumazet, 2018); parameters as tc-fq_codel(8).
+//! Packets dropped for room raise CoDel's count as in Linux.
 //!
 //! **Deviations.** A new queue that becomes empty always becomes old, as in the RFC; in Linux it becomes inactive if there
 //! are no old queues. The longest queue loses packets in batches as in Linux, but until the limit is kept; a heap tracks it
-//! instead of a search. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
+//! instead of a search, and of several a random one, where Linux takes the one with the lowest number. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
 //! key.
 //!
 //! **Cost.** A hash, a push and a pop, CoDel's, and two updates of the heap.
@@ -120,7 +121,7 @@ impl<P: Packet> FqCodel<P> {
             queues: FlowQueues::new(),
             cores: vec![CodelCore::new(); flows as usize],
             lists: NewOldLists::new(flows, quantum.get()),
-            longest: Longest::new(),
+            longest: Longest::new(seed),
             counters: Counters::default(),
         })
     }
@@ -131,19 +132,22 @@ impl<P: Packet> FqCodel<P> {
         self.longest.set(queue, self.queues.bytes_in(queue).max(least));
     }
 
-    /// Drops half of the bytes of the longest queue, but at most a batch of packets.
+    /// Drops half of the bytes of the longest queue, but at most a batch of packets. CoDel counts them as its signals.
     fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some((queue, _)) = self.longest.get() else { return };
+        let Some(queue) = self.longest.get() else { return };
         let bytes = self.queues.bytes_in(queue);
-        let mut dropped = 0;
-        for _ in 0..self.drop_batch {
-            let Some(stamped) = self.queues.pop_front(queue) else { break };
+        let (mut packets, mut dropped) = (0, 0);
+        while packets < self.drop_batch
+            && let Some(stamped) = self.queues.pop_front(queue)
+        {
+            packets += 1;
             dropped += u64::from(stamped.packet.bytes());
             discard(now, stamped.packet, Reason::BufferSteal, &mut self.counters, sink);
             if 2 * dropped >= bytes {
                 break;
             }
         }
+        self.cores[queue].dropped_for_room(packets);
         self.update_longest(queue);
     }
 }
@@ -193,6 +197,34 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
 mod tests {
     use super::*;
     use crate::{Duration, SimplePacket};
+
+    /// Would catch packets dropped for room that CoDel does not count: in Linux, they raise the rate of its signals.
+    #[test]
+    fn packets_dropped_for_room_count_as_signals() -> Result<(), ParameterError> {
+        let config = Config { limit: Size::packets(3000), drop_batch: 63, ..Config::default() };
+        let mut queue = FqCodel::new(config, Seed::new(1))?;
+        let mut drops = Vec::new();
+        for _ in 0..3000 {
+            queue.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ());
+        }
+        for tick in 1..4000_u64 {
+            let now = Time::from_nanos(tick * 100_000);
+            let before = queue.counters().dropped(Reason::AqmDequeue).packets;
+            queue.dequeue(now, &mut ());
+            if queue.counters().dropped(Reason::AqmDequeue).packets > before {
+                drops.push(tick);
+                // After the first signal the queue fills up, and 63 packets go at once.
+                while drops.len() == 1 && queue.counters().dropped(Reason::BufferSteal).packets == 0 {
+                    queue.enqueue(now, SimplePacket::new(1, 1000), &mut ());
+                }
+            }
+        }
+        // The second signal comes 100 ms after the first. It is number 65: the others follow after 100 ms / sqrt(65) and
+        // so on, at the next tick of 0.1 ms.
+        let gaps: Vec<u64> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps[..4], [1000, 125, 123, 122]);
+        Ok(())
+    }
 
     /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
     #[test]

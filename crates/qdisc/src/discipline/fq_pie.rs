@@ -146,7 +146,7 @@ impl<P: Packet> Qdisc<P> for FqPie<P> {
             return;
         }
         if core.test(settings, bytes, backlog, rolls) {
-            if !settings.marks(packet.ecn_capable(), core.probability()) {
+            if !settings.marks(packet.ecn_capable(), core.control()) {
                 discard(now, packet, Reason::Early, counters, sink);
                 return;
             }

@@ -106,7 +106,7 @@ fn errors_say_what_to_write() {
         (("candidates", "1p"), "candidates: it cannot be \"1p\""),
         (
             ("sampling", "exakt"),
-            "sampling: it cannot be \"exakt\": expected one of `exact`, `linux`; write for example exact",
+            "sampling: it cannot be \"exakt\": expected one of `exact`, `replacement`, `linux`; write for example exact",
         ),
         (("ecn", "yes"), "ecn: it cannot be \"yes\": expected `true` or `false`"),
         (("avpkt", "0b"), "avpkt: 0b is not the size of a packet"),

@@ -2,12 +2,11 @@
 //! queues, the longest queue, the counters, and reports to the sink.
 
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use crate::flow::table::FlowTable;
 use crate::queue::flow_queues::FlowQueues;
+use crate::queue::longest::Longest;
 use crate::queue::room::Room;
-use crate::queue::schedule::Schedule;
 use crate::queue::signal::discard;
 use crate::{Counters, DropSink, FlowKey, Packet, Reason, Seed, Size, Status, Time};
 
@@ -19,8 +18,8 @@ pub(crate) struct FlowBuffer<P> {
     table: FlowTable,
     /// The key of each known flow.
     keys: Vec<FlowKey>,
-    /// The backlogged flows, the one with the most bytes first; ties go to the lowest key.
-    longest: Schedule<(Reverse<u64>, FlowKey)>,
+    /// The backlogged flows by bytes.
+    longest: Longest,
     room: Room,
 }
 
@@ -32,7 +31,7 @@ impl<P: Packet> FlowBuffer<P> {
             counters: Counters::default(),
             table: FlowTable::new(seed),
             keys: Vec::new(),
-            longest: Schedule::new(),
+            longest: Longest::new(seed),
             room: Room::of(limit),
         }
     }
@@ -81,11 +80,6 @@ impl<P: Packet> FlowBuffer<P> {
         self.table.remove(self.keys[flow]);
     }
 
-    /// Returns the key of `flow`.
-    pub(crate) fn key(&self, flow: usize) -> FlowKey {
-        self.keys[flow]
-    }
-
     /// Tells whether the queue of `flow` is empty.
     pub(crate) fn is_empty(&self, flow: usize) -> bool {
         self.queues.packets_in(flow) == 0
@@ -111,17 +105,14 @@ impl<P: Packet> FlowBuffer<P> {
         packet
     }
 
-    /// Returns the flow with the most bytes in its queue; ties go to the lowest key.
+    /// Returns the flow with the most bytes in its queue, a random one of several.
     pub(crate) fn longest(&self) -> Option<usize> {
-        self.longest.first().map(|(_, flow)| flow)
+        self.longest.get()
     }
 
     fn update_longest(&mut self, flow: usize) {
-        if self.is_empty(flow) {
-            self.longest.remove(flow);
-        } else {
-            self.longest.set(flow, (Reverse(self.queues.bytes_in(flow)), self.keys[flow]));
-        }
+        let least = u64::from(!self.is_empty(flow));
+        self.longest.set(flow, self.queues.bytes_in(flow).max(least));
     }
 
     /// Drops a packet that is no longer queued: counts it and reports it to `sink`.

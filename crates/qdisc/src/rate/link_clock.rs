@@ -76,9 +76,14 @@ impl LinkClock {
     /// Moves the clock up to `now` if it is behind: an idle link does not save up time.
     pub fn wake(&mut self, now: Time) {
         if self.next < now {
-            self.next = now;
-            self.fraction = 0;
+            self.restart(now);
         }
+    }
+
+    /// Sets the clock to `now`, whatever it shows.
+    pub(crate) const fn restart(&mut self, now: Time) {
+        self.next = now;
+        self.fraction = 0;
     }
 
     /// Sends `bytes` bytes: the next packet may follow when they are through.

@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::{Duration, Host, SimplePacket, Time};
 
+use crate::fair_references::ties;
 use crate::reference::{self, Algorithm, Spacing};
 use crate::slow::{self, LIMIT};
 use fairlane_qdisc::testing::Event;
@@ -105,6 +106,8 @@ fn sfq_red(host: &Host) -> sfq::SlowSfqRed {
         harddrop: false,
         compare_above_max: false,
         linux: false,
+        replacement: false,
+        count_matches: true,
         slot: host.rate.transmission(1000),
     };
     sfq::SlowSfqRed::new(5, red, host.seed)
@@ -116,6 +119,11 @@ pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn slow::Slow>> 
     let slow: Box<dyn Slow> = match name {
         "blue" => Box::new(blue::SlowBlue::new(BLUE, seed)),
         "sfb" => Box::new(sfb::SlowSfb::new(SFB, seed)),
+        "sfb-figure-14" => {
+            let rule = sfb::Rule::Blue { increment: 0.25, decrement: 0.25, freeze: None };
+            let settings = sfb::Sfb { rule, bin_max: None, penalty_burst: 1500, harddrop: false, ..SFB };
+            Box::new(sfb::SlowSfb::new(settings, seed))
+        }
         "sfred" => {
             let rule = sfb::Rule::Red { weight: 0.2, probability: 0.2 };
             Box::new(sfb::SlowSfb::new(sfb::Sfb { rule, harddrop: false, ..SFB }, seed))

@@ -64,18 +64,35 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Kinds that have more than one vector: the suffix of the name, and the additional parameters.
-const MORE: [(Kind, &str, (&str, &str)); 3] = [
-    (Kind::DropTail, "-front", ("drop", "front")),
-    (Kind::DropTail, "-random", ("drop", "random")),
-    (Kind::Ared, "-feng", ("law", "feng")),
+/// Parameters as text, by their keys.
+type Given = &'static [(&'static str, &'static str)];
+
+/// Kinds that have more than one vector: the suffix of the name, and parameters that replace those of [`own`] or are added to
+/// them; `""` removes one. SFB's second vector has the rules of its paper's figure 14, where a full bin drops and one step leads
+/// up and down.
+const MORE: [(Kind, &str, Given); 4] = [
+    (Kind::DropTail, "-front", &[("drop", "front")]),
+    (Kind::DropTail, "-random", &[("drop", "random")]),
+    (Kind::Ared, "-feng", &[("law", "feng")]),
+    (
+        Kind::Sfb,
+        "-figure-14",
+        &[
+            ("drop_on_over", "any"),
+            ("bin_max", ""),
+            ("harddrop", "false"),
+            ("increment", "0.25"),
+            ("decrement", "0.25"),
+            ("penalty_burst", "1500b"),
+        ],
+    ),
 ];
 
 fn case(kind: Kind, suffix: &str, more: &[(&str, &str)]) -> Result<Case, ParameterError> {
-    let own = own(kind);
+    let own: Vec<_> = own(kind).iter().filter(|(key, _)| more.iter().all(|(mine, _)| mine != key)).collect();
     let mut config = QdiscParameters::new(kind);
     let shared = ALL.iter().filter(|(key, _)| own.iter().all(|(mine, _)| mine != key));
-    for (key, value) in shared.chain(own).chain(more).filter(|(_, value)| !value.is_empty()) {
+    for (key, value) in shared.chain(own.iter().copied()).chain(more).filter(|(_, value)| !value.is_empty()) {
         if kind.parameters().iter().any(|parameter| parameter.key == *key) {
             config.set(key, (*value).into())?;
         }
@@ -86,7 +103,7 @@ fn case(kind: Kind, suffix: &str, more: &[(&str, &str)]) -> Result<Case, Paramet
 /// Returns all cases: at least one of each kind.
 pub(crate) fn cases() -> Result<Vec<Case>, ParameterError> {
     let plain = Kind::ALL.into_iter().map(|kind| case(kind, "", &[]));
-    plain.chain(MORE.into_iter().map(|(kind, suffix, more)| case(kind, suffix, &[more]))).collect()
+    plain.chain(MORE.into_iter().map(|(kind, suffix, more)| case(kind, suffix, more))).collect()
 }
 
 /// Returns the operations of every vector: arrivals at twice the link's rate, then at half of it, then an hour without packets,

@@ -171,6 +171,8 @@ fn red(algorithm: Algorithm, gentle: bool, host: &Host) -> Reference {
         harddrop: false,
         compare_above_max: true,
         linux: false,
+        replacement: false,
+        count_matches: true,
         slot: host.rate.transmission(1000),
     };
     Reference::new(settings, host.seed)
@@ -261,7 +263,7 @@ fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         "drr" => {
             let s =
                 drr::Settings { limit: LIMIT, limit_in_bytes: false, quantum: 500, drop_front: true, weighted: true };
-            return Some(Box::new(drr::Reference::new(s)));
+            return Some(Box::new(drr::Reference::new(s, host.seed)));
         }
         "cbq" => {
             return Some(Box::new(cbq::Reference::new(cbq::Settings {
@@ -282,7 +284,7 @@ fn fair_queueing(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         _ => return None,
     };
     let s = fair::Settings { clock, limit: LIMIT, limit_in_bytes: false, weighted: true, rate };
-    Some(Box::new(fair::Reference::new(s)))
+    Some(Box::new(fair::Reference::new(s, host.seed)))
 }
 
 fn bare_reference(host: &Host) -> bare::Reference {
@@ -294,7 +296,7 @@ fn bare_reference(host: &Host) -> bare::Reference {
         maxnflow: 320,
         hi: 8000.0,
         lo: 4000.0,
-        n1: 3.0,
+        n1: 2.0,
         n2: 6.0,
         a: 1.2,
         w_q: 0.2,
@@ -354,7 +356,8 @@ fn delays(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
             let (diffserv3, by_source, by_destination) = (true, true, true);
             let rtt = millis(100);
             let shaped = false;
-            let settings = cake::Settings { limit, rate, shaped, rtt, diffserv3, by_source, by_destination };
+            let ingress = false;
+            let settings = cake::Settings { limit, rate, shaped, rtt, diffserv3, by_source, by_destination, ingress };
             Box::new(Delay(cake::Cake::new(settings, host.seed)))
         }
         _ => return None,

@@ -5,6 +5,7 @@ use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, Time}
 use super::cobalt::{self, Answer};
 use super::delay::{Limit, Queue, Slow, bytes};
 use super::fq::Hash;
+use super::ties::Ties;
 use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) diffserv3: bool,
     pub(crate) by_source: bool,
     pub(crate) by_destination: bool,
+    /// Drops count as sent, and two packets of each bulk flow are never too many.
+    pub(crate) ingress: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +165,12 @@ impl Tin {
         }
     }
 
+    /// Takes the time of `bytes` bytes from the tin's share of the rate.
+    fn passes(&mut self, now: Time, bytes: u32) {
+        let takes = time(u64::from(bytes), self.rate);
+        self.next = if self.next < now { self.next + takes } else { self.next.max(now + takes) };
+    }
+
     fn retire(&mut self, now: Time, queue: usize) {
         let settings = self.cobalt;
         let flow = &mut self.flows[queue];
@@ -184,10 +193,13 @@ pub(crate) struct Cake {
     tins: Vec<Tin>,
     /// The time at which the shaper last became busy.
     busy_since: Time,
-    /// The bytes sent since then.
+    /// The bytes since then that were sent or count as sent.
     sent: u64,
+    /// The bytes since then that left, and half of each packet's again.
+    left: u64,
     turn: usize,
     rolls: Stream,
+    ties: Ties,
     events: Vec<Event>,
 }
 
@@ -200,14 +212,22 @@ impl Cake {
             tins: shares.iter().map(|&(shift, quantum)| Tin::new(&s, shift, quantum)).collect(),
             busy_since: Time::ZERO,
             sent: 0,
+            left: 0,
             turn: 0,
             rolls: seed.stream("blue"),
+            ties: Ties::new(seed),
             events: Vec::new(),
         }
     }
 
-    fn next(&self) -> Time {
+    /// Returns the time at which all that was sent or counts as sent is through.
+    fn through(&self) -> Time {
         self.busy_since + time(self.sent, self.s.rate)
+    }
+
+    /// Returns the time at which a packet may leave: drops take no more than a third of the rate.
+    fn next(&self) -> Time {
+        self.through().min(self.busy_since + time(self.left, self.s.rate))
     }
 
     fn total(&self) -> (usize, u64) {
@@ -216,21 +236,21 @@ impl Cake {
     }
 
     fn drop_from_longest(&mut self, now: Time) {
-        let mut longest: Option<(usize, usize)> = None;
-        for tin in 0..self.tins.len() {
-            for queue in 0..1024 {
-                let packets = &self.tins[tin].flows[queue].packets;
-                let longer = |(t, q): (usize, usize)| bytes(packets) > bytes(&self.tins[t].flows[q].packets);
-                if !packets.is_empty() && longest.is_none_or(longer) {
-                    longest = Some((tin, queue));
-                }
-            }
-        }
-        let Some((tin, queue)) = longest else { return };
+        let flows = self.tins.iter().flat_map(|tin| &tin.flows).zip(0_u64..);
+        let used = flows.filter(|(flow, _)| !flow.packets.is_empty());
+        let longest = self.ties.longest(used.map(|(flow, place)| (place, bytes(&flow.packets).max(1))));
+        let Some(longest) = longest else { return };
+        let (tin, queue) = (longest as usize / 1024, longest as usize % 1024);
         let settings = self.tins[tin].cobalt;
         let flow = &mut self.tins[tin].flows[queue];
         flow.cobalt.full(&settings, now);
         let (p, _) = flow.packets.remove(0);
+        let is_empty = flow.packets.is_empty();
+        if self.s.ingress {
+            self.tins[tin].passes(now, p.bytes);
+            self.sent += u64::from(p.bytes);
+        }
+        self.ties.changed(longest, is_empty);
         self.events.push(Event::Dropped(p.id, Reason::BufferSteal));
     }
 
@@ -264,23 +284,24 @@ impl Slow for Cake {
             self.events.push(Event::Dropped(p.id, Reason::Limit));
             return;
         }
-        if self.total().0 == 0 && self.next() < now {
+        if self.total().0 == 0 && self.through() < now {
             self.busy_since = now;
-            self.sent = 0;
+            (self.sent, self.left) = (0, 0);
         }
-        let tin = match p.class >> 2 {
+        let number = match p.class >> 2 {
             _ if !self.s.diffserv3 => 0,
             1 | 8 => 1,
             4 | 44 | 46 | 48 | 56 => 2,
             _ => 0,
         };
-        let tin = &mut self.tins[tin];
+        let tin = &mut self.tins[number];
         if tin.is_empty() && tin.next < now {
             tin.next = now;
         }
         let queue = tin.find(self.hash.bits(p.flow), (p.source_host(), p.destination_host()));
         tin.flows[queue].packets.push((p, now));
         tin.arrived(&self.s, queue);
+        self.ties.changed((1024 * number + queue) as u64, false);
         while self.s.limit.is_exceeded(self.total().0, self.total().1) {
             self.drop_from_longest(now);
         }
@@ -288,19 +309,30 @@ impl Slow for Cake {
 
     fn dequeue(&mut self, now: Time) {
         let mut decaying_first = true;
-        while self.total().0 > 0 && !(self.s.shaped && self.next() > now) {
-            let number = self.choose(now);
+        // The tin in which a drop has used up a flow's turn goes on with the next flow.
+        let mut again = None;
+        while again.is_some() || (self.total().0 > 0 && !(self.s.shaped && self.next() > now)) {
+            let number = again.unwrap_or_else(|| self.choose(now));
             let tin = &mut self.tins[number];
             let Some(queue) = tin.next(&self.s, decaying_first) else { return };
             decaying_first = false;
-            let settings = tin.cobalt;
+            let mut settings = tin.cobalt;
+            if self.s.ingress {
+                let bulk = tin.flows.iter().filter(|flow| flow.set == Set::Bulk).count() as u64;
+                let packet = time(1514, tin.rate).as_nanos();
+                settings.floor = Duration::from_nanos(u64::max(4 * packet, 2 * bulk * packet));
+            }
             let flow = &mut tin.flows[queue];
-            let mut left = None;
+            let (mut left, mut dropped) = (None, None);
             while left.is_none() && !flow.packets.is_empty() {
                 let (p, arrived) = flow.packets.remove(0);
                 match flow.cobalt.ask(&settings, now, arrived, p.ecn_capable, &mut self.rolls) {
                     Answer::Drop(reason) if !flow.packets.is_empty() => {
                         self.events.push(Event::Dropped(p.id, reason));
+                        if self.s.ingress {
+                            dropped = Some(p.bytes);
+                            break;
+                        }
                         continue;
                     }
                     Answer::Mark => self.events.push(Event::Marked(p.id, Reason::AqmDequeue)),
@@ -308,17 +340,22 @@ impl Slow for Cake {
                 }
                 left = Some(p);
             }
-            let Some(p) = left else {
-                tin.retire(now, queue);
-                continue;
-            };
-            flow.deficit -= i64::from(p.bytes) * 65_536;
-            let takes = time(u64::from(p.bytes), tin.rate);
-            tin.next = if tin.next < now { tin.next + takes } else { tin.next.max(now + takes) };
-            tin.deficit -= i64::from(p.bytes);
-            self.sent += u64::from(p.bytes);
-            self.events.push(Event::Departed(p.id));
-            return;
+            self.ties.changed((1024 * number + queue) as u64, flow.packets.is_empty());
+            if let Some(bytes) = dropped.or(left.map(|p| p.bytes)) {
+                flow.deficit -= i64::from(bytes) * 65_536;
+                tin.passes(now, bytes);
+                tin.deficit -= i64::from(bytes);
+                self.sent += u64::from(bytes);
+            }
+            if let Some(p) = left {
+                self.left += u64::from(p.bytes) + u64::from(p.bytes / 2);
+                self.events.push(Event::Departed(p.id));
+                return;
+            }
+            again = dropped.map(|_| number);
+            if again.is_none() {
+                self.tins[number].retire(now, queue);
+            }
         }
     }
 

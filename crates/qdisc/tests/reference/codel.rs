@@ -19,7 +19,7 @@ pub(crate) struct Settings {
 pub(crate) struct Variables {
     first_above: Option<Time>,
     drop_next: Time,
-    count: u32,
+    pub(crate) count: u32,
     last_count: u32,
     dropping: bool,
 }

@@ -1,7 +1,8 @@
 //! A slow reference of DRR with drops from the longest queue, in plain lists, directly from its definition.
 
-use fairlane_qdisc::{Reason, SimplePacket};
+use fairlane_qdisc::{Reason, Seed, SimplePacket};
 
+use super::ties::Ties;
 use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,7 @@ pub(crate) struct Reference {
     ring: Vec<Flow>,
     /// The turn of the first flow has begun: it has received its quantum.
     begun: bool,
+    ties: Ties,
     pub(crate) events: Vec<Event>,
 }
 
@@ -40,8 +42,8 @@ pub(crate) fn weight(weighted: bool, p: &SimplePacket) -> u64 {
 }
 
 impl Reference {
-    pub(crate) fn new(s: Settings) -> Self {
-        Self { s, ring: Vec::new(), begun: false, events: Vec::new() }
+    pub(crate) fn new(s: Settings, seed: Seed) -> Self {
+        Self { s, ring: Vec::new(), begun: false, ties: Ties::new(seed), events: Vec::new() }
     }
 
     pub(crate) fn packets(&self) -> usize {
@@ -66,23 +68,25 @@ impl Reference {
             Some(f) => f.packets.push(p),
             None => self.ring.push(Flow { key: p.flow, packets: vec![p], deficit: 0 }),
         }
+        self.ties.changed(p.flow, false);
         while !self.fits(self.packets() as u64, self.bytes()) {
             self.drop_from_longest(p.id);
         }
     }
 
     fn drop_from_longest(&mut self, arriving: u64) {
-        let most = self.ring.iter().map(|f| bytes(&f.packets)).max();
-        let ties = (0..self.ring.len()).filter(|&i| Some(bytes(&self.ring[i].packets)) == most);
-        let Some(longest) = ties.min_by_key(|&i| self.ring[i].key) else { return };
+        let longest = self.ties.longest(self.ring.iter().map(|f| (f.key, bytes(&f.packets))));
+        let Some(longest) = self.ring.iter().position(|f| Some(f.key) == longest) else { return };
         let packets = &mut self.ring[longest].packets;
         let p = if self.s.drop_front { packets.remove(0) } else { packets.remove(packets.len() - 1) };
         let reason = if p.id == arriving { Reason::Limit } else { Reason::BufferSteal };
         self.events.push(Event::Dropped(p.id, reason));
-        self.leave_if_empty(longest);
+        self.shortened(longest);
     }
 
-    fn leave_if_empty(&mut self, at: usize) {
+    /// Notes that the flow at `at` has lost a packet: it leaves if it has no other.
+    fn shortened(&mut self, at: usize) {
+        self.ties.changed(self.ring[at].key, self.ring[at].packets.is_empty());
         if self.ring[at].packets.is_empty() {
             self.ring.remove(at);
             if at == 0 {
@@ -103,7 +107,7 @@ impl Reference {
                 first.deficit -= u64::from(head.bytes);
                 first.packets.remove(0);
                 self.events.push(Event::Departed(head.id));
-                self.leave_if_empty(0);
+                self.shortened(0);
                 return;
             }
             self.ring.rotate_left(1);

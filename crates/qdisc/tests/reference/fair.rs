@@ -1,8 +1,9 @@
 //! A slow reference of WFQ, SCFQ and STFQ in plain lists, directly from their definitions.
 
-use fairlane_qdisc::{Reason, SimplePacket, Time};
+use fairlane_qdisc::{Reason, Seed, SimplePacket, Time};
 
 use super::drr::{bytes, weight};
+use super::ties::Ties;
 use fairlane_qdisc::testing::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +53,25 @@ pub(crate) struct Reference {
     at: Time,
     /// The fluid server's work beyond the last whole unit, in 1/3 bit * ns.
     rest: u128,
+    ties: Ties,
+    /// The packets at the heads of the flows' queues, as flow and id, in the order in which they came there.
+    heads: Vec<(u64, u64)>,
     pub(crate) events: Vec<Event>,
 }
 
 impl Reference {
-    pub(crate) fn new(s: Settings) -> Self {
-        Self { s, queue: Vec::new(), flows: Vec::new(), virtual_time: 0, at: Time::ZERO, rest: 0, events: Vec::new() }
+    pub(crate) fn new(s: Settings, seed: Seed) -> Self {
+        Self {
+            s,
+            queue: Vec::new(),
+            flows: Vec::new(),
+            virtual_time: 0,
+            at: Time::ZERO,
+            rest: 0,
+            ties: Ties::new(seed),
+            heads: Vec::new(),
+            events: Vec::new(),
+        }
     }
 
     pub(crate) fn packets(&self) -> usize {
@@ -115,6 +129,8 @@ impl Reference {
         self.flows.retain(|f| f.key != p.flow);
         self.flows.push(Flow { key: p.flow, finish, weight, fluid: true });
         self.queue.push(Queued { packet: p, start, finish });
+        self.note_head(p.flow);
+        self.ties.changed(p.flow, false);
         while !self.fits(self.packets() as u64, self.bytes()) {
             self.drop_from_longest(p.id);
         }
@@ -126,11 +142,11 @@ impl Reference {
             let of: Vec<_> = self.queue.iter().filter(|q| q.packet.flow == key).map(|q| q.packet).collect();
             bytes(&of)
         };
-        let most = self.queue.iter().map(|q| length(q.packet.flow)).max();
-        let keys = self.queue.iter().map(|q| q.packet.flow).filter(|&key| Some(length(key)) == most);
-        let Some(longest) = keys.min() else { return };
+        let lengths = self.queue.iter().map(|q| (q.packet.flow, length(q.packet.flow)));
+        let Some(longest) = self.ties.longest(lengths) else { return };
         let Some(at) = self.queue.iter().rposition(|q| q.packet.flow == longest) else { return };
         let Queued { packet, start, .. } = self.queue.remove(at);
+        self.shortened(longest);
         for f in self.flows.iter_mut().filter(|f| f.key == longest) {
             f.finish = start;
         }
@@ -138,10 +154,29 @@ impl Reference {
         self.events.push(Event::Dropped(packet.id, reason));
     }
 
-    /// Sends the packet with the least tag. Ties go to the lowest flow, and packets of a flow stay in order.
+    /// Notes that the queue of the flow `key` has lost a packet.
+    fn shortened(&mut self, key: u64) {
+        self.note_head(key);
+        self.ties.changed(key, !self.queue.iter().any(|q| q.packet.flow == key));
+    }
+
+    /// Notes the packet at the head of the queue of the flow `key` if it has just come there.
+    fn note_head(&mut self, key: u64) {
+        let head = self.queue.iter().find(|q| q.packet.flow == key).map(|q| (key, q.packet.id));
+        self.heads.retain(|&other| other.0 != key || Some(other) == head);
+        if let Some(head) = head
+            && !self.heads.contains(&head)
+        {
+            self.heads.push(head);
+        }
+    }
+
+    /// Sends the packet with the least tag. Of equal tags, the one that has been at the head of its flow for the longest
+    /// time goes first.
     pub(crate) fn dequeue(&mut self, now: Time) {
         let tag = |q: &Queued| if self.s.clock == Clock::Stfq { q.start } else { q.finish };
-        let next = (0..self.queue.len()).min_by_key(|&i| (tag(&self.queue[i]), self.queue[i].packet.flow, i));
+        let since = |q: &Queued| self.heads.iter().position(|head| head.0 == q.packet.flow);
+        let next = (0..self.queue.len()).min_by_key(|&i| (tag(&self.queue[i]), since(&self.queue[i]), i));
         let Some(next) = next else {
             // The link is idle: everything restarts.
             self.flows.clear();
@@ -149,6 +184,7 @@ impl Reference {
             return;
         };
         let Queued { packet, start, finish } = self.queue.remove(next);
+        self.shortened(packet.flow);
         match self.s.clock {
             Clock::Wfq => {}
             Clock::Scfq => self.virtual_time = finish,

@@ -4,6 +4,7 @@
 use fairlane_qdisc::{Reason, Seed, SimplePacket, Stream, Time};
 
 use super::delay::{Limit, Queue, Slow, age, bytes};
+use super::ties::Ties;
 use super::{codel, pie};
 use fairlane_qdisc::testing::Event;
 
@@ -106,6 +107,7 @@ pub(crate) struct FqCodel {
     queues: Vec<Queue>,
     variables: Vec<codel::Variables>,
     lists: NewOldLists,
+    ties: Ties,
     events: Vec<Event>,
 }
 
@@ -118,29 +120,28 @@ impl FqCodel {
             queues: vec![Vec::new(); settings.flows],
             variables: vec![codel::Variables::default(); settings.flows],
             lists: NewOldLists { credits: vec![0; settings.flows], ..NewOldLists::default() },
+            ties: Ties::new(seed),
             events: Vec::new(),
         }
     }
 
     fn drop_from_longest(&mut self) {
-        let mut longest = 0;
-        for queue in 0..self.queues.len() {
-            let more = bytes(&self.queues[queue]) > bytes(&self.queues[longest]);
-            if more || (self.queues[longest].is_empty() && !self.queues[queue].is_empty()) {
-                longest = queue;
-            }
-        }
+        let used = self.queues.iter().enumerate().filter(|(_, packets)| !packets.is_empty());
+        let longest = self.ties.longest(used.map(|(queue, packets)| (queue as u64, bytes(packets).max(1))));
+        let longest = longest.map_or(0, |queue| queue as usize);
         let before = bytes(&self.queues[longest]);
         for _ in 0..self.settings.drop_batch {
             if self.queues[longest].is_empty() {
                 break;
             }
             let (p, _) = self.queues[longest].remove(0);
+            self.variables[longest].count += 1;
             self.events.push(Event::Dropped(p.id, Reason::BufferSteal));
             if bytes(&self.queues[longest]) * 2 <= before {
                 break;
             }
         }
+        self.ties.changed(longest as u64, self.queues[longest].is_empty());
     }
 }
 
@@ -152,6 +153,7 @@ impl Slow for FqCodel {
         }
         let queue = self.hash.bin(p.flow, self.settings.flows);
         self.queues[queue].push((p, now));
+        self.ties.changed(queue as u64, false);
         self.lists.activate(queue, self.settings.quantum);
         while self.settings.is_exceeded(total(&self.queues).0, total(&self.queues).1) {
             self.drop_from_longest();
@@ -161,6 +163,7 @@ impl Slow for FqCodel {
     fn dequeue(&mut self, now: Time) {
         while let Some((queue, new)) = self.lists.next(self.settings.quantum) {
             let p = self.variables[queue].dequeue(&self.codel, now, &mut self.queues[queue], &mut self.events);
+            self.ties.changed(queue as u64, self.queues[queue].is_empty());
             if let Some(p) = p {
                 self.lists.credits[queue] -= i64::from(p.bytes);
                 self.events.push(Event::Departed(p.id));

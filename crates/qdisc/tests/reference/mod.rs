@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) harddrop: bool,
     pub(crate) compare_above_max: bool,
     pub(crate) linux: bool,
+    pub(crate) replacement: bool,
+    pub(crate) count_matches: bool,
     /// Transmission time of the mean packet of 1000 bytes.
     pub(crate) slot: Duration,
 }
@@ -327,6 +329,9 @@ impl Reference {
             Algorithm::Front { .. } => live.into_iter().take(wanted).collect(),
             Algorithm::Back { .. } => live.into_iter().rev().take(wanted).collect(),
             _ => {
+                if self.s.replacement {
+                    return (0..wanted).filter_map(|_| self.draw(false)).collect();
+                }
                 let mut chosen = Vec::new();
                 while chosen.len() < wanted.min(live.len()) {
                     match self.draw(false) {
@@ -382,6 +387,10 @@ impl Reference {
     fn choke(&mut self, p: SimplePacket) -> bool {
         if self.avg > self.s.min && (self.s.compare_above_max || self.avg < self.s.max) && self.compare(&p) {
             self.events.push(Event::Dropped(p.id, Reason::MatchArrival));
+            if self.s.count_matches && !matches!(self.s.algorithm, Algorithm::Choked { .. }) {
+                self.count += 1;
+                self.bytes_since += f64::from(p.bytes) * (1.0 / 1000.0);
+            }
             return false;
         }
         self.red_stage(p)

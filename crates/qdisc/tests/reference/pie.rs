@@ -1,5 +1,5 @@
 //! PIE as a slow reference: the pseudocode of RFC 8033, appendices A and B, with the wait of the last packet as the
-//! delay and the 2 % beyond 250 ms as in Linux. Its timer is run for every period that has passed.
+//! delay, the 2 % beyond 250 ms and a probability that may exceed 1 as in Linux. Its timer is run for every period that has passed.
 
 use fairlane_qdisc::{Duration, Reason, SimplePacket, Stream, Time};
 
@@ -84,7 +84,11 @@ impl Variables {
         if delay > 0.25 {
             delta += 0.02;
         }
-        self.prob = (self.prob + delta).clamp(0.0, 1.0);
+        self.prob = f64::max(0.0, self.prob + delta);
+        // Linux's number has 8 bits before the point. It is set to 1 when it overflows.
+        if self.prob >= 256.0 {
+            self.prob = 1.0;
+        }
         if delay == 0.0 && self.old == 0.0 {
             self.prob *= s.decay;
             // As a fixed-point number of 32 bits, it is 0 then.
@@ -116,9 +120,9 @@ impl Variables {
         if backlog as f64 <= 2.0 * s.mean {
             return false;
         }
-        let mut p = self.prob;
+        let mut p = f64::min(self.prob, 1.0);
         if s.bytemode {
-            p = (p * (f64::from(size) * (1.0 / s.mean))).min(1.0);
+            p = (self.prob * (f64::from(size) * (1.0 / s.mean))).min(1.0);
         }
         if self.prob == 0.0 {
             self.accu = 0.0;

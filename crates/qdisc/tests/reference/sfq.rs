@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Time};
 
 use super::reference::{self, Reference};
+use super::ties::Ties;
 use super::{Room, Slow};
 use fairlane_qdisc::testing::Event;
 
@@ -31,11 +32,12 @@ pub(crate) struct SlowSfq {
     ring: Vec<Queue>,
     changes: u64,
     changed_at: Time,
+    ties: Ties,
 }
 
 impl SlowSfq {
     pub(crate) fn new(s: Sfq, seed: Seed) -> Self {
-        Self { s, seed, ring: Vec::new(), changes: 0, changed_at: Time::ZERO }
+        Self { s, seed, ring: Vec::new(), changes: 0, changed_at: Time::ZERO, ties: Ties::new(seed) }
     }
 
     fn quantum(&self) -> i64 {
@@ -54,6 +56,7 @@ impl SlowSfq {
             let left = self.quantum();
             self.ring.push(Queue { number, packets: vec![p], left });
         }
+        self.changed(number, false);
     }
 
     fn perturb(&mut self, now: Time) {
@@ -77,14 +80,21 @@ impl SlowSfq {
         used >= left / 2 || (left < self.s.flows && used > limit / self.s.flows)
     }
 
-    /// Returns the position in the ring of the longest queue; ties go to the lowest number.
+    /// Notes that the length of queue `number` has changed. Where nothing is stolen, lengths do not matter.
+    fn changed(&mut self, number: usize, is_empty: bool) {
+        if self.s.steals {
+            self.ties.changed(number as u64, is_empty);
+        }
+    }
+
+    /// Returns the position in the ring of the longest queue.
     fn longest(&self) -> usize {
         let length = |queue: &Queue| match self.s.limit {
             Room::Packets(_) => queue.packets.len() as u64,
             Room::Bytes(_) => queue.packets.iter().map(|p| u64::from(p.bytes)).sum(),
         };
-        let best = self.ring.iter().enumerate().max_by_key(|(_, queue)| (length(queue), usize::MAX - queue.number));
-        best.map_or(0, |(at, _)| at)
+        let longest = self.ties.longest(self.ring.iter().map(|queue| (queue.number as u64, length(queue))));
+        self.ring.iter().position(|queue| Some(queue.number as u64) == longest).unwrap_or(0)
     }
 }
 
@@ -98,11 +108,13 @@ impl Slow for SlowSfq {
         self.push(p);
         while !self.s.limit.holds(&self.backlog(), None) {
             let longest = self.longest();
-            let packets = &mut self.ring[longest].packets;
+            let Queue { number, packets, .. } = &mut self.ring[longest];
             let victim = if self.s.headdrop { packets.remove(0) } else { packets.remove(packets.len() - 1) };
-            if packets.is_empty() {
+            let (number, is_empty) = (*number, packets.is_empty());
+            if is_empty {
                 self.ring.remove(longest);
             }
+            self.changed(number, is_empty);
             let reason = if victim.id == p.id { Reason::Limit } else { Reason::BufferSteal };
             events.push(Event::Dropped(victim.id, reason));
         }
@@ -118,12 +130,14 @@ impl Slow for SlowSfq {
         let Some(queue) = self.ring.first_mut() else { return };
         let p = queue.packets.remove(0);
         queue.left -= if matches!(self.s.quantum, Room::Packets(_)) { 1 } else { i64::from(p.bytes) };
-        if queue.packets.is_empty() {
+        let (number, is_empty) = (queue.number, queue.packets.is_empty());
+        if is_empty {
             self.ring.remove(0);
         } else if queue.left <= 0 {
             queue.left += quantum;
             self.ring.rotate_left(1);
         }
+        self.changed(number, is_empty);
         events.push(Event::Departed(p.id));
     }
 

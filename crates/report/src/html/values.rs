@@ -73,6 +73,7 @@ impl<'a, T> Rows<'a, T> {
 fn groups(outcomes: &[Outcome]) -> Table {
     Rows::<GroupOutcome>::new(outcomes, |outcome| &outcome.groups)
         .text("group", |group| &group.name)
+        .text("transport", |group| &group.transport)
         .value("flows", |group| Estimate::single(group.flows as f64))
         .value("throughput_bps", |group| group.throughput_bps)
         .value("share", |group| group.share)

@@ -103,6 +103,7 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         name: if tcp { format!("ftp/{}", part.flow) } else { "cbr/0".to_owned() },
         group: if tcp { "ftp" } else { "cbr" }.to_owned(),
         kind: if tcp { "tcp" } else { "udp" },
+        transport: if tcp { "tcp reno" } else { "udp" }.into(),
         exit: Some(0),
         sent: part.arrived,
         delivered: part.departed,

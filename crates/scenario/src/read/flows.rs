@@ -4,10 +4,11 @@ use fairlane_qdisc::{Bytes, Duration};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
-use crate::model::{Access, FlowGroup, Hop, Tcp, Traffic};
+use crate::model::{Access, FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
 use crate::read::{FLOWS, PACKET, application, packets, source, tcp, tfrc};
 use crate::source::{Source, Udp};
+use crate::tcp::Tcp;
 use crate::{route, suggest};
 
 pub(crate) const COMMON_KEYS: [&str; 11] =
@@ -72,7 +73,8 @@ const MOST_HOPS: usize = 255;
 /// The parts of the scenario that a group of flows refers to.
 pub(crate) struct Around<'a> {
     pub(crate) network: &'a Network,
-    pub(crate) tcp: &'a Tcp,
+    /// The `[tcp]` table.
+    pub(crate) tcp: Option<&'a Reader<'a>>,
     pub(crate) duration: Duration,
     pub(crate) max_flows: u32,
 }

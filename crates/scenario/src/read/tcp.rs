@@ -6,26 +6,18 @@ use fairlane_qdisc::Duration;
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Reader};
-use crate::model::{Congestion, Tcp};
 use crate::read::PACKET;
+use crate::tcp::{Congestion, LossRecovery, SlowStart, Tcp};
 
 /// A set of parameters: takes congestion control and window.
 type Preset = fn(Congestion, u32) -> Tcp;
 
+/// The default preset.
+const DEFAULT: Preset = Tcp::ns2_1999;
+
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-const CONGESTIONS: [Congestion; 8] = [
-    Congestion::Tahoe,
-    Congestion::Reno,
-    Congestion::NewReno,
-    Congestion::Sack,
-    Congestion::Vegas,
-    Congestion::Cubic,
-    Congestion::Bbr,
-    Congestion::Dctcp,
-];
-
-pub(crate) const KEYS: [&str; 15] = [
+pub(crate) const KEYS: [&str; 16] = [
     "preset",
     "tick",
     "min_rto",
@@ -40,11 +32,14 @@ pub(crate) const KEYS: [&str; 15] = [
     "ecn",
     "ecn_timeout",
     "pacing",
-    "hystart",
+    "recovery",
+    "slow_start",
 ];
 const ELSEWHERE: Elsewhere = &[
     ("cc", "the congestion control is a key of each group of flows: [[flows]] cc = \"reno\""),
     ("window", "the receiver's window is a key of each group of flows: [[flows]] window = 300"),
+    ("hystart", "the end of slow start has a name: slow_start = \"hystart\" or \"hystart++\""),
+    ("sack", "loss recovery has a name: recovery = \"sack\""),
     ("packet", "the packets' size is a key of each group of flows: [[flows]] packet = \"1000b\""),
 ];
 
@@ -55,56 +50,52 @@ const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from
 /// RFC 1122, 4.2.3.2: an acknowledgement waits half a second at most.
 const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(500);
 
-/// The default TCP: Reno as in ns-2 in 1999.
-pub(crate) const fn default() -> Tcp {
-    Tcp::ns2_1999(Congestion::Reno, WINDOW)
+/// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the `[tcp]`
+/// table, and then those of the group's own `tcp` replace them. A preset of its own starts afresh, without `base`.
+pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<Tcp, ScenarioError> {
+    let choices = Congestion::ALL.map(|congestion| (congestion.name(), congestion));
+    let congestion =
+        group.get("cc").map_or(Ok(Congestion::Reno), |cc| cc.choice("congestion control", &choices, &[]))?;
+    let window = group.get("window").map_or(Ok(WINDOW), |window| window.count32(&WINDOWS))?;
+    let own = group.get("tcp").map(|own| own.table()?.only(&KEYS, ELSEWHERE)).transpose()?;
+    let base = base.filter(|_| own.as_ref().is_none_or(|own| own.get("preset").is_none()));
+    let preset = own.iter().chain(base).find_map(|table| table.get("preset"));
+    let mut tcp = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?(congestion, window);
+    if let Some(base) = base {
+        replace(&mut tcp, base)?;
+        keep_own_parts(&mut tcp);
+    }
+    if let Some(own) = &own {
+        replace(&mut tcp, own)?;
+        contradictions(&tcp, own)?;
+    }
+    Ok(tcp)
 }
 
-/// The name of a congestion control in a file.
-pub(crate) const fn congestion_name(congestion: Congestion) -> &'static str {
-    match congestion {
-        Congestion::Tahoe => "tahoe",
-        Congestion::Reno => "reno",
-        Congestion::NewReno => "newreno",
-        Congestion::Sack => "sack",
-        Congestion::Vegas => "vegas",
-        Congestion::Cubic => "cubic",
-        Congestion::Bbr => "bbr",
-        Congestion::Dctcp => "dctcp",
-    }
-}
-
-/// Reads the TCP parameters of `group`: its own `cc`, `window` and `tcp` take precedence over `base`.
-pub(crate) fn of_group(base: &Tcp, group: &Reader<'_>) -> Result<Tcp, ScenarioError> {
-    let mut tcp = base.clone();
-    if let Some(cc) = group.get("cc") {
-        let choices = CONGESTIONS.map(|congestion| (congestion_name(congestion), congestion));
-        tcp.congestion = cc.choice("congestion control", &choices, &[])?;
-        // DCTCP turns ECN on; its own table must not turn it off.
-        tcp.ecn |= tcp.congestion.needs_ecn();
-    }
-    if let Some(window) = group.get("window") {
-        tcp.window = window.count32(&WINDOWS)?;
-    }
-    match group.get("tcp") {
-        Some(own) => table(&tcp, own.table()?),
-        None => Ok(tcp),
-    }
-}
-
-/// The keys of a `tcp` table over `base`. A preset starts afresh, but for congestion control and window.
-pub(crate) fn table(base: &Tcp, table: Reader<'_>) -> Result<Tcp, ScenarioError> {
+/// Checks the `[tcp]` table.
+pub(crate) fn table(table: Reader<'_>) -> Result<Reader<'_>, ScenarioError> {
     let table = table.only(&KEYS, ELSEWHERE)?;
-    let mut tcp = match table.get("preset") {
-        Some(preset) => preset.choice("preset", &PRESETS, &[])?(base.congestion, base.window),
-        None => base.clone(),
-    };
-    times(&mut tcp, &table)?;
+    let preset = table.get("preset").map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
+    replace(&mut preset(Congestion::Reno, WINDOW), &table)?;
+    Ok(table)
+}
+
+/// Replaces the parameters that `table` has.
+fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
+    times(tcp, table)?;
     if let Some(window) = table.get("initial_window") {
         tcp.initial_window = window.count32(&WINDOWS)?;
     }
     if let Some(ack) = table.get("ack") {
         tcp.ack = ack.unit_in(&PACKET)?;
+    }
+    if let Some(recovery) = table.get("recovery") {
+        let choices = LossRecovery::CHOICES.map(|recovery| (recovery.name(), recovery));
+        tcp.recovery = recovery.choice("loss recovery", &choices, &[])?;
+    }
+    if let Some(slow_start) = table.get("slow_start") {
+        let choices = SlowStart::ALL.map(|slow_start| (slow_start.name(), slow_start));
+        tcp.slow_start = slow_start.choice("slow start", &choices, &[])?;
     }
     for (key, switch) in [
         ("limited_transmit", &mut tcp.limited_transmit),
@@ -113,27 +104,44 @@ pub(crate) fn table(base: &Tcp, table: Reader<'_>) -> Result<Tcp, ScenarioError>
         ("ecn", &mut tcp.ecn),
         ("ecn_timeout", &mut tcp.ecn_timeout),
         ("pacing", &mut tcp.pacing),
-        ("hystart", &mut tcp.hystart),
     ] {
         if let Some(field) = table.get(key) {
             *switch = field.switch()?;
         }
     }
-    contradictions(&tcp, &table)?;
-    Ok(tcp)
+    Ok(())
 }
 
-/// Rejects switches that would have no effect.
+/// Takes back what `[tcp]`, which is for all groups, sets otherwise than this congestion control needs it.
+fn keep_own_parts(tcp: &mut Tcp) {
+    tcp.ecn |= tcp.congestion.needs_ecn();
+    tcp.recovery = tcp.congestion.only_recovery().unwrap_or(tcp.recovery);
+    if tcp.congestion.has_own_slow_start() {
+        tcp.slow_start = SlowStart::Standard;
+    }
+}
+
+/// Rejects keys of a group's own `table` that its congestion control cannot follow.
 fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
-    let cc = congestion_name(tcp.congestion);
+    let cc = tcp.congestion.name();
     if let Some(ecn) = table.get("ecn").filter(|_| tcp.congestion.needs_ecn() && !tcp.ecn) {
         let error = ecn.error(format!("{cc} goes by ECN marks, and ECN is off"));
         return Err(error.with_help("leave `ecn` out, or choose another `cc`"));
     }
-    let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion == Congestion::Bbr && !tcp.pacing) else {
-        return Ok(());
-    };
-    Err(pacing.error("bbr always paces").with_help("leave `pacing` out, or choose another `cc`"))
+    if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion == Congestion::Bbr && !tcp.pacing) {
+        return Err(pacing.error("bbr always paces").with_help("leave `pacing` out, or choose another `cc`"));
+    }
+    let only = tcp.congestion.only_recovery().filter(|only| *only != tcp.recovery);
+    if let Some((only, recovery)) = only.zip(table.get("recovery")) {
+        let error = recovery.error(format!("the loss recovery of {cc} is always {}", only.name()));
+        return Err(error.with_help("leave `recovery` out, or choose another `cc`, such as \"reno\""));
+    }
+    let own_slow_start = tcp.congestion.has_own_slow_start() && tcp.slow_start != SlowStart::Standard;
+    if let Some(slow_start) = table.get("slow_start").filter(|_| own_slow_start) {
+        let error = slow_start.error(format!("{cc} has a slow start of its own"));
+        return Err(error.with_help("leave `slow_start` out, or choose another `cc`"));
+    }
+    Ok(())
 }
 
 fn times(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {

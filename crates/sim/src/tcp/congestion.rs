@@ -9,17 +9,19 @@ mod cubic;
 mod dctcp;
 mod delivery;
 mod hystart;
+mod hystart_plus_plus;
 mod pacer;
 pub(super) mod reno;
 mod vegas;
 
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::{Congestion, Tcp};
+use fairlane_scenario::{Congestion, SlowStart, Tcp};
 
 use self::bbr::Bbr;
 use self::cubic::Cubic;
 use self::dctcp::Dctcp;
 use self::hystart::HyStart;
+use self::hystart_plus_plus::HyStartPlusPlus;
 use self::pacer::Pacer;
 use self::vegas::Vegas;
 
@@ -50,9 +52,11 @@ pub(super) struct AckSample {
     pub(super) max: u32,
     /// The number of segments that it acknowledges for the first time.
     pub(super) acked: u32,
-    /// The number of segments by which Reno's window grows: one, however many are acknowledged (RFC 5681, section 3.1),
-    /// or with byte counting as many as are acknowledged (RFC 3465).
-    pub(super) counted: u32,
+    /// Reno's window grows by the segments acknowledged (RFC 3465); otherwise each acknowledgement counts as one (RFC 5681,
+    /// section 3.1).
+    pub(super) byte_counting: bool,
+    /// The largest growth in slow start, in segments: the limit L of RFC 3465, sections 2.2 and 2.3.
+    pub(super) limit: u32,
     /// The acknowledgement carries ECN-Echo.
     pub(super) marked: bool,
     /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, whatever the clock of the
@@ -61,6 +65,11 @@ pub(super) struct AckSample {
 }
 
 impl AckSample {
+    /// Returns the number of segments that count for the growth of Reno's window.
+    fn counted(&self) -> u32 {
+        if self.byte_counting { self.acked } else { 1 }
+    }
+
     /// Returns true, and sets a new `round_end`, if all segments sent before the last `round_end` was set are
     /// acknowledged.
     fn ends_round(&self, round_end: &mut u32) -> bool {
@@ -96,8 +105,8 @@ pub(super) enum CongestionSignal {
 #[derive(Clone, Debug)]
 pub(super) struct CongestionControl {
     algorithm: Algorithm,
-    /// HyStart++, until the first congestion.
-    hystart: Option<HyStart>,
+    /// The end of slow start; `None`: standard slow start.
+    exit: Option<SlowStartExit>,
     pacer: Option<Pacer>,
 }
 
@@ -108,6 +117,14 @@ enum Algorithm {
     Cubic(Cubic),
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
+}
+
+/// An end of slow start that needs no loss.
+#[derive(Clone, Debug)]
+enum SlowStartExit {
+    HyStart(HyStart),
+    /// Until the first congestion.
+    HyStartPlusPlus(HyStartPlusPlus),
 }
 
 // Most senders have no `CongestionControl`, so its methods are `cold`.
@@ -122,23 +139,30 @@ impl CongestionControl {
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
         };
         let paced = tcp.pacing || matches!(algorithm, Algorithm::Bbr(_));
-        let own_slow_start = matches!(algorithm, Algorithm::Vegas(_) | Algorithm::Bbr(_));
-        let hystart = (tcp.hystart && !own_slow_start).then(|| HyStart::new(paced));
-        let needed = paced || hystart.is_some() || !matches!(algorithm, Algorithm::Reno);
-        needed.then(|| Box::new(Self { algorithm, hystart, pacer: paced.then(Pacer::default) }))
+        let exit = match tcp.slow_start {
+            _ if tcp.congestion.has_own_slow_start() => None,
+            SlowStart::Standard => None,
+            SlowStart::HyStart => Some(SlowStartExit::HyStart(HyStart::new(paced))),
+            SlowStart::HyStartPlusPlus => Some(SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::new(paced))),
+        };
+        let needed = paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
+        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(Pacer::default) }))
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
     #[cold]
     pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        if let Some(SlowStartExit::HyStart(hystart)) = self.exit.as_mut().filter(|_| size.in_slow_start()) {
+            hystart.check(size, sample);
+        }
         match &mut self.algorithm {
             Algorithm::Vegas(vegas) => vegas.grow(size, sample),
             // BBR sets the window in `on_ack`.
             Algorithm::Bbr(_) => {}
             Algorithm::Reno | Algorithm::Cubic(_) | Algorithm::Dctcp(_) if size.in_slow_start() => {
-                match &mut self.hystart {
-                    Some(hystart) => hystart.grow(size, sample),
-                    None => reno::start(size, sample),
+                match &mut self.exit {
+                    Some(SlowStartExit::HyStartPlusPlus(hystart)) => hystart.grow(size, sample),
+                    Some(SlowStartExit::HyStart(_)) | None => reno::start(size, sample),
                 }
             }
             Algorithm::Cubic(cubic) => cubic.avoid(size, sample),
@@ -166,13 +190,23 @@ impl CongestionControl {
     /// Returns the window after congestion. `segments` is the window before or, if that is less, the flight.
     #[cold]
     pub(super) fn decrease(&mut self, size: &WindowSize, segments: f64, signal: CongestionSignal) -> f64 {
-        // HyStart++ is for the initial slow start (RFC 9406, section 4.3).
-        self.hystart = None;
+        if let Some(SlowStartExit::HyStartPlusPlus(_)) = self.exit {
+            // It is for the initial slow start (RFC 9406, section 4.3).
+            self.exit = None;
+        }
         match &mut self.algorithm {
             Algorithm::Reno | Algorithm::Vegas(_) => reno::decrease(segments),
             Algorithm::Cubic(cubic) => cubic.decrease(segments, signal),
             Algorithm::Dctcp(dctcp) => dctcp.decrease(segments, signal),
             Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
+        }
+    }
+
+    /// Notes that slow start begins again; `max` is one past the highest segment ever sent.
+    #[cold]
+    pub(super) fn restart(&mut self, max: u32) {
+        if let Some(SlowStartExit::HyStart(hystart)) = &mut self.exit {
+            hystart.restart(max);
         }
     }
 

@@ -56,7 +56,7 @@ impl TcpReceiver {
             deadline: None,
             delay: tcp.delayed_ack,
             window: tcp.window.max(1),
-            sack: tcp.congestion.uses_sack(),
+            sack: tcp.uses_sack(),
             ecn: tcp.ecn,
             accurate: tcp.congestion == Congestion::Dctcp,
             ece: false,

@@ -6,7 +6,7 @@ mod reno;
 mod sack;
 mod tahoe;
 
-use fairlane_scenario::Congestion;
+use fairlane_scenario::LossRecovery;
 
 use self::newreno::NewReno;
 use self::sack::Sack;
@@ -40,15 +40,13 @@ pub(super) enum Advance {
 }
 
 impl Recovery {
-    /// Returns the loss recovery of `congestion`.
-    pub(super) fn new(congestion: Congestion) -> Self {
-        match congestion {
-            Congestion::Tahoe => Self::Tahoe,
-            Congestion::Reno => Self::Reno,
-            Congestion::NewReno => Self::NewReno(NewReno::default()),
-            Congestion::Sack | Congestion::Vegas | Congestion::Cubic | Congestion::Dctcp | Congestion::Bbr => {
-                Self::Sack(Sack::default())
-            }
+    /// Returns the state before the first segment.
+    pub(super) fn new(recovery: LossRecovery) -> Self {
+        match recovery {
+            LossRecovery::Tahoe => Self::Tahoe,
+            LossRecovery::Reno => Self::Reno,
+            LossRecovery::NewReno => Self::NewReno(NewReno::default()),
+            LossRecovery::Sack => Self::Sack(Sack::default()),
         }
     }
 

@@ -36,7 +36,7 @@ impl TcpSender {
     pub fn new(tcp: &Tcp, clock_offset: Duration) -> Self {
         Self {
             state: SenderState::new(tcp, clock_offset.as_nanos()),
-            recovery: Recovery::new(tcp.congestion),
+            recovery: Recovery::new(tcp.recovery),
             rtt: Rtt::new(tcp, clock_offset),
             timed: None,
             deadline: None,
@@ -76,7 +76,8 @@ impl TcpSender {
             una: ack.next,
             max: self.state.max,
             acked,
-            counted: self.state.counted(acked),
+            byte_counting: self.state.byte_counting,
+            limit: self.state.slow_start_limit(),
             marked: congested,
             rtt: now.since(ack.echo),
         };

@@ -36,7 +36,7 @@ pub(super) struct SenderState {
     /// ECN is in use.
     pub(super) ecn: bool,
     /// Appropriate byte counting (RFC 3465) is in use.
-    byte_counting: bool,
+    pub(super) byte_counting: bool,
     /// Limited transmit (RFC 3042) is in use.
     pub(super) limited_transmit: bool,
     /// A mark at a window of one segment makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2).
@@ -69,10 +69,10 @@ impl SenderState {
         }
     }
 
-    /// Returns the number of segments by which the window may grow when `acked` are acknowledged. Segments sent before
-    /// a timeout may have arrived before it, so they count as one (RFC 3465, section 2.3).
-    pub(super) fn counted(&self, acked: u32) -> u32 {
-        if self.byte_counting && self.una >= self.fast_from { acked } else { 1 }
+    /// Returns the largest growth in slow start on an acknowledgement, in segments (RFC 3465): two (section 2.2), or one
+    /// while segments are acknowledged that were sent before a timeout and may have arrived before it (section 2.3).
+    pub(super) fn slow_start_limit(&self) -> u32 {
+        if self.una >= self.fast_from { 2 } else { 1 }
     }
 
     /// Returns the number of segments sent and not acknowledged; after a timeout, of those sent since.
@@ -108,7 +108,7 @@ impl SenderState {
     /// Reduces the window to one segment after a timeout and goes back to the first unacknowledged segment.
     pub(super) fn time_out(&mut self) {
         self.window.cut(self.flight(), 2.0, CongestionSignal::Timeout);
-        self.window.collapse();
+        self.window.collapse(self.max);
         self.reduced();
         self.fast_from = self.beyond_max();
         self.next = self.una;

@@ -13,7 +13,7 @@ use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossStat
 pub(super) struct Window {
     size: WindowSize,
     receiver: u32,
-    /// An algorithm other than Reno, pacing or HyStart++.
+    /// An algorithm other than Reno, pacing, HyStart or HyStart++.
     control: Option<Box<CongestionControl>>,
 }
 
@@ -60,9 +60,12 @@ impl Window {
         self.size.cwnd = self.size.ssthresh.min(most);
     }
 
-    /// Sets the window to one segment: slow start begins again.
-    pub(super) fn collapse(&mut self) {
+    /// Sets the window to one segment: slow start begins again. `max` is one past the highest segment ever sent.
+    pub(super) fn collapse(&mut self, max: u32) {
         self.size.cwnd = 1.0;
+        if let Some(control) = &mut self.control {
+            control.restart(max);
+        }
     }
 
     /// Returns true if congestion control needs every acknowledgement and every segment sent.

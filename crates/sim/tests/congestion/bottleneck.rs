@@ -100,7 +100,7 @@ pub(crate) fn simulate(flows: &[&str], queue: Queue, (warmup, seconds): (u32, u3
     );
     for (index, flow) in flows.iter().enumerate() {
         text += &format!("[[flows]]\nname = \"f{index}\"\nkind = \"tcp\"\n{flow}\n");
-        if !flow.contains("start = \"") {
+        if !flow.lines().any(|line| line.starts_with("start = ")) {
             text += "start = \"0s\"\n";
         }
     }

@@ -6,10 +6,16 @@ use fairlane_qdisc::Reason;
 use crate::setup::{SEEDS, document, extremes, figure_3, mean, rates, seeded, simulate};
 
 /// Figure 3 of the CHOKe paper with the bins of tc-sfb(8) and the paper's double buffering: the flood gets its rate
-/// limit of 80 kbit/s, and no other flow is locked out. Would catch bins that release the flood when the hash changes.
+/// limit of 80 kbit/s, and no other flow is locked out. The steps are ten times tc's, with which 2 s are too short to find
+/// a flood of 250 packets a second. Would catch bins that release the flood when the hash changes.
 #[test]
 fn double_buffering_holds_a_flood_at_its_rate_limit() {
-    let settings = [("bottleneck.queue.rehash", "2s"), ("bottleneck.queue.warmup", "2s")];
+    let settings = [
+        ("bottleneck.queue.rehash", "2s"),
+        ("bottleneck.queue.warmup", "2s"),
+        ("bottleneck.queue.increment", "0.005"),
+        ("bottleneck.queue.decrement", "0.0005"),
+    ];
     for seed in SEEDS {
         let (run, _) = simulate(&seeded(figure_3("sfb", &settings), seed));
         let (flood, (least, most)) = (rates(&run)[32], extremes(&rates(&run)[..32]));
@@ -40,6 +46,8 @@ fn table_iii(tcp: u32, ecn: bool, rate: &str, more: &str, seed: u32) -> Run {
         bins = 23
         bin_size = "13p"
         drop_on_over = "any"
+        increment = 0.005
+        decrement = 0.0005
         penalty_rate = "160kbit"
         penalty_burst = "1kb"
         ecn = {ecn}

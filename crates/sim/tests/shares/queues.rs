@@ -72,7 +72,7 @@ fn classes_have_their_weights() {
         let flows = (0..4).map(|half| format!("[[flows]]\nname = \"f{half}\"\nclass = \"cs{}\"\n{kind}\n", 2 * half));
         let (run, _) = simulate(&document(&format!(
             r#"
-            duration = "60s"
+            duration = "400s"
             warmup = "20s"
             [bottleneck]
             rate = "1mbit"

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::Seed;
 use fairlane_scenario::Congestion::{Bbr, Cubic, Dctcp, NewReno, Reno, Sack, Tahoe, Vegas};
-use fairlane_scenario::{Congestion, Tcp};
+use fairlane_scenario::{Congestion, LossRecovery, SlowStart, Tcp};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
 use super::path::{Passage, Path, ms};
@@ -48,12 +48,15 @@ fn impairments() -> impl Strategy<Value = Impairments> {
 
 fn tcp() -> impl Strategy<Value = Tcp> {
     let congestion: Vec<Congestion> = vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr];
-    let flags = any::<[bool; 7]>();
-    (prop::sample::select(congestion), any::<bool>(), flags, 1_u32..40, 1_u32..12).prop_map(
-        |(congestion, modern, [limited, timestamps, ecn, ecn_timeout, pacing, hystart, counting], window, initial)| {
+    let flags = any::<[bool; 6]>();
+    let recovery = prop::sample::select(LossRecovery::CHOICES.to_vec());
+    let slow_start = prop::sample::select(SlowStart::ALL.to_vec());
+    (prop::sample::select(congestion), any::<bool>(), (recovery, slow_start), flags, 1_u32..40, 1_u32..12).prop_map(
+        |(congestion, modern, kind, [limited, timestamps, ecn, ecn_timeout, pacing, counting], window, initial)| {
             let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
             (tcp.limited_transmit, tcp.timestamps, tcp.ecn, tcp.initial_window) = (limited, timestamps, ecn, initial);
-            (tcp.ecn_timeout, tcp.pacing, tcp.hystart) = (ecn_timeout, pacing, hystart);
+            (tcp.ecn_timeout, tcp.pacing, tcp.slow_start) = (ecn_timeout, pacing, kind.1);
+            tcp.recovery = congestion.only_recovery().unwrap_or(kind.0);
             tcp.byte_counting = counting;
             tcp
         },
@@ -63,12 +66,14 @@ fn tcp() -> impl Strategy<Value = Tcp> {
 /// Checks that new data is sent only if the window, or the pipe, has room.
 fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
     let allowed = path.sender.cwnd() as u32 + if tcp.limited_transmit { 2 } else { 0 };
-    let used = match tcp.congestion {
+    let used = if !tcp.uses_sack() {
+        path.sender.flight()
+    } else if in_order && path.sender.timeouts() == 0 {
         // Segments that have arrived beyond a hole have left the pipe. The path knows the number in flight, unless
         // segments overtake each other or a timeout has written off segments in flight.
-        _ if !tcp.congestion.uses_sack() => path.sender.flight(),
-        _ if in_order && path.sender.timeouts() == 0 => path.in_flight(),
-        _ => 0,
+        path.in_flight()
+    } else {
+        0
     };
     assert!(used <= allowed, "{used} of {allowed}\n{}", path.table());
     assert!(path.sender.flight() <= tcp.window, "{}\n{}", path.sender.flight(), path.table());

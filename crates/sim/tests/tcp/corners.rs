@@ -1,8 +1,8 @@
 //! Rules that matter only for combinations of losses: ignored duplicates, the scoreboard after a timeout, limited
 //! transmit. The round-trip time is 100 ms, the initial timeout 6 s.
 
-use fairlane_scenario::Congestion;
 use fairlane_scenario::Congestion::{NewReno, Reno, Sack, Tahoe};
+use fairlane_scenario::{Congestion, SlowStart};
 
 use super::era;
 use super::path::{Passage, Path, expect, ms};
@@ -172,7 +172,7 @@ fn limited_transmit_ends_where_recovery_begins() {
 #[test]
 fn hystart_is_for_the_first_slow_start() {
     let mut tcp = era(Reno, 20);
-    (tcp.hystart, tcp.delayed_ack) = (true, Some(ms(40)));
+    (tcp.slow_start, tcp.delayed_ack) = (SlowStart::HyStartPlusPlus, Some(ms(40)));
     let first_flight: Vec<_> = (0..20).map(|seq| (seq, 0)).collect();
     expect(
         &Path::new(&tcp, ms(100)).losing(&first_flight).trace(6_240),

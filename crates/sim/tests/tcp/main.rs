@@ -10,6 +10,7 @@ mod growth;
 mod ns2;
 mod pacing;
 mod path;
+mod pftk;
 mod receiver;
 mod recovery;
 mod robust;

@@ -48,6 +48,8 @@ class BackChoke(QueueConfig):
             number, 1..64. Default: 1.
         compare_above_max: Arrivals are compared while the average is at or above ``max`` too. ``true`` or ``false``.
             Default: true, the paper and Linux; false is the technical report.
+        count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
+            Default: true, as ns-2; false with ``sampling = linux``.
     """
 
     kind: ClassVar[str] = "back-choke"
@@ -79,6 +81,7 @@ class BackChoke(QueueConfig):
         harddrop: bool | None = None,
         candidates: int | None = None,
         compare_above_max: bool | None = None,
+        count_matches: bool | None = None,
     ) -> None:
         super().__init__(
             {
@@ -98,5 +101,6 @@ class BackChoke(QueueConfig):
                 "harddrop": harddrop,
                 "candidates": candidates,
                 "compare_above_max": compare_above_max,
+                "count_matches": count_matches,
             }
         )

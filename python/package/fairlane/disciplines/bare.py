@@ -25,7 +25,7 @@ class Bare(QueueConfig):
         hi: The most that each of at most ``n1`` flows may queue. Bytes, from 1b. Default: 8000b, the paper.
         lo: The most that each of at least ``n2`` flows may queue. Bytes, from 1b. Default: 4000b, the paper.
         n1: Flows up to which each may queue ``hi``; from there to ``n2`` what all may queue changes linearly. Whole
-            number, 1..16777216. Default: 2 target / hi, the paper's 30.
+            number, 1..16777216. Default: 4/3 target / hi, 20 at the paper's sizes.
         n2: Flows from which each may queue ``lo``. Whole number, 1..16777216. Default: 2 target / lo, the paper's 60,
             but at least ``n1``.
         flows: The most flows that have a state at once. Whole number, 1..1048576. Default: 320, the paper.
@@ -35,14 +35,13 @@ class Bare(QueueConfig):
         increase: Factor by which the exponent of a flow within its rate recovers. Number, 1..1000. Default: 1.2, the
             paper.
         weight: Weight of a sample in the average (w_q). Number, above 0, at most 1. Default: 0.004, the paper.
-        k: Time over which a flow's rate is averaged. Time, above 0. Default: 12.5 packets of each of ``n1`` flows at
-            ``bandwidth``, the paper's 150ms.
+        k: Time over which a flow's rate is averaged. Time, above 0. Default: 25/8 of the time that ``bandwidth`` takes
+            for ``target``, the paper's 150ms.
         timeout: Time after its last admitted packet when a flow with nothing queued loses its state. Time, above 0.
             Default: 3 k, the paper.
         weighted: A flow counts as 1 to 4 flows, by the two highest bits of the traffic class of its first packet.
             ``true`` or ``false``. Default: false.
-        avpkt: Mean packet: converts sizes in packets to bytes, and sets ``k``. Bytes, from 1b. Default: 1000b, as tc(8)
-            and the papers.
+        avpkt: Mean packet: converts sizes in packets to bytes. Bytes, from 1b. Default: 1000b, as tc(8) and the papers.
         bandwidth: Rate that is divided among the flows. Rate, above 0. Default: the link's rate.
     """
 

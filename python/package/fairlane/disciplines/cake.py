@@ -30,6 +30,8 @@ class Cake(QueueConfig):
             ``datacentre``, ``lan``, ``metro``, ``regional``, ``oceanic``, ``satellite``. Default: internet, as tc(8).
         rtt: Common round-trip time: COBALT's interval and twenty times its target. Time, above 0. Default: by
             ``preset``.
+        ingress: Dropped packets count as sent, as they have used the managed link already, and COBALT leaves each bulk
+            flow two packets. ``true`` or ``false``. Default: false, as tc(8).
     """
 
     kind: ClassVar[str] = "cake"
@@ -47,6 +49,7 @@ class Cake(QueueConfig):
         isolation: Literal["triple-isolate", "dual-srchost", "dual-dsthost", "flows"] | None = None,
         preset: Literal["internet", "datacentre", "lan", "metro", "regional", "oceanic", "satellite"] | None = None,
         rtt: str | None = None,
+        ingress: bool | None = None,
     ) -> None:
         super().__init__(
             {
@@ -56,5 +59,6 @@ class Cake(QueueConfig):
                 "isolation": isolation,
                 "preset": preset,
                 "rtt": rtt,
+                "ingress": ingress,
             }
         )

@@ -48,8 +48,11 @@ class Choke(QueueConfig):
             number, 1..64. Default: 1.
         compare_above_max: Arrivals are compared while the average is at or above ``max`` too. ``true`` or ``false``.
             Default: true, the paper and Linux; false is the technical report.
-        sampling: Draw uniformly over live packets, or as Linux: three throws over the ring with its holes, then the
-            head. ``exact``, ``linux``. Default: exact.
+        count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
+            Default: true, as ns-2; false with ``sampling = linux``.
+        sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
+            Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
+            Default: exact.
     """
 
     kind: ClassVar[str] = "choke"
@@ -81,7 +84,8 @@ class Choke(QueueConfig):
         harddrop: bool | None = None,
         candidates: int | None = None,
         compare_above_max: bool | None = None,
-        sampling: Literal["exact", "linux"] | None = None,
+        count_matches: bool | None = None,
+        sampling: Literal["exact", "replacement", "linux"] | None = None,
     ) -> None:
         super().__init__(
             {
@@ -101,6 +105,7 @@ class Choke(QueueConfig):
                 "harddrop": harddrop,
                 "candidates": candidates,
                 "compare_above_max": compare_above_max,
+                "count_matches": count_matches,
                 "sampling": sampling,
             }
         )

@@ -50,8 +50,11 @@ class ChokeAdaptive(QueueConfig):
             ``2i``, ``2i-1``, ``i``. Default: 2i, the definition in the paper's section II.
         compare_above_max: Arrivals are compared while the average is at or above ``max`` too. ``true`` or ``false``.
             Default: true, the paper and Linux; false is the technical report.
-        sampling: Draw uniformly over live packets, or as Linux: three throws over the ring with its holes, then the
-            head. ``exact``, ``linux``. Default: exact.
+        count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
+            Default: true, as ns-2; false with ``sampling = linux``.
+        sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
+            Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
+            Default: exact.
     """
 
     kind: ClassVar[str] = "choke-adaptive"
@@ -84,7 +87,8 @@ class ChokeAdaptive(QueueConfig):
         regions: int | None = None,
         candidates_rule: Literal["2i", "2i-1", "i"] | None = None,
         compare_above_max: bool | None = None,
-        sampling: Literal["exact", "linux"] | None = None,
+        count_matches: bool | None = None,
+        sampling: Literal["exact", "replacement", "linux"] | None = None,
     ) -> None:
         super().__init__(
             {
@@ -105,6 +109,7 @@ class ChokeAdaptive(QueueConfig):
                 "regions": regions,
                 "candidates_rule": candidates_rule,
                 "compare_above_max": compare_above_max,
+                "count_matches": count_matches,
                 "sampling": sampling,
             }
         )

@@ -47,8 +47,11 @@ class Gchoke(QueueConfig):
             1..16777216, or ``infinite``. Default: 5, within 0.0003 of infinite in the share of an aggressive flow.
         compare_above_max: Arrivals are compared while the average is at or above ``max`` too. ``true`` or ``false``.
             Default: true, the paper and Linux; false is the technical report.
-        sampling: Draw uniformly over live packets, or as Linux: three throws over the ring with its holes, then the
-            head. ``exact``, ``linux``. Default: exact.
+        count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
+            Default: true, as ns-2; false with ``sampling = linux``.
+        sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
+            Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
+            Default: exact.
     """
 
     kind: ClassVar[str] = "gchoke"
@@ -80,7 +83,8 @@ class Gchoke(QueueConfig):
         harddrop: bool | None = None,
         maxcomp: int | Literal["infinite"] | None = None,
         compare_above_max: bool | None = None,
-        sampling: Literal["exact", "linux"] | None = None,
+        count_matches: bool | None = None,
+        sampling: Literal["exact", "replacement", "linux"] | None = None,
     ) -> None:
         super().__init__(
             {
@@ -100,6 +104,7 @@ class Gchoke(QueueConfig):
                 "harddrop": harddrop,
                 "maxcomp": maxcomp,
                 "compare_above_max": compare_above_max,
+                "count_matches": count_matches,
                 "sampling": sampling,
             }
         )

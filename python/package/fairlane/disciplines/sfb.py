@@ -27,9 +27,9 @@ class Sfb(QueueConfig):
         bin_max: Packets in each bin of a flow at which its arrivals are dropped (tc's max). Packets. Default: 1.25
             bin_size, as tc(8); unused with ``drop_on_over = any``.
         increment: Step by which an arrival at a full bin raises the bin's probability. Number, above 0, at most 1.
-            Default: 0.005; the paper gives none.
+            Default: 0.0005, as tc(8); the paper gives none.
         decrement: Step by which an arrival at an empty bin lowers the bin's probability. Number, above 0, at most 1.
-            Default: 0.0005, a tenth of the default increment as in BLUE.
+            Default: 0.00005, as tc(8); the paper gives none.
         freeze: Least time between two changes of a bin's probability, as in BLUE. Time, above 0. Default: none, as the
             paper and Linux.
         rehash: Time after which the hash moves, so that no flow shares its bins with the same flows for ever. Time,

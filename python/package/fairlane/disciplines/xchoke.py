@@ -45,8 +45,9 @@ class Xchoke(QueueConfig):
         harddrop: A forced signal drops even what could be marked. ``true`` or ``false``. Default: false.
         compare_above_max: Arrivals are compared while the average is at or above ``max`` too. ``true`` or ``false``.
             Default: true, the paper and Linux; false is the technical report.
-        sampling: Draw uniformly over live packets, or as Linux: three throws over the ring with its holes, then the
-            head. ``exact``, ``linux``. Default: exact.
+        sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
+            Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
+            Default: exact.
         table_size: Flows in the table of hits; the longest unused makes room. Whole number, 1..1048576. Default: 64;
             the paper has no bound.
         hit_cap: Hits that count: a flow with n hits is dropped with probability p_b 2^n. Whole number, 1..63. Default:
@@ -83,7 +84,7 @@ class Xchoke(QueueConfig):
         ecn: bool | None = None,
         harddrop: bool | None = None,
         compare_above_max: bool | None = None,
-        sampling: Literal["exact", "linux"] | None = None,
+        sampling: Literal["exact", "replacement", "linux"] | None = None,
         table_size: int | None = None,
         hit_cap: int | None = None,
         age: str | None = None,

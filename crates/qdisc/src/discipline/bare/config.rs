@@ -17,6 +17,9 @@ pub(crate) const EXPONENTS: (f64, f64) = (0.01, 1000.0);
 /// The largest factor by which an exponent recovers.
 pub(crate) const MAX_INCREASE: f64 = 1000.0;
 
+/// The averaging time, in delays of the target queue: the paper's 150 ms for 120 kB at 20 Mbit/s.
+const K_IN_DELAYS: f64 = 3.125;
+
 /// The averaging time while the link's rate is not known: the paper's.
 const PAPERS_K: Duration = Duration::from_millis(150);
 
@@ -40,7 +43,8 @@ pub struct Config {
     /// The most that each of at least `n2` flows may queue, 1 byte to 16 MiB. Default: 4000 bytes, the paper.
     pub lo: Bytes,
     /// The flows up to which each may queue `hi`, 1 to 2^24. From there to `n2` the most that all flows together may
-    /// queue changes linearly. Default: 30, where that is twice the default `target`.
+    /// queue changes linearly. Default: 20, where that is half of `limit`, 4/3 of `target`: then the queue grows with the
+    /// number of flows up to `n2`, as in the paper's section 2.1 and figure 5.
     pub n1: u32,
     /// The flows from which each may queue `lo`, `n1` to 2^24. Default: 60, where that is twice the default `target`.
     pub n2: u32,
@@ -56,9 +60,8 @@ pub struct Config {
     pub increase: f64,
     /// The weight of a sample in the average queue (w_q), above 0 and at most 1. Default: 0.004, the paper.
     pub weight: f64,
-    /// The time over which a flow's rate is averaged (K), above 0. Default: `None`, the time that the link takes for
-    /// 12.5 packets of `avpkt` bytes of each of `n1` flows, which is the paper's 150 ms on its link of 20 Mbit/s; and
-    /// 150 ms as long as the rate is not known.
+    /// The time over which a flow's rate is averaged (K), above 0. Default: `None`, 25/8 of the time that the link takes
+    /// for `target`, which is the paper's 150 ms on its link of 20 Mbit/s; and 150 ms as long as the rate is not known.
     pub k: Option<Duration>,
     /// The time after which a flow without queued packets loses its state, counted from its last admitted packet; above
     /// 0. Default: `None`, three times `k`, as the paper (section 3.4).
@@ -66,7 +69,7 @@ pub struct Config {
     /// Lets a flow count as 1 to 4 flows, by the two highest bits of the traffic class of its first packet (section
     /// 4.5). Default: `false`.
     pub weighted: bool,
-    /// The mean packet: converts sizes in packets to bytes, and sets the default of `k`. Default: 1000 bytes.
+    /// The mean packet: converts sizes in packets to bytes. Default: 1000 bytes.
     pub avpkt: Bytes,
     /// The rate that is divided among the flows. Default: `None`, the link's rate ([`Qdisc::link_rate`]); as long as
     /// that is not known, no flow is above its fair rate.
@@ -83,7 +86,7 @@ impl Default for Config {
             fair_drop: Size::bytes(140_000),
             hi: Bytes::new(8000),
             lo: Bytes::new(4000),
-            n1: 30,
+            n1: 20,
             n2: 60,
             flows: 320,
             beta: 7.5,
@@ -147,11 +150,11 @@ impl Config {
         (k, self.timeout.unwrap_or_else(|| Duration::from_nanos(k.as_nanos().saturating_mul(3))))
     }
 
-    /// Returns the time that a link of `rate` takes for 12.5 mean packets of each of `n1` flows.
+    /// Returns 25/8 of the time that a link of `rate` takes for the target.
     fn k_at(&self, rate: Rate) -> Duration {
-        let round = rate.transmission(self.avpkt.get()).as_secs() * f64::from(self.n1);
+        let delay = rate.transmission(self.in_bytes(self.target)).as_secs();
         // Longer times than an hour are of no use, and shorter ones than a nanosecond cannot be expressed.
-        Duration::from_secs((12.5 * round).clamp(1e-9, 3600.0))
+        Duration::from_secs((K_IN_DELAYS * delay).clamp(1e-9, 3600.0))
     }
 }
 

@@ -8,28 +8,31 @@ fn close(ours: f64, expected: f64) {
     assert!((ours / expected - 1.0).abs() < 2e-6, "{ours} {expected}");
 }
 
-/// The text's numbers for figure 1 (sections 3.1 and 4.2): 8000 bytes a flow while there are few, 4000 while there are
-/// many, and a target of 120 kB, half of the threshold, between. Would catch a threshold with a jump or a wrong slope.
+/// The text's numbers for figure 1 (sections 2.1 and 4.2): 8000 bytes a flow while there are few, 4000 while there are
+/// many, and between the two a queue that grows from half of the buffer to twice the largest target. Would catch a
+/// threshold with a jump or a wrong slope.
 #[test]
 fn the_virtual_threshold_meets_the_numbers_of_the_text() {
     let threshold = VirtualThreshold::new(&Config::default());
     for (flows, bytes) in [
         (1, 8000.0),
         (10, 80_000.0),
-        (30, 240_000.0),
-        (45, 240_000.0),
+        (20, 160_000.0),
+        (21, 162_000.0),
+        (30, 180_000.0),
+        (45, 210_000.0),
         (60, 240_000.0),
         (80, 320_000.0),
         (320, 1_280_000.0),
     ] {
         close(threshold.of(f64::from(flows)), bytes);
     }
-    close(threshold.of(45.0) / 45.0, 5333.33);
-    // The other reading of the figure: half of the buffer at 20 flows, 2000 bytes more for each up to 60.
-    let other = VirtualThreshold::new(&Config { n1: 20, ..Config::default() });
-    close(other.of(20.0), 160_000.0);
-    close(other.of(21.0), 162_000.0);
-    close(other.of(60.0), 240_000.0);
+    close(threshold.of(45.0) / 45.0, 4666.667);
+    // The other reading of the figure: a plateau.
+    let other = VirtualThreshold::new(&Config { n1: 30, ..Config::default() });
+    for flows in [30.0, 45.0, 60.0] {
+        close(other.of(flows), 240_000.0);
+    }
 }
 
 fn build(config: Config) -> Result<Bare<SimplePacket>, ParameterError> {
@@ -62,7 +65,7 @@ fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterE
 fn the_defaults_are_the_papers_at_its_link() -> Result<(), ParameterError> {
     let bare = build(Config::default())?;
     close(1.0 / bare.shares.among(320).per_rate, 7812.5);
-    for (flows, target) in [(0, 4000.0), (10, 40_000.0), (30, 120_000.0), (80, 120_000.0)] {
+    for (flows, target) in [(0, 4000.0), (10, 40_000.0), (20, 80_000.0), (40, 100_000.0), (80, 120_000.0)] {
         close(bare.shares.among(flows).target, target);
     }
     close(1.0 / bare.per_k, 0.15);

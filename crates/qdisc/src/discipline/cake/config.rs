@@ -27,6 +27,9 @@ pub struct Config {
     /// A common round-trip time, above 0: COBALT's interval and twenty times its target. Default: 100 ms,
     /// [`Preset::Internet`], as tc-cake(8).
     pub rtt: Duration,
+    /// Manages a link behind which CAKE stands, such as a downlink that feeds it: dropped packets count as sent, as they
+    /// have used the link already, and COBALT leaves each bulk flow at least two packets. Default: `false`, as tc-cake(8).
+    pub ingress: bool,
 }
 
 impl Default for Config {
@@ -37,6 +40,7 @@ impl Default for Config {
             diffserv: Diffserv::default(),
             isolation: Isolation::default(),
             rtt: Preset::default().rtt(),
+            ingress: false,
         }
     }
 }
@@ -192,6 +196,8 @@ impl Config {
         };
         TinSettings {
             cobalt,
+            packet: Duration::from_nanos(packet),
+            ingress: self.ingress,
             flow_quantum: ((bits / 8) >> 12).clamp(300, u64::from(MTU)),
             pace,
             tin_quantum: share.quantum,

@@ -8,8 +8,8 @@
 //! **Source.** Hoeiland-Joergensen, Taht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
 //! Gateways", IEEE LANMAN 2018; parameters and constants as tc-cake(8) and sch_cake.
 //!
-//! **Deviations.** There is no filter for ACKs, no overhead compensation (a packet's size is that on the wire already),
-//! no ingress mode and no automatic rate. Hosts are counted exactly, not in 1024 hashed buckets. A host's quantum is
+//! **Deviations.** There is no filter for ACKs, no overhead compensation (a packet's size is that on the wire already)
+//! and no automatic rate. Hosts are counted exactly, not in 1024 hashed buckets. A host's quantum is
 //! divided to 1/65536 byte, where sch_cake rounds it at random. Without `bandwidth` the link's rate gives quanta,
 //! targets and the limit, where sch_cake knows no rate. Sizes of packets are counted, not the memory that they take.
 //!
@@ -25,11 +25,11 @@ use crate::queue::longest::Longest;
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::rate::link_clock::LinkClock;
 use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
 
 mod config;
 mod hosts;
+mod shaper;
 #[cfg(test)]
 mod tests;
 mod tin;
@@ -37,6 +37,7 @@ mod tin;
 pub use config::{Config, Diffserv, Isolation, Preset};
 
 use config::tin_of;
+use shaper::Shaper;
 use tin::{QUEUES, Tin};
 
 /// CAKE.
@@ -45,7 +46,7 @@ pub struct Cake<P> {
     config: Config,
     room: Room,
     /// The shaper; without it nothing is held back.
-    shaper: Option<LinkClock>,
+    shaper: Option<Shaper>,
     hash: FlowHash,
     queues: FlowQueues<Stamped<P>>,
     longest: Longest,
@@ -54,6 +55,16 @@ pub struct Cake<P> {
     turn: usize,
     rolls: Stream,
     counters: Counters,
+}
+
+/// What became of a queue's turn.
+enum Taken<P> {
+    /// The packet leaves.
+    Packet(P),
+    /// A packet was dropped in its place.
+    Drop,
+    /// The queue had no packet.
+    Nothing,
 }
 
 impl<P: Packet> Cake<P> {
@@ -66,10 +77,10 @@ impl<P: Packet> Cake<P> {
         let tin = |(number, settings)| Tin::new(settings, seed.named("tin").numbered(number));
         Ok(Self {
             room: Room::of(config.limit_at(config.bandwidth)),
-            shaper: config.bandwidth.map(LinkClock::new),
+            shaper: config.bandwidth.map(|rate| Shaper::new(rate, config.ingress)),
             hash: FlowHash::new(seed),
             queues: FlowQueues::new(),
-            longest: Longest::new(),
+            longest: Longest::new(seed),
             tins: (0..).zip(config.tins_at(config.bandwidth)).map(tin).collect(),
             turn: 0,
             rolls: seed.stream("blue"),
@@ -87,12 +98,16 @@ impl<P: Packet> Cake<P> {
 
     /// Drops the head of the longest queue and notifies its COBALT.
     fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
-        let Some((queue, _)) = self.longest.get() else { return };
+        let Some(queue) = self.longest.get() else { return };
         let tin = &mut self.tins[queue / QUEUES];
         let (core, settings) = tin.cobalt(queue % QUEUES);
-        core.full(settings, now);
+        core.full(&settings, now);
         if let Some(stamped) = self.queues.pop_front(queue) {
             tin.packets -= 1;
+            if self.config.ingress {
+                tin.advance(now, stamped.packet.bytes());
+                self.shaper.iter_mut().for_each(|shaper| shaper.dropped(stamped.packet.bytes()));
+            }
             discard(now, stamped.packet, Reason::BufferSteal, &mut self.counters, sink);
         }
         self.weigh(queue);
@@ -152,35 +167,42 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Removes and returns the packet that leaves `queue` of `tin`; the flow retires if there is none.
-    fn take(&mut self, now: Time, tin: usize, queue: usize, sink: &mut dyn DropSink<P>) -> Option<P> {
+    /// Removes and returns the packet that leaves `queue` of `tin`; the flow retires if there is none. With `ingress` a
+    /// dropped packet uses up the flow's turn as a sent one does.
+    fn take(&mut self, now: Time, tin: usize, queue: usize, sink: &mut dyn DropSink<P>) -> Taken<P> {
         let place = tin * QUEUES + queue;
         let tin = &mut self.tins[tin];
-        let mut taken = None;
+        let mut taken = Taken::Nothing;
         while let Some(stamped) = self.queues.pop_front(place) {
             tin.packets -= 1;
             let waited = stamped.sojourn(now);
             let mut packet = stamped.packet;
             let (core, settings) = tin.cobalt(queue);
-            let verdict = core.test(settings, now, waited, packet.ecn_capable(), &mut self.rolls);
+            let verdict = core.test(&settings, now, waited, packet.ecn_capable(), &mut self.rolls);
             // A flow's last packet may be marked, but is not dropped.
             let reason = match verdict {
                 CobaltVerdict::Codel => Reason::AqmDequeue,
                 _ => Reason::Early,
             };
             if matches!(verdict, CobaltVerdict::Codel | CobaltVerdict::Blue) && self.queues.packets_in(place) > 0 {
+                let bytes = packet.bytes();
                 discard(now, packet, reason, &mut self.counters, sink);
+                if self.config.ingress {
+                    tin.charge(now, queue, bytes);
+                    self.shaper.iter_mut().for_each(|shaper| shaper.dropped(bytes));
+                    taken = Taken::Drop;
+                    break;
+                }
                 continue;
             }
             if verdict == CobaltVerdict::Mark {
                 mark(now, &mut packet, Reason::AqmDequeue, &mut self.counters, sink);
             }
-            tin.charge(queue, packet.bytes());
-            tin.spend(now, packet.bytes());
-            taken = Some(packet);
+            tin.charge(now, queue, packet.bytes());
+            taken = Taken::Packet(packet);
             break;
         }
-        if taken.is_none() {
+        if matches!(taken, Taken::Nothing) {
             tin.retire(queue, now);
         }
         self.weigh(place);
@@ -215,15 +237,21 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
         // Each call looks at one decaying flow first, so that all are forgotten in the end.
         let mut decaying_first = true;
-        while self.queues.packets() > 0 && self.shaper.is_none_or(|shaper| shaper.next() <= now) {
+        while self.queues.packets() > 0 && self.shaper.as_ref().is_none_or(|shaper| shaper.next() <= now) {
             let number = self.choose(now)?;
-            let queues = &self.queues;
-            let queue =
-                self.tins[number].next(decaying_first, |queue| queues.packets_in(number * QUEUES + queue) > 0)?;
-            decaying_first = false;
-            if let Some(packet) = self.take(now, number, queue, sink) {
+            let taken = loop {
+                let queues = &self.queues;
+                let has_packets = |queue| queues.packets_in(number * QUEUES + queue) > 0;
+                let queue = self.tins[number].next(decaying_first, has_packets)?;
+                decaying_first = false;
+                let taken = self.take(now, number, queue, sink);
+                if !matches!(taken, Taken::Drop) {
+                    break taken;
+                }
+            };
+            if let Taken::Packet(packet) = taken {
                 if let Some(shaper) = &mut self.shaper {
-                    shaper.advance(packet.bytes());
+                    shaper.sent(packet.bytes());
                 }
                 self.counters.departed.add(packet.bytes());
                 return Some(packet);
@@ -235,7 +263,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
     fn status(&self) -> Status {
         let shaper = self.shaper.as_ref().filter(|_| self.queues.packets() > 0);
         Status {
-            ready_at: shaper.map(LinkClock::next),
+            ready_at: shaper.map(Shaper::next),
             flows: Some(self.tins.iter().map(Tin::flows).sum()),
             ..Status::new(self.queues.packets(), self.queues.bytes())
         }

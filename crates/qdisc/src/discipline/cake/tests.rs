@@ -183,6 +183,46 @@ fn a_tin_follows_from_its_rate() {
     assert_eq!(tin.flow_quantum, 1514);
 }
 
+/// With `ingress` a delay of two packets for each bulk flow is not too long (`cobalt_should_drop` of sch_cake), without it
+/// one of four packets. At 10 Mbit/s a packet of 1514 bytes takes 1.2112 ms.
+#[test]
+fn ingress_leaves_each_bulk_flow_two_packets() {
+    for (ingress, expected) in [(false, [4, 4, 4]), (true, [4, 6, 100])] {
+        let config = Config { ingress, isolation: Isolation::Flows, ..Config::default() };
+        let mut tin = Tin::new(config.tin_at(Some(mbit(10)), DIFFSERV3[0]), Seed::new(1));
+        for (flows, packets) in [2, 3, 50].into_iter().zip(expected) {
+            for flow in 0..flows {
+                let queue = tin.find(flow, 0, 0);
+                tin.arrived(queue);
+                // It has used up its first quantum and has packets: it is bulk from its next turn on.
+                tin.charge(Time::ZERO, queue, 10_000);
+            }
+            tin.next(false, |_| true);
+            assert_eq!(tin.cobalt(0).1.floor, Duration::from_nanos(1_211_200 * packets), "{flows} flows");
+        }
+    }
+}
+
+/// With `ingress` dropped packets use up the rate, but no more than a third of it (sch_cake's `failsafe_next_packet`).
+#[test]
+fn ingress_counts_dropped_packets_as_sent() -> Result<(), ParameterError> {
+    for (ingress, sent) in [(false, 1000), (true, 667)] {
+        let (limit, bandwidth) = (Some(Size::packets(10)), Some(mbit(8)));
+        let mut cake = Cake::new(Config { limit, bandwidth, ingress, ..Config::default() }, Seed::new(1))?;
+        // Three packets of 1000 bytes arrive in the millisecond that one takes, and two are dropped.
+        for tick in 0..1000 {
+            let now = Time::from_nanos(1_000_000 * tick);
+            for _ in 0..3 {
+                cake.enqueue(now, SimplePacket::new(1, 1000), &mut ());
+            }
+            cake.dequeue(now, &mut ());
+        }
+        let departed = cake.counters().departed.packets;
+        assert!(departed.abs_diff(sent) <= 2, "{ingress}: {departed}");
+    }
+    Ok(())
+}
+
 /// A flow that floods loses packets from its head, and a packet of another flow leaves next.
 #[test]
 fn the_longest_queue_loses() {

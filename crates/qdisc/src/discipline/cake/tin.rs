@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::hosts::Hosts;
 use crate::discipline::cobalt::{CobaltCore, CobaltSettings};
 use crate::rate::link_clock::Pace;
-use crate::{Seed, Time};
+use crate::{Duration, Seed, Time};
 
 /// The number of queues of a tin.
 pub(super) const QUEUES: usize = 1024;
@@ -73,6 +73,10 @@ const EMPTY: FlowList = FlowList { head: NIL, tail: NIL, flows: 0 };
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TinSettings {
     pub(super) cobalt: CobaltSettings,
+    /// The time of a packet of the largest size at the tin's rate.
+    pub(super) packet: Duration,
+    /// A delay of two packets of each bulk flow is not too long, and dropped packets count as sent.
+    pub(super) ingress: bool,
     /// The bytes that a flow may send in its turn if its hosts have no other bulk flow.
     pub(super) flow_quantum: u64,
     /// The tin's share of the rate.
@@ -99,6 +103,8 @@ pub(super) struct Tin {
     lists: [FlowList; 3],
     /// The number of flows that are sparse or bulk.
     active: u32,
+    /// The number of bulk flows.
+    bulk: u32,
     sources: Hosts,
     destinations: Hosts,
 }
@@ -126,6 +132,7 @@ impl Tin {
             flows,
             lists: [EMPTY; 3],
             active: 0,
+            bulk: 0,
             sources: Hosts::new(seed.named("sources")),
             destinations: Hosts::new(seed.named("destinations")),
         }
@@ -149,16 +156,21 @@ impl Tin {
         self.packets += 1;
     }
 
-    /// Notes that the tin has sent `bytes` bytes. A tin that sent before its time does not wait longer for that.
-    pub(super) fn spend(&mut self, now: Time, bytes: u32) {
+    /// Takes the time of `bytes` bytes from the tin's share of the rate. A tin that sent before its time does not wait
+    /// longer for that.
+    pub(super) fn advance(&mut self, now: Time, bytes: u32) {
         let time = self.settings.pace.duration(bytes);
         self.next = if self.next < now { self.next + time } else { self.next.max(now + time) };
-        self.deficit -= i64::from(bytes);
     }
 
-    /// Returns the COBALT of `queue` and its parameters.
-    pub(super) fn cobalt(&mut self, queue: usize) -> (&mut CobaltCore, &CobaltSettings) {
-        (&mut self.flows[queue].core, &self.settings.cobalt)
+    /// Returns the COBALT of `queue` and its parameters at present.
+    pub(super) fn cobalt(&mut self, queue: usize) -> (&mut CobaltCore, CobaltSettings) {
+        let mut settings = self.settings.cobalt;
+        if self.settings.ingress {
+            let two_each = self.settings.packet.as_nanos().saturating_mul(2 * u64::from(self.bulk));
+            settings.floor = settings.floor.max(Duration::from_nanos(two_each));
+        }
+        (&mut self.flows[queue].core, settings)
     }
 
     /// Returns the queue of the flow with `tag`: the one reserved for it, else an idle one of its set, else the one
@@ -249,6 +261,7 @@ impl Tin {
 
     fn become_bulk(&mut self, queue: usize) {
         self.flows[queue].set = Set::Bulk;
+        self.bulk += 1;
         self.enter_hosts(queue);
     }
 
@@ -301,9 +314,11 @@ impl Tin {
         }
     }
 
-    /// Notes that `queue`, whose turn it is, has sent `bytes` bytes.
-    pub(super) fn charge(&mut self, queue: usize, bytes: u32) {
+    /// Takes `bytes` bytes from the turns of the tin and of `queue`, whose turn it is, and from the tin's share of the rate.
+    pub(super) fn charge(&mut self, now: Time, queue: usize, bytes: u32) {
         self.flows[queue].deficit -= i64::from(bytes) * PART;
+        self.deficit -= i64::from(bytes);
+        self.advance(now, bytes);
     }
 
     /// Notes that `queue`, whose turn it is, is empty.
@@ -312,6 +327,7 @@ impl Tin {
         core.empty(&self.settings.cobalt, now);
         let (rest, set) = (core.is_at_rest(now), *set);
         if set == Set::Bulk {
+            self.bulk -= 1;
             self.leave_hosts(queue);
         }
         if set != Set::Decaying {

@@ -10,16 +10,25 @@ use crate::{DropSink, FlowKey, Packet, Reason, Stream, Time};
 /// Draws one candidate; `None` when the queue is empty.
 pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> Option<Place> {
     match draw {
-        Draw::Random => fifo.draw(draws),
+        Draw::Random | Draw::WithReplacement => fifo.draw(draws),
         Draw::Linux => fifo.draw_as_linux(draws),
         Draw::Front => fifo.front(),
         Draw::Back => fifo.back(),
     }
 }
 
-/// Fills `drawn` with `wanted` distinct candidates, or with all packets of the queue if there are no more.
-pub(super) fn distinct<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws: &mut Stream, drawn: &mut Vec<Place>) {
+/// Fills `drawn` with `wanted` candidates: distinct ones, or all packets of the queue if there are no more; with replacement,
+/// those of `wanted` draws, each once.
+pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws: &mut Stream, drawn: &mut Vec<Place>) {
     drawn.clear();
+    if draw == Draw::WithReplacement {
+        for place in (0..wanted).filter_map(|_| fifo.draw(draws)) {
+            if !drawn.contains(&place) {
+                drawn.push(place);
+            }
+        }
+        return;
+    }
     let wanted = (wanted as usize).min(fifo.packets());
     while drawn.len() < wanted {
         let next = match (draw, drawn.last()) {

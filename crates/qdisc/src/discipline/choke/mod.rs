@@ -6,7 +6,7 @@
 //!
 //! | kind | where candidates come from ([`Draw`]) | how many ([`Candidates`]) |
 //! |---|---|---|
-//! | choke | uniformly from the queue | one, or `candidates` distinct ones |
+//! | choke | uniformly from the queue | one, or `candidates` |
 //! | choke-adaptive | uniformly from the queue | more the longer the average queue |
 //! | front-choke | the packet that leaves next | one, or the first `candidates` |
 //! | back-choke | the packet that came last | one, or the last `candidates` |
@@ -18,9 +18,9 @@
 //! bandwidth allocation", INFOCOM 2000, section II-A (the algorithm), III (several candidates) and IV (front and back
 //! CHOKe). gCHOKe: Eshete, Jiang, "Generalizing the CHOKe flow protection", arXiv 1202.0789, 2012.
 //!
-//! **Deviations.** Candidates are exactly uniform over the packets in the queue, and distinct; [`Draw::Linux`] draws as Linux
-//! does. A match does not change RED's count of packets since the last signal, as in Linux. Candidates that match leave the
-//! queue at once, and their room is free at once; the paper proposes to set a bit in them and to discard them at the head.
+//! **Deviations.** Candidates are exactly uniform over the packets in the queue, and distinct unless
+//! [`Draw::WithReplacement`] is chosen; the papers leave that open. Candidates that match leave the queue at once, and their
+//! room is free at once; the paper proposes to set a bit in them and to discard them at the head.
 //!
 //! **Cost.** RED's, and one random number and one cache line per candidate.
 
@@ -66,6 +66,9 @@ pub struct Config {
     /// Compares arrivals while the average is at or above the upper threshold, too. Default: `true`, as the paper (end of
     /// section II-A) and Linux; `false` is the technical report of 1999.
     pub compare_above_max: bool,
+    /// Counts an arrival that matched among the packets since RED's last signal, so that the next signal comes earlier.
+    /// Default: `true`, as ns-2, whose RED counts every arrival; `false` is Linux.
+    pub count_matches: bool,
 }
 
 /// Where drop candidates come from.
@@ -73,8 +76,10 @@ pub struct Config {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Draw {
-    /// Uniformly from all packets of the queue.
+    /// Uniformly from all packets of the queue; several candidates are distinct.
     Random,
+    /// Uniformly from all packets of the queue, each time anew: several candidates can be one packet, which is dropped once.
+    WithReplacement,
     /// As Linux's `sch_choke`: three throws over the ring with its holes, then the head.
     Linux,
     /// The packets that leave next: front CHOKe.
@@ -88,11 +93,11 @@ pub enum Draw {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Candidates {
-    /// The same number for each arrival, distinct, 1 to 64: the paper's m (section II-A, paragraph 4). All candidates of the
+    /// The same number for each arrival, 1 to 64: the paper's m (section II-A, paragraph 4). All candidates of the
     /// arrival's flow are dropped.
     Fixed(u32),
     /// More candidates the longer the average queue (section II-A, paragraph 4): k regions R_1 … R_k between min_th and max_th,
-    /// each with its own m. The regions have equal widths, which is a choice of this library; candidates are distinct.
+    /// each with its own m. The regions have equal widths, which is a choice of this library.
     Regions {
         /// The number of regions, 1 to 32; the paper's k.
         regions: u32,
@@ -125,6 +130,7 @@ impl Default for Config {
             draw: Draw::Random,
             candidates: Candidates::Fixed(1),
             compare_above_max: true,
+            count_matches: true,
         }
     }
 }
@@ -185,6 +191,7 @@ pub struct Choke<P> {
     draw: Draw,
     candidates: Candidates,
     compare_above_max: bool,
+    count_matches: bool,
     draws: Stream,
     /// The candidates of one arrival. The vector never grows: it has room for the most that the configuration allows.
     drawn: Vec<Place>,
@@ -197,12 +204,13 @@ impl<P: Packet> Choke<P> {
     /// A value of `config` is out of its range, or the thresholds contradict each other.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
-        let Config { limit, red, draw, candidates, compare_above_max } = config;
+        let Config { limit, red, draw, candidates, compare_above_max, count_matches } = config;
         Ok(Self {
             red: Red::new(red::Config { limit, red }, seed)?,
             draw,
             candidates,
             compare_above_max,
+            count_matches,
             draws: seed.stream("choke"),
             drawn: Vec::with_capacity(candidates.most_at_once() as usize),
         })
@@ -234,7 +242,7 @@ impl<P: Packet> Choke<P> {
                 matches > 0
             }
             Candidates::Fixed(_) | Candidates::Regions { .. } => {
-                candidates::distinct(&buffer.fifo, *draw, count, draws, drawn);
+                candidates::several(&buffer.fifo, *draw, count, draws, drawn);
                 candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
             }
         }
@@ -248,6 +256,9 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
         // flow, both are dropped.
         if self.compares() && self.drop_matches(now, packet.flow(), sink) {
+            if self.count_matches {
+                self.red.core.count_since_signal(packet.bytes());
+            }
             self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
             return;
         }

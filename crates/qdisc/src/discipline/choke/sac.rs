@@ -146,7 +146,7 @@ impl<P: Packet> Sac<P> {
     /// Compares an arrival of `flow` with candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         let Self { red: Red { buffer, .. }, controller, draws, drawn, .. } = self;
-        candidates::distinct(&buffer.fifo, Draw::Random, controller.candidates, draws, drawn);
+        candidates::several(&buffer.fifo, Draw::Random, controller.candidates, draws, drawn);
         let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |fifo, place| {
             if let Some(victim) = fifo.packet(place) {
                 controller.left(victim.responsive());

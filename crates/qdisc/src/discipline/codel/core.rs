@@ -108,6 +108,11 @@ impl CodelCore {
         Some(packet)
     }
 
+    /// Notes that `packets` packets were dropped for room: the rate of signals rises as if they were signals.
+    pub(crate) const fn dropped_for_room(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
     /// Enters the dropping state, with the last rate of signals if the state was left not long ago.
     fn enter(&mut self, parameters: &CodelParameters, now: Time) {
         let recent = now < self.drop_next + Duration::from_nanos(parameters.interval.as_nanos().saturating_mul(MEMORY));

@@ -58,16 +58,18 @@ impl PieSettings {
         self.tupdate
     }
 
-    /// Tells whether a signal at `probability` marks a packet, which is `ecn_capable` or not, instead of dropping it.
-    pub(crate) fn marks(&self, ecn_capable: bool, probability: f64) -> bool {
-        self.ecn && ecn_capable && probability <= self.mark_up_to
+    /// Tells whether a signal of a controller at `control` marks a packet, which is `ecn_capable` or not, instead of
+    /// dropping it.
+    pub(crate) fn marks(&self, ecn_capable: bool, control: f64) -> bool {
+        self.ecn && ecn_capable && control <= self.mark_up_to
     }
 }
 
 /// PIE's state for one queue (RFC 8033, section 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PieCore {
-    probability: f64,
+    /// The controller's value. Above 1 it is the excess of an overload, which has to fall before the probability does.
+    control: f64,
     /// The sum of the probabilities since the last signal.
     accumulated: f64,
     /// The wait of the last packet; zero if it left the queue empty.
@@ -110,7 +112,7 @@ impl PieCore {
     /// Creates the state of an empty queue.
     pub(crate) fn new(settings: &PieSettings) -> Self {
         Self {
-            probability: 0.0,
+            control: 0.0,
             accumulated: 0.0,
             waited: Duration::ZERO,
             delay: 0.0,
@@ -120,9 +122,14 @@ impl PieCore {
         }
     }
 
+    /// Returns the controller's value, the probability and the excess over 1.
+    pub(crate) const fn control(&self) -> f64 {
+        self.control
+    }
+
     /// Returns the probability.
     pub(crate) const fn probability(&self) -> f64 {
-        self.probability
+        self.control.min(1.0)
     }
 
     /// Does the updates at the ends of `periods` periods, each with `backlog` bytes queued.
@@ -142,38 +149,41 @@ impl PieCore {
         if !self.active {
             return false;
         }
-        let before = (self.probability, self.delay, self.burst, self.rate.time);
+        let before = (self.control, self.delay, self.burst, self.rate.time);
         let delay = if settings.dq_rate_estimator {
             backlog as f64 * self.rate.time * (1.0 / DQ_THRESHOLD as f64)
         } else {
             self.waited.as_secs()
         };
         let near = 0.5 * settings.target;
-        self.probability = (self.probability + self.step(settings, delay)).clamp(0.0, 1.0);
+        self.control = (self.control + self.step(settings, delay)).max(0.0);
+        if self.control >= OVERFLOW {
+            self.control = 1.0;
+        }
         if delay == 0.0 && self.delay == 0.0 {
-            self.probability *= settings.decay;
-            if self.probability < LEAST {
-                self.probability = 0.0;
+            self.control *= settings.decay;
+            if self.control < LEAST {
+                self.control = 0.0;
             }
         }
         self.burst = Duration::from_nanos(self.burst.as_nanos().saturating_sub(settings.tupdate.as_nanos()));
-        if self.probability == 0.0 && delay < near && self.delay < near {
+        if self.control == 0.0 && delay < near && self.delay < near {
             self.burst = settings.max_burst;
             self.accumulated = 0.0;
             self.rate = RateMeter::default();
         }
         self.delay = delay;
-        if settings.on_from.is_some() && self.probability == 0.0 && delay == 0.0 && backlog == 0 {
+        if settings.on_from.is_some() && self.control == 0.0 && delay == 0.0 && backlog == 0 {
             self.active = false;
         }
-        before != (self.probability, self.delay, self.burst, self.rate.time)
+        before != (self.control, self.delay, self.burst, self.rate.time)
     }
 
     /// Returns the change of the probability for a delay of `delay` seconds.
     fn step(&self, settings: &PieSettings, delay: f64) -> f64 {
         let step = settings.alpha * (delay - settings.target) + settings.beta * (delay - self.delay);
-        let mut step = step * scale(self.probability);
-        if self.probability >= 0.1 && step > STEP {
+        let mut step = step * scale(self.control);
+        if self.control >= 0.1 && step > STEP {
             step = STEP;
         }
         if delay > FAR {
@@ -186,16 +196,16 @@ impl PieCore {
     pub(crate) fn test(&mut self, settings: &PieSettings, bytes: u32, backlog: u64, rolls: &mut Stream) -> bool {
         if !self.active
             || self.burst > Duration::ZERO
-            || (self.probability < 0.2 && self.delay < 0.5 * settings.target)
+            || (self.control < 0.2 && self.delay < 0.5 * settings.target)
             || backlog <= settings.spared
         {
             return false;
         }
         let probability = match settings.per_avpkt {
-            Some(part) => (self.probability * (f64::from(bytes) * part)).min(1.0),
-            None => self.probability,
+            Some(part) => (self.control * (f64::from(bytes) * part)).min(1.0),
+            None => self.probability(),
         };
-        if self.probability == 0.0 {
+        if self.control == 0.0 {
             self.accumulated = 0.0;
         }
         // Signals are neither too close to each other nor too far apart (RFC 8033, section 5.4).
@@ -232,7 +242,7 @@ impl PieCore {
 impl PieCore {
     /// Returns the state with a probability, the wait of the last packet, and the delay at the last update in seconds.
     pub(super) const fn with(mut self, probability: f64, waited: Duration, delay: f64) -> Self {
-        self.probability = probability;
+        self.control = probability;
         self.waited = waited;
         self.delay = delay;
         self
@@ -301,6 +311,9 @@ const STEP: f64 = 0.02;
 
 /// The delay beyond which the probability rises faster, in seconds.
 const FAR: f64 = 0.25;
+
+/// Where Linux's fixed-point number of 64 bits, of which 56 are the fraction, overflows; it becomes 1 then.
+const OVERFLOW: f64 = 256.0;
 
 /// A decaying probability below this, 2^-32, becomes 0.
 const LEAST: f64 = 1.0 / 4_294_967_296.0;

@@ -4,7 +4,8 @@
 //! (proportional and integral control). Bursts after a quiet time pass.
 //!
 //! **Source.** RFC 8033 (Pan, Natarajan, Baker, White, 2017): section 4, the options of section 5 and the pseudocode of
-//! its appendices; parameters and defaults as tc-pie(8). The 2 % for a delay beyond 250 ms as in Linux.
+//! its appendices; parameters and defaults as tc-pie(8). The 2 % for a delay beyond 250 ms and the controller's excess
+//! over 1, which holds floods, as in Linux.
 //!
 //! **Deviations.** The probability of a quiet queue is 0 once it has decayed below 2^-32. Missed updates are made up
 //! for at the next call, at most 4096 of them (a minute); a longer silence counts as one minute.
@@ -164,7 +165,7 @@ impl<P: Packet> Qdisc<P> for Pie<P> {
             return;
         }
         if core.test(settings, packet.bytes(), buffer.fifo.bytes(), rolls) {
-            if !settings.marks(packet.ecn_capable(), core.probability()) {
+            if !settings.marks(packet.ecn_capable(), core.control()) {
                 discard(now, packet, Reason::Early, &mut buffer.counters, sink);
                 return;
             }

@@ -45,8 +45,22 @@ fn steps_are_bounded_and_far_too_long_delays_add_to_them() {
     close(updated(0.1, 200, 0), 0.12);
     close(updated(0.1, 300, 0), 0.14);
     close(updated(0.05, 200, 150), 0.05 + (0.125 * 0.185 + 1.25 * 0.05) / 2.0);
-    close(updated(0.99, 300, 0), 1.0);
     close(updated(0.01, 1, 100), 0.0);
+}
+
+/// What an overload adds beyond a probability of 1 is kept, as in Linux since 5.6, where the number has 8 bits before the
+/// point and is set to 1 when they overflow. Would catch a bound of 1, under which a flood fills the queue again and again.
+#[test]
+fn an_overload_is_remembered() {
+    let after = |control: f64| {
+        let mut core = PieCore::new(&settings()).with(control, Duration::from_millis(300), 0.0);
+        core.catch_up(&settings(), 1, 10_000);
+        (core.control(), core.probability())
+    };
+    for (control, expected) in [(0.99, 1.03), (3.0, 3.04), (255.9, 255.94), (255.97, 1.0)] {
+        close(after(control).0, expected);
+        close(after(control).1, 1.0);
+    }
 }
 
 /// Without delay the probability decays by 2 % beside the control (RFC 8033, appendix A).

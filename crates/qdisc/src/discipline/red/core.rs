@@ -188,13 +188,18 @@ impl RedCore {
             self.restart(1.0, size);
             return None;
         }
-        self.count += 1.0;
-        self.count_bytes += size;
+        self.count_since_signal(bytes);
         if !self.roll(size) {
             return None;
         }
         self.restart(0.0, 0.0);
         Some(Reason::Early)
+    }
+
+    /// Counts a packet of `bytes` bytes among those since the last signal.
+    pub(crate) fn count_since_signal(&mut self, bytes: u32) {
+        self.count += 1.0;
+        self.count_bytes += f64::from(bytes) * self.per_avpkt;
     }
 
     fn restart(&mut self, count: f64, count_bytes: f64) {

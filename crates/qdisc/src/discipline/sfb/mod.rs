@@ -36,11 +36,11 @@ pub struct Config {
     pub limit: Size,
     /// The bins, the moving hash and the rate limit.
     pub bins: BinConfig,
-    /// The step by which an arrival at a full bin raises the bin's probability, above 0 and at most 1. Default: 0.005,
-    /// an assumption: the paper gives none.
+    /// The step by which an arrival at a full bin raises the bin's probability, above 0 and at most 1. Default: 0.0005,
+    /// as tc-sfb(8); the paper gives none.
     pub increment: f64,
     /// The step by which an arrival at an empty bin lowers the bin's probability, above 0 and at most 1. Default:
-    /// 0.0005, a tenth of the default increment, as in BLUE.
+    /// 0.00005, as tc-sfb(8).
     pub decrement: f64,
     /// The least time between two changes of one bin's probability, above 0. Default: `None`, no such time, as the
     /// paper and Linux.
@@ -55,8 +55,8 @@ impl Default for Config {
         Self {
             limit: Size::packets(300),
             bins: BinConfig::default(),
-            increment: 0.005,
-            decrement: 0.0005,
+            increment: 0.0005,
+            decrement: 0.000_05,
             freeze: None,
             harddrop: true,
         }

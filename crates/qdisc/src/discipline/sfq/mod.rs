@@ -8,8 +8,8 @@
 //! tc-sfq(8), `admission = ns2` as in ns-2's `SFQ` (`queue/sfq.cc`).
 //!
 //! **Deviations.** A queue that has used up its allotment goes to the end of the round at once; in Linux it goes there
-//! when its turn comes again, so a queue that became active meanwhile is served before it. Of equally long queues the one
-//! with the lowest number loses a packet. The hash function changes at the first arrival after its time, and the queued
+//! when its turn comes again, so a queue that became active meanwhile is served before it. Of equally long queues a random
+//! one loses a packet; in Linux, the one that came to this length last. The hash function changes at the first arrival after its time, and the queued
 //! packets move to the queues of the new function: each flow keeps its order, as in Linux. A packet larger than the limit
 //! is dropped alone.
 //!
@@ -132,7 +132,7 @@ impl<P: Packet> Sfq<P> {
             queues: FlowQueues::new(),
             ring: Ring::new(),
             allotments: vec![0; config.flows as usize],
-            longest: Longest::new(),
+            longest: Longest::new(seed),
             counters: Counters::default(),
             config,
             room,
@@ -253,7 +253,7 @@ impl<P: Packet> Sfq<P> {
     fn make_room(&mut self, now: Time, arrived: usize, sink: &mut dyn DropSink<P>) {
         let mut queued = true;
         while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
-            let Some((queue, _)) = self.longest.get() else { return };
+            let Some(queue) = self.longest.get() else { return };
             let head = self.config.headdrop;
             let is_arrival = queued && queue == arrived && (!head || self.queues.packets_in(queue) == 1);
             queued &= !is_arrival;

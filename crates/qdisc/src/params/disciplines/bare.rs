@@ -34,7 +34,7 @@ pub(crate) const INFO: Info = Info {
         K,
         TIMEOUT,
         WEIGHTED,
-        Parameter { meaning: "mean packet: converts sizes in packets to bytes, and sets `k`", ..AVPKT },
+        Parameter { meaning: "mean packet: converts sizes in packets to bytes", ..AVPKT },
         Parameter { meaning: "rate that is divided among the flows", ..BANDWIDTH },
     ],
 };
@@ -61,7 +61,7 @@ const LO: Parameter =
 const N1: Parameter = parameter(
     "n1",
     Domain::Count { min: 1, max: MAX_THRESHOLD_FLOWS, infinite: false },
-    "2 target / hi, the paper's 30",
+    "4/3 target / hi, 20 at the paper's sizes",
     "flows up to which each may queue `hi`; from there to `n2` what all may queue changes linearly",
 );
 const N2: Parameter = parameter(
@@ -92,7 +92,7 @@ const INCREASE: Parameter = parameter(
 const K: Parameter = parameter(
     "k",
     Domain::Duration,
-    "12.5 packets of each of `n1` flows at `bandwidth`, the paper's 150ms",
+    "25/8 of the time that `bandwidth` takes for `target`, the paper's 150ms",
     "time over which a flow's rate is averaged",
 )
 .elsewhere(&["K"]);
@@ -139,11 +139,11 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
 fn resolve_threshold(r: &mut Resolver<'_>, config: &mut Config) -> Result<(), ParameterError> {
     let hi = r.take("hi", Origin::Default("the paper"), Bytes::new(8000))?;
     let lo = r.take("lo", Origin::Default("the paper"), Bytes::new(4000))?;
-    // Where n flows together may queue twice the target. A cast saturates.
     let target = config.in_bytes(config.target);
-    let flows = |each: Bytes| (2 * target / each.get()).clamp(1, u64::from(MAX_THRESHOLD_FLOWS)) as u32;
-    let n1 = r.take("n1", Origin::Derived("2 target / hi"), flows(hi))?;
-    let n2 = r.take("n2", Origin::Derived("2 target / lo, but at least n1"), flows(lo).max(n1))?;
+    // The number of flows that fill `all` with `each`. A cast saturates.
+    let flows = |all: u64, each: Bytes| (all / each.get()).clamp(1, u64::from(MAX_THRESHOLD_FLOWS)) as u32;
+    let n1 = r.take("n1", Origin::Derived("4/3 target / hi"), flows(4 * target / 3, hi))?;
+    let n2 = r.take("n2", Origin::Derived("2 target / lo, but at least n1"), flows(2 * target, lo).max(n1))?;
     if lo.get() > hi.get() {
         r.warn(format!("lo {lo} is above hi {hi}: the more flows there are, the more each may queue"));
     }
@@ -158,7 +158,7 @@ fn resolve_times(r: &mut Resolver<'_>, config: &mut Config, rate: Rate) -> Resul
     config.k = r.given::<Duration>("k")?;
     config.timeout = r.given::<Duration>("timeout")?;
     let (k, timeout) = config.times(Some(rate));
-    let rule = Origin::Derived("12.5 packets of each of n1 flows at bandwidth, as the paper");
+    let rule = Origin::Derived("25/8 of the delay of target, as the paper");
     r.take("k", rule, k)?;
     let delay = rate.transmission(config.in_bytes(config.target));
     if k < delay {

@@ -17,7 +17,7 @@ pub(crate) const INFO: Info = Info {
     needs: "a table of 1024 queues a tin, each packet's time of arrival, hosts and class",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: &[CAKE_LIMIT, CAKE_BANDWIDTH, DIFFSERV, ISOLATION, PRESET, RTT],
+    parameters: &[CAKE_LIMIT, CAKE_BANDWIDTH, DIFFSERV, ISOLATION, PRESET, RTT, INGRESS],
 };
 
 const CAKE_LIMIT: Parameter = LIMIT
@@ -53,6 +53,12 @@ const RTT: Parameter = parameter(
     "common round-trip time: COBALT's interval and twenty times its target",
 )
 .elsewhere(&["interval"]);
+const INGRESS: Parameter = parameter(
+    "ingress",
+    Domain::Switch,
+    "false, as tc(8)",
+    "dropped packets count as sent, as they have used the managed link already, and COBALT leaves each bulk flow two packets",
+);
 
 pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let bandwidth = r.given::<Rate>("bandwidth")?;
@@ -69,7 +75,8 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     };
     let preset = preset(r.take("preset", Origin::Default("as tc(8)"), "internet")?);
     let rtt = r.take("rtt", Origin::Derived("by preset, as tc(8)"), preset.rtt())?;
-    let config = Config { limit: r.given("limit")?, bandwidth, diffserv, isolation, rtt };
+    let ingress = r.take("ingress", Origin::Default("as tc(8)"), false)?;
+    let config = Config { limit: r.given("limit")?, bandwidth, diffserv, isolation, rtt, ingress };
     let origin = Origin::Derived("four times what bandwidth carries in rtt, at least 4 MiB, as sch_cake");
     r.limit_or(origin, config.limit_at(Some(rate)))?;
     judge(r, rate, bandwidth.is_some());

@@ -24,7 +24,7 @@ pub(crate) const CHOKE: Info = Info {
     needs: "the average and a random look into the queue",
     flow_state: FlowState::None,
     experimental: false,
-    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, SAMPLING),
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES, SAMPLING),
 };
 
 /// CHOKe with a number of candidates that grows with the average.
@@ -32,7 +32,7 @@ pub(crate) const ADAPTIVE: Info = Info {
     name: "choke-adaptive",
     summary: "CHOKe that draws more packets the longer the average queue",
     needs: "the average and random looks into the queue",
-    parameters: red_and!(REGIONS, CANDIDATES_RULE, COMPARE_ABOVE_MAX, SAMPLING),
+    parameters: red_and!(REGIONS, CANDIDATES_RULE, COMPARE_ABOVE_MAX, COUNT_MATCHES, SAMPLING),
     ..CHOKE
 };
 
@@ -41,7 +41,7 @@ pub(crate) const FRONT: Info = Info {
     name: "front-choke",
     summary: "CHOKe that compares with the packet that leaves next",
     needs: "the average and the head's flow",
-    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX),
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES),
     ..CHOKE
 };
 
@@ -50,7 +50,7 @@ pub(crate) const BACK: Info = Info {
     name: "back-choke",
     summary: "CHOKe that compares with the packet that came last",
     needs: "the average and the tail's flow",
-    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX),
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES),
     ..CHOKE
 };
 
@@ -83,7 +83,7 @@ pub(crate) const GCHOKE: Info = Info {
     source: "Eshete, Jiang: Generalizing the CHOKe Flow Protection, arXiv 1202.0789",
     year: Some(2012),
     needs: "the average and random looks into the queue",
-    parameters: red_and!(MAXCOMP, COMPARE_ABOVE_MAX, SAMPLING),
+    parameters: red_and!(MAXCOMP, COMPARE_ABOVE_MAX, COUNT_MATCHES, SAMPLING),
     ..CHOKE
 };
 
@@ -102,9 +102,16 @@ const COMPARE_ABOVE_MAX: Parameter = parameter(
 );
 const SAMPLING: Parameter = parameter(
     "sampling",
-    Domain::Choice(&["exact", "linux"]),
+    Domain::Choice(&["exact", "replacement", "linux"]),
     "exact",
-    "draw uniformly over live packets, or as Linux: three throws over the ring with its holes, then the head",
+    "draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as Linux: three throws \
+     over the ring with its holes, then the head",
+);
+const COUNT_MATCHES: Parameter = parameter(
+    "count_matches",
+    Domain::Switch,
+    "true, as ns-2; false with `sampling = linux`",
+    "an arrival that matched counts among the packets since RED's last signal",
 );
 const REGIONS: Parameter = parameter(
     "regions",
@@ -216,7 +223,10 @@ fn over_red(
     let red = r.red(limit)?;
     let candidates = candidates(r, &red)?;
     let compare_above_max = compare_above_max(r)?;
-    Ok(Config { limit, red, draw: draw(r)?, candidates, compare_above_max })
+    let draw = draw(r)?;
+    let linux = draw == Draw::Linux;
+    let count_matches = r.take("count_matches", Origin::Default(if linux { "as Linux" } else { "as ns-2" }), !linux)?;
+    Ok(Config { limit, red, draw, candidates, compare_above_max, count_matches })
 }
 
 fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
@@ -225,6 +235,7 @@ fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
 
 fn sampling(r: &mut Resolver<'_>) -> Result<Draw, ParameterError> {
     Ok(match r.take("sampling", Origin::Default("uniform over live packets"), "exact")? {
+        "replacement" => Draw::WithReplacement,
         "linux" => Draw::Linux,
         _ => Draw::Random,
     })

@@ -73,14 +73,14 @@ pub(super) const BIN_MAX: Parameter = parameter(
 const INCREMENT: Parameter = parameter(
     "increment",
     Domain::Ratio,
-    "0.005; the paper gives none",
+    "0.0005, as tc(8); the paper gives none",
     "step by which an arrival at a full bin raises the bin's probability",
 )
 .elsewhere(&["d1", "delta", "Delta"]);
 const DECREMENT: Parameter = parameter(
     "decrement",
     Domain::Ratio,
-    "0.0005, a tenth of the default increment as in BLUE",
+    "0.00005, as tc(8); the paper gives none",
     "step by which an arrival at an empty bin lowers the bin's probability",
 )
 .elsewhere(&["d2"]);
@@ -129,8 +129,8 @@ const SFB_HARDDROP: Parameter = Parameter {
 pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let limit = r.limit()?;
     let bins = resolve_bins(r, limit)?;
-    let increment = r.take("increment", Origin::Default("the paper gives none"), 0.005)?;
-    let decrement = r.take("decrement", Origin::Default("a tenth of the default increment, as in BLUE"), 0.0005)?;
+    let increment = r.take("increment", Origin::Default("as tc(8)"), 0.0005)?;
+    let decrement = r.take("decrement", Origin::Default("as tc(8)"), 0.000_05)?;
     let freeze = r.given::<Duration>("freeze")?;
     match freeze {
         Some(time) => r.note("freeze", time.to_string(), Origin::Given),

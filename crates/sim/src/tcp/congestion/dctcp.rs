@@ -54,8 +54,16 @@ mod tests {
 
     fn window(dctcp: &mut Dctcp, una: u32, marked: u32) {
         for (acked, marked) in [(10 - marked, false), (marked, true)] {
-            let sample =
-                AckSample { now: Time::ZERO, una, max: una + 10, acked, counted: 1, marked, rtt: Duration::ZERO };
+            let sample = AckSample {
+                now: Time::ZERO,
+                una,
+                max: una + 10,
+                acked,
+                byte_counting: false,
+                limit: 2,
+                marked,
+                rtt: Duration::ZERO,
+            };
             dctcp.on_ack(&AckSample { una: if marked { una } else { una - 1 }, ..sample });
         }
     }
@@ -67,8 +75,16 @@ mod tests {
         let mut dctcp = Dctcp { window_end: 10, ..Dctcp::new() };
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, not {expected}");
         near(dctcp.decrease(20.0, CongestionSignal::Mark), 10.0);
-        let sample =
-            AckSample { now: Time::ZERO, una: 10, max: 20, acked: 10, counted: 1, marked: false, rtt: Duration::ZERO };
+        let sample = AckSample {
+            now: Time::ZERO,
+            una: 10,
+            max: 20,
+            acked: 10,
+            byte_counting: false,
+            limit: 2,
+            marked: false,
+            rtt: Duration::ZERO,
+        };
         dctcp.on_ack(&sample);
         near(dctcp.alpha, 15.0 / 16.0);
         window(&mut dctcp, 20, 4);

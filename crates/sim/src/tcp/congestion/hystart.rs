@@ -1,153 +1,185 @@
-//! HyStart++ (RFC 9406): slow start ends when the round-trip time rises, before a queue overflows.
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011), as in Linux's CUBIC:
+//! slow start ends before it overflows a queue, when one of two signs appears in a round.
 //!
-//! A rise by an eighth over the round before, at least 4 ms and at most 16 ms, begins conservative slow start (CSS),
-//! which grows a quarter as fast. If the round-trip time falls below that at the start of CSS, slow start resumes;
-//! otherwise congestion avoidance follows after five rounds of CSS.
+//! | sign | condition |
+//! |---|---|
+//! | a long train | acknowledgements, each at most 2 ms after the one before, arrive for more than half of the shortest round-trip time and 1 ms; with pacing, for more than all of it |
+//! | a longer round trip | the shortest round-trip time of more than eight exceeds the shortest ever by more than an eighth, at least 4 ms and at most 16 ms |
 //!
-//! It is used in the initial slow start only (section 4.3). Deviation: as in the RFC the window grows by the number of
-//! segments acknowledged, up to eight, or any number with pacing, but here even without byte counting.
+//! The threshold is then set to the window, and congestion avoidance follows. Windows below 16 segments are not checked. A
+//! timeout forgets everything, and the next slow start is checked, too.
+//!
+//! Linux adds to the shortest round-trip time, where it limits a train, the time of four of its largest bursts at its
+//! pacing rate, but at most 1 ms, which is the value for every flow below 1 Gbit/s and is used here for all. Deviation:
+//! the round-trip time is that of the first segment that an acknowledgement covers (RFC 7323), in Linux of the last.
 
-use fairlane_qdisc::Duration;
+use fairlane_qdisc::{Duration, Time};
 
 use super::{AckSample, WindowSize};
 
-/// MIN_RTT_THRESH and MAX_RTT_THRESH.
+/// The smallest window that is checked, in segments (`hystart_low_window` of Linux).
+const LOW_WINDOW: f64 = 16.0;
+/// The largest distance of two acknowledgements in a train (`hystart_ack_delta_us`).
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// The allowance for bursts in the length of a train.
+const BURSTS: Duration = Duration::from_millis(1);
+/// The number of round-trip times in a round after which the next one is compared (`HYSTART_MIN_SAMPLES`).
+const SAMPLES: u32 = 8;
+/// The limits of the rise of the round-trip time (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const MIN_RISE: Duration = Duration::from_millis(4);
 const MAX_RISE: Duration = Duration::from_millis(16);
-/// MIN_RTT_DIVISOR.
 const RISE_DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE.
-const SAMPLES: u32 = 8;
-/// CSS_GROWTH_DIVISOR.
-const CSS_DIVISOR: f64 = 4.0;
-/// CSS_ROUNDS.
-const CSS_ROUNDS: u32 = 5;
-/// L, for a sender without pacing.
-const BURST: u32 = 8;
+/// A shortest round-trip time before the first one.
+const UNKNOWN: Duration = Duration::from_nanos(u64::MAX);
 
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
+    /// The current round; `None` before the first acknowledgement beyond `round_end`.
+    round: Option<Round>,
+    /// An acknowledgement beyond this begins the next round.
     round_end: u32,
-    /// The shortest round-trip times of this round and of the one before.
-    shortest: Option<Duration>,
-    shortest_before: Option<Duration>,
-    /// The number of round-trip times measured in this round.
-    samples: u32,
-    css: Option<Css>,
-    burst: u32,
+    /// The shortest round-trip time ever.
+    shortest: Duration,
+    /// The part of the shortest round-trip time that a train may last.
+    train_divisor: u64,
 }
 
-/// Conservative slow start.
+/// A round trip.
 #[derive(Clone, Debug)]
-struct Css {
-    /// The shortest round-trip time when it began.
-    baseline: Duration,
-    /// The number of rounds so far.
-    rounds: u32,
+struct Round {
+    start: Time,
+    /// The last acknowledgement of the train.
+    train_end: Time,
+    /// The shortest round-trip time.
+    shortest: Duration,
+    samples: u32,
 }
 
 impl HyStart {
     pub(super) fn new(paced: bool) -> Self {
-        let burst = if paced { u32::MAX } else { BURST };
-        Self { round_end: 0, shortest: None, shortest_before: None, samples: 0, css: None, burst }
+        let train_divisor = if paced { 1 } else { 2 };
+        Self { round: None, round_end: 0, shortest: UNKNOWN, train_divisor }
     }
 
-    /// Grows the window in slow start.
-    pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
-        if sample.ends_round(&mut self.round_end) {
-            self.begin_round();
+    /// Forgets everything: slow start begins again after a timeout. `max` is one past the highest segment ever sent.
+    pub(super) fn restart(&mut self, max: u32) {
+        (self.round, self.round_end, self.shortest) = (None, max, UNKNOWN);
+    }
+
+    /// Handles an acknowledgement in slow start before the window grows. Sets the threshold to the window if one of the signs
+    /// appears.
+    pub(super) fn check(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        self.shortest = self.shortest.min(sample.rtt);
+        if sample.una > self.round_end {
+            self.round_end = sample.max;
+            self.round = Some(Round { start: sample.now, train_end: sample.now, shortest: UNKNOWN, samples: 0 });
         }
-        if self.css.as_ref().is_some_and(|css| css.rounds >= CSS_ROUNDS) {
+        let Some(round) = self.round.as_mut().filter(|_| size.cwnd >= LOW_WINDOW) else { return };
+        let train = Duration::from_nanos((self.shortest + BURSTS).as_nanos() / self.train_divisor);
+        let rise = Duration::from_nanos(self.shortest.as_nanos() / RISE_DIVISOR).clamp(MIN_RISE, MAX_RISE);
+        let long_train = round.train(sample.now) > train;
+        if round.exceeds(sample.rtt, self.shortest + rise) || long_train {
             size.ssthresh = size.cwnd;
-            return;
-        }
-        let step = f64::from(sample.acked.min(self.burst));
-        size.cwnd += if self.css.is_some() { step / CSS_DIVISOR } else { step };
-        self.samples += 1;
-        self.shortest = Some(self.shortest.map_or(sample.rtt, |shortest| shortest.min(sample.rtt)));
-        self.check_rtt();
-    }
-
-    fn begin_round(&mut self) {
-        self.shortest_before = self.shortest.take();
-        self.samples = 0;
-        if let Some(css) = &mut self.css {
-            css.rounds += 1;
         }
     }
+}
 
-    /// Begins or ends CSS according to the round-trip times of this round.
-    fn check_rtt(&mut self) {
-        let Some(shortest) = self.shortest.filter(|_| self.samples >= SAMPLES) else { return };
-        match &self.css {
-            Some(css) => {
-                if shortest < css.baseline {
-                    self.css = None;
-                }
-            }
-            None => {
-                let Some(before) = self.shortest_before else { return };
-                let rise = Duration::from_nanos(before.as_nanos() / RISE_DIVISOR).clamp(MIN_RISE, MAX_RISE);
-                if shortest >= before + rise {
-                    self.css = Some(Css { baseline: shortest, rounds: 0 });
-                }
-            }
+impl Round {
+    /// Adds an acknowledgement to the train; returns the length of the train, or zero if it is not part of it.
+    fn train(&mut self, now: Time) -> Duration {
+        if now.since(self.train_end) > TRAIN_GAP {
+            return Duration::ZERO;
         }
+        self.train_end = now;
+        now.since(self.start)
+    }
+
+    /// Adds a round-trip time; returns true if more than eight are known and all exceed `limit`.
+    fn exceeds(&mut self, rtt: Duration, limit: Duration) -> bool {
+        self.shortest = self.shortest.min(rtt);
+        self.samples = self.samples.saturating_add(1);
+        self.samples > SAMPLES && self.shortest > limit
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::Time;
-
     use super::*;
 
-    /// Acknowledges a round of 20 segments, each `millis` after it was sent.
-    fn round(hystart: &mut HyStart, size: &mut WindowSize, una: &mut u32, millis: u64) {
-        for _ in 0..20 {
-            *una += 1;
-            let rtt = Duration::from_millis(millis);
+    /// Acknowledges segments one by one, `gap` milliseconds apart from 100 ms on, in a round in which `before` is the
+    /// shortest round-trip time ever. The window is 20 segments; returns the number of acknowledgements after which
+    /// slow start ends, up to 100.
+    fn ends_after(hystart: &mut HyStart, before: u64, rtt: u64, gap: u64) -> Option<u64> {
+        let ms = Duration::from_millis;
+        hystart.shortest = ms(before);
+        let mut size = WindowSize { cwnd: 20.0, ssthresh: 1e9 };
+        let first = hystart.round_end + 1;
+        (1..=100).find(|number| {
+            let una = first + *number as u32 - 1;
+            let (now, max) = (Time::ZERO + ms(100 + gap * (number - 1)), first + 200);
             let sample =
-                AckSample { now: Time::ZERO, una: *una, max: *una + 20, acked: 1, counted: 1, marked: false, rtt };
-            hystart.grow(size, &sample);
-        }
+                AckSample { now, una, max, acked: 1, byte_counting: false, limit: 2, marked: false, rtt: ms(rtt) };
+            hystart.check(&mut size, &sample);
+            size.ssthresh == size.cwnd
+        })
     }
 
-    /// By hand: 40 ms, then 45 ms, an eighth more. Eight acknowledgements of that round add one segment each; the
-    /// eighth sample begins CSS, in which each adds a quarter. At 44 ms, again with the eighth sample, slow start
-    /// resumes. 60 ms begin CSS once more. That round is one of its five; then the threshold is set to the window.
+    /// Linux's rule by hand: the ninth sample decides. 40 ms allow a rise of 5 ms, 16 ms one of 4 ms, 400 ms one of 16 ms;
+    /// at the limit slow start continues. The acknowledgements are too far apart for a train.
     #[test]
-    fn slows_down_while_the_round_trip_is_long() {
-        let (mut hystart, mut una) = (HyStart::new(false), 0);
-        let mut size = WindowSize { cwnd: 0.0, ssthresh: 1e9 };
-        for (millis, growth) in [
-            (40, 20.0),
-            (45, 8.0 + 12.0 / 4.0),
-            (44, 8.0 / 4.0 + 12.0),
-            (60, 8.0 + 12.0 / 4.0),
-            (60, 5.0),
-            (60, 5.0),
-            (60, 5.0),
-            (60, 5.0),
+    fn a_longer_round_trip_ends_it() {
+        for (before, rtt, ends) in [
+            (40, 45, None),
+            (40, 46, Some(9)),
+            (16, 20, None),
+            (16, 21, Some(9)),
+            (400, 416, None),
+            (400, 417, Some(9)),
         ] {
-            let before = size.cwnd;
-            round(&mut hystart, &mut size, &mut una, millis);
-            assert_eq!((size.cwnd - before, size.ssthresh), (growth, 1e9), "{millis} ms");
+            assert_eq!(ends_after(&mut HyStart::new(false), before, rtt, 3), ends, "{before} ms, then {rtt} ms");
         }
-        let before = size.cwnd;
-        round(&mut hystart, &mut size, &mut una, 60);
-        assert_eq!((size.cwnd, size.ssthresh), (before, before));
     }
 
-    /// RFC 9406, section 4.2: without pacing an acknowledgement adds at most eight segments.
+    /// A train at distances of 1 ms reaches more than (40 + 1) / 2 = 20.5 ms with the acknowledgement at 21 ms, the 22nd;
+    /// with pacing more than 41 ms with the 43rd. At distances of 2 ms the 12th is at 22 ms; 3 ms are no train.
     #[test]
-    fn limits_bursts_without_pacing() {
-        for (paced, growth) in [(false, 8.0), (true, 30.0)] {
-            let mut size = WindowSize { cwnd: 10.0, ssthresh: 1e9 };
-            let rtt = Duration::from_millis(40);
-            let sample = AckSample { now: Time::ZERO, una: 30, max: 40, acked: 30, counted: 1, marked: false, rtt };
-            HyStart::new(paced).grow(&mut size, &sample);
-            assert_eq!(size.cwnd, 10.0 + growth);
+    fn a_long_train_ends_it() {
+        for (paced, gap, ends) in
+            [(false, 1, Some(22)), (true, 1, Some(43)), (false, 2, Some(12)), (false, 3, None), (true, 3, None)]
+        {
+            assert_eq!(ends_after(&mut HyStart::new(paced), 40, 40, gap), ends, "{gap} ms, paced: {paced}");
         }
+    }
+
+    /// Would catch a check of small windows.
+    #[test]
+    fn small_windows_go_on() {
+        let mut hystart = HyStart::new(false);
+        let mut size = WindowSize { cwnd: 15.0, ssthresh: 1e9 };
+        for number in 1..=100 {
+            let rtt = Duration::from_millis(if number == 1 { 10 } else { 100 });
+            let now = Time::ZERO + Duration::from_millis(u64::from(number));
+            let sample =
+                AckSample { now, una: number, max: 200, acked: 1, byte_counting: false, limit: 2, marked: false, rtt };
+            hystart.check(&mut size, &sample);
+        }
+        assert_eq!(size.ssthresh, 1e9);
+    }
+
+    /// After a timeout with segments to 300 in flight neither the old round-trip time nor acknowledgements up to 300 end the
+    /// next slow start; a round after them does.
+    #[test]
+    fn a_timeout_starts_afresh() {
+        let mut hystart = HyStart::new(false);
+        assert_eq!(ends_after(&mut hystart, 40, 100, 3), Some(9));
+        hystart.restart(300);
+        let mut size = WindowSize { cwnd: 20.0, ssthresh: 1e9 };
+        for una in 201..=300 {
+            let (now, rtt) = (Time::ZERO + Duration::from_millis(u64::from(una)), Duration::from_millis(100));
+            let sample = AckSample { now, una, max: 300, acked: 1, byte_counting: false, limit: 1, marked: false, rtt };
+            hystart.check(&mut size, &sample);
+        }
+        assert_eq!((size.ssthresh, hystart.shortest), (1e9, Duration::from_millis(100)));
+        assert_eq!(ends_after(&mut hystart, 100, 113, 3), Some(9));
     }
 }

@@ -3,17 +3,16 @@
 
 use super::{AckSample, WindowSize};
 
-/// The limit L of RFC 3465, section 2.2: the largest growth in slow start on one acknowledgement, in segments.
-const LIMIT: u32 = 2;
-
 /// Grows the window in slow start.
 pub(in super::super) fn start(size: &mut WindowSize, sample: &AckSample) {
-    size.cwnd += f64::from(sample.counted.min(LIMIT));
+    size.cwnd += f64::from(sample.counted().min(sample.limit));
 }
 
-/// Grows the window in congestion avoidance: one segment per round trip.
+/// Grows the window in congestion avoidance: by one segment per window of counted segments. With byte counting that is the
+/// window in use, which has whole segments (RFC 3465, section 2.1); otherwise the division is that of BSD and ns-2.
 pub(in super::super) fn avoid(size: &mut WindowSize, sample: &AckSample) {
-    size.cwnd += f64::from(sample.counted) / size.cwnd;
+    let window = if sample.byte_counting { size.cwnd.floor().max(1.0) } else { size.cwnd };
+    size.cwnd += f64::from(sample.counted()) / window;
 }
 
 /// Returns half of `segments`.

@@ -107,7 +107,8 @@ mod tests {
                     una,
                     max: una + size.cwnd as u32,
                     acked,
-                    counted: 1,
+                    byte_counting: false,
+                    limit: 2,
                     marked: false,
                     rtt,
                 };
@@ -137,7 +138,16 @@ mod tests {
             let rtt = Duration::from_millis(millis);
             vegas.grow(
                 &mut size,
-                &AckSample { now: Time::ZERO, una: 1, max: 20, acked: 1, counted: 1, marked: false, rtt },
+                &AckSample {
+                    now: Time::ZERO,
+                    una: 1,
+                    max: 20,
+                    acked: 1,
+                    byte_counting: false,
+                    limit: 2,
+                    marked: false,
+                    rtt,
+                },
             );
             assert_eq!(size.cwnd, window, "{millis} ms");
         }

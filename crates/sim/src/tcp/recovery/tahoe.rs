@@ -15,7 +15,7 @@ pub(super) fn on_duplicate(state: &mut SenderState) -> bool {
     let lost = state.lost_by_duplicates();
     if lost {
         state.cut();
-        state.window.collapse();
+        state.window.collapse(state.max);
         // All segments from the loss on are sent again, so duplicates of these do not indicate a new loss.
         state.fast_from = state.beyond_max();
         state.next = state.una;

@@ -1,0 +1,259 @@
+//! TCP's parameters and their presets.
+
+use std::fmt;
+
+use fairlane_qdisc::{Bytes, Duration};
+
+use crate::application::Application;
+
+/// A TCP sender and its receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tcp {
+    /// The application that supplies the data.
+    pub application: Application,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Loss recovery.
+    pub recovery: LossRecovery,
+    /// The receiver's window in packets.
+    pub window: u32,
+    /// The initial congestion window in packets.
+    pub initial_window: u32,
+    /// Size of an acknowledgement on the wire.
+    pub ack: Bytes,
+    /// Granularity of the retransmission clock (G of RFC 6298): round trips are measured and timeouts kept in whole ticks.
+    pub tick: Duration,
+    /// The smallest retransmission timeout.
+    pub min_rto: Duration,
+    /// The largest retransmission timeout, backed off or not.
+    pub max_rto: Duration,
+    /// The retransmission timeout before the first round trip has been measured.
+    pub initial_rto: Duration,
+    /// Every segment's round trip is measured, by timestamps (RFC 7323), rather than one a window (Karn).
+    pub timestamps: bool,
+    /// New segments on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// The window grows by the segments that are acknowledged (RFC 3465), rather than by acknowledgements. Vegas and BBR are
+    /// not affected.
+    pub byte_counting: bool,
+    /// An acknowledgement for every second segment, or after this delay (RFC 1122); `None`: one for every segment.
+    pub delayed_ack: Option<Duration>,
+    /// Explicit Congestion Notification (RFC 3168).
+    pub ecn: bool,
+    /// A mark at a window of one packet makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2);
+    /// otherwise it goes on with one packet a round trip.
+    pub ecn_timeout: bool,
+    /// Packets leave evenly spread over the round trip. BBR's always do.
+    pub pacing: bool,
+    /// The end of slow start. Vegas and BBR have a slow start of their own.
+    pub slow_start: SlowStart,
+}
+
+/// Congestion control: how the window grows and shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Congestion {
+    /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
+    /// Reno's window (RFC 5681). The presets differ in its loss recovery: that of RFC 5681 in [`Tcp::ns2_1999`], SACK as
+    /// in Linux in [`Tcp::modern`].
+    Reno,
+    /// Reno's window, with NewReno's loss recovery (RFC 6582).
+    NewReno,
+    /// Reno's window, with SACK-based loss recovery (RFC 2018, RFC 6675).
+    Sack,
+    /// Vegas (Brakmo, Peterson 1995).
+    Vegas,
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// DCTCP (RFC 8257); it needs ECN.
+    Dctcp,
+    /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00).
+    Bbr,
+}
+
+/// Loss recovery: how losses are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossRecovery {
+    /// Fast retransmit alone (Jacobson 1988).
+    Tahoe,
+    /// Fast recovery (RFC 5681), which ends with the first new acknowledgement.
+    Reno,
+    /// Fast recovery until all outstanding segments are acknowledged (RFC 6582).
+    NewReno,
+    /// Recovery by selective acknowledgements (RFC 2018, RFC 6675).
+    Sack,
+}
+
+/// The event that ends the first slow start before a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SlowStart {
+    /// None: it ends with a loss, a mark or the receiver's window (RFC 5681).
+    Standard,
+    /// HyStart (Ha and Rhee 2011), as in Linux's CUBIC: a long train of acknowledgements, or a longer round trip.
+    HyStart,
+    /// HyStart++ (RFC 9406): a longer round trip, after five rounds of slower growth.
+    HyStartPlusPlus,
+}
+
+impl Congestion {
+    /// All congestion controls.
+    pub const ALL: [Self; 8] =
+        [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas, Self::Cubic, Self::Bbr, Self::Dctcp];
+
+    /// The name in a scenario file (`cc`).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::NewReno => "newreno",
+            Self::Sack => "sack",
+            Self::Vegas => "vegas",
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::Dctcp => "dctcp",
+        }
+    }
+
+    /// Returns the only loss recovery that it can have; `None` if there is a choice. BBR estimates the rate from selective
+    /// acknowledgements.
+    #[must_use]
+    pub const fn only_recovery(self) -> Option<LossRecovery> {
+        match self {
+            Self::Tahoe => Some(LossRecovery::Tahoe),
+            Self::NewReno => Some(LossRecovery::NewReno),
+            Self::Sack | Self::Bbr => Some(LossRecovery::Sack),
+            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp => None,
+        }
+    }
+
+    /// Returns true if it has a slow start of its own.
+    #[must_use]
+    pub const fn has_own_slow_start(self) -> bool {
+        matches!(self, Self::Vegas | Self::Bbr)
+    }
+
+    /// Returns true if it needs Explicit Congestion Notification.
+    #[must_use]
+    pub const fn needs_ecn(self) -> bool {
+        matches!(self, Self::Dctcp)
+    }
+}
+
+impl LossRecovery {
+    /// The loss recoveries that a scenario file can ask for (`recovery`). Tahoe's belongs to Tahoe.
+    pub const CHOICES: [Self; 3] = [Self::Reno, Self::NewReno, Self::Sack];
+
+    /// The name in a scenario file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::NewReno => "newreno",
+            Self::Sack => "sack",
+        }
+    }
+}
+
+impl SlowStart {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Standard, Self::HyStart, Self::HyStartPlusPlus];
+
+    /// The name in a scenario file (`slow_start`).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::HyStart => "hystart",
+            Self::HyStartPlusPlus => "hystart++",
+        }
+    }
+}
+
+impl Tcp {
+    /// TCP as ns-2 had it when the CHOKe papers were written (1999): a clock of 0.1 s, a round trip timed once a
+    /// window, timeouts of two ticks and more, an initial window of one packet, an acknowledgement for each packet, and
+    /// for Reno the loss recovery of RFC 5681.
+    #[must_use]
+    pub const fn ns2_1999(congestion: Congestion, window: u32) -> Self {
+        Self {
+            application: Application::Ftp,
+            congestion,
+            recovery: match (congestion, congestion.only_recovery()) {
+                (_, Some(only)) => only,
+                (Congestion::Reno, None) => LossRecovery::Reno,
+                (_, None) => LossRecovery::Sack,
+            },
+            window,
+            initial_window: 1,
+            ack: Bytes::new(40),
+            tick: Duration::from_millis(100),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(64_000),
+            initial_rto: Duration::from_millis(6_000),
+            timestamps: false,
+            limited_transmit: false,
+            byte_counting: false,
+            delayed_ack: None,
+            ecn: congestion.needs_ecn(),
+            ecn_timeout: false,
+            pacing: false,
+            slow_start: SlowStart::Standard,
+        }
+    }
+
+    /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
+    /// (RFC 6928), limited transmit, delayed acknowledgements, a window that grows by the acknowledged data (RFC 3465),
+    /// selective acknowledgements, and HyStart for CUBIC, both as in Linux.
+    #[must_use]
+    pub const fn modern(congestion: Congestion, window: u32) -> Self {
+        Self {
+            application: Application::Ftp,
+            congestion,
+            recovery: match congestion.only_recovery() {
+                Some(only) => only,
+                None => LossRecovery::Sack,
+            },
+            window,
+            initial_window: 10,
+            ack: Bytes::new(40),
+            tick: Duration::from_millis(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(60_000),
+            initial_rto: Duration::from_millis(1_000),
+            timestamps: true,
+            limited_transmit: true,
+            byte_counting: true,
+            delayed_ack: Some(Duration::from_millis(40)),
+            ecn: congestion.needs_ecn(),
+            ecn_timeout: false,
+            pacing: false,
+            slow_start: match congestion {
+                Congestion::Cubic => SlowStart::HyStart,
+                _ => SlowStart::Standard,
+            },
+        }
+    }
+
+    /// Returns true if losses are repaired by selective acknowledgements (RFC 6675).
+    #[must_use]
+    pub const fn uses_sack(&self) -> bool {
+        matches!(self.recovery, LossRecovery::Sack)
+    }
+}
+
+impl fmt::Display for Tcp {
+    /// Writes the congestion control, and loss recovery and slow start where its name does not tell them:
+    /// `cubic, recovery sack, slow start hystart`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.congestion.name())?;
+        if self.congestion.name() != self.recovery.name() {
+            write!(f, ", recovery {}", self.recovery.name())?;
+        }
+        if self.slow_start != SlowStart::Standard {
+            write!(f, ", slow start {}", self.slow_start.name())?;
+        }
+        Ok(())
+    }
+}
