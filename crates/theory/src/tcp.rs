@@ -70,15 +70,16 @@ impl TcpPath {
         let kept = 1.0 - p;
         let constant = (2.0 + b) / (3.0 * b);
         let unlimited = constant + libm::sqrt(8.0 * kept / (3.0 * b * p) + constant * constant);
+        // Both sums times the loss, since a quotient by the smallest losses is infinite.
         let (mean, rounds) = if unlimited < largest {
-            (unlimited, b / 2.0 * unlimited + 1.0)
+            (unlimited, p * (b / 2.0 * unlimited + 1.0))
         } else {
-            (largest, b / 8.0 * largest + kept / (p * largest) + 2.0)
+            (largest, p * (b / 8.0 * largest + 2.0) + kept / largest)
         };
-        let timeout = timeout_probability(p, mean);
+        let timeout = p * timeout_probability(p, mean);
         // Horner's form of 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6: the timeout doubles six times.
         let doublings = 1.0 + (0..5).fold(p, |sum, _| p * (1.0 + 2.0 * sum));
-        let packets = kept / p + mean + timeout / kept;
+        let packets = kept + p * mean + timeout / kept;
         let seconds = self.rtt * rounds + timeout * self.timeout * doublings / kept;
         Ok(packets / seconds)
     }
@@ -121,9 +122,10 @@ fn timeout_probability(loss: f64, window: f64) -> f64 {
     if window <= 3.0 {
         return 1.0;
     }
-    let all_arrive = |packets: f64| libm::pow(1.0 - loss, packets);
-    let none = 1.0 - all_arrive(3.0);
-    (none * (1.0 + all_arrive(3.0) * (1.0 - all_arrive(window - 3.0))) / (1.0 - all_arrive(window))).min(1.0)
+    // The probability that one of `packets` is lost, to the last digit for the smallest losses too.
+    let some_lost = |packets: f64| -libm::expm1(packets * libm::log1p(-loss));
+    let both = some_lost(3.0) * (1.0 + (1.0 - some_lost(3.0)) * some_lost(window - 3.0));
+    (both / some_lost(window)).min(1.0)
 }
 
 /// A loss above 0.
