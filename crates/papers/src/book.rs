@@ -36,6 +36,19 @@ pub struct Paper {
     /// Place and year of publication.
     #[serde(rename = "where")]
     pub published: String,
+    /// What the paper does not say, though its results depend on it.
+    #[serde(default)]
+    pub open: Vec<Open>,
+}
+
+/// Something that a paper leaves open.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// What the paper does not say.
+    pub what: String,
+    /// What was chosen, and what another choice changes.
+    pub chosen: String,
 }
 
 /// An experiment: a table with a row for each point and run.

@@ -18,6 +18,7 @@ mod library;
 mod markdown;
 mod page;
 mod plan;
+mod review;
 pub mod shown;
 mod simulate;
 mod station;
@@ -28,7 +29,8 @@ mod verdict;
 
 pub use basis::{Basis, Tally, tallies};
 pub use book::{
-    Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Paper, PaperLine, Status,
+    Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Open, Paper, PaperLine,
+    Status,
 };
 pub use error::Error;
 pub use judgement::Judgement;

@@ -6,7 +6,7 @@ use fairlane_report::{Content, Figure};
 use fairlane_sim::Control;
 
 const BOOK: &str = r#"
-paper = { id = "p", title = "A <title>", authors = "A. Author", where = "Somewhere 2000" }
+paper = { id = "p", title = "A <title>", authors = "A. Author", where = "Somewhere 2000", open = [{ what = "the hash", chosen = "any | all" }] }
 
 [[experiments]]
 id = "model"
@@ -147,7 +147,7 @@ fn the_documents_have_every_claim_and_their_figures() {
         let verdicts = plan.judge(results).unwrap_or_else(|error| panic!("{error}"));
         let documents = documents(library.books(), &verdicts, results).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<&str> = documents.iter().map(|document| document.name.as_str()).collect();
-        assert_eq!(names, ["figures/f.svg", "figures/b.svg", "p.md", "README.md"]);
+        assert_eq!(names, ["figures/f.svg", "figures/b.svg", "p.md", "review.md", "README.md"]);
         for part in [
             "| [`good`](#good) | Figure 1 | met |",
             "| [`bad`](#bad) | Figure 2 | fell short |",
@@ -159,9 +159,20 @@ fn the_documents_have_every_claim_and_their_figures() {
         ] {
             assert!(documents[2].text.contains(part), "no {part} in\n{}", documents[2].text);
         }
+        for part in [
+            "Claims that can be run: 3; met: 1; fell short: 1; not decided: 1.",
+            "### Confirmed\n\n| where | what the paper says | here |\n|---|---|---|\n| [Figure 1](p.md#good) | With one level of 900 bins 8 flows \
+             pollute less than 1 %. | part: 0.8854 % (paper 0.9) |\n\n### Not confirmed\n\n**[Figure 2](p.md#bad)**: With 100 flows it is \
+             nothing.\n\nIt is 10.5 %.\n\n| |",
+            "| ✗ | part \\| of 100 | 10.52 % | 0 |  |\n\n### Not decided\n\n**[Figure 3](p.md#open)**",
+            "### What the paper leaves open\n\n| open | here |\n|---|---|\n| the hash | any \\| all |\n\n### Figures with the paper's \
+             numbers\n\n![A figure](figures/f.svg)\n",
+        ] {
+            assert!(documents[3].text.contains(part), "no {part} in\n{}", documents[3].text);
+        }
         for row in ["| 1 | 1 | 1 | 0 |", "| a discipline on traffic | 0 | 0 | 1 |", "| a model's formula | 1 | 1 | 0 |"]
         {
-            assert!(documents[3].text.contains(row), "no {row} in\n{}", documents[3].text);
+            assert!(documents[4].text.contains(row), "no {row} in\n{}", documents[4].text);
         }
     });
 }
