@@ -62,6 +62,13 @@ fn founder() -> impl Strategy<Value = (Kind, Algorithm, Vec<(&'static str, Strin
                 vec![with("regions", &regions.to_string()), with("candidates_rule", rule)]
             )
         ),
+        ([0_u32..20, 0_u32..20], prop::sample::select(vec![("2i", 2, 0), ("2i-1", 2, 1), ("i", 1, 0)])).prop_map(
+            move |(above_min, (rule, twice, less))| (
+                Kind::ChokeAdaptive,
+                Algorithm::Intermediate { thresholds: above_min.map(f64::from), twice, less },
+                vec![with("candidates_rule", rule)]
+            )
+        ),
         (0_usize..5).prop_map(move |memory| (
             Kind::MlocChoke,
             Algorithm::Mloc { memory },
@@ -137,7 +144,25 @@ fn factor(algorithm: Algorithm, in_bytes: bool) -> (Algorithm, Vec<(&'static str
     (Algorithm::Chokew { threshold: scale * threshold, increment, decrement, band, most }, given)
 }
 
-type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool), bool);
+/// The intermediate thresholds, which were drawn without knowing `min` and `max`, between the two; and the algorithm with them.
+fn intermediate(
+    algorithm: Algorithm,
+    min: u32,
+    width: u32,
+    in_bytes: bool,
+) -> (Algorithm, Vec<(&'static str, String)>) {
+    let Algorithm::Intermediate { thresholds: [first, second], twice, less } = algorithm else {
+        return (algorithm, Vec::new());
+    };
+    let scale = if in_bytes { 1000.0 } else { 1.0 };
+    let between = |drawn: f64| scale * (f64::from(min + 1) + drawn % f64::from(width - 1));
+    let (first, second) = (between(first.min(second)), between(first.max(second)));
+    let (thresholds, text) =
+        if first < second { ([first, second], format!("{first},{second}")) } else { ([first, 0.0], first.to_string()) };
+    (Algorithm::Intermediate { thresholds, twice, less }, vec![("int_th", text)])
+}
+
+type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool, bool), bool);
 
 /// A configuration and the reference's settings that mean the same.
 fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
@@ -151,14 +176,24 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
         "a configuration that is refused",
         |((kind, algorithm, given), red, switches, limit_in_bytes)| {
             let (uniformize, weight, probability, (min, width, limit)) = red;
-            let (gentle, spare, byte_drop, ecn, harddrop, compare_above_max, (sampling, count_matches), in_bytes) =
-                switches;
+            let (
+                gentle,
+                spare,
+                byte_drop,
+                ecn,
+                harddrop,
+                compare_above_max,
+                (sampling, count_matches, drop_bit),
+                in_bytes,
+            ) = switches;
             let size = |count: u32, bytes: bool| if bytes { format!("{count}kb") } else { format!("{count}p") };
             let scale = |count: u32, bytes: bool| f64::from(count) * if bytes { 1000.0 } else { 1.0 };
             let knows = |key: &str| kind.parameters().iter().any(|parameter| parameter.key == key);
             let sampling = ["exact", "replacement", "linux"][if knows("sampling") { sampling as usize % 3 } else { 0 }];
             let compare_above_max = compare_above_max || !knows("compare_above_max");
+            let drop_bit = drop_bit && knows("drop_bit");
             let (algorithm, more) = factor(algorithm, in_bytes);
+            let (algorithm, thresholds) = intermediate(algorithm, min, width, in_bytes);
             let settings = Settings {
                 algorithm,
                 limit: scale(limit, limit_in_bytes),
@@ -178,6 +213,7 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 linux: sampling == "linux",
                 replacement: sampling == "replacement",
                 count_matches,
+                drop_bit,
                 slot: Duration::from_millis(8),
             };
             let mut all = vec![
@@ -195,9 +231,11 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 ("compare_above_max", compare_above_max.to_string()),
                 ("sampling", sampling.to_string()),
                 ("count_matches", count_matches.to_string()),
+                ("drop_bit", drop_bit.to_string()),
             ];
             all.extend(given);
             all.extend(more);
+            all.extend(thresholds);
             configure(kind, &all).ok().map(|config| (config, settings))
         },
     )

@@ -261,6 +261,7 @@ fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
                 linux: false,
                 replacement: false,
                 count_matches: true,
+                drop_bit: false,
                 slot: Duration::from_millis(8),
             };
             (flows, red)

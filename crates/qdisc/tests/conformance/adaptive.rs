@@ -108,6 +108,7 @@ fn sfq_red(host: &Host) -> sfq::SlowSfqRed {
         linux: false,
         replacement: false,
         count_matches: true,
+        drop_bit: false,
         slot: host.rate.transmission(1000),
     };
     sfq::SlowSfqRed::new(5, red, host.seed)

@@ -173,6 +173,7 @@ fn red(algorithm: Algorithm, gentle: bool, host: &Host) -> Reference {
         linux: false,
         replacement: false,
         count_matches: true,
+        drop_bit: false,
         slot: host.rate.transmission(1000),
     };
     Reference::new(settings, host.seed)

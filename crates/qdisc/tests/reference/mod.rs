@@ -5,6 +5,7 @@ use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
 use fairlane_qdisc::testing::Event;
 
+mod choke;
 mod successors;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,7 @@ pub(crate) enum Algorithm {
     Floyd { bottom: f64 },
     Choke { candidates: usize },
     Adaptive { regions: u32, twice: u32, less: u32 },
+    Intermediate { thresholds: [f64; 2], twice: u32, less: u32 },
     Front { candidates: usize },
     Back { candidates: usize },
     Mloc { memory: usize },
@@ -55,6 +57,7 @@ pub(crate) struct Settings {
     pub(crate) linux: bool,
     pub(crate) replacement: bool,
     pub(crate) count_matches: bool,
+    pub(crate) drop_bit: bool,
     /// Transmission time of the mean packet of 1000 bytes.
     pub(crate) slot: Duration,
 }
@@ -82,6 +85,8 @@ pub(crate) struct Reference {
     status: char,
     adapted: Time,
     remembered: Vec<u64>,
+    /// The packets with the drop bit, by their ids.
+    doomed: Vec<u64>,
     table: Vec<Tabled>,
     red: Stream,
     choke: Stream,
@@ -106,6 +111,7 @@ impl Reference {
             status: 'a',
             adapted: Time::ZERO,
             remembered: Vec::new(),
+            doomed: Vec::new(),
             table: Vec::new(),
             red: seed.stream("red"),
             choke: seed.stream("choke"),
@@ -322,68 +328,6 @@ impl Reference {
 
     // CHOKe.
 
-    /// Draws distinct candidates.
-    fn candidates(&mut self, wanted: usize) -> Vec<usize> {
-        let live: Vec<usize> = (0..self.queue.len()).filter(|&at| self.queue[at].is_some()).collect();
-        match self.s.algorithm {
-            Algorithm::Front { .. } => live.into_iter().take(wanted).collect(),
-            Algorithm::Back { .. } => live.into_iter().rev().take(wanted).collect(),
-            _ => {
-                if self.s.replacement {
-                    return (0..wanted).filter_map(|_| self.draw(false)).collect();
-                }
-                let mut chosen = Vec::new();
-                while chosen.len() < wanted.min(live.len()) {
-                    match self.draw(false) {
-                        Some(at) if !chosen.contains(&at) => chosen.push(at),
-                        _ => {}
-                    }
-                }
-                chosen
-            }
-        }
-    }
-
-    /// Drops all candidates that match; tells whether there were any.
-    fn compare(&mut self, p: &SimplePacket) -> bool {
-        if let Algorithm::Gchoke { maxcomp } = self.s.algorithm {
-            let mut matched = 0;
-            while matched < maxcomp {
-                let Some(at) = self.draw(false) else { break };
-                if self.queue[at].is_none_or(|v| v.flow != p.flow) {
-                    break;
-                }
-                self.kill(at, Reason::MatchVictim);
-                self.tidy();
-                matched += 1;
-            }
-            return matched > 0;
-        }
-        let m = match self.s.algorithm {
-            Algorithm::Choke { candidates } | Algorithm::Front { candidates } | Algorithm::Back { candidates } => {
-                candidates
-            }
-            Algorithm::Adaptive { regions, twice, less } => {
-                let place = f64::from(regions) * (self.avg - self.s.min) / (self.s.max - self.s.min);
-                let region = (1 + place as u32).clamp(1, regions);
-                (twice * region - less) as usize
-            }
-            Algorithm::Sac { .. } => self.sac_candidates(),
-            _ => 1,
-        };
-        let chosen = match self.s.algorithm {
-            Algorithm::Choked { most } => self.choked_candidates(most),
-            _ => self.candidates(m),
-        };
-        let hits: Vec<usize> =
-            chosen.into_iter().filter(|&at| self.queue[at].is_some_and(|v| v.flow == p.flow)).collect();
-        for &at in &hits {
-            self.kill(at, Reason::MatchVictim);
-        }
-        self.tidy();
-        !hits.is_empty()
-    }
-
     fn choke(&mut self, p: SimplePacket) -> bool {
         if self.avg > self.s.min && (self.s.compare_above_max || self.avg < self.s.max) && self.compare(&p) {
             self.events.push(Event::Dropped(p.id, Reason::MatchArrival));
@@ -491,9 +435,10 @@ impl Reference {
             self.idle_since.get_or_insert(now);
             return;
         }
-        if let Some(p) = self.queue.remove(0) {
-            self.events.push(Event::Departed(p.id));
-        }
+        let departed = self.queue.remove(0);
+        // The packets that are dropped at the head are reported before `dequeue` returns.
+        self.drop_doomed_head();
+        self.events.extend(departed.map(|p| Event::Departed(p.id)));
         self.tidy();
     }
 }

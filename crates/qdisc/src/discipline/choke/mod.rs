@@ -20,10 +20,11 @@
 //!
 //! **Deviations.** Candidates are exactly uniform over the packets in the queue, and distinct unless
 //! [`Draw::WithReplacement`] is chosen; the papers leave that open. Candidates that match leave the queue at once, and their
-//! room is free at once; the paper proposes to set a bit in them and to discard them at the head.
+//! room is free at once; with [`Config::drop_bit`] they stay until they are the head, as the paper proposes.
 //!
 //! **Cost.** RED's, and one random number and one cache line per candidate.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use crate::discipline::red::{self, Red, RedCore};
@@ -37,16 +38,22 @@ mod candidates;
 pub mod choked;
 pub mod choker;
 pub mod chokew;
+mod drop_bits;
 pub mod mloc;
 pub mod rechoke;
 pub mod sac;
 pub mod xchoke;
+
+use drop_bits::DropBits;
 
 /// The largest number of candidates that an arrival may be compared with at once.
 pub(crate) const MAX_CANDIDATES: u32 = 64;
 
 /// The largest number of regions of the average.
 pub(crate) const MAX_REGIONS: u32 = 32;
+
+/// The most intermediate thresholds between the two of RED.
+pub(crate) const MAX_INTERMEDIATE: usize = 8;
 
 /// The configuration of [`Choke`].
 ///
@@ -69,6 +76,10 @@ pub struct Config {
     /// Counts an arrival that matched among the packets since RED's last signal, so that the next signal comes earlier.
     /// Default: `true`, as ns-2, whose RED counts every arrival; `false` is Linux.
     pub count_matches: bool,
+    /// Marks a queued packet that matches, and drops it when it is the head (section II-A, last paragraph: the drop bit). Until then it
+    /// counts in the average and under the limit, and it can be drawn again: a match with it drops the arrival, and ends gCHOKe's draws.
+    /// Default: `false`, it leaves the queue at once.
+    pub drop_bit: bool,
 }
 
 /// Where drop candidates come from.
@@ -96,11 +107,20 @@ pub enum Candidates {
     /// The same number for each arrival, 1 to 64: the paper's m (section II-A, paragraph 4). All candidates of the
     /// arrival's flow are dropped.
     Fixed(u32),
-    /// More candidates the longer the average queue (section II-A, paragraph 4): k regions R_1 … R_k between min_th and max_th,
-    /// each with its own m. The regions have equal widths, which is a choice of this library.
+    /// More candidates the longer the average queue (section II-A, paragraph 4): k regions R_1 … R_k of equal width between min_th and
+    /// max_th, each with its own m.
     Regions {
         /// The number of regions, 1 to 32; the paper's k.
         regions: u32,
+        /// The number of candidates in each region.
+        rule: Rule,
+    },
+    /// The same with the regions that intermediate thresholds make, the paper's int_th: k - 1 thresholds between min_th and max_th make k
+    /// regions.
+    Intermediate {
+        /// The thresholds, ascending, in the unit of min_th and max_th; an average at one of them belongs to the region above it. The `None`s
+        /// come last.
+        thresholds: [Option<Size>; MAX_INTERMEDIATE],
         /// The number of candidates in each region.
         rule: Rule,
     },
@@ -131,6 +151,7 @@ impl Default for Config {
             candidates: Candidates::Fixed(1),
             compare_above_max: true,
             count_matches: true,
+            drop_bit: false,
         }
     }
 }
@@ -140,8 +161,37 @@ impl Config {
         match self.candidates {
             Candidates::Fixed(count) => check::count("candidates", count, 1..=MAX_CANDIDATES),
             Candidates::Regions { regions, .. } => check::count("regions", regions, 1..=MAX_REGIONS),
+            Candidates::Intermediate { thresholds, .. } => self.validate_intermediate(&thresholds),
             Candidates::WhileMatching(most) => check::count("maxcomp", most, 1..=u32::MAX),
         }
+    }
+}
+
+impl Config {
+    fn validate_intermediate(&self, thresholds: &[Option<Size>]) -> Result<(), ParameterError> {
+        let mut below = self.red.min;
+        for threshold in thresholds.iter().flatten() {
+            if !threshold.has_unit_of(below) {
+                let message = format!("it is {threshold} and min is {below}: both must be packets or both bytes");
+                return Err(ParameterError::new("int_th", message));
+            }
+            if threshold.number() <= below.number() || threshold.number() >= self.red.max.number() {
+                let message = format!(
+                    "{threshold} is not between {below} and max, which is {}: intermediate thresholds ascend from min to max",
+                    self.red.max
+                );
+                return Err(ParameterError::new("int_th", message));
+            }
+            below = *threshold;
+        }
+        let count = thresholds.iter().flatten().count();
+        if thresholds[..count].contains(&None) {
+            return Err(ParameterError::new(
+                "int_th",
+                "a threshold follows one that is missing: write them in a row".into(),
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -151,6 +201,7 @@ impl Candidates {
         match self {
             Self::Fixed(count) | Self::WhileMatching(count) => count,
             Self::Regions { regions, rule } => rule.candidates(region(red, regions)),
+            Self::Intermediate { ref thresholds, rule } => rule.candidates(region_above(red, thresholds)),
         }
     }
 
@@ -159,6 +210,7 @@ impl Candidates {
         match self {
             Self::Fixed(count) => count,
             Self::Regions { regions, rule } => rule.candidates(regions),
+            Self::Intermediate { thresholds, rule } => rule.candidates(1 + thresholds.len() as u32),
             Self::WhileMatching(_) => 1,
         }
     }
@@ -184,6 +236,12 @@ fn region(red: &RedCore, regions: u32) -> u32 {
     ((f64::from(regions) * above / width) as u32).min(regions - 1) + 1
 }
 
+/// Returns the region of the average among `thresholds`, counted from 1.
+fn region_above(red: &RedCore, thresholds: &[Option<Size>]) -> u32 {
+    let reached = thresholds.iter().flatten().filter(|threshold| red.average() >= threshold.number() as f64);
+    1 + reached.count() as u32
+}
+
 /// The CHOKe of the papers.
 #[derive(Debug)]
 pub struct Choke<P> {
@@ -192,6 +250,8 @@ pub struct Choke<P> {
     candidates: Candidates,
     compare_above_max: bool,
     count_matches: bool,
+    /// `None`: packets that match leave the queue at once.
+    drop_bits: Option<DropBits>,
     draws: Stream,
     /// The candidates of one arrival. The vector never grows: it has room for the most that the configuration allows.
     drawn: Vec<Place>,
@@ -204,13 +264,14 @@ impl<P: Packet> Choke<P> {
     /// A value of `config` is out of its range, or the thresholds contradict each other.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
-        let Config { limit, red, draw, candidates, compare_above_max, count_matches } = config;
+        let Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit } = config;
         Ok(Self {
             red: Red::new(red::Config { limit, red }, seed)?,
             draw,
             candidates,
             compare_above_max,
             count_matches,
+            drop_bits: drop_bit.then(DropBits::default),
             draws: seed.stream("choke"),
             drawn: Vec::with_capacity(candidates.most_at_once() as usize),
         })
@@ -227,8 +288,22 @@ impl<P: Packet> Choke<P> {
 
     /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
+        let Self { red: Red { buffer, core }, draw, draws, drawn, drop_bits, .. } = self;
         let count = self.candidates.count(core);
+        if let Some(bits) = drop_bits {
+            let matched = match self.candidates {
+                Candidates::WhileMatching(_) => {
+                    let mut next = || candidates::one(&buffer.fifo, *draw, draws);
+                    bits.set_while_matching(&buffer.fifo, count, flow, &mut next)
+                }
+                Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
+                    candidates::several(&buffer.fifo, *draw, count, draws, drawn);
+                    bits.set_matches(&buffer.fifo, drawn, flow)
+                }
+            };
+            bits.drop_head(now, buffer, sink);
+            return matched;
+        }
         match self.candidates {
             Candidates::Fixed(1) | Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
@@ -241,7 +316,7 @@ impl<P: Packet> Choke<P> {
                 }
                 matches > 0
             }
-            Candidates::Fixed(_) | Candidates::Regions { .. } => {
+            Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
                 candidates::several(&buffer.fifo, *draw, count, draws, drawn);
                 candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
             }
@@ -268,7 +343,12 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
-        self.red.dequeue(now, sink)
+        let packet = self.red.dequeue(now, sink);
+        if let Some(bits) = &mut self.drop_bits {
+            bits.popped();
+            bits.drop_head(now, &mut self.red.buffer, sink);
+        }
+        packet
     }
 
     fn status(&self) -> Status {

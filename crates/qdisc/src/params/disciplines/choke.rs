@@ -5,11 +5,13 @@ use alloc::string::ToString;
 
 use crate::Rate;
 use crate::discipline::choke::mloc::MAX_MEMORY;
-use crate::discipline::choke::{Candidates, Config, Draw, MAX_CANDIDATES, MAX_REGIONS, Rule, mloc, xchoke};
+use crate::discipline::choke::{
+    Candidates, Config, Draw, MAX_CANDIDATES, MAX_INTERMEDIATE, MAX_REGIONS, Rule, mloc, xchoke,
+};
 use crate::discipline::red;
 use crate::flow::hits::{MAX_HITS, MAX_TABLE};
 use crate::params::shared::{LIMIT, red_and};
-use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
+use crate::params::{Domain, FlowState, Info, Numbers, Origin, Parameter, ParameterError, Resolver, parameter};
 
 /// The source of CHOKe and of its variants by the same authors.
 const SOURCE: &str = "Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair \
@@ -24,7 +26,7 @@ pub(crate) const CHOKE: Info = Info {
     needs: "the average and a random look into the queue",
     flow_state: FlowState::None,
     experimental: false,
-    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES, SAMPLING),
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES, DROP_BIT, SAMPLING),
 };
 
 /// CHOKe with a number of candidates that grows with the average.
@@ -32,7 +34,7 @@ pub(crate) const ADAPTIVE: Info = Info {
     name: "choke-adaptive",
     summary: "CHOKe that draws more packets the longer the average queue",
     needs: "the average and random looks into the queue",
-    parameters: red_and!(REGIONS, CANDIDATES_RULE, COMPARE_ABOVE_MAX, COUNT_MATCHES, SAMPLING),
+    parameters: red_and!(REGIONS, INT_TH, CANDIDATES_RULE, COMPARE_ABOVE_MAX, COUNT_MATCHES, DROP_BIT, SAMPLING),
     ..CHOKE
 };
 
@@ -41,7 +43,7 @@ pub(crate) const FRONT: Info = Info {
     name: "front-choke",
     summary: "CHOKe that compares with the packet that leaves next",
     needs: "the average and the head's flow",
-    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES),
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES, DROP_BIT),
     ..CHOKE
 };
 
@@ -50,7 +52,7 @@ pub(crate) const BACK: Info = Info {
     name: "back-choke",
     summary: "CHOKe that compares with the packet that came last",
     needs: "the average and the tail's flow",
-    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES),
+    parameters: red_and!(CANDIDATES, COMPARE_ABOVE_MAX, COUNT_MATCHES, DROP_BIT),
     ..CHOKE
 };
 
@@ -83,7 +85,7 @@ pub(crate) const GCHOKE: Info = Info {
     source: "Eshete, Jiang: Generalizing the CHOKe Flow Protection, arXiv 1202.0789",
     year: Some(2012),
     needs: "the average and random looks into the queue",
-    parameters: red_and!(MAXCOMP, COMPARE_ABOVE_MAX, COUNT_MATCHES, SAMPLING),
+    parameters: red_and!(MAXCOMP, COMPARE_ABOVE_MAX, COUNT_MATCHES, DROP_BIT, SAMPLING),
     ..CHOKE
 };
 
@@ -113,6 +115,12 @@ const COUNT_MATCHES: Parameter = parameter(
     "true, as ns-2; false with `sampling = linux`",
     "an arrival that matched counts among the packets since RED's last signal",
 );
+const DROP_BIT: Parameter = parameter(
+    "drop_bit",
+    Domain::Switch,
+    "false",
+    "a queued packet that matches stays, and takes room, until it is the head; there it is dropped, as the paper proposes",
+);
 const REGIONS: Parameter = parameter(
     "regions",
     Domain::Count { min: 1, max: MAX_REGIONS, infinite: false },
@@ -120,6 +128,12 @@ const REGIONS: Parameter = parameter(
     "equal regions between `min` and `max`, each with its number of candidates",
 )
 .elsewhere(&["k"]);
+const INT_TH: Parameter = parameter(
+    "int_th",
+    Domain::Numbers { min: 0.0, max: 4_294_967_295.0 },
+    "none: equal regions",
+    "averages between `min` and `max`, ascending and in their unit, at each of which the next region begins; instead of `regions`",
+);
 const CANDIDATES_RULE: Parameter = parameter(
     "candidates_rule",
     Domain::Choice(&["2i", "2i-1", "i"]),
@@ -226,7 +240,8 @@ fn over_red(
     let draw = draw(r)?;
     let linux = draw == Draw::Linux;
     let count_matches = r.take("count_matches", Origin::Default(if linux { "as Linux" } else { "as ns-2" }), !linux)?;
-    Ok(Config { limit, red, draw, candidates, compare_above_max, count_matches })
+    let drop_bit = r.take("drop_bit", Origin::Default("the room of a match is free at once"), false)?;
+    Ok(Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit })
 }
 
 fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
@@ -259,12 +274,16 @@ fn while_matching(r: &mut Resolver<'_>, _red: &red::RedParameters) -> Result<Can
 }
 
 fn regions(r: &mut Resolver<'_>, red: &red::RedParameters) -> Result<Candidates, ParameterError> {
-    let regions = r.take("regions", Origin::Default("the paper says none"), 5_u32)?;
     let rule = match r.take("candidates_rule", Origin::Default("the paper's section II"), "2i")? {
         "2i-1" => Rule::DoubleLessOne,
         "i" => Rule::Linear,
         _ => Rule::Double,
     };
+    if let Some(given) = r.given::<Numbers>("int_th")? {
+        return intermediate(r, red, given, rule);
+    }
+    r.note("int_th", "none".to_string(), Origin::Default("equal regions"));
+    let regions = r.take("regions", Origin::Default("the paper says none"), 5_u32)?;
     let (min, max) = (red.min.number() as f64, red.max.number() as f64);
     let width = (max - min) / f64::from(regions);
     for region in 1..=regions {
@@ -272,4 +291,30 @@ fn regions(r: &mut Resolver<'_>, red: &red::RedParameters) -> Result<Candidates,
         r.say(format!("from an average of {from}: {} candidates", rule.candidates(region)));
     }
     Ok(Candidates::Regions { regions, rule })
+}
+
+fn intermediate(
+    r: &mut Resolver<'_>,
+    red: &red::RedParameters,
+    given: Numbers,
+    rule: Rule,
+) -> Result<Candidates, ParameterError> {
+    r.note("int_th", given.to_string(), Origin::Given);
+    if r.given::<u32>("regions")?.is_some() {
+        let message = "regions is given, too: the intermediate thresholds make the regions, so leave one of both out";
+        return Err(ParameterError::new("int_th", message.to_string()));
+    }
+    r.note("regions", (given.len() + 1).to_string(), Origin::Derived("one more than intermediate thresholds"));
+    if let Some(part) = given.iter().find(|part| **part != f64::from(**part as u32)) {
+        let message = format!("{part} is not a whole number of packets or bytes");
+        return Err(ParameterError::new("int_th", message));
+    }
+    let mut thresholds = [None; MAX_INTERMEDIATE];
+    for (threshold, &number) in thresholds.iter_mut().zip(given.iter()) {
+        *threshold = Some(red.min.with_number(number as u64));
+    }
+    for (region, from) in (1..).zip([red.min].into_iter().chain(thresholds.into_iter().flatten())) {
+        r.say(format!("from an average of {}: {} candidates", from.number(), rule.candidates(region)));
+    }
+    Ok(Candidates::Intermediate { thresholds, rule })
 }

@@ -5,7 +5,7 @@
 //! packet mostly reads this byte alone, and the bytes of a million packets fit into the cache. Where the hashes are
 //! equal, the flows of the packets are compared.
 //!
-//! A packet that is removed from the middle leaves a hole (the drop bit of the CHOKe paper). Holes at both ends are
+//! A packet that is removed from the middle leaves a hole. Holes at both ends are
 //! removed at once, and the ring is compacted in place when more than half of it is holes. The cost of a compaction is
 //! shared by the removals that made its holes, so every operation takes amortised O(1), and the span of the ring stays
 //! below twice the number of live packets plus a constant.
@@ -175,6 +175,11 @@ impl<P: Packet> Fifo<P> {
     /// Returns the position of the newest packet.
     pub(crate) const fn back(&self) -> Option<Place> {
         if self.is_empty() { None } else { Some(Place(self.tail.wrapping_sub(1))) }
+    }
+
+    /// Returns the number of slots in front of the one at `place`, holes included.
+    pub(crate) const fn slots_before(&self, place: Place) -> usize {
+        place.0.wrapping_sub(self.head)
     }
 
     /// Returns the position of the packet behind the one at `place`.
