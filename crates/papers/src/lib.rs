@@ -23,6 +23,7 @@ pub mod shown;
 mod simulate;
 mod station;
 mod store;
+mod symmetric;
 mod table;
 mod vectors;
 mod verdict;

@@ -8,12 +8,18 @@ use fairlane_qdisc::{BoxQdisc, Host, Kind, QdiscParameters, Rate, Seed, SimplePa
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::symmetric::Comparing;
+
 /// A station as a claim describes it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Station {
-    /// The discipline: `kind` and its parameters, as text.
+    /// The discipline: `kind` and its parameters, as text. Unused with `model`.
+    #[serde(default)]
     queue: BTreeMap<String, String>,
+    /// A queue that does not serve in order, in place of a discipline.
+    #[serde(default)]
+    model: Option<Comparing>,
     /// The rate of service.
     mu: f64,
     /// The rate of each flow's arrivals.
@@ -26,6 +32,10 @@ impl Station {
     /// Runs it once and returns `empty`, the part of the time without a packet; `mean_packets`; and for each flow `share`, its part of
     /// the packets admitted, `goodput`, its part of all ends of service, and `loss`.
     pub(crate) fn observe(&self, run: u32) -> Result<Value, String> {
+        let seed = Seed::new(u64::from(run) + 1);
+        if let Some(model) = self.model {
+            return Ok(model.observe(self.mu, &self.rates, self.events, &mut seed.stream("events")));
+        }
         let kind: Kind = self
             .queue
             .get("kind")
@@ -36,7 +46,6 @@ impl Station {
         for (key, value) in self.queue.iter().filter(|(key, _)| *key != "kind") {
             config = config.with(key, value.as_str()).map_err(|error| error.to_string())?;
         }
-        let seed = Seed::new(u64::from(run) + 1);
         let host = Host { rate: Rate::from_bits_per_second(8_000_000), seed };
         let mut queue: BoxQdisc<SimplePacket> = config.build(&host).map_err(|error| error.to_string())?;
         let station = testing::Station { mu: self.mu, rates: self.rates.clone() };
@@ -63,6 +72,7 @@ mod tests {
             queue: [("kind", "droptail"), ("limit", "100000p")]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
+            model: None,
             mu: 1.0,
             rates: vec![0.3, 0.4],
             events: 1_000_000,
@@ -78,6 +88,7 @@ mod tests {
     fn what_is_wrong_is_told() {
         let station = |queue: &[(&str, &str)]| Station {
             queue: queue.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            model: None,
             mu: 1.0,
             rates: vec![1.0],
             events: 1,
