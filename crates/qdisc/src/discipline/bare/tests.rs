@@ -100,7 +100,7 @@ fn the_first_rate_is_that_of_the_listing() -> Result<(), ParameterError> {
         let mut bare = build(Config::default())?;
         bare.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ());
         bare.enqueue(Time::ZERO + Duration::from_millis(millis), SimplePacket::new(1, 1000), &mut ());
-        close(bare.flows.get_mut(0).rate, rate);
+        close(bare.flows.get_mut(0).estimate, rate);
     }
     Ok(())
 }
