@@ -27,6 +27,7 @@ const SCENARIOS: &[(&str, &str)] = &scenarios![
     "bare-fig12",
     "bare-fig5",
     "bare-fig8",
+    "bare-links",
     "blue-fig13",
     "blue-fig5",
     "blue-fig6",

@@ -32,11 +32,11 @@ fn setup() -> impl Strategy<Value = (Vec<(&'static str, String)>, Settings)> {
     let queue = (any::<bool>(), 0_u64..90, 1_u64..60, 0_u64..60);
     let threshold = (3000_u64..12_000, 500_u64..9000, 1_u32..9, 0_u32..9, 1_u32..24);
     let law = (0.01_f64..8.0, 0.0_f64..4.0, 0.0_f64..6.0, 1.0_f64..3.0, 0.002_f64..1.0);
-    let times = (1_u64..400, 1_u64..900, any::<bool>(), 1_u64..40);
+    let times = (1_u64..400, 1_u64..900, any::<bool>(), 1_u64..40, prop::option::of(0.001_f64..1.0));
     (queue, threshold, law, times).prop_map(
         |((in_packets, limit, target, fair_drop), (hi, lo, n1, more, flows), law, times)| {
             let (beta_min, up, further, a, w_q) = law;
-            let (k, timeout, weighted, mbit) = times;
+            let (k, timeout, weighted, mbit, queue_weight) = times;
             let (beta, beta_max) = (beta_min + up, beta_min + up + further);
             let settings = Settings {
                 maxq: if in_packets { u64::MAX } else { 1000 * limit },
@@ -52,11 +52,12 @@ fn setup() -> impl Strategy<Value = (Vec<(&'static str, String)>, Settings)> {
                 w_q,
                 beta: [beta, beta_min, beta_max],
                 k: Duration::from_millis(k),
+                queue_weight,
                 timeout: Duration::from_millis(timeout),
                 bw: 125_000.0 * mbit as f64,
                 weighted,
             };
-            let given = vec![
+            let mut given = vec![
                 ("limit", format!("{limit}{}", if in_packets { "p" } else { "kb" })),
                 // In packets of 1000 bytes, or in bytes.
                 ("target", format!("{target}{}", if weighted { "p" } else { "kb" })),
@@ -76,6 +77,7 @@ fn setup() -> impl Strategy<Value = (Vec<(&'static str, String)>, Settings)> {
                 ("weighted", weighted.to_string()),
                 ("bandwidth", format!("{mbit}mbit")),
             ];
+            given.extend(queue_weight.map(|weight| ("queue_weight", weight.to_string())));
             (given, settings)
         },
     )

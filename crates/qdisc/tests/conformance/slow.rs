@@ -303,6 +303,7 @@ fn bare_reference(host: &Host) -> bare::Reference {
         w_q: 0.2,
         beta: [7.5, 0.5, 10.0],
         k: millis(300),
+        queue_weight: None,
         timeout: millis(900),
         bw: host.rate.bits_per_second() as f64 / 8.0,
         weighted: false,

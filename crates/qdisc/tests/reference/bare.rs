@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) w_q: f64,
     pub(crate) beta: [f64; 3],
     pub(crate) k: Duration,
+    /// 1 - k of equation 5, if that estimates what a flow gets.
+    pub(crate) queue_weight: Option<f64>,
     pub(crate) timeout: Duration,
     /// The service rate in bytes per second.
     pub(crate) bw: f64,
@@ -109,8 +111,10 @@ impl Reference {
         if (self.flows[i].count as f64) < 4.0 * self.maxth(i) {
             return;
         }
-        let ratefair = self.flows[i].weight * self.s.bw / self.nflow();
-        let ratio = self.flows[i].rate / ratefair;
+        // Either the rate and its fair part, or the average queue and its fair part.
+        let all = if self.s.queue_weight.is_some() { self.avgq } else { self.s.bw };
+        let fair = self.flows[i].weight * all / self.nflow();
+        let ratio = if fair > 0.0 { self.flows[i].rate / fair } else { 0.0 };
         let targetq = (self.vmaxq() / 2.0).min(self.s.maxtargetq);
         let [_, min, max] = self.s.beta;
         let beta = self.flows[i].beta;
@@ -190,7 +194,12 @@ impl Reference {
         let dt = now.since(self.flows[i].qtime).as_secs();
         let e = libm::exp(-dt / k);
         let rate = self.flows[i].rate;
-        self.flows[i].rate = if dt > 0.0 { (1.0 - e) * size / dt + e * rate } else { rate + size / k };
+        self.flows[i].rate = match self.s.queue_weight {
+            // Equation 5, after the packet has joined the queue.
+            Some(weight) => weight * (self.flows[i].q + u64::from(p.bytes)) as f64 + (1.0 - weight) * rate,
+            None if dt > 0.0 => (1.0 - e) * size / dt + e * rate,
+            None => rate + size / k,
+        };
         self.push(now, i, p);
     }
 

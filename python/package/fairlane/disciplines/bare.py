@@ -37,6 +37,8 @@ class Bare(QueueConfig):
         weight: Weight of a sample in the average (w_q). Number, above 0, at most 1. Default: 0.004, the paper.
         k: Time over which a flow's rate is averaged. Time, above 0. Default: 25/8 of the time that ``bandwidth`` takes
             for ``target``, the paper's 150ms.
+        queue_weight: Weight of a sample in a flow's average queue, which stands for its rate if this is given (1 - k of
+            equation 5). Number, above 0, at most 1. Default: rates over ``k``, the paper's listing.
         timeout: Time after its last admitted packet when a flow with nothing queued loses its state. Time, above 0.
             Default: 3 k, the paper.
         weighted: A flow counts as 1 to 4 flows, by the two highest bits of the traffic class of its first packet.
@@ -73,6 +75,7 @@ class Bare(QueueConfig):
         increase: float | None = None,
         weight: float | None = None,
         k: str | None = None,
+        queue_weight: float | None = None,
         timeout: str | None = None,
         weighted: bool | None = None,
         avpkt: str | int | None = None,
@@ -94,6 +97,7 @@ class Bare(QueueConfig):
                 "increase": increase,
                 "weight": weight,
                 "k": k,
+                "queue_weight": queue_weight,
                 "timeout": timeout,
                 "weighted": weighted,
                 "avpkt": avpkt,

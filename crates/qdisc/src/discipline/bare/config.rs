@@ -63,6 +63,10 @@ pub struct Config {
     /// The time over which a flow's rate is averaged (K), above 0. Default: `None`, 25/8 of the time that the link takes
     /// for `target`, which is the paper's 150 ms on its link of 20 Mbit/s; and 150 ms as long as the rate is not known.
     pub k: Option<Duration>,
+    /// The weight of a sample in each flow's average queue, above 0 and at most 1 (1 - k of equation 5). If it is given, a
+    /// flow's share is estimated by that average, which is compared with its part of the average queue, rather than by
+    /// its rate. Default: `None`, the rate (equation 4).
+    pub queue_weight: Option<f64>,
     /// The time after which a flow without queued packets loses its state, counted from its last admitted packet; above
     /// 0. Default: `None`, three times `k`, as the paper (section 3.4).
     pub timeout: Option<Duration>,
@@ -95,6 +99,7 @@ impl Default for Config {
             increase: 1.2,
             weight: 0.004,
             k: None,
+            queue_weight: None,
             timeout: None,
             weighted: false,
             avpkt: Bytes::new(1000),
@@ -119,6 +124,7 @@ impl Config {
         self.validate_exponents()?;
         check::ratio("weight", self.weight)?;
         self.k.map_or(Ok(()), |k| check::duration("k", k))?;
+        self.queue_weight.map_or(Ok(()), |weight| check::ratio("queue_weight", weight))?;
         self.timeout.map_or(Ok(()), |timeout| check::duration("timeout", timeout))?;
         check::bytes("avpkt", self.avpkt)?;
         self.bandwidth.map_or(Ok(()), |rate| check::rate("bandwidth", rate))

@@ -18,8 +18,8 @@ pub(super) struct ActiveFlow {
     /// Its packets in the queue, and the bytes in them.
     packets: u32,
     pub(super) bytes: u64,
-    /// The rate of its admitted packets, in bytes per second.
-    pub(super) rate: f64,
+    /// The estimate of what it gets: the rate of its admitted packets, in bytes per second, or its average queue, in bytes.
+    pub(super) estimate: f64,
     /// The exponent of its drop probability.
     pub(super) beta: f64,
     /// Bytes since the exponent's last change.
@@ -46,10 +46,16 @@ impl ActiveFlow {
         if time > 0.0 {
             // e^-x - 1, accurate also for times much shorter than K.
             let gone = libm::expm1(-time * per_k);
-            self.rate = -gone * bytes / time + (1.0 + gone) * self.rate;
+            self.estimate = -gone * bytes / time + (1.0 + gone) * self.estimate;
         } else {
-            self.rate += bytes * per_k;
+            self.estimate += bytes * per_k;
         }
+    }
+
+    /// Updates the average queue with what the flow has queued once a packet of `bytes` bytes is; `weight` is that of a
+    /// sample.
+    pub(super) fn sample(&mut self, bytes: u32, weight: f64) {
+        self.estimate = (1.0 - weight) * self.estimate + weight * (self.bytes + u64::from(bytes)) as f64;
     }
 }
 
@@ -137,7 +143,7 @@ impl ActiveFlows {
             weight,
             packets: 0,
             bytes: 0,
-            rate: 0.0,
+            estimate: 0.0,
             beta,
             counted: u64::from(packet.bytes()),
             admitted: Time::ZERO,

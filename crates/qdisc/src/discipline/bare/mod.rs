@@ -5,10 +5,12 @@
 //! and each flow has its share of that. The exponent makes drops nearly periodic for a flow that keeps to its share. It
 //! falls for a flow whose rate is above its fair rate while the average queue is above its target, and recovers
 //! otherwise. Where the queue is longer than `fair_drop`, only flows without state pass, which had no packet admitted
-//! lately (Fair Drop). With `weighted` a flow counts as many flows as the weight of its traffic class.
+//! lately (Fair Drop). With `weighted` a flow counts as many flows as the weight of its traffic class. With `queue_weight`
+//! the exponent follows the flow's average queue, compared with its part of the average, in place of its rate.
 //!
 //! **Source.** J. Cho, D. Cho, "Dynamic buffer management scheme based on rate estimation in packet-switched networks",
-//! Computer Networks 39, 2002: the listing in appendix A, weights in section 4.5, K in section 3.3.
+//! Computer Networks 39, 2002: the listing in appendix A, weights in section 4.5, K in section 3.3,
+//! average queues in place of rates in section 3.1 (equation 5).
 //!
 //! **Deviations.** Errors of the listing are corrected. At least one flow is assumed, or the empty queue would never
 //! admit a packet. The count of bytes since the exponent's last change is reset at each change, as the listing's
@@ -16,7 +18,9 @@
 //! the limit of the formula that divides by the time between them. A new flow is dropped if every state belongs to a
 //! flow with packets queued; the paper holds that to be impossible. Figure 1 with `vth` could not be read: `vth` is the
 //! continuous function that meets all numbers in the text. A packet that would exceed `limit` is dropped, not only one
-//! that finds it reached. States expire at the next arrival.
+//! that finds it reached. States expire at the next arrival. For
+//! equation 5 the paper names no constant and leaves the change of the listing to the reader: a flow's average is sampled
+//! where its rate would be, when a packet is admitted, and counts that packet.
 //!
 //! **Cost.** A look-up by address pair an arrival; an exponential a packet admitted; a power where the random number
 //! alone does not decide; one division.
@@ -153,17 +157,27 @@ impl<P: Packet> Bare<P> {
     /// Changes the exponent of `flow` if at least four times its share of the queue was counted since the last change.
     fn adapt(&mut self, flow: usize) {
         let Config { beta_min, beta_max, increase, .. } = self.config;
+        let per_share = self.per_share();
         let state = self.flows.get_mut(flow);
         if (state.counted as f64) * state.per_weight() < 4.0 * self.fair_share.flow {
             return;
         }
         state.counted = 0;
-        let ratio = state.rate * self.fair_share.per_rate * state.per_weight();
+        let ratio = state.estimate * per_share * state.per_weight();
         state.beta = if ratio > 1.0 && self.average > self.fair_share.target {
             (state.beta / ratio).max(beta_min)
         } else {
             (state.beta * increase).min(beta_max)
         };
+    }
+
+    /// Returns one over what a flow of weight 1 should get, in the unit of the flows' estimates; 0 while that is not known.
+    fn per_share(&self) -> f64 {
+        match self.config.queue_weight {
+            Some(_) if self.average > 0.0 => self.flows.weights() as f64 / self.average,
+            Some(_) => 0.0,
+            None => self.fair_share.per_rate,
+        }
     }
 
     /// Queues a packet of `flow`.
@@ -216,7 +230,11 @@ impl<P: Packet> Qdisc<P> for Bare<P> {
             if let Some(reason) = self.test(flow, packet.bytes()) {
                 return self.buffer.discard(now, packet, reason, sink);
             }
-            self.flows.get_mut(flow).measure(now, packet.bytes(), self.per_k);
+            let state = self.flows.get_mut(flow);
+            match self.config.queue_weight {
+                Some(weight) => state.sample(packet.bytes(), weight),
+                None => state.measure(now, packet.bytes(), self.per_k),
+            }
             return self.admit(now, flow, packet, sink);
         }
         let weight = self.weight(&packet);

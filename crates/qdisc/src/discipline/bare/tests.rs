@@ -52,6 +52,7 @@ fn the_typed_configuration_has_the_ranges_of_the_text() -> Result<(), ParameterE
         (Config { flows: 0, ..default }, "flows"),
         (Config { increase: 0.5, ..default }, "increase"),
         (Config { k: Some(Duration::ZERO), ..default }, "k"),
+        (Config { queue_weight: Some(1.5), ..default }, "queue_weight"),
     ] {
         let refused = Bare::<SimplePacket>::new(config, Seed::new(1));
         assert!(refused.is_err_and(|error| error.key() == key), "{key}");
@@ -100,8 +101,21 @@ fn the_first_rate_is_that_of_the_listing() -> Result<(), ParameterError> {
         let mut bare = build(Config::default())?;
         bare.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ());
         bare.enqueue(Time::ZERO + Duration::from_millis(millis), SimplePacket::new(1, 1000), &mut ());
-        close(bare.flows.get_mut(0).rate, rate);
+        close(bare.flows.get_mut(0).estimate, rate);
     }
+    Ok(())
+}
+
+/// Equation 5 by hand with 1 - k = 1/4: the average starts at 0 and takes samples of 2000 and 3000 bytes, so 500 and then
+/// 3/4 * 500 + 1/4 * 3000 = 1125, whatever the time between them. One flow's part of the queue is all 3000 bytes of it.
+#[test]
+fn the_average_queue_is_that_of_equation_5() -> Result<(), ParameterError> {
+    let mut bare = build(Config { queue_weight: Some(0.25), weight: 1.0, ..Config::default() })?;
+    for (millis, average) in [(0, 0.0), (0, 500.0), (70, 1125.0)] {
+        bare.enqueue(Time::ZERO + Duration::from_millis(millis), SimplePacket::new(1, 1000), &mut ());
+        assert_eq!(bare.flows.get_mut(0).estimate, average);
+    }
+    close(1.0 / bare.per_share(), 3000.0);
     Ok(())
 }
 

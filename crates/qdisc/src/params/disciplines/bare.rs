@@ -32,6 +32,7 @@ pub(crate) const INFO: Info = Info {
         INCREASE,
         Parameter { default: "0.004, the paper", ..WEIGHT },
         K,
+        QUEUE_WEIGHT,
         TIMEOUT,
         WEIGHTED,
         Parameter { meaning: "mean packet: converts sizes in packets to bytes", ..AVPKT },
@@ -96,6 +97,12 @@ const K: Parameter = parameter(
     "time over which a flow's rate is averaged",
 )
 .elsewhere(&["K"]);
+const QUEUE_WEIGHT: Parameter = parameter(
+    "queue_weight",
+    Domain::Ratio,
+    "rates over `k`, the paper's listing",
+    "weight of a sample in a flow's average queue, which stands for its rate if this is given (1 - k of equation 5)",
+);
 const TIMEOUT: Parameter = parameter(
     "timeout",
     Domain::Duration,
@@ -130,6 +137,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     config.increase = r.take("increase", Origin::Default("the paper"), 1.2)?;
     config.weight = r.take("weight", Origin::Default("the paper"), 0.004)?;
     resolve_times(r, &mut config, rate)?;
+    config.queue_weight = r.given("queue_weight")?;
     config.weighted = r.take("weighted", Origin::Default("all flows are equal"), false)?;
     config.validate()?;
     Ok(config)
