@@ -137,7 +137,7 @@ fn factor(algorithm: Algorithm, in_bytes: bool) -> (Algorithm, Vec<(&'static str
     (Algorithm::Chokew { threshold: scale * threshold, increment, decrement, band, most }, given)
 }
 
-type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool), bool);
+type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool), (bool, bool));
 
 /// A configuration and the reference's settings that mean the same.
 fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
@@ -151,8 +151,16 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
         "a configuration that is refused",
         |((kind, algorithm, given), red, switches, limit_in_bytes)| {
             let (uniformize, weight, probability, (min, width, limit)) = red;
-            let (gentle, spare, byte_drop, ecn, harddrop, compare_above_max, (sampling, count_matches), in_bytes) =
-                switches;
+            let (
+                gentle,
+                spare,
+                byte_drop,
+                ecn,
+                harddrop,
+                compare_above_max,
+                (sampling, count_matches),
+                (in_bytes, filters),
+            ) = switches;
             let size = |count: u32, bytes: bool| if bytes { format!("{count}kb") } else { format!("{count}p") };
             let scale = |count: u32, bytes: bool| f64::from(count) * if bytes { 1000.0 } else { 1.0 };
             let knows = |key: &str| kind.parameters().iter().any(|parameter| parameter.key == key);
@@ -168,6 +176,7 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 in_bytes,
                 probability,
                 weight,
+                filter: if filters && kind == Kind::Red { 0.2 } else { 1.0 },
                 gentle,
                 spacing: uniformize.1,
                 spare,
@@ -186,6 +195,7 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 ("max", size(min + width, in_bytes)),
                 ("probability", probability.to_string()),
                 ("weight", weight.to_string()),
+                ("probability_weight", settings.filter.to_string()),
                 ("gentle", gentle.to_string()),
                 ("uniformize", uniformize.0.to_string()),
                 ("spare", spare.to_string()),

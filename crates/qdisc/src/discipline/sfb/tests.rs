@@ -32,7 +32,7 @@ fn misclassification_is_the_papers_equation() {
 }
 
 fn blue(freeze: Option<Duration>) -> BlueRule {
-    BlueRule { bin_size: 13, increment: 0.25, decrement: 0.125, freeze }
+    BlueRule { bin_size: 13, increment: 0.25, decrement: 0.125, decrement_at: DecrementAt::Arrival, freeze }
 }
 
 /// Would catch a bin that learns at its size and not above it, or that forgets before it is empty, and a probability
