@@ -124,7 +124,7 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Returns the time until the hash moves again; never 0.
-    fn draw_rehash(&mut self) -> Duration {
+    pub(super) fn draw_rehash(&mut self) -> Duration {
         let rehash = self.config.rehash;
         if !self.config.jitter {
             return rehash;
