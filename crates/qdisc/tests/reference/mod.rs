@@ -1,6 +1,7 @@
 //! Slow implementations of the disciplines with plain lists, directly from their definitions. They share only the random
 //! streams and the units with the code under test.
 
+// More than 500 lines: one RED, on which every algorithm here builds, is easier to read in one piece.
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
 use fairlane_qdisc::testing::Event;
