@@ -162,7 +162,7 @@ fn intermediate(
     (Algorithm::Intermediate { thresholds, twice, less }, vec![("int_th", text)])
 }
 
-type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool, bool), bool);
+type Switches = (bool, bool, bool, bool, bool, bool, (u32, bool, bool), (bool, bool));
 
 /// A configuration and the reference's settings that mean the same.
 fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
@@ -184,7 +184,7 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 harddrop,
                 compare_above_max,
                 (sampling, count_matches, drop_bit),
-                in_bytes,
+                (in_bytes, filters),
             ) = switches;
             let size = |count: u32, bytes: bool| if bytes { format!("{count}kb") } else { format!("{count}p") };
             let scale = |count: u32, bytes: bool| f64::from(count) * if bytes { 1000.0 } else { 1.0 };
@@ -203,6 +203,7 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 in_bytes,
                 probability,
                 weight,
+                filter: if filters && kind == Kind::Red { 0.2 } else { 1.0 },
                 gentle,
                 spacing: uniformize.1,
                 spare,
@@ -222,6 +223,7 @@ fn setup() -> impl Strategy<Value = (QdiscParameters, Settings)> {
                 ("max", size(min + width, in_bytes)),
                 ("probability", probability.to_string()),
                 ("weight", weight.to_string()),
+                ("probability_weight", settings.filter.to_string()),
                 ("gentle", gentle.to_string()),
                 ("uniformize", uniformize.0.to_string()),
                 ("spare", spare.to_string()),

@@ -148,17 +148,23 @@ fn blue_config(s: &blue::Blue) -> Result<QdiscParameters, ParameterError> {
 
 fn rule() -> impl Strategy<Value = sfb::Rule> {
     prop_oneof![
-        (ratio(), ratio(), prop::option::of(millis(5..300)))
-            .prop_map(|(increment, decrement, freeze)| sfb::Rule::Blue { increment, decrement, freeze }),
+        (ratio(), ratio(), any::<bool>(), prop::option::of(millis(5..300))).prop_map(
+            |(increment, decrement, at_departure, freeze)| sfb::Rule::Blue {
+                increment,
+                decrement,
+                at_departure,
+                freeze
+            }
+        ),
         (ratio(), ratio()).prop_map(|(weight, probability)| sfb::Rule::Red { weight, probability }),
     ]
 }
 
 fn sfb_settings() -> impl Strategy<Value = sfb::Sfb> {
     let shape = (1_u64..9, 1_u64..9, 0_usize..12, prop::option::of(0_usize..14));
-    let hash = (millis(20..100_000), millis(1..50_000));
+    let hash = (millis(20..100_000), any::<bool>(), millis(1..50_000));
     (room(), shape, rule(), hash, (1_u64..200_000, 1_u64..20_000), any::<(bool, bool)>()).prop_map(
-        |(limit, (levels, bins, bin_size, bin_max), rule, (rehash, warmup), penalty, (ecn, hard))| sfb::Sfb {
+        |(limit, (levels, bins, bin_size, bin_max), rule, (rehash, jitter, warmup), penalty, (ecn, hard))| sfb::Sfb {
             limit,
             levels,
             bins,
@@ -166,6 +172,7 @@ fn sfb_settings() -> impl Strategy<Value = sfb::Sfb> {
             bin_max,
             rule,
             rehash,
+            jitter,
             warmup,
             penalty_rate: penalty.0,
             penalty_burst: penalty.1,
@@ -183,6 +190,7 @@ fn sfb_config(s: &sfb::Sfb) -> Result<QdiscParameters, ParameterError> {
         ("bin_size", format!("{}p", s.bin_size)),
         ("drop_on_over", if s.bin_max.is_some() { "all" } else { "any" }.to_string()),
         ("rehash", s.rehash.to_string()),
+        ("jitter", s.jitter.to_string()),
         ("warmup", s.warmup.to_string()),
         ("penalty_rate", format!("{}bit", s.penalty_rate)),
         ("penalty_burst", format!("{}b", s.penalty_burst)),
@@ -190,9 +198,10 @@ fn sfb_config(s: &sfb::Sfb) -> Result<QdiscParameters, ParameterError> {
     ];
     given.extend(s.bin_max.map(|most| ("bin_max", format!("{most}p"))));
     let kind = match s.rule {
-        sfb::Rule::Blue { increment, decrement, freeze } => {
+        sfb::Rule::Blue { increment, decrement, at_departure, freeze } => {
             given.push(("increment", increment.to_string()));
             given.push(("decrement", decrement.to_string()));
+            given.push(("decrement_at", if at_departure { "departure" } else { "arrival" }.to_string()));
             given.push(("harddrop", s.harddrop.to_string()));
             given.extend(freeze.map(|freeze| ("freeze", freeze.to_string())));
             Kind::Sfb
@@ -251,6 +260,7 @@ fn sfq_red_settings() -> impl Strategy<Value = (usize, reference::Settings)> {
                 in_bytes,
                 probability,
                 weight,
+                filter: 1.0,
                 gentle,
                 spacing,
                 spare,

@@ -140,7 +140,7 @@ impl<P: Packet> Ared<P> {
     /// A value of `config` is out of its range, `min` is above `max`, or their units differ.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
-        let red = Red::new(red::Config { limit: config.limit, red: config.red(None) }, seed)?;
+        let red = Red::new(red::Config { limit: config.limit, red: config.red(None), ..red::Config::default() }, seed)?;
         let lowest = config.lowest_probability(None);
         // ns-3 starts above, so the first arrival lowers the probability.
         Ok(Self { config, red, region: Region::Above, lowest, adapted: Time::ZERO })

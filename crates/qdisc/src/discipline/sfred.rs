@@ -120,6 +120,8 @@ impl BinRule for RedRule {
         }
     }
 
+    fn empty(&self, _state: &mut RedBinState, _now: Time) {}
+
     fn warm_up(&self, state: &mut RedBinState) {
         state.max_p = (2.0 * state.max_p).min(1.0);
     }
@@ -164,8 +166,8 @@ impl<P: Packet> Qdisc<P> for Sfred<P> {
         self.queue.enqueue(now, packet, sink);
     }
 
-    fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        self.queue.dequeue()
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue(now)
     }
 
     fn status(&self) -> Status {

@@ -70,8 +70,9 @@ const SFB: sfb::Sfb = sfb::Sfb {
     bins: 5,
     bin_size: 4,
     bin_max: Some(6),
-    rule: sfb::Rule::Blue { increment: 0.1, decrement: 0.02, freeze: None },
+    rule: sfb::Rule::Blue { increment: 0.1, decrement: 0.02, at_departure: false, freeze: None },
     rehash: Duration::from_millis(600_000),
+    jitter: false,
     warmup: Duration::from_millis(60_000),
     penalty_rate: 80_000,
     penalty_burst: 20_000,
@@ -98,6 +99,7 @@ fn sfq_red(host: &Host) -> sfq::SlowSfqRed {
         in_bytes: false,
         probability: 0.2,
         weight: 0.2,
+        filter: 1.0,
         gentle: false,
         spacing: Spacing::Wait,
         spare: true,
@@ -121,7 +123,7 @@ pub(crate) fn reference(name: &str, host: &Host) -> Option<Box<dyn slow::Slow>> 
         "blue" => Box::new(blue::SlowBlue::new(BLUE, seed)),
         "sfb" => Box::new(sfb::SlowSfb::new(SFB, seed)),
         "sfb-figure-14" => {
-            let rule = sfb::Rule::Blue { increment: 0.25, decrement: 0.25, freeze: None };
+            let rule = sfb::Rule::Blue { increment: 0.25, decrement: 0.25, at_departure: false, freeze: None };
             let settings = sfb::Sfb { rule, bin_max: None, penalty_burst: 1500, harddrop: false, ..SFB };
             Box::new(sfb::SlowSfb::new(settings, seed))
         }

@@ -163,6 +163,7 @@ fn red(algorithm: Algorithm, gentle: bool, host: &Host) -> Reference {
         in_bytes: false,
         probability: 0.2,
         weight: 0.2,
+        filter: 1.0,
         gentle,
         spacing: Spacing::Wait,
         spare: true,

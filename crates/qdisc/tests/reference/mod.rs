@@ -1,6 +1,7 @@
 //! Slow implementations of the disciplines with plain lists, directly from their definitions. They share only the random
 //! streams and the units with the code under test.
 
+// More than 500 lines: one RED, on which every algorithm here builds, is easier to read in one piece.
 use fairlane_qdisc::{Duration, Reason, Seed, SimplePacket, Stream, Time};
 
 use fairlane_qdisc::testing::Event;
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) in_bytes: bool,
     pub(crate) probability: f64,
     pub(crate) weight: f64,
+    /// The weight of the filter of RED's probability, below 1 if there is one.
+    pub(crate) filter: f64,
     pub(crate) gentle: bool,
     pub(crate) spacing: Spacing,
     pub(crate) spare: bool,
@@ -77,6 +80,7 @@ pub(crate) struct Reference {
     /// The number of places of the queue, at which it removes its holes or doubles.
     places: usize,
     avg: f64,
+    filtered: f64,
     idle_since: Option<Time>,
     count: i64,
     bytes_since: f64,
@@ -103,6 +107,7 @@ impl Reference {
             queue: Vec::new(),
             places: 0,
             avg: 0.0,
+            filtered: 0.0,
             idle_since: None,
             count: -1,
             bytes_since: 0.0,
@@ -224,9 +229,20 @@ impl Reference {
         }
         let q = if self.s.in_bytes { self.bytes() as f64 } else { self.live().len() as f64 };
         self.avg = (1.0 - w) * self.avg + w * q;
+        if self.is_filtered() {
+            self.filtered = (1.0 - self.s.filter) * self.filtered + self.s.filter * self.curve();
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.s.filter < 1.0
     }
 
     fn p_b(&self) -> f64 {
+        if self.is_filtered() { self.filtered } else { self.curve() }
+    }
+
+    fn curve(&self) -> f64 {
         let Settings { min, max, gentle, .. } = self.s;
         if self.avg < min {
             0.0
@@ -246,13 +262,14 @@ impl Reference {
 
     fn red_signal(&mut self, p: &SimplePacket) -> Option<Reason> {
         let size = f64::from(p.bytes) * (1.0 / 1000.0);
-        if self.avg < self.s.min || (self.s.spare && self.live().len() <= 1) {
+        let silent = self.avg < self.s.min && self.filtered == 0.0;
+        if silent || (self.s.spare && self.live().len() <= 1) {
             self.old = false;
             self.count = -1;
             self.bytes_since = 0.0;
             return None;
         }
-        if self.forced() {
+        if self.forced() && !self.is_filtered() {
             self.count = 0;
             self.bytes_since = 0.0;
             return Some(Reason::Forced);

@@ -11,7 +11,7 @@ use fairlane_qdisc::testing::Event;
 /// The rule by which a bin adapts its probability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    Blue { increment: f64, decrement: f64, freeze: Option<Duration> },
+    Blue { increment: f64, decrement: f64, at_departure: bool, freeze: Option<Duration> },
     Red { weight: f64, probability: f64 },
 }
 
@@ -26,6 +26,7 @@ pub(crate) struct Sfb {
     pub(crate) bin_max: Option<usize>,
     pub(crate) rule: Rule,
     pub(crate) rehash: Duration,
+    pub(crate) jitter: bool,
     pub(crate) warmup: Duration,
     /// In bits per second.
     pub(crate) penalty_rate: u64,
@@ -54,6 +55,8 @@ pub(crate) struct SlowSfb {
     states: HashMap<BinPlace, BinState>,
     set: u64,
     moved: Time,
+    rehash: Duration,
+    rehashes: Stream,
     /// In 10^-9 bits.
     tokens: u128,
     paid: Time,
@@ -64,7 +67,19 @@ impl SlowSfb {
     pub(crate) fn new(s: Sfb, seed: Seed) -> Self {
         let tokens = u128::from(s.penalty_burst) * 8_000_000_000;
         let (set, moved, paid, rolls) = (0, Time::ZERO, Time::ZERO, seed.stream("sfb"));
-        Self { s, seed, queue: Vec::new(), states: HashMap::new(), set, moved, tokens, paid, rolls }
+        let rehashes = seed.stream("rehash");
+        let (queue, states) = (Vec::new(), HashMap::new());
+        let mut slow = Self { s, seed, queue, states, set, moved, rehash: s.rehash, rehashes, tokens, paid, rolls };
+        slow.draw();
+        slow
+    }
+
+    /// Draws the time until the hash moves.
+    fn draw(&mut self) {
+        if self.s.jitter {
+            let part = 0.5 + self.rehashes.unit();
+            self.rehash = Duration::from_nanos(((self.s.rehash.as_nanos() as f64 * part) as u64).max(1));
+        }
     }
 
     fn places(&self, set: u64, flow: u64) -> Vec<BinPlace> {
@@ -85,11 +100,15 @@ impl SlowSfb {
         self.states.entry(place).or_insert(BinState { p, until: None, average: 0.0, position: 'b' })
     }
 
-    fn update(&mut self, now: Time, place: BinPlace) {
+    /// Updates the bin for an arrival, or for a departure that left it empty.
+    fn update(&mut self, now: Time, place: BinPlace, departs: bool) {
         let (queued, size, rule) = (self.queued(&place), self.s.bin_size, self.s.rule);
         let state = self.state(place);
         match rule {
-            Rule::Blue { increment, decrement, freeze } => {
+            Rule::Blue { increment, decrement, at_departure, freeze } => {
+                if queued == 0 && at_departure != departs {
+                    return;
+                }
                 if (queued <= size && queued > 0) || (freeze.is_some() && state.until.is_some_and(|until| now <= until))
                 {
                     return;
@@ -97,6 +116,7 @@ impl SlowSfb {
                 state.p = if queued > size { state.p + increment } else { state.p - decrement }.clamp(0.0, 1.0);
                 state.until = freeze.map(|freeze| now + freeze);
             }
+            Rule::Red { .. } if departs => {}
             Rule::Red { weight, .. } => {
                 state.average = (1.0 - weight) * state.average + weight * queued as f64;
                 let (min, max) = (0.2 * size as f64, 0.8 * size as f64);
@@ -154,13 +174,14 @@ impl SlowSfb {
 
 impl Slow for SlowSfb {
     fn enqueue(&mut self, now: Time, p: SimplePacket, events: &mut Vec<Event>) {
-        if now.since(self.moved) >= self.s.rehash {
+        if now.since(self.moved) >= self.rehash {
             self.moved = now;
             self.set += 1;
+            self.draw();
         }
         let mut places = self.places(self.set, p.flow);
         for &place in &places {
-            self.update(now, place);
+            self.update(now, place, false);
         }
         let queued: Vec<usize> = places.iter().map(|place| self.queued(place)).collect();
         let over = match self.s.bin_max {
@@ -172,7 +193,7 @@ impl Slow for SlowSfb {
             return;
         }
         if places.iter().all(|&place| self.state(place).p >= 1.0) {
-            if now.since(self.moved) + self.s.warmup >= self.s.rehash {
+            if now.since(self.moved) + self.s.warmup >= self.rehash {
                 let next = self.places(self.set + 1, p.flow);
                 let rule = self.s.rule;
                 for &place in &next {
@@ -203,9 +224,15 @@ impl Slow for SlowSfb {
         }
     }
 
-    fn dequeue(&mut self, _now: Time, events: &mut Vec<Event>) {
+    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) {
         if !self.queue.is_empty() {
-            events.push(Event::Departed(self.queue.remove(0).0.id));
+            let (packet, places) = self.queue.remove(0);
+            events.push(Event::Departed(packet.id));
+            for place in places {
+                if place.0 >= self.set && self.queued(&place) == 0 {
+                    self.update(now, place, true);
+                }
+            }
         }
     }
 

@@ -84,7 +84,7 @@ impl<P: Packet> Choked<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         Ok(Self {
-            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red, ..red::Config::default() }, seed)?,
             halves: Halves::default(),
             per_unit: config.candidates_per_unit(),
             max_candidates: config.max_candidates,

@@ -266,7 +266,7 @@ impl<P: Packet> Choke<P> {
         config.validate()?;
         let Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit } = config;
         Ok(Self {
-            red: Red::new(red::Config { limit, red }, seed)?,
+            red: Red::new(red::Config { limit, red, ..red::Config::default() }, seed)?,
             draw,
             candidates,
             compare_above_max,

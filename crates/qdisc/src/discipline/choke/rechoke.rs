@@ -102,7 +102,7 @@ impl<P: Packet> Rechoke<P> {
         };
         Ok(Self {
             config,
-            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red, ..red::Config::default() }, seed)?,
             hits: table(),
             signals: table(),
             draws: seed.stream("choke"),

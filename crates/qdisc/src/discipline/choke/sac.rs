@@ -136,7 +136,7 @@ impl<P: Packet> Sac<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         Ok(Self {
-            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red, ..red::Config::default() }, seed)?,
             controller: CandidateController::new(config),
             draws: seed.stream("choke"),
             drawn: Vec::with_capacity(config.max_candidates as usize),

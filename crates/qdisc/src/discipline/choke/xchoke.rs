@@ -101,7 +101,7 @@ impl<P: Packet> Xchoke<P> {
         hits.halve_every(config.age_at(None));
         Ok(Self {
             config,
-            red: Red::new(red::Config { limit: config.limit, red: config.red }, seed)?,
+            red: Red::new(red::Config { limit: config.limit, red: config.red, ..red::Config::default() }, seed)?,
             hits,
             draws: seed.stream("choke"),
             rolls: seed.stream("table"),

@@ -15,6 +15,15 @@ pub(crate) enum Verdict {
     Drop(Reason),
 }
 
+/// A low-pass filter of the probability.
+#[derive(Clone, Copy, Debug)]
+struct Filter {
+    /// The weight of a sample.
+    weight: f64,
+    /// The filtered probability.
+    probability: f64,
+}
+
 /// RED's average, curve and spacing, without a queue: shared by all who build on RED.
 #[derive(Debug)]
 pub(crate) struct RedCore {
@@ -35,6 +44,8 @@ pub(crate) struct RedCore {
     old: bool,
     slope: f64,
     gentle_slope: f64,
+    /// The low-pass filter of the probability, if there is one.
+    filter: Option<Filter>,
     per_avpkt: f64,
     /// The time that the link takes for a mean packet, in nanoseconds; `None` while its rate is not known.
     slot: Option<u64>,
@@ -62,6 +73,7 @@ impl RedCore {
             old: false,
             slope: 0.0,
             gentle_slope: 0.0,
+            filter: None,
             per_avpkt: 1.0 / parameters.avpkt.get() as f64,
             slot: None,
             rolls: seed.stream("red"),
@@ -85,6 +97,11 @@ impl RedCore {
     fn tick_at(&mut self, rate: Rate) {
         let slot = || rate.transmission(self.parameters.avpkt.get()).as_nanos().max(1);
         self.slot = (rate.bits_per_second() > 0).then(slot);
+    }
+
+    /// Filters the probability from now on, with `weight` for a sample; 1 filters nothing.
+    pub(crate) fn filter(&mut self, weight: f64) {
+        self.filter = (weight < 1.0).then_some(Filter { weight, probability: 0.0 });
     }
 
     /// Sets `max_p`.
@@ -141,6 +158,10 @@ impl RedCore {
             self.average *= power(keep, now.since(since).as_nanos() / slot);
         }
         self.average = keep * self.average + weight * occupancy;
+        if let Some(Filter { weight, probability }) = self.filter {
+            let probability = (1.0 - weight) * probability + weight * self.curve();
+            self.filter = Some(Filter { weight, probability });
+        }
     }
 
     /// Notes that the link asked and found nothing: an idle time begins.
@@ -148,17 +169,27 @@ impl RedCore {
         self.idle_since.get_or_insert(now);
     }
 
-    /// Tells whether the average is so high that every packet is signalled.
-    fn is_forced(&self) -> bool {
+    /// Tells whether the average is so high that the curve is 1.
+    fn is_above(&self) -> bool {
         self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max }
     }
 
-    /// Returns the base probability `p_b`: 0 below `min`, `max_p` at `max`.
+    /// Tells whether no packet is signalled: the average is below `min` and no filter remembers another time.
+    fn is_silent(&self) -> bool {
+        self.average < self.min && self.filter.is_none_or(|filter| filter.probability == 0.0)
+    }
+
+    /// Returns the base probability `p_b`, filtered if there is a filter.
     pub(crate) fn base_probability(&self) -> f64 {
+        self.filter.map_or_else(|| self.curve(), |filter| filter.probability)
+    }
+
+    /// Returns the curve at the average: 0 below `min`, `max_p` at `max`.
+    fn curve(&self) -> f64 {
         let Self { min, max, probability, .. } = *self;
         if self.average < min {
             0.0
-        } else if self.is_forced() {
+        } else if self.is_above() {
             1.0
         } else if self.average < max {
             self.slope * (self.average - min)
@@ -172,14 +203,14 @@ impl RedCore {
     /// With `spare` a packet that finds at most one packet queued passes, and so does the first that finds the
     /// average at or above `min`, unless it is forced.
     pub(crate) fn test(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
-        if self.average < self.min || (self.parameters.spare && backlog <= 1) {
+        if self.is_silent() || (self.parameters.spare && backlog <= 1) {
             self.old = false;
             self.count = -1.0;
             self.count_bytes = 0.0;
             return None;
         }
         let size = f64::from(bytes) * self.per_avpkt;
-        if self.is_forced() {
+        if self.filter.is_none() && self.is_above() {
             self.restart(0.0, 0.0);
             return Some(Reason::Forced);
         }

@@ -29,11 +29,15 @@ pub struct Config {
     pub limit: Size,
     /// The average, the thresholds and the probability.
     pub red: RedParameters,
+    /// The weight of a sample in a low-pass filter of the probability, which is sampled at each arrival; above 0 and at most 1.
+    /// Signals are then given with the filtered probability at any average, and none is forced (Feng, Shin, Kandlur, Saha, IEEE/ACM ToN
+    /// 10(4), section III-C). Default: 1, no filter.
+    pub probability_weight: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { limit: Size::packets(300), red: RedParameters::default() }
+        Self { limit: Size::packets(300), red: RedParameters::default(), probability_weight: 1.0 }
     }
 }
 
@@ -154,7 +158,10 @@ impl<P: Packet> Red<P> {
     /// A value of `config` is out of its range, `min` is above `max`, or their units differ.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         check::size("limit", config.limit)?;
-        Ok(Self { buffer: Buffer::new(config.limit), core: RedCore::new(config.red, seed)? })
+        check::ratio("probability_weight", config.probability_weight)?;
+        let mut core = RedCore::new(config.red, seed)?;
+        core.filter(config.probability_weight);
+        Ok(Self { buffer: Buffer::new(config.limit), core })
     }
 
     /// Does the first half of [`Qdisc::enqueue`]: counts `packet`, which arrives, and updates the average.

@@ -393,7 +393,7 @@ impl<P: Packet> RedPd<P> {
     /// A value of `config` is out of its range, or RED's `min` is above `max` or has another unit.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         let Config { limit, red, rtt } = config;
-        let red = Red::new(red::Config { limit, red }, seed)?;
+        let red = Red::new(red::Config { limit, red, ..red::Config::default() }, seed)?;
         check::duration("rtt", rtt)?;
         Ok(Self { red, filters: Prefilter::new(rtt, seed) })
     }

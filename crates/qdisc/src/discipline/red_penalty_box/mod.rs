@@ -344,7 +344,7 @@ impl<P: Packet> PenaltyBox<P> {
     /// # Errors
     /// A value of `config` is out of its range, or RED's `min` is above `max` or has another unit.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
-        let red = Red::new(red::Config { limit: config.limit, red: config.red }, seed)?;
+        let red = Red::new(red::Config { limit: config.limit, red: config.red, ..red::Config::default() }, seed)?;
         config.validate()?;
         let mut queue = Self { config, red, monitor: FlowMonitor::new(&config, seed), bucket: None };
         queue.fill_at(config.penalty_rate_at(None));

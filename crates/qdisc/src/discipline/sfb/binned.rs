@@ -12,7 +12,7 @@ use super::{BinConfig, DropOnOver};
 use crate::flow::hash::FlowHash;
 use crate::queue::buffer::Buffer;
 use crate::rate::token_bucket::TokenBucket;
-use crate::{Counters, DropSink, FlowKey, Packet, Reason, Seed, Size, Status, Stream, Time};
+use crate::{Counters, DropSink, Duration, FlowKey, Packet, Reason, Seed, Size, Status, Stream, Time};
 
 /// The largest number of levels.
 pub(crate) const MAX_LEVELS: u32 = 16;
@@ -36,6 +36,9 @@ pub(crate) trait BinRule: Copy + Debug {
 
     /// Updates the state for an arrival at `now` that finds `queued` packets of the bin in the queue.
     fn arrive(&self, state: &mut Self::BinState, now: Time, queued: u32);
+
+    /// Updates the state for a departure at `now` that empties the bin.
+    fn empty(&self, state: &mut Self::BinState, now: Time);
 
     /// Updates a bin of the next set for an arrival of a flow that was identified as non-responsive.
     fn warm_up(&self, state: &mut Self::BinState);
@@ -88,16 +91,19 @@ pub(crate) struct Binned<P, R: BinRule> {
     /// next.
     generation: u32,
     moved: Time,
+    /// The time from then to the next move.
+    rehash: Duration,
     bucket: TokenBucket,
     seed: Seed,
     rolls: Stream,
+    rehashes: Stream,
 }
 
 impl<P: Packet, R: BinRule> Binned<P, R> {
     /// Creates an empty queue; `config` is valid.
     pub(crate) fn new(limit: Size, config: BinConfig, rule: R, harddrop: bool, seed: Seed) -> Self {
         let empty = Bin { queued: 0, state: rule.initial() };
-        Self {
+        let mut queue = Self {
             buffer: Buffer::new(limit),
             counted: VecDeque::new(),
             config,
@@ -107,10 +113,25 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
             hashes: [hashes(seed, 0), hashes(seed, 1)],
             generation: 0,
             moved: Time::ZERO,
+            rehash: config.rehash,
             bucket: TokenBucket::new(config.penalty_rate, config.penalty_burst.get()),
             seed,
             rolls: seed.stream("sfb"),
+            rehashes: seed.stream("rehash"),
+        };
+        queue.rehash = queue.draw_rehash();
+        queue
+    }
+
+    /// Returns the time until the hash moves again; never 0.
+    pub(super) fn draw_rehash(&mut self) -> Duration {
+        let rehash = self.config.rehash;
+        if !self.config.jitter {
+            return rehash;
         }
+        // A cast saturates.
+        let drawn = (rehash.as_nanos() as f64 * (0.5 + self.rehashes.unit())) as u64;
+        Duration::from_nanos(drawn.max(1))
     }
 
     /// Calls `each` with the bins of `flow` in the set of `generation`, level by level.
@@ -148,10 +169,11 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
 
     /// Moves the hash if it is time: the next set of bins comes into use, and the previous one is emptied.
     fn move_hash(&mut self, now: Time) {
-        if now.since(self.moved) < self.config.rehash {
+        if now.since(self.moved) < self.rehash {
             return;
         }
         self.moved = now;
+        self.rehash = self.draw_rehash();
         self.generation = self.generation.wrapping_add(1);
         let next = self.generation.wrapping_add(1);
         let set = (next & 1) as usize;
@@ -162,7 +184,7 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
 
     /// Tells whether the next set of bins is being warmed up.
     fn is_warming(&self, now: Time) -> bool {
-        now.since(self.moved) + self.config.warmup >= self.config.rehash
+        now.since(self.moved) + self.config.warmup >= self.rehash
     }
 
     /// Queues a packet of a non-responsive flow as far as the rate limit allows, and drops it otherwise.
@@ -223,21 +245,26 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Does [`Qdisc::dequeue`](crate::Qdisc::dequeue).
-    pub(crate) fn dequeue(&mut self) -> Option<P> {
+    pub(crate) fn dequeue(&mut self, now: Time) -> Option<P> {
         let packet = self.buffer.depart()?;
         if let Some(CountedIn { generation, next_too }) = self.counted.pop_front() {
-            self.leave(generation, packet.flow());
+            self.leave(now, generation, packet.flow());
             if next_too {
-                self.leave(generation.wrapping_add(1), packet.flow());
+                self.leave(now, generation.wrapping_add(1), packet.flow());
             }
         }
         Some(packet)
     }
 
     /// Removes a packet of `flow` from the bins of the set of `generation`, unless that set was emptied since.
-    fn leave(&mut self, generation: u32, flow: FlowKey) {
+    fn leave(&mut self, now: Time, generation: u32, flow: FlowKey) {
         if generation == self.generation || generation == self.generation.wrapping_add(1) {
-            self.for_each_bin(generation, flow, |_, bin| bin.queued -= 1);
+            self.for_each_bin(generation, flow, |rule, bin| {
+                bin.queued -= 1;
+                if bin.queued == 0 {
+                    rule.empty(&mut bin.state, now);
+                }
+            });
         }
     }
 

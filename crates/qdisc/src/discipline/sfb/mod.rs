@@ -39,9 +39,11 @@ pub struct Config {
     /// The step by which an arrival at a full bin raises the bin's probability, above 0 and at most 1. Default: 0.0005,
     /// as tc-sfb(8); the paper gives none.
     pub increment: f64,
-    /// The step by which an arrival at an empty bin lowers the bin's probability, above 0 and at most 1. Default:
+    /// The step by which an empty bin lowers its probability, at the event `decrement_at`, above 0 and at most 1. Default:
     /// 0.00005, as tc-sfb(8).
     pub decrement: f64,
+    /// The event that lowers the probability of an empty bin. Default: [`DecrementAt::Arrival`], as figure 14 and Linux.
+    pub decrement_at: DecrementAt,
     /// The least time between two changes of one bin's probability, above 0. Default: `None`, no such time, as the
     /// paper and Linux.
     pub freeze: Option<Duration>,
@@ -57,6 +59,7 @@ impl Default for Config {
             bins: BinConfig::default(),
             increment: 0.0005,
             decrement: 0.000_05,
+            decrement_at: DecrementAt::default(),
             freeze: None,
             harddrop: true,
         }
@@ -71,6 +74,18 @@ impl Config {
         check::ratio("decrement", self.decrement)?;
         self.freeze.map_or(Ok(()), |freeze| check::duration("freeze", freeze))
     }
+}
+
+/// The event that lowers the probability of an empty bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum DecrementAt {
+    /// Each arrival that finds the bin empty, queued or not (the paper's figure 14, Linux).
+    #[default]
+    Arrival,
+    /// The departure that empties the bin ("if the number of packets drops to zero", the paper's section IV-A).
+    Departure,
 }
 
 /// The bins, the moving hash and the rate limit of SFB and SFRED.
@@ -91,6 +106,9 @@ pub struct BinConfig {
     /// The time after which the hash moves, so that no flow shares its bins with the same flows for ever; above 0.
     /// Default: 600 s, as tc-sfb(8); the paper has 2 s.
     pub rehash: Duration,
+    /// Draws each time between two moves of the hash uniformly from 0.5 to 1.5 times `rehash`, so that no flow can foresee
+    /// them. Default: `false`.
+    pub jitter: bool,
     /// The time before the hash moves in which the next set of bins is warmed up with the identified flows (double
     /// buffering); above 0. Default: 60 s, tc-sfb(8)'s `db`.
     pub warmup: Duration,
@@ -128,6 +146,7 @@ impl Default for BinConfig {
             bin_size: Packets::new(20),
             drop_on_over: DropOnOver::All { bin_max: Packets::new(25) },
             rehash: Duration::from_millis(600_000),
+            jitter: false,
             warmup: Duration::from_millis(60_000),
             penalty_rate: Rate::from_bits_per_second(80_000),
             penalty_burst: Bytes::new(20_000),
@@ -154,6 +173,7 @@ struct BlueRule {
     bin_size: u32,
     increment: f64,
     decrement: f64,
+    decrement_at: DecrementAt,
     freeze: Option<Duration>,
 }
 
@@ -166,6 +186,19 @@ struct BlueBinState {
     frozen_until: Time,
 }
 
+impl BlueRule {
+    /// Changes the probability to `changed`, unless it is frozen.
+    fn change(&self, state: &mut BlueBinState, now: Time, changed: f64) {
+        let Some(freeze) = self.freeze else {
+            state.probability = changed;
+            return;
+        };
+        if now >= state.frozen_until {
+            *state = BlueBinState { probability: changed, frozen_until: now + freeze + Duration::from_nanos(1) };
+        }
+    }
+}
+
 impl BinRule for BlueRule {
     type BinState = BlueBinState;
 
@@ -174,19 +207,16 @@ impl BinRule for BlueRule {
     }
 
     fn arrive(&self, state: &mut BlueBinState, now: Time, queued: u32) {
-        let changed = if queued > self.bin_size {
-            (state.probability + self.increment).min(1.0)
-        } else if queued == 0 {
-            (state.probability - self.decrement).max(0.0)
-        } else {
-            return;
-        };
-        let Some(freeze) = self.freeze else {
-            state.probability = changed;
-            return;
-        };
-        if now >= state.frozen_until {
-            *state = BlueBinState { probability: changed, frozen_until: now + freeze + Duration::from_nanos(1) };
+        if queued > self.bin_size {
+            self.change(state, now, (state.probability + self.increment).min(1.0));
+        } else if queued == 0 && self.decrement_at == DecrementAt::Arrival {
+            self.change(state, now, (state.probability - self.decrement).max(0.0));
+        }
+    }
+
+    fn empty(&self, state: &mut BlueBinState, now: Time) {
+        if self.decrement_at == DecrementAt::Departure {
+            self.change(state, now, (state.probability - self.decrement).max(0.0));
         }
     }
 
@@ -216,8 +246,8 @@ impl<P: Packet> Sfb<P> {
     /// A value of `config` is out of its range.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
-        let Config { limit, bins, increment, decrement, freeze, harddrop } = config;
-        let rule = BlueRule { bin_size: bins.bin_size.get(), increment, decrement, freeze };
+        let Config { limit, bins, increment, decrement, decrement_at, freeze, harddrop } = config;
+        let rule = BlueRule { bin_size: bins.bin_size.get(), increment, decrement, decrement_at, freeze };
         Ok(Self { queue: Binned::new(limit, bins, rule, harddrop, seed) })
     }
 }
@@ -227,8 +257,8 @@ impl<P: Packet> Qdisc<P> for Sfb<P> {
         self.queue.enqueue(now, packet, sink);
     }
 
-    fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        self.queue.dequeue()
+    fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue(now)
     }
 
     fn status(&self) -> Status {

@@ -1,3 +1,5 @@
+use alloc::vec::Vec;
+
 use super::*;
 use crate::flow::hash::misclassified;
 use crate::{Reason, SimplePacket};
@@ -32,7 +34,7 @@ fn misclassification_is_the_papers_equation() {
 }
 
 fn blue(freeze: Option<Duration>) -> BlueRule {
-    BlueRule { bin_size: 13, increment: 0.25, decrement: 0.125, freeze }
+    BlueRule { bin_size: 13, increment: 0.25, decrement: 0.125, decrement_at: DecrementAt::Arrival, freeze }
 }
 
 /// Would catch a bin that learns at its size and not above it, or that forgets before it is empty, and a probability
@@ -106,5 +108,36 @@ fn above_a_half_signals_drop_what_could_be_marked() -> Result<(), ParameterError
         // Four standard errors are below 0.0064.
         assert!((drops - dropped).abs() < 0.007 && (marks - marked).abs() < 0.007, "{harddrop}: {drops} {marks}");
     }
+    Ok(())
+}
+
+/// Section IV-A: "if the number of packets drops to zero, p_m is decreased". Would catch a decrease at an arrival that finds the bin empty, and one
+/// at a departure that leaves a packet.
+#[test]
+fn a_bin_falls_when_its_last_packet_departs() {
+    let rule = BlueRule { decrement_at: DecrementAt::Departure, ..blue(None) };
+    let mut state = rule.initial();
+    for (queued, expected) in [(14, 0.25), (14, 0.5), (0, 0.5), (0, 0.5)] {
+        rule.arrive(&mut state, Time::ZERO, queued);
+        assert_eq!(rule.probability(&state), expected, "{queued}");
+    }
+    rule.empty(&mut state, Time::ZERO);
+    assert_eq!(rule.probability(&state), 0.375);
+    // Of figure 14's rule a departure is no event.
+    blue(None).empty(&mut state, Time::ZERO);
+    assert_eq!(rule.probability(&state), 0.375);
+}
+
+/// Times between two moves are uniform from half to one and a half of `rehash`: their mean is `rehash` and their variance a twelfth of its square.
+#[test]
+fn the_hash_moves_at_random_times() -> Result<(), ParameterError> {
+    let bins = BinConfig { rehash: Duration::from_millis(2000), jitter: true, ..BinConfig::default() };
+    let mut queue = Sfb::<SimplePacket>::new(Config { bins, ..Config::default() }, Seed::new(3))?.queue;
+    let times: Vec<f64> = (0..10_000).map(|_| queue.draw_rehash().as_secs()).collect();
+    let mean = times.iter().sum::<f64>() / 10_000.0;
+    let variance = times.iter().map(|time| (time - mean) * (time - mean)).sum::<f64>() / 9_999.0;
+    // Four standard errors of the mean are 0.023.
+    assert!(times.iter().all(|time| (1.0..=3.0).contains(time)) && (mean - 2.0).abs() < 0.023, "{mean}");
+    assert!((variance - 4.0 / 12.0).abs() < 0.02, "{variance}");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! BARE's parameters.
 
 use alloc::format;
+use alloc::string::ToString;
 
 use crate::discipline::bare::Config;
 use crate::discipline::bare::config::{EXPONENTS, MAX_FLOWS, MAX_INCREASE, MAX_THRESHOLD_FLOWS, VirtualThreshold};
@@ -138,6 +139,10 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     config.weight = r.take("weight", Origin::Default("the paper"), 0.004)?;
     resolve_times(r, &mut config, rate)?;
     config.queue_weight = r.given("queue_weight")?;
+    match config.queue_weight {
+        Some(weight) => r.note("queue_weight", weight.to_string(), Origin::Given),
+        None => r.note("queue_weight", "none".to_string(), Origin::Default("rates over k")),
+    }
     config.weighted = r.take("weighted", Origin::Default("all flows are equal"), false)?;
     config.validate()?;
     Ok(config)

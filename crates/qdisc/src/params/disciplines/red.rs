@@ -1,8 +1,10 @@
 //! RED's parameters over a FIFO; those of RED itself are in [`crate::params::red`].
 
+use alloc::string::ToString;
+
 use crate::discipline::red::Config;
 use crate::params::shared::red_and;
-use crate::params::{FlowState, Info, ParameterError, Resolver};
+use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
 
 pub(crate) const INFO: Info = Info {
     name: "red",
@@ -12,10 +14,22 @@ pub(crate) const INFO: Info = Info {
     needs: "the average",
     flow_state: FlowState::None,
     experimental: false,
-    parameters: red_and!(),
+    parameters: red_and!(PROBABILITY_WEIGHT),
 };
+
+const PROBABILITY_WEIGHT: Parameter = parameter(
+    "probability_weight",
+    Domain::Ratio,
+    "1, no filter",
+    "weight of a sample in a low-pass filter of the probability; below 1 no signal is forced (the BLUE paper, section III-C)",
+);
 
 pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let limit = r.limit()?;
-    Ok(Config { limit, red: r.red(limit)? })
+    let red = r.red(limit)?;
+    let probability_weight = r.take("probability_weight", Origin::Default("no filter"), 1.0)?;
+    if probability_weight < 1.0 && red.harddrop {
+        r.warn("harddrop changes nothing with probability_weight, since no signal is forced".to_string());
+    }
+    Ok(Config { limit, red, probability_weight })
 }

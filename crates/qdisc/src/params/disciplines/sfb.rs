@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 
 use crate::discipline::sfb::binned::{MAX_BINS, MAX_LEVELS};
-use crate::discipline::sfb::{BinConfig, Config, DropOnOver};
+use crate::discipline::sfb::{BinConfig, Config, DecrementAt, DropOnOver};
 use crate::flow::hash::misclassified;
 use crate::params::shared::{ECN, HARDDROP};
 use crate::params::{Domain, FlowState, Info, Origin, Parameter, ParameterError, Resolver, parameter};
@@ -19,7 +19,7 @@ pub(crate) const INFO: Info = Info {
     needs: "`levels` hashes of the flow and two sets of `levels` times `bins` bins",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: around_bins!(INCREMENT, DECREMENT, FREEZE; SFB_HARDDROP),
+    parameters: around_bins!(INCREMENT, DECREMENT, DECREMENT_AT, FREEZE; SFB_HARDDROP),
 };
 
 /// The parameters of the bins, with those of a bin's rule among them and more after them.
@@ -28,8 +28,8 @@ macro_rules! around_bins {
         {
             use $crate::params::disciplines::sfb::*;
             &[
-                $crate::params::shared::LIMIT, LEVELS, BINS, BIN_SIZE, DROP_ON_OVER, BIN_MAX, $($rule,)* REHASH, WARMUP,
-                PENALTY_RATE, PENALTY_BURST, BINS_ECN, $($after),*
+                $crate::params::shared::LIMIT, LEVELS, BINS, BIN_SIZE, DROP_ON_OVER, BIN_MAX, $($rule,)* REHASH, JITTER,
+                WARMUP, PENALTY_RATE, PENALTY_BURST, BINS_ECN, $($after),*
             ]
         }
     };
@@ -81,9 +81,15 @@ const DECREMENT: Parameter = parameter(
     "decrement",
     Domain::Ratio,
     "0.00005, as tc(8); the paper gives none",
-    "step by which an arrival at an empty bin lowers the bin's probability",
+    "step by which an empty bin lowers its probability",
 )
 .elsewhere(&["d2"]);
+const DECREMENT_AT: Parameter = parameter(
+    "decrement_at",
+    Domain::Choice(&["arrival", "departure"]),
+    "arrival, as the paper's figure 14 and Linux",
+    "`decrement` is applied at each arrival that finds the bin empty, or at the departure that empties it (the paper's text)",
+);
 const FREEZE: Parameter = parameter(
     "freeze",
     Domain::Duration,
@@ -96,6 +102,12 @@ pub(super) const REHASH: Parameter = parameter(
     Domain::Duration,
     "600s, as tc(8); the paper has 2s",
     "time after which the hash moves, so that no flow shares its bins with the same flows for ever",
+);
+pub(super) const JITTER: Parameter = parameter(
+    "jitter",
+    Domain::Switch,
+    "false",
+    "each time between two moves of the hash is drawn from half to one and a half of `rehash`",
 );
 pub(super) const WARMUP: Parameter = parameter(
     "warmup",
@@ -131,6 +143,10 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let bins = resolve_bins(r, limit)?;
     let increment = r.take("increment", Origin::Default("as tc(8)"), 0.0005)?;
     let decrement = r.take("decrement", Origin::Default("as tc(8)"), 0.000_05)?;
+    let decrement_at = match r.take("decrement_at", Origin::Default("as figure 14 and Linux"), "arrival")? {
+        "departure" => DecrementAt::Departure,
+        _ => DecrementAt::Arrival,
+    };
     let freeze = r.given::<Duration>("freeze")?;
     match freeze {
         Some(time) => r.note("freeze", time.to_string(), Origin::Given),
@@ -140,7 +156,7 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     if decrement > increment {
         r.warn(format!("decrement {decrement} is above increment {increment}: bins forget faster than they learn"));
     }
-    Ok(Config { limit, bins, increment, decrement, freeze, harddrop })
+    Ok(Config { limit, bins, increment, decrement, decrement_at, freeze, harddrop })
 }
 
 /// Resolves the parameters of the bins of a queue of `limit`.
@@ -150,6 +166,7 @@ pub(super) fn resolve_bins(r: &mut Resolver<'_>, limit: Size) -> Result<BinConfi
     let bin_size = r.take("bin_size", Origin::Default("tc(8)'s target"), Packets::new(20))?;
     let drop_on_over = resolve_drop_on_over(r, bin_size)?;
     let rehash = r.take("rehash", Origin::Default("as tc(8)"), Duration::from_millis(600_000))?;
+    let jitter = r.take("jitter", Origin::Default("the paper's experiments"), false)?;
     let warmup = r.take("warmup", Origin::Default("tc(8)'s db"), Duration::from_millis(60_000))?;
     let penalty_rate =
         r.take("penalty_rate", Origin::Default("tc(8)'s 10 packets a second"), Rate::from_bits_per_second(80_000))?;
@@ -165,7 +182,7 @@ pub(super) fn resolve_bins(r: &mut Resolver<'_>, limit: Size) -> Result<BinConfi
         "{:.2} % of the responsive flows share all of their bins with ten non-responsive ones",
         100.0 * misclassified(levels, bins, 10)
     ));
-    Ok(BinConfig { levels, bins, bin_size, drop_on_over, rehash, warmup, penalty_rate, penalty_burst, ecn })
+    Ok(BinConfig { levels, bins, bin_size, drop_on_over, rehash, jitter, warmup, penalty_rate, penalty_burst, ecn })
 }
 
 fn resolve_drop_on_over(r: &mut Resolver<'_>, bin_size: Packets) -> Result<DropOnOver, ParameterError> {

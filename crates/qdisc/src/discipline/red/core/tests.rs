@@ -231,3 +231,24 @@ fn marks_what_can_be_marked_unless_harddrop() {
     assert_eq!(core(PARAMETERS).verdict(early, true), Verdict::Drop(Reason::Early));
     assert_eq!(core(PARAMETERS).verdict(None, true), Verdict::Pass);
 }
+
+/// A first-order low-pass filter: at a constant p_b of 0.05 it is 0.05 (1 - 0.99^n) after n samples, and then it decays by 0.99 a sample below
+/// `min`, where RED without it is silent. Would catch a filter that is reset, skipped below `min` or overridden above `max`.
+#[test]
+fn the_filter_follows_the_probability_as_a_low_pass_does() {
+    let mut red = core(RedParameters { weight: 1.0, uniformize: Uniformize::None, ..PARAMETERS });
+    red.filter(0.01);
+    for _ in 0..100 {
+        red.sample(Time::ZERO, 45.0);
+    }
+    close(red.base_probability(), 0.05 * (1.0 - 0.366_032_341_27));
+    for _ in 0..10 {
+        red.sample(Time::ZERO, 0.0);
+    }
+    close(red.base_probability(), 0.031_698_382_94 * 0.904_382_075_01);
+    let signals = (0..100_000).filter(|_| red.test(40, 1000).is_some()).count();
+    // 2867 are expected; four standard deviations are 211.
+    assert!((2656..3078).contains(&signals), "{signals}");
+    red.sample(Time::ZERO, 70.0);
+    assert_ne!(red.test(40, 1000), Some(Reason::Forced));
+}
