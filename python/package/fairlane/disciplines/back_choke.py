@@ -50,6 +50,8 @@ class BackChoke(QueueConfig):
             Default: true, the paper and Linux; false is the technical report.
         count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
             Default: true, as ns-2; false with ``sampling = linux``.
+        drop_bit: A queued packet that matches stays, and takes room, until it is the head; there it is dropped, as the
+            paper proposes. ``true`` or ``false``. Default: false.
     """
 
     kind: ClassVar[str] = "back-choke"
@@ -82,6 +84,7 @@ class BackChoke(QueueConfig):
         candidates: int | None = None,
         compare_above_max: bool | None = None,
         count_matches: bool | None = None,
+        drop_bit: bool | None = None,
     ) -> None:
         super().__init__(
             {
@@ -102,5 +105,6 @@ class BackChoke(QueueConfig):
                 "candidates": candidates,
                 "compare_above_max": compare_above_max,
                 "count_matches": count_matches,
+                "drop_bit": drop_bit,
             }
         )

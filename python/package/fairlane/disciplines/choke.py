@@ -50,6 +50,8 @@ class Choke(QueueConfig):
             Default: true, the paper and Linux; false is the technical report.
         count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
             Default: true, as ns-2; false with ``sampling = linux``.
+        drop_bit: A queued packet that matches stays, and takes room, until it is the head; there it is dropped, as the
+            paper proposes. ``true`` or ``false``. Default: false.
         sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
             Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
             Default: exact.
@@ -85,6 +87,7 @@ class Choke(QueueConfig):
         candidates: int | None = None,
         compare_above_max: bool | None = None,
         count_matches: bool | None = None,
+        drop_bit: bool | None = None,
         sampling: Literal["exact", "replacement", "linux"] | None = None,
     ) -> None:
         super().__init__(
@@ -106,6 +109,7 @@ class Choke(QueueConfig):
                 "candidates": candidates,
                 "compare_above_max": compare_above_max,
                 "count_matches": count_matches,
+                "drop_bit": drop_bit,
                 "sampling": sampling,
             }
         )

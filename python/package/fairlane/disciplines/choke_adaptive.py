@@ -6,6 +6,7 @@ from fairlane.config import QueueConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import ClassVar, Literal
 
 
@@ -46,12 +47,17 @@ class ChokeAdaptive(QueueConfig):
         harddrop: A forced signal drops even what could be marked. ``true`` or ``false``. Default: false.
         regions: Equal regions between ``min`` and ``max``, each with its number of candidates. Whole number, 1..32.
             Default: 5; the paper says none.
+        int_th: Averages between ``min`` and ``max``, ascending and in their unit, at each of which the next region
+            begins; instead of ``regions``. Up to 8 numbers, 0..4294967295, separated by commas. Default: none: equal
+            regions.
         candidates_rule: Candidates in region i; 2i-1 reads the paper's section III, where the arrival counts as a drop.
             ``2i``, ``2i-1``, ``i``. Default: 2i, the definition in the paper's section II.
         compare_above_max: Arrivals are compared while the average is at or above ``max`` too. ``true`` or ``false``.
             Default: true, the paper and Linux; false is the technical report.
         count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
             Default: true, as ns-2; false with ``sampling = linux``.
+        drop_bit: A queued packet that matches stays, and takes room, until it is the head; there it is dropped, as the
+            paper proposes. ``true`` or ``false``. Default: false.
         sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
             Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
             Default: exact.
@@ -85,9 +91,11 @@ class ChokeAdaptive(QueueConfig):
         ecn: bool | None = None,
         harddrop: bool | None = None,
         regions: int | None = None,
+        int_th: Sequence[float] | str | None = None,
         candidates_rule: Literal["2i", "2i-1", "i"] | None = None,
         compare_above_max: bool | None = None,
         count_matches: bool | None = None,
+        drop_bit: bool | None = None,
         sampling: Literal["exact", "replacement", "linux"] | None = None,
     ) -> None:
         super().__init__(
@@ -107,9 +115,11 @@ class ChokeAdaptive(QueueConfig):
                 "ecn": ecn,
                 "harddrop": harddrop,
                 "regions": regions,
+                "int_th": int_th,
                 "candidates_rule": candidates_rule,
                 "compare_above_max": compare_above_max,
                 "count_matches": count_matches,
+                "drop_bit": drop_bit,
                 "sampling": sampling,
             }
         )

@@ -49,6 +49,8 @@ class Gchoke(QueueConfig):
             Default: true, the paper and Linux; false is the technical report.
         count_matches: An arrival that matched counts among the packets since RED's last signal. ``true`` or ``false``.
             Default: true, as ns-2; false with ``sampling = linux``.
+        drop_bit: A queued packet that matches stays, and takes room, until it is the head; there it is dropped, as the
+            paper proposes. ``true`` or ``false``. Default: false.
         sampling: Draw distinct packets uniformly; or each anew, so that several candidates can be one packet; or as
             Linux: three throws over the ring with its holes, then the head. ``exact``, ``replacement``, ``linux``.
             Default: exact.
@@ -84,6 +86,7 @@ class Gchoke(QueueConfig):
         maxcomp: int | Literal["infinite"] | None = None,
         compare_above_max: bool | None = None,
         count_matches: bool | None = None,
+        drop_bit: bool | None = None,
         sampling: Literal["exact", "replacement", "linux"] | None = None,
     ) -> None:
         super().__init__(
@@ -105,6 +108,7 @@ class Gchoke(QueueConfig):
                 "maxcomp": maxcomp,
                 "compare_above_max": compare_above_max,
                 "count_matches": count_matches,
+                "drop_bit": drop_bit,
                 "sampling": sampling,
             }
         )

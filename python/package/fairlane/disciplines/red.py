@@ -43,6 +43,8 @@ class Red(QueueConfig):
         ecn: Early and forced signals mark packets that can be marked; a match or the limit always drops. ``true`` or
             ``false``. Default: false.
         harddrop: A forced signal drops even what could be marked. ``true`` or ``false``. Default: false.
+        probability_weight: Weight of a sample in a low-pass filter of the probability; below 1 no signal is forced (the
+            BLUE paper, section III-C). Number, above 0, at most 1. Default: 1, no filter.
     """
 
     kind: ClassVar[str] = "red"
@@ -72,6 +74,7 @@ class Red(QueueConfig):
         byte_drop: bool | None = None,
         ecn: bool | None = None,
         harddrop: bool | None = None,
+        probability_weight: float | None = None,
     ) -> None:
         super().__init__(
             {
@@ -89,5 +92,6 @@ class Red(QueueConfig):
                 "byte_drop": byte_drop,
                 "ecn": ecn,
                 "harddrop": harddrop,
+                "probability_weight": probability_weight,
             }
         )

@@ -28,12 +28,17 @@ class Sfb(QueueConfig):
             bin_size, as tc(8); unused with ``drop_on_over = any``.
         increment: Step by which an arrival at a full bin raises the bin's probability. Number, above 0, at most 1.
             Default: 0.0005, as tc(8); the paper gives none.
-        decrement: Step by which an arrival at an empty bin lowers the bin's probability. Number, above 0, at most 1.
-            Default: 0.00005, as tc(8); the paper gives none.
+        decrement: Step by which an empty bin lowers its probability. Number, above 0, at most 1. Default: 0.00005, as
+            tc(8); the paper gives none.
+        decrement_at: ``decrement`` is applied at each arrival that finds the bin empty, or at the departure that
+            empties it (the paper's text). ``arrival``, ``departure``. Default: arrival, as the paper's figure 14 and
+            Linux.
         freeze: Least time between two changes of a bin's probability, as in BLUE. Time, above 0. Default: none, as the
             paper and Linux.
         rehash: Time after which the hash moves, so that no flow shares its bins with the same flows for ever. Time,
             above 0. Default: 600s, as tc(8); the paper has 2s.
+        jitter: Each time between two moves of the hash is drawn from half to one and a half of ``rehash``. ``true`` or
+            ``false``. Default: false.
         warmup: Time before the hash moves in which the next bins are warmed up with the identified flows (double
             buffering). Time, above 0. Default: 60s, as tc(8)'s db.
         penalty_rate: Rate that all identified flows share. Rate, above 0. Default: 80kbit, tc(8)'s 10 packets a second
@@ -66,8 +71,10 @@ class Sfb(QueueConfig):
         bin_max: str | int | None = None,
         increment: float | None = None,
         decrement: float | None = None,
+        decrement_at: Literal["arrival", "departure"] | None = None,
         freeze: str | None = None,
         rehash: str | None = None,
+        jitter: bool | None = None,
         warmup: str | None = None,
         penalty_rate: str | None = None,
         penalty_burst: str | int | None = None,
@@ -84,8 +91,10 @@ class Sfb(QueueConfig):
                 "bin_max": bin_max,
                 "increment": increment,
                 "decrement": decrement,
+                "decrement_at": decrement_at,
                 "freeze": freeze,
                 "rehash": rehash,
+                "jitter": jitter,
                 "warmup": warmup,
                 "penalty_rate": penalty_rate,
                 "penalty_burst": penalty_burst,

@@ -31,6 +31,8 @@ class Sfred(QueueConfig):
         weight: Weight of a sample in a bin's average (w_q). Number, above 0, at most 1. Default: 0.002, as ns-2.
         rehash: Time after which the hash moves, so that no flow shares its bins with the same flows for ever. Time,
             above 0. Default: 600s, as tc(8); the paper has 2s.
+        jitter: Each time between two moves of the hash is drawn from half to one and a half of ``rehash``. ``true`` or
+            ``false``. Default: false.
         warmup: Time before the hash moves in which the next bins are warmed up with the identified flows (double
             buffering). Time, above 0. Default: 60s, as tc(8)'s db.
         penalty_rate: Rate that all identified flows share. Rate, above 0. Default: 80kbit, tc(8)'s 10 packets a second
@@ -62,6 +64,7 @@ class Sfred(QueueConfig):
         probability: float | None = None,
         weight: float | None = None,
         rehash: str | None = None,
+        jitter: bool | None = None,
         warmup: str | None = None,
         penalty_rate: str | None = None,
         penalty_burst: str | int | None = None,
@@ -78,6 +81,7 @@ class Sfred(QueueConfig):
                 "probability": probability,
                 "weight": weight,
                 "rehash": rehash,
+                "jitter": jitter,
                 "warmup": warmup,
                 "penalty_rate": penalty_rate,
                 "penalty_burst": penalty_burst,
