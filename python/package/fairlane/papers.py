@@ -34,9 +34,10 @@ class Check:
         ns2: What ns-2 gives.
         value: Our number, after a run; ``None`` when there is none, or when this form of the experiment has none.
         value_ci95: Half the width of its 95 % interval.
-        met: True if the mean lies in the range, False if it does not; ``None`` if it was not run, or if its interval is too
-            wide to say (``verdict`` tells which).
-        verdict: ``met``, ``missed``, or ``undecided`` if more runs are needed; ``None`` if it was not run. The rule is in ``docs/claims.md``.
+        met: True if the mean lies in the range, False if it does not; ``None`` if it was not run, or if its interval is
+            too wide to say (``verdict`` tells which).
+        verdict: ``met``, ``missed``, or ``undecided`` if more runs are needed; ``None`` if it was not run. The rule is
+            in ``docs/claims.md``.
     """
 
     what: str
@@ -60,8 +61,9 @@ class Claim:
         paper: The paper's name.
         where: Where it stands in the paper.
         says: What the paper says.
-        status: ``met``, ``short`` (a number is missed), ``undecided`` (none is missed, but one needs more runs) or ``out`` (nothing
-            to run): at the last full run, or of this run; ``None`` when this form of the experiment checks nothing.
+        status: ``met``, ``short`` (a number is missed), ``undecided`` (none is missed, but one needs more runs) or
+            ``out`` (nothing to run): at the last full run, or of this run; ``None`` when this form of the experiment
+            checks nothing.
         remark: Differences explained.
         checks: Its numbers.
     """
