@@ -50,6 +50,12 @@ pub(crate) trait Driver {
         None
     }
 
+    /// Returns `true` if a source may have become useless without a report, so that [`clear_errors`](Self::clear_errors) has to
+    /// be called after each wait.
+    fn may_be_gone(&self) -> bool {
+        false
+    }
+
     /// Clears the error state of the sources.
     ///
     /// # Errors

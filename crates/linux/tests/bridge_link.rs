@@ -279,6 +279,24 @@ fn an_interface_comes_back_or_the_bridge_ends() {
     });
 }
 
+/// Would catch a bridge that waits forever for an interface which is removed while it is down: the kernel reports that it is down, and nothing
+/// when it is removed. The same happens when the report of a removal is read before the interface is gone.
+#[test]
+fn an_interface_that_is_removed_while_it_is_down_ends_the_bridge() {
+    for interface in [OUTSIDE, INSIDE] {
+        bridged(false, move |lab| {
+            let bridge = start(Router::new(&config(&droptail("100p"), FAST)).unwrap());
+            assert_eq!(echoed(lab, (SENDER, RECEIVER), &[10]), 1);
+            ip(&format!("link set {interface} down"));
+            // Until the bridge has read the report.
+            thread::sleep(Duration::from_millis(200));
+            ip(&format!("link delete {interface}"));
+            let error = bridge.end().unwrap_err().to_string();
+            assert!(error.contains(&format!("the interface \"{interface}\" is gone")), "{error}");
+        });
+    }
+}
+
 /// Interfaces that cannot be bridged, each with the command that helps. Would catch a refused start that disturbs the
 /// first bridge.
 #[test]

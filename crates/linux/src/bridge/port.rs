@@ -43,6 +43,8 @@ pub(crate) struct Port {
     interface: Interface,
     /// `true` while the ring has frames that were not passed to the kernel or that it has not accepted.
     pending: bool,
+    /// `true` from a report that the interface is down to its next frame.
+    down: bool,
     dropped: u64,
     /// Prevents another bridge from opening the interface.
     _lock: Lock,
@@ -63,16 +65,18 @@ impl Port {
         let gso_socket = open_gso_socket(&interface).map_err(|error| failed(error.into()))?;
         let rings = prepare(socket.as_fd(), &interface, longest).map_err(|error| failed(error.into()))?;
         let long = vec![0; VIRTIO + LONGEST];
-        Ok(Self { socket, rings, gso_socket, long, interface, pending: false, dropped: 0, _lock: lock })
+        Ok(Self { socket, rings, gso_socket, long, interface, pending: false, down: false, dropped: 0, _lock: lock })
     }
 
     /// Passes the next received frame to `take`; returns `None` if there is none.
     pub(crate) fn receive<T>(&mut self, take: impl FnOnce(&IncomingFrame<'_>) -> T) -> Option<T> {
-        let Self { socket, rings, long, .. } = self;
-        rings.receive(|came| match came {
+        let Self { socket, rings, long, down, .. } = self;
+        let taken = rings.receive(|came| match came {
             ReceivedFrame::InSlot(frame) => take(&frame),
             ReceivedFrame::OnSocket => take(&receive_from_socket(socket.as_fd(), long)),
-        })
+        });
+        *down &= taken.is_none();
+        taken
     }
 
     /// Adds a virtio header and a frame, written by `write`, to the frames sent by the next [`flush`](Self::flush). If
@@ -125,6 +129,12 @@ impl Port {
         self.pending
     }
 
+    /// Returns `true` if the kernel reported that the interface is down. When such an interface is removed, the kernel reports
+    /// nothing more, so [`clear_errors`](Self::clear_errors) has to be called from time to time.
+    pub(crate) const fn is_down(&self) -> bool {
+        self.down
+    }
+
     /// Receives no new frames. Those that have arrived can still be read.
     pub(crate) fn close(&self) -> io::Result<()> {
         Ok(bind_packet(self.socket.as_fd(), self.interface.index, NONE)?)
@@ -134,8 +144,8 @@ impl Port {
     ///
     /// # Errors
     /// The interface does not exist any more.
-    pub(crate) fn clear_errors(&self) -> io::Result<()> {
-        getsockopt(&self.socket, SocketError)?;
+    pub(crate) fn clear_errors(&mut self) -> io::Result<()> {
+        self.down |= getsockopt(&self.socket, SocketError)? != 0;
         check_index(&self.interface.name, self.interface.index)
     }
 

@@ -22,6 +22,9 @@ const BATCH: usize = 64;
 /// The interval between attempts to send on an interface that did not accept frames.
 const RETRY: Duration = Duration::from_millis(1);
 
+/// The interval at which an interface that is down is looked for, since it may have been removed.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// The number of attempts at the end.
 const LAST_TRIES: usize = 100;
 
@@ -221,7 +224,12 @@ impl Driver for BridgeDriver {
     }
 
     fn retry(&self) -> Option<Duration> {
-        (self.inside.is_pending() || self.outside.is_pending()).then_some(RETRY)
+        let pending = (self.inside.is_pending() || self.outside.is_pending()).then_some(RETRY);
+        pending.or(self.may_be_gone().then_some(LOOK))
+    }
+
+    fn may_be_gone(&self) -> bool {
+        self.inside.is_down() || self.outside.is_down()
     }
 
     fn clear_errors(&mut self) -> io::Result<()> {

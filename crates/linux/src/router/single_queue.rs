@@ -82,7 +82,8 @@ impl<D: Driver> SingleQueue<D> {
     fn wait(&mut self, now: Time) -> io::Result<()> {
         let timeout = self.driver.retry().into_iter().fold(self.core.max_sleep(now), Duration::min);
         let sources = self.driver.sources().chain([self.core.handle.wake()]);
-        if wait(sources, timeout)? { self.driver.clear_errors() } else { Ok(()) }
+        let errors = wait(sources, timeout)?;
+        if errors || self.driver.may_be_gone() { self.driver.clear_errors() } else { Ok(()) }
     }
 
     fn report(&mut self) -> Report {
