@@ -1,7 +1,10 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
 mod followers;
+mod guest;
+mod wire;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -11,16 +14,19 @@ use fairlane_outcome::{Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
-use fairlane_runner::{Batch, Job, machine, so_far};
+use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::Control;
+use fairlane_sim::{Control, Observer};
 
-use crate::args::LabArgs;
+use crate::args::{LabArgs, LabPlace};
 use crate::observed::Files;
 use crate::page::HtmlPage;
 use crate::progress::Seconds;
 use crate::{output, progress, shared};
 use followers::Followers;
+use guest::{GuestLabs, RunId};
+
+pub(crate) use guest::serve;
 
 /// The minimum number of simulated runs: they take little time, and an interval needs several.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
@@ -30,6 +36,10 @@ const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
 pub(crate) struct LabCommand {
     /// Each with its scenario.
     labs: Vec<(Lab, Scenario)>,
+    /// The kinds of the labs, if they are not the file's.
+    kinds: Vec<Kind>,
+    /// Runs in guests, instead of this machine's kernel.
+    guests: Option<GuestLabs>,
     /// The same scenarios for the simulator, in the same order, if simulations are requested.
     simulated: Option<Batch>,
     runs: NonZeroU32,
@@ -39,6 +49,9 @@ pub(crate) struct LabCommand {
     /// With the interval.
     series: Option<(PathBuf, Duration)>,
 }
+
+/// Makes a run, with samples at the interval if one is given.
+type RunLab<'a> = dyn FnMut(RunId, Option<Duration>) -> Result<Measured, LabError> + 'a;
 
 /// An outcome, and the timeline of its first run, if it was recorded.
 type Followed = (Outcome, Option<Timeline>);
@@ -65,15 +78,26 @@ enum LabEnd {
     Failed(Failure),
 }
 
+/// Fetches a kernel, or runs labs.
+pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
+    if args.setup {
+        return output::print(&guest::set_up(args.kernel.clone())?);
+    }
+    LabCommand::new(args)?.execute()
+}
+
 impl LabCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
     pub(crate) fn new(args: &LabArgs) -> Result<Self, Failure> {
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        let document = shared::document(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
-        let scenarios = if args.queue.is_empty() {
+        let kinds = shared::kinds(&args.queue);
+        let guests = (args.place == LabPlace::Guest)
+            .then(|| GuestLabs::new(&document, &scenario, args.kernel.clone()))
+            .transpose()?;
+        let scenarios = if kinds.is_empty() {
             vec![scenario]
         } else {
-            let kinds = shared::kinds(&args.queue);
             kinds.iter().map(|kind| with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
         };
         let series = args.series.clone().asked();
@@ -81,7 +105,8 @@ impl LabCommand {
             let message = "--series follows one run, and --runs or --queue asks for several";
             return Err(Failure::new(message, "leave out --runs, and name one discipline"));
         }
-        let lab = |scenario: &Scenario| Lab::new(scenario).map_err(|error| failure(&document, &error));
+        let made = if guests.is_some() { Lab::elsewhere } else { Lab::new };
+        let lab = |scenario: &Scenario| made(scenario).map_err(|error| failure(&document, &error));
         let labs = scenarios.iter().map(|scenario| Ok((lab(scenario)?, scenario.clone())));
         let labs = labs.collect::<Result<_, Failure>>()?;
         let runs = args.runs.max(SIMULATED);
@@ -92,7 +117,7 @@ impl LabCommand {
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
         let (json, out, series) = (args.form.json, args.out.clone(), files.series);
-        Ok(Self { labs, simulated, runs: args.runs, json, out, page, series })
+        Ok(Self { labs, kinds, guests, simulated, runs: args.runs, json, out, page, series })
     }
 
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
@@ -101,7 +126,10 @@ impl LabCommand {
         // Labs differ in the queue alone.
         let differences = self.labs.first().map(|(lab, _)| lab.differences()).unwrap_or_default();
         output::tell(&differences.iter().map(|line| format!("note: {line}\n")).collect::<String>());
-        let mut done = self.labs_done(&control);
+        let mut done = match &self.guests {
+            Some(guests) => self.guests_done(guests, &control),
+            None => self.labs_done(&control),
+        };
         if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
             let simulated = progress::batch(batch, &control)?;
             done.interrupted = simulated.interrupted;
@@ -116,13 +144,39 @@ impl LabCommand {
         }
     }
 
-    /// Runs the labs. A lab without a measurement does not end the others; one that cannot be set up does.
+    /// Runs the labs, one run after the other.
     fn labs_done(&self, control: &Control) -> LabResults {
-        let mut done = LabResults::default();
         let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
         let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
-        for (lab, scenario) in &self.labs {
-            let (followed, ended) = self.measured(lab, scenario, control, &clock);
+        let stopped = || {
+            clock.look();
+            control.stopped()
+        };
+        self.all_of(control, &|write| clock.beside(write), &mut |(lab, number), every| {
+            let lab = every.map_or_else(|| self.labs[lab].0.clone(), |every| self.labs[lab].0.clone().sampled(every));
+            let result = lab.run(number, &stopped);
+            clock.run_ended();
+            result
+        })
+    }
+
+    /// Runs the labs in guests, several at a time.
+    fn guests_done(&self, guests: &GuestLabs, control: &Control) -> LabResults {
+        output::tell(&format!("Linux {} in virtual time\n", guests.version()));
+        let ids = (0..self.labs.len()).flat_map(|lab| (0..self.runs.get()).map(move |run| (lab, run)));
+        let wanted: Vec<_> =
+            ids.map(|id| (id, self.kinds.get(id.0).copied(), self.interval(id).filter(|_| id.1 == 0))).collect();
+        let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
+        let mut results: BTreeMap<RunId, _> = guests.run_all(&wanted, seconds, control).into_iter().collect();
+        self.all_of(control, &|write| write(), &mut |id, _| results.remove(&id).unwrap_or(Err(LabError::Interrupted)))
+    }
+
+    /// Collects the runs of all labs, which `run` makes. A lab without a measurement does not end the others; one that
+    /// cannot be set up does.
+    fn all_of(&self, control: &Control, beside: &dyn Fn(&dyn Fn()), run: &mut RunLab<'_>) -> LabResults {
+        let mut done = LabResults::default();
+        for (index, (_, scenario)) in self.labs.iter().enumerate() {
+            let (followed, ended) = self.measured(index, scenario, control, beside, run);
             done.measured.extend(followed);
             match ended {
                 LabEnd::Whole => {}
@@ -130,7 +184,7 @@ impl LabCommand {
                 LabEnd::Unmeasured(error) => {
                     let kind = scenario.links.first().map_or(Kind::DropTail, |link| link.forward.queue.kind());
                     if self.labs.len() > 1 {
-                        clock.beside(|| output::tell(&format!("{kind}: {error}\n")));
+                        beside(&|| output::tell(&format!("{kind}: {error}\n")));
                     }
                     done.unmeasured.push((kind, error));
                 }
@@ -143,36 +197,37 @@ impl LabCommand {
         done
     }
 
-    /// Runs a lab; there is no outcome if it ended before its measurement.
+    /// The interval of samples of a lab; `None` if nothing follows it.
+    fn interval(&self, (lab, _): RunId) -> Option<Duration> {
+        let recorded = || self.page.as_ref().and_then(|_| Recorder::new(&self.labs[lab].1).interval());
+        self.series.as_ref().map(|(_, every)| *every).or_else(recorded)
+    }
+
+    /// Collects the runs of one lab; there is no outcome if it ended before its measurement.
     fn measured(
         &self,
-        lab: &Lab,
+        lab: usize,
         scenario: &Scenario,
         control: &Control,
-        clock: &Seconds,
+        beside: &dyn Fn(&dyn Fn()),
+        run: &mut RunLab<'_>,
     ) -> (Option<Followed>, LabEnd) {
         let mut followers = match Followers::new(scenario, self.series.as_ref(), self.page.is_some()) {
             Ok(followers) => Some(followers),
             Err(error) => return (None, LabEnd::Failed(error.into())),
         };
-        let every = followers.as_ref().and_then(Followers::interval);
-        let first = every.map_or_else(|| lab.clone(), |every| lab.clone().sampled(every));
         let (mut runs, mut timeline, mut ended) = (Vec::new(), None, LabEnd::Whole);
-        let stopped = || {
-            clock.look();
-            control.stopped()
-        };
         for number in 0..self.runs.get() {
-            if stopped() {
+            if control.stopped() && self.guests.is_none() {
                 ended = LabEnd::Interrupted;
                 break;
             }
-            match if number == 0 { &first } else { lab }.run(number, &stopped) {
+            let id = (lab, number);
+            match run(id, self.interval(id).filter(|_| number == 0)) {
                 Ok(Measured { run, checks, samples }) => {
-                    clock.run_ended();
                     if !self.json {
-                        let kind = run.queues.first().map_or("", |queue| queue.kind);
-                        clock.beside(|| output::tell(&said(kind, &checks)));
+                        let kind = run.queues.first().map_or("", |queue| &queue.kind);
+                        beside(&|| output::tell(&said(kind, &checks)));
                     }
                     if run.partial {
                         ended = LabEnd::Interrupted;
@@ -185,10 +240,7 @@ impl LabCommand {
                     }
                 }
                 Err(LabError::Interrupted) => ended = LabEnd::Interrupted,
-                Err(error @ LabError::NotTheBottleneck(_)) => {
-                    clock.run_ended();
-                    ended = LabEnd::Unmeasured(error);
-                }
+                Err(error @ LabError::NotTheBottleneck(_)) => ended = LabEnd::Unmeasured(error),
                 Err(error) => ended = LabEnd::Failed(Failure::plain(error)),
             }
             if !matches!(ended, LabEnd::Whole) {
@@ -197,7 +249,9 @@ impl LabCommand {
         }
         let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
             outcome.partial |= runs.len() < self.runs.get() as usize;
-            outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
+            if self.guests.is_none() {
+                outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
+            }
             (outcome, timeline)
         });
         (outcome, ended)

@@ -99,7 +99,7 @@ impl Meter {
         let flows: Vec<QueueFlowRun> = self.flows.iter_mut().enumerate().map(counts).collect();
         QueueRun {
             name: name.to_owned(),
-            kind: side.queue.kind().name(),
+            kind: side.queue.kind().name().into(),
             rate_bps: side.rate.bits_per_second() as f64,
             mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
             mean_avg: (self.average.1 > 0).then(|| self.average.0 / self.average.1 as f64),

@@ -86,6 +86,14 @@ impl Lab {
         Ok(Self { plan, every: None })
     }
 
+    /// Checks that `scenario` can be run by the lab on some machine. This machine is not looked at.
+    ///
+    /// # Errors
+    /// The lab does not support the scenario.
+    pub fn elsewhere(scenario: &Scenario) -> Result<Self, LabError> {
+        Ok(Self { plan: LabPlan::new(scenario)?, every: None })
+    }
+
     /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
     #[must_use]
     pub fn differences(&self) -> Vec<String> {
@@ -332,7 +340,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             id: id as u32,
             name: format!("{}/{index}", group.name),
             group: group.name.clone(),
-            kind: group.traffic.kind(),
+            kind: group.traffic.kind().into(),
             transport: transports[place].clone(),
             exit: Some(0),
             sent: sent_here.packets,
@@ -347,7 +355,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
     };
     Run {
         scenario: scenario.name.clone(),
-        engine: "linux",
+        engine: "linux".into(),
         seed: scenario.seed,
         run,
         from_s: scenario.warmup.as_secs(),

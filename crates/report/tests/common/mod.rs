@@ -68,7 +68,7 @@ fn one(made: &Made, flows: u32, run: u32) -> Run {
     delay_ns.record_n(made.delay_ms[1] * 1_000_000, 6).unwrap();
     Run {
         scenario: "One unresponsive flow".to_owned(),
-        engine: "sim",
+        engine: "sim".into(),
         seed: 1,
         run,
         from_s: 20.0,
