@@ -93,7 +93,7 @@ impl LabCommand {
         let scenario = document.scenario()?;
         let kinds = shared::kinds(&args.queue);
         let guests = (args.place == LabPlace::Guest)
-            .then(|| GuestLabs::new(&document, &scenario, args.kernel.clone()))
+            .then(|| GuestLabs::new(&document, &args.overrides, &scenario, args.kernel.clone()))
             .transpose()?;
         let scenarios = if kinds.is_empty() {
             vec![scenario]

@@ -130,7 +130,8 @@ impl VirtualSeconds {
     pub(crate) fn new(a_run: f64, runs: usize) -> Self {
         let bar = if io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
         bar.set_length((a_run * runs as f64).ceil() as u64);
-        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos} of {len} s of the guests");
+        let style =
+            ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos} of {len} s of the guests");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect() }
     }

@@ -60,12 +60,16 @@ pub fn serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) {
 }
 
 fn try_serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) -> Result<(), Box<dyn Error>> {
-    for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tmpfs", "/tmp")] {
-        mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>).map_err(|error| format!("mount {place}: {error}"))?;
+    for (kind, place) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tmpfs", "/tmp")]
+    {
+        mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
+            .map_err(|error| format!("mount {place}: {error}"))?;
     }
     for name in fs::read_to_string(format!("{MODULES}/order"))?.lines() {
         let file = File::open(format!("{MODULES}/{name}"))?;
-        finit_module(file, &CString::default(), ModuleInitFlags::empty()).map_err(|error| format!("module {name}: {error}"))?;
+        finit_module(file, &CString::default(), ModuleInitFlags::empty())
+            .map_err(|error| format!("module {name}: {error}"))?;
     }
     let mut port = OpenOptions::new().write(true).open(PORT).map_err(|error| format!("{PORT}: {error}"))?;
     // Otherwise the terminal changes the ends of lines.

@@ -97,7 +97,11 @@ fn version_of(image: &Path) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match name(image).strip_prefix("vmlinuz-") {
         Some(version) => version.to_owned(),
-        None => image.parent().map(name).filter(|folder| folder.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default(),
+        None => image
+            .parent()
+            .map(name)
+            .filter(|folder| folder.starts_with(|c: char| c.is_ascii_digit()))
+            .unwrap_or_default(),
     }
 }
 
@@ -122,7 +126,10 @@ impl Apt {
         let targets = run(Command::new("apt-get").args(["indextargets", "--format", format, "Created-By: Packages"]))?;
         let mirror = targets.lines().find_map(|line| line.strip_suffix(" Debian main"));
         let mirror = mirror.ok_or_else(|| {
-            GuestError::Tool("apt-get".to_owned(), "none of its sources is a Debian mirror; name a kernel by --kernel".to_owned())
+            GuestError::Tool(
+                "apt-get".to_owned(),
+                "none of its sources is a Debian mirror; name a kernel by --kernel".to_owned(),
+            )
         })?;
         let sources = SUITES.map(|suite| format!("deb [signed-by={KEYS}] {mirror} {suite} main\n")).concat();
         fs::write(folder.join("sources.list"), sources).map_err(host)?;

@@ -54,7 +54,13 @@ mod tests {
         result(&mut said, b"{\n\"progress\": 1}").expect("memory");
         assert_eq!(hear(&said), Heard::Result(b"{\n\"progress\": 1}"));
         for end in 0..said.len() {
-            let expected = if end < 13 { None } else if end < 28 { Some(0.5) } else { Some(12.25) };
+            let expected = if end < 13 {
+                None
+            } else if end < 28 {
+                Some(0.5)
+            } else {
+                Some(12.25)
+            };
             assert_eq!(hear(&said[..end]), Heard::Progress(expected), "{end}");
         }
         assert_eq!(hear(b"\nresult x\nprogress y\n"), Heard::Progress(None));

@@ -14,6 +14,7 @@ use fairlane_sim::Control;
 use rayon::prelude::*;
 
 use super::wire::{Answer, Job};
+use crate::args::Overrides;
 use crate::progress::VirtualSeconds;
 
 /// What the lab starts, with the packages.
@@ -57,13 +58,19 @@ pub(super) type RunId = (usize, u32);
 pub(super) struct GuestLabs {
     guest: Guest,
     toml: String,
+    set: Vec<(String, String)>,
     seed: u64,
     version: String,
 }
 
 impl GuestLabs {
-    /// Makes a guest with the kernel below `folder`, for runs of `document`.
-    pub(super) fn new(document: &Document, scenario: &Scenario, folder: Option<PathBuf>) -> Result<Self, Failure> {
+    /// Makes a guest with the kernel below `folder`, for runs of `document`, which `overrides` have changed.
+    pub(super) fn new(
+        document: &Document,
+        overrides: &Overrides,
+        scenario: &Scenario,
+        folder: Option<PathBuf>,
+    ) -> Result<Self, Failure> {
         let kernel = Kernel::below(&folder.unwrap_or_else(Kernel::usual_folder)).map_err(Failure::plain)?;
         let cpu_s = BOOT_CPU_S + CPU_S_PER_SECOND * scenario.duration.as_secs().ceil() as u64;
         let limits = Limits { memory_mib: MEMORY_MIB, cpu_s };
@@ -72,7 +79,8 @@ impl GuestLabs {
             guest.add(&plugin).map_err(Failure::plain)?;
         }
         let version = kernel.version().to_owned();
-        Ok(Self { guest, toml: document.to_toml(), seed: scenario.seed, version })
+        let set = overrides.set.iter().map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+        Ok(Self { guest, toml: document.text().to_owned(), set, seed: scenario.seed, version })
     }
 
     /// The kernel's version.
@@ -92,6 +100,8 @@ impl GuestLabs {
         let one = |(index, &((lab, run), kind, every)): (usize, &(RunId, Option<Kind>, Option<Duration>))| {
             let job = Job {
                 toml: self.toml.clone(),
+                set: self.set.clone(),
+                seed: self.seed,
                 kind: kind.map(|kind| kind.name().to_owned()),
                 run,
                 every_ns: every.map(Duration::as_nanos),
@@ -160,7 +170,11 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> Answer {
 }
 
 fn scenario(job: &Job) -> Result<Scenario, String> {
-    let document = Document::parse("scenario.toml", &job.toml).map_err(|error| error.to_string())?;
+    let mut document = Document::parse("scenario.toml", &job.toml).map_err(|error| error.to_string())?;
+    for (key, value) in &job.set {
+        document.set(key, value).map_err(|error| error.to_string())?;
+    }
+    document.set("seed", &job.seed.to_string()).map_err(|error| error.to_string())?;
     let scenario = document.scenario().map_err(|error| error.to_string())?;
     let Some(name) = &job.kind else { return Ok(scenario) };
     let kind = name.parse::<Kind>().map_err(|error| error.to_string())?;

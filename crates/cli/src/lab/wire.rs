@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 /// What a guest has to do.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Job {
-    /// The scenario file.
+    /// The text of the scenario file.
     pub(super) toml: String,
+    /// The changes of the command line, key and value.
+    pub(super) set: Vec<(String, String)>,
     /// The discipline to use instead of the file's.
     pub(super) kind: Option<String>,
+    /// The seed of the scenario.
+    pub(super) seed: u64,
     /// Number of the run, from 0.
     pub(super) run: u32,
     /// The interval of samples in nanoseconds.
@@ -141,7 +145,19 @@ impl From<WireFlow> for FlowSample {
     fn from(WireFlow { flow, counts, cwnd, srtt_ns }: WireFlow) -> Self {
         let [sent, delivered, delivered_bytes, unique_bytes, dropped, lost, retransmitted, timeouts] = counts;
         let srtt = srtt_ns.map(Duration::from_nanos);
-        Self { flow, sent, delivered, delivered_bytes, unique_bytes, dropped, lost, retransmitted, timeouts, cwnd, srtt }
+        Self {
+            flow,
+            sent,
+            delivered,
+            delivered_bytes,
+            unique_bytes,
+            dropped,
+            lost,
+            retransmitted,
+            timeouts,
+            cwnd,
+            srtt,
+        }
     }
 }
 
@@ -164,9 +180,23 @@ mod tests {
         let run = fairlane_sim::run(&scenario, 0, &Control::default(), &mut ()).expect("it runs");
         let check = Check { what: "packets lost".into(), found: "0".into(), needed: "none".into(), holds: true };
         let count = |packets| Count { packets, bytes: 1000 * packets };
-        let queue = QueueSample { link: 2, arrived: count(9), marked: count(1), probability: Some(0.1), ..QueueSample::default() };
+        let queue = QueueSample {
+            link: 2,
+            arrived: count(9),
+            marked: count(1),
+            probability: Some(0.1),
+            ..QueueSample::default()
+        };
         let srtt = Some(Duration::from_nanos(1_234_567_891));
-        let flow = FlowSample { flow: 3, sent: 8, unique_bytes: 7, timeouts: 1, cwnd: Some(0.1 + 0.2), srtt, ..FlowSample::default() };
+        let flow = FlowSample {
+            flow: 3,
+            sent: 8,
+            unique_bytes: 7,
+            timeouts: 1,
+            cwnd: Some(0.1 + 0.2),
+            srtt,
+            ..FlowSample::default()
+        };
         let samples = vec![LabSample { at: Duration::from_millis(100), queue, flows: vec![flow] }];
         let measured = Measured { run, checks: [check].into_iter().collect(), samples };
         let text = serde_json::to_string(&Answer::from(Ok(measured.clone()))).expect("it is written");
