@@ -125,7 +125,7 @@ fn tcp_s_laws_agree_at_small_losses() -> Result<(), Error> {
 #[test]
 fn reno_in_full_without_losses() -> Result<(), Error> {
     let path = TcpPath::tfrc(0.05)?;
-    for loss in [1e-12, 1e-300, 7e-309, f64::from_bits(1)] {
+    for loss in [1e-15, 1e-300, 7e-309, f64::from_bits(1)] {
         close(path.reno_in_full(loss, 10.0)?, 200.0, 1e-9, &format!("a loss of {loss:e}"));
     }
     Ok(())

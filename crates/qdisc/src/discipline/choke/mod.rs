@@ -157,7 +157,7 @@ impl Default for Config {
 }
 
 impl Config {
-    fn validate(&self) -> Result<(), ParameterError> {
+    pub(crate) fn validate(&self) -> Result<(), ParameterError> {
         match self.candidates {
             Candidates::Fixed(count) => check::count("candidates", count, 1..=MAX_CANDIDATES),
             Candidates::Regions { regions, .. } => check::count("regions", regions, 1..=MAX_REGIONS),

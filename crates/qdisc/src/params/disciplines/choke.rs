@@ -241,7 +241,9 @@ fn over_red(
     let linux = draw == Draw::Linux;
     let count_matches = r.take("count_matches", Origin::Default(if linux { "as Linux" } else { "as ns-2" }), !linux)?;
     let drop_bit = r.take("drop_bit", Origin::Default("the room of a match is free at once"), false)?;
-    Ok(Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit })
+    let config = Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit };
+    config.validate()?;
+    Ok(config)
 }
 
 fn compare_above_max(r: &mut Resolver<'_>) -> Result<bool, ParameterError> {
