@@ -165,9 +165,7 @@ impl Config {
             Candidates::WhileMatching(most) => check::count("maxcomp", most, 1..=u32::MAX),
         }
     }
-}
 
-impl Config {
     fn validate_intermediate(&self, thresholds: &[Option<Size>]) -> Result<(), ParameterError> {
         let mut below = self.red.min;
         for threshold in thresholds.iter().flatten() {
@@ -197,8 +195,8 @@ impl Config {
 
 impl Candidates {
     /// Returns the number of candidates for an arrival at the average of `red`.
-    fn count(self, red: &RedCore) -> u32 {
-        match self {
+    fn count(&self, red: &RedCore) -> u32 {
+        match *self {
             Self::Fixed(count) | Self::WhileMatching(count) => count,
             Self::Regions { regions, rule } => rule.candidates(region(red, regions)),
             Self::Intermediate { ref thresholds, rule } => rule.candidates(region_above(red, thresholds)),
@@ -206,11 +204,11 @@ impl Candidates {
     }
 
     /// Returns the most candidates that are compared at once.
-    const fn most_at_once(self) -> u32 {
-        match self {
+    const fn most_at_once(&self) -> u32 {
+        match *self {
             Self::Fixed(count) => count,
             Self::Regions { regions, rule } => rule.candidates(regions),
-            Self::Intermediate { thresholds, rule } => rule.candidates(1 + thresholds.len() as u32),
+            Self::Intermediate { ref thresholds, rule } => rule.candidates(1 + thresholds.len() as u32),
             Self::WhileMatching(_) => 1,
         }
     }
@@ -288,22 +286,11 @@ impl<P: Packet> Choke<P> {
 
     /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        let Self { red: Red { buffer, core }, draw, draws, drawn, drop_bits, .. } = self;
-        let count = self.candidates.count(core);
-        if let Some(bits) = drop_bits {
-            let matched = match self.candidates {
-                Candidates::WhileMatching(_) => {
-                    let mut next = || candidates::one(&buffer.fifo, *draw, draws);
-                    bits.set_while_matching(&buffer.fifo, count, flow, &mut next)
-                }
-                Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
-                    candidates::several(&buffer.fifo, *draw, count, draws, drawn);
-                    bits.set_matches(&buffer.fifo, drawn, flow)
-                }
-            };
-            bits.drop_head(now, buffer, sink);
-            return matched;
+        if self.drop_bits.is_some() {
+            return self.mark_matches(now, flow, sink);
         }
+        let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
+        let count = self.candidates.count(core);
         match self.candidates {
             Candidates::Fixed(1) | Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
@@ -321,6 +308,38 @@ impl<P: Packet> Choke<P> {
                 candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
             }
         }
+    }
+
+    /// Does the same with drop bits. Few have them, so it stands outside of the packet path.
+    #[cold]
+    fn mark_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+        let Self { red: Red { buffer, core }, draw, draws, drawn, drop_bits: Some(bits), .. } = self else {
+            return false;
+        };
+        let count = self.candidates.count(core);
+        let matched = match self.candidates {
+            Candidates::WhileMatching(_) => {
+                let mut next = || candidates::one(&buffer.fifo, *draw, draws);
+                bits.set_while_matching(&buffer.fifo, count, flow, &mut next)
+            }
+            Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
+                candidates::several(&buffer.fifo, *draw, count, draws, drawn);
+                bits.set_matches(&buffer.fifo, drawn, flow)
+            }
+        };
+        bits.drop_head(now, buffer, sink);
+        matched
+    }
+
+    /// Does [`Qdisc::dequeue`] with drop bits, and drops the packets behind the one that leaves whose bit is set.
+    #[cold]
+    fn dequeue_unmarked(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.red.dequeue(now, sink);
+        if let Some(bits) = &mut self.drop_bits {
+            bits.popped();
+            bits.drop_head(now, &mut self.red.buffer, sink);
+        }
+        packet
     }
 }
 
@@ -343,12 +362,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.red.dequeue(now, sink);
-        if let Some(bits) = &mut self.drop_bits {
-            bits.popped();
-            bits.drop_head(now, &mut self.red.buffer, sink);
-        }
-        packet
+        if self.drop_bits.is_some() { self.dequeue_unmarked(now, sink) } else { self.red.dequeue(now, sink) }
     }
 
     fn status(&self) -> Status {

@@ -158,9 +158,17 @@ impl RedCore {
             self.average *= power(keep, now.since(since).as_nanos() / slot);
         }
         self.average = keep * self.average + weight * occupancy;
-        if let Some(Filter { weight, probability }) = self.filter {
-            let probability = (1.0 - weight) * probability + weight * self.curve();
-            self.filter = Some(Filter { weight, probability });
+        if self.filter.is_some() {
+            self.sample_probability();
+        }
+    }
+
+    /// Updates the filter with the curve at the average. Few have one, so it stands outside of the packet path.
+    #[cold]
+    fn sample_probability(&mut self) {
+        let curve = self.curve();
+        if let Some(Filter { weight, probability }) = &mut self.filter {
+            *probability = (1.0 - *weight) * *probability + *weight * curve;
         }
     }
 
@@ -172,11 +180,6 @@ impl RedCore {
     /// Tells whether the average is so high that the curve is 1.
     fn is_above(&self) -> bool {
         self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max }
-    }
-
-    /// Tells whether no packet is signalled: the average is below `min` and no filter remembers another time.
-    fn is_silent(&self) -> bool {
-        self.average < self.min && self.filter.is_none_or(|filter| filter.probability == 0.0)
     }
 
     /// Returns the base probability `p_b`, filtered if there is a filter.
@@ -203,24 +206,50 @@ impl RedCore {
     /// With `spare` a packet that finds at most one packet queued passes, and so does the first that finds the
     /// average at or above `min`, unless it is forced.
     pub(crate) fn test(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
-        if self.is_silent() || (self.parameters.spare && backlog <= 1) {
-            self.old = false;
-            self.count = -1.0;
-            self.count_bytes = 0.0;
-            return None;
+        if self.filter.is_some() {
+            return self.test_filtered(backlog, bytes);
         }
-        let size = f64::from(bytes) * self.per_avpkt;
-        if self.filter.is_none() && self.is_above() {
+        if self.average < self.min || self.is_spared(backlog) {
+            return self.pass();
+        }
+        if self.is_above() {
             self.restart(0.0, 0.0);
             return Some(Reason::Forced);
         }
+        self.space(bytes, self.curve())
+    }
+
+    /// Does the same with the filtered probability: none is forced, and below `min` the filter may remember another time.
+    #[cold]
+    fn test_filtered(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
+        let base = self.base_probability();
+        if (self.average < self.min && base == 0.0) || self.is_spared(backlog) {
+            return self.pass();
+        }
+        self.space(bytes, base)
+    }
+
+    fn is_spared(&self, backlog: usize) -> bool {
+        self.parameters.spare && backlog <= 1
+    }
+
+    /// Begins anew: the next packet that is not spared is the first.
+    fn pass(&mut self) -> Option<Reason> {
+        self.old = false;
+        self.restart(-1.0, 0.0);
+        None
+    }
+
+    /// Signals a packet of `bytes` bytes with the probability `base`, spaced by the packets since the last signal.
+    fn space(&mut self, bytes: u32, base: f64) -> Option<Reason> {
+        let size = f64::from(bytes) * self.per_avpkt;
         if self.parameters.spare && !self.old {
             self.old = true;
             self.restart(1.0, size);
             return None;
         }
         self.count_since_signal(bytes);
-        if !self.roll(size) {
+        if !self.roll(size, base) {
             return None;
         }
         self.restart(0.0, 0.0);
@@ -239,8 +268,7 @@ impl RedCore {
     }
 
     /// Rolls for a packet of `size` mean packets; tells whether it is signalled.
-    fn roll(&mut self, size: f64) -> bool {
-        let base = self.base_probability();
+    fn roll(&mut self, size: f64, base: f64) -> bool {
         let roll = self.rolls.unit();
         let spaced = base * if self.parameters.byte_drop { self.count_bytes } else { self.count };
         // p_a = base / room. It is compared multiplied by the room, which saves the division.
