@@ -8,13 +8,13 @@ use fairlane_qdisc::{BoxQdisc, Host, Kind, QdiscParameters, Rate, Seed, SimplePa
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::symmetric::Comparing;
+use crate::symmetric::{Comparing, ComparingQueue};
 
 /// A station as a claim describes it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Station {
-    /// The discipline: `kind` and its parameters, as text. Unused with `model`.
+    /// The discipline: `kind` and its parameters, as text.
     #[serde(default)]
     queue: BTreeMap<String, String>,
     /// A queue that does not serve in order, in place of a discipline.
@@ -33,8 +33,26 @@ impl Station {
     /// the packets admitted, `goodput`, its part of all ends of service, and `loss`.
     pub(crate) fn observe(&self, run: u32) -> Result<Value, String> {
         let seed = Seed::new(u64::from(run) + 1);
-        if let Some(model) = self.model {
-            return Ok(model.observe(self.mu, &self.rates, self.events, &mut seed.stream("events")));
+        let mut queue = self.queue(seed)?;
+        let station = testing::Station { mu: self.mu, rates: self.rates.clone() };
+        let seen = station.observe(&mut queue, self.events, &mut seed.stream("events"));
+        let admitted = seen.flows.iter().map(|flow| flow.admitted).sum::<u64>();
+        let part = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        let flow = |flow: &FlowObservation| {
+            json!({ "share": part(flow.admitted, admitted), "goodput": part(flow.served, seen.services),
+                "loss": 1.0 - part(flow.admitted, flow.offered) })
+        };
+        Ok(json!({ "empty": part(seen.lengths[0], seen.steps), "mean_packets": part(seen.packets, seen.steps),
+            "flows": seen.flows.iter().map(flow).collect::<Vec<_>>() }))
+    }
+
+    /// Creates the queue.
+    fn queue(&self, seed: Seed) -> Result<BoxQdisc<SimplePacket>, String> {
+        if let Some(rule) = self.model {
+            if !self.queue.is_empty() {
+                return Err("the station has a queue and a model: leave one of them out".to_owned());
+            }
+            return Ok(Box::new(ComparingQueue::new(rule, seed.stream("picks"))));
         }
         let kind: Kind = self
             .queue
@@ -47,17 +65,7 @@ impl Station {
             config = config.with(key, value.as_str()).map_err(|error| error.to_string())?;
         }
         let host = Host { rate: Rate::from_bits_per_second(8_000_000), seed };
-        let mut queue: BoxQdisc<SimplePacket> = config.build(&host).map_err(|error| error.to_string())?;
-        let station = testing::Station { mu: self.mu, rates: self.rates.clone() };
-        let seen = station.observe(&mut queue, self.events, &mut seed.stream("events"));
-        let admitted = seen.flows.iter().map(|flow| flow.admitted).sum::<u64>();
-        let part = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
-        let flow = |flow: &FlowObservation| {
-            json!({ "share": part(flow.admitted, admitted), "goodput": part(flow.served, seen.services),
-                "loss": 1.0 - part(flow.admitted, flow.offered) })
-        };
-        Ok(json!({ "empty": part(seen.lengths[0], seen.steps), "mean_packets": part(seen.packets, seen.steps),
-            "flows": seen.flows.iter().map(flow).collect::<Vec<_>>() }))
+        config.build(&host).map_err(|error| error.to_string())
     }
 }
 
@@ -96,5 +104,9 @@ mod tests {
         assert!(station(&[]).observe(0).is_err_and(|why| why.contains("kind")));
         assert!(station(&[("kind", "chok")]).observe(0).is_err());
         assert!(station(&[("kind", "choke"), ("limits", "3p")]).observe(0).is_err_and(|why| why.contains("limits")));
+        let model = serde_json::from_value(json!({ "compare": "head", "serve": "tail" })).ok();
+        assert!(model.is_some());
+        let both = Station { model, ..station(&[("kind", "choke")]) };
+        assert!(both.observe(0).is_err_and(|why| why.contains("leave one of them out")));
     }
 }
