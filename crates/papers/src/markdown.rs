@@ -130,14 +130,19 @@ pub(crate) fn numbers<'f, 'a: 'f>(findings: impl Iterator<Item = &'f Finding<'a>
     let mut text = String::from("\n| | number | ours | asked | others |\n|---|---|---|---|---|\n");
     for finding in findings {
         let sign = shown::sign(finding.judgement);
+        let ours = finding.ours.map_or_else(|| "–".to_owned(), |_| finding.shown());
         let _ = writeln!(
             text,
-            "| {sign} | {} | {} | {} | {} |",
-            finding.what.replace('|', "\\|"),
-            finding.measured(),
+            "| {sign} | {} | {ours} | {} | {} |",
+            cell(&finding.what),
             shown::demand(finding.demand),
             finding.others()
         );
     }
     text
+}
+
+/// A text as a cell of a table.
+pub(crate) fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }

@@ -146,9 +146,6 @@ fn of_claim(verdict: &Verdict<'_>, results: &Results, drawn: &mut BTreeSet<Strin
 
 /// The table of our numbers and the paper's.
 fn numbers(findings: &[Finding<'_>]) -> Table {
-    let with_unit = |finding: &Finding<'_>, text: String| {
-        if text.is_empty() || finding.unit.is_empty() { text } else { format!("{text} {}", finding.unit) }
-    };
     let text =
         |cell: &dyn Fn(&Finding<'_>) -> String| findings.iter().map(|finding| Cell::Text(cell(finding))).collect();
     let number =
@@ -156,7 +153,7 @@ fn numbers(findings: &[Finding<'_>]) -> Table {
     let optional = |value: Option<f64>| value.map_or_else(String::new, shown::number);
     let mut table = Table::new()
         .key("number", text(&|finding| finding.what.clone()))
-        .column("ours", number(&|finding| with_unit(finding, finding.shown())))
+        .column("ours", number(&|finding| finding.shown()))
         .column("asked", number(&|finding| shown::demand(finding.demand)))
         .column("verdict", findings.iter().map(|finding| Cell::Badge(judged(finding.judgement))).collect());
     if findings.iter().any(|finding| finding.paper.is_some()) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::book::{Book, FigureText, Paper, Status};
 use crate::judgement::Judgement;
-use crate::markdown::numbers;
+use crate::markdown::{cell, numbers};
 use crate::verdict::{Finding, Verdict};
 
 /// Returns the page about `books`, of which every claim is in `verdicts`.
@@ -41,7 +41,7 @@ fn confirmed(verdicts: &[&Verdict<'_>]) -> String {
         let number = telling(&verdict.findings).map_or_else(String::new, |finding| {
             let others = finding.others();
             let others = if others.is_empty() { others } else { format!(" ({others})") };
-            format!("{}: {}{others}", finding.what, finding.measured())
+            format!("{}: {}{others}", finding.what, finding.shown())
         });
         let page = &verdict.book.paper.id;
         let claim = verdict.claim;
@@ -72,7 +72,7 @@ fn others(verdicts: &[&Verdict<'_>], status: Status, title: &str) -> String {
         let claim = verdict.claim;
         let (place, page) = (&claim.place, &verdict.book.paper.id);
         let _ = writeln!(text, "\n**[{place}]({page}.md#{})**: {}\n\n{}", claim.id, claim.says, claim.remark);
-        text += &numbers(verdict.findings.iter().filter(|finding| !finding.is_met()));
+        text += &numbers(verdict.findings.iter().filter(|finding| finding.judgement != Some(Judgement::Met)));
     }
     headed(title, "", &text)
 }
@@ -98,21 +98,4 @@ fn figures(figures: &[FigureText]) -> String {
 /// A section, or nothing if its body is empty.
 fn headed(title: &str, head: &str, body: &str) -> String {
     if body.is_empty() { String::new() } else { format!("\n### {title}\n\n{head}{}", body.trim_start()) }
-}
-
-/// A text as a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
-impl Finding<'_> {
-    /// Our number with its unit.
-    pub(crate) fn measured(&self) -> String {
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-        self.ours.map_or_else(|| "–".to_owned(), |_| self.shown() + &unit)
-    }
-
-    fn is_met(&self) -> bool {
-        self.judgement == Some(Judgement::Met)
-    }
 }

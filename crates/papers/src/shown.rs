@@ -37,10 +37,11 @@ pub fn demand((least, most): (f64, f64)) -> String {
 }
 
 impl Finding<'_> {
-    /// Our number, as it is shown; empty without one.
+    /// Our number with its unit, as it is shown; empty without one.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.ours.map_or_else(String::new, |ours| estimate(ours, self.digits))
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        self.ours.map_or_else(String::new, |ours| estimate(ours, self.digits) + &unit)
     }
 
     /// Names of the sources that a number is compared with: the paper, the model, ns-2.

@@ -172,9 +172,8 @@ fn number_by_number(verdict: &Verdict<'_>, all: bool, width: usize) -> String {
     let mut text = paragraph(&title, "", "  ", width);
     text += &paragraph(&claim.says, "  ", "  ", width);
     let row = |finding: &Finding<'_>| {
-        let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
         let number = match finding.ours {
-            Some(_) => format!("{}{unit}", finding.shown()),
+            Some(_) => finding.shown(),
             None if finding.judgement.is_none() => "not in this form".to_owned(),
             None => "no number".to_owned(),
         };
