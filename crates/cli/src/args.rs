@@ -252,8 +252,21 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     /// Scenario file: a dumbbell, with TCP and UDP of constant rate
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "setup")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Where it runs: on this machine's kernel, in real time; or in a guest, whose clock counts instructions, so that the same
+    /// seed gives the same outcome however busy the machine is
+    #[arg(long = "in", value_name = "PLACE", value_enum, default_value = "host")]
+    pub(crate) place: LabPlace,
+
+    /// The folder of the guest's kernel [default: fairlane/guest in the user's cache]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) kernel: Option<PathBuf>,
+
+    /// Fetch a kernel for guests into that folder, and do nothing else
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) setup: bool,
 
     /// Disciplines, or "all", one after the other [default: the file's]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
@@ -270,6 +283,10 @@ pub(crate) struct LabArgs {
     #[arg(long)]
     pub(crate) against_sim: bool,
 
+    /// Run the kernel's own discipline too, with the same parameters, and show both side by side
+    #[arg(long)]
+    pub(crate) against_kernel: bool,
+
     #[command(flatten)]
     pub(crate) form: Form,
 
@@ -282,6 +299,16 @@ pub(crate) struct LabArgs {
 
     #[command(flatten)]
     pub(crate) series: SeriesFile,
+}
+
+/// Where a lab runs.
+#[cfg(feature = "lab")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LabPlace {
+    /// In namespaces of this machine.
+    Host,
+    /// In a guest.
+    Guest,
 }
 
 /// Show every parameter of a discipline as it will be used, and warn of mistakes

@@ -1,35 +1,53 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
 mod followers;
+mod guest;
+mod wire;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_linux::lab::{Checks, Lab, LabError, Measured};
+use fairlane_linux::lab::{Checks, KernelDiscipline, Lab, LabError, Measured};
 use fairlane_outcome::{Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
-use fairlane_runner::{Batch, Job, machine, so_far};
+use fairlane_runner::{Batch, Job, Recorder, machine, so_far};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::Control;
+use fairlane_sim::{Control, Observer};
 
-use crate::args::LabArgs;
+use crate::args::{LabArgs, LabPlace};
 use crate::observed::Files;
 use crate::page::HtmlPage;
 use crate::progress::Seconds;
 use crate::{output, progress, shared};
 use followers::Followers;
+use guest::{GuestLabs, RunId, Wanted};
+
+pub(crate) use guest::serve;
 
 /// The minimum number of simulated runs: they take little time, and an interval needs several.
 const SIMULATED: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
+/// A lab with its scenario.
+#[derive(Debug)]
+struct PreparedLab {
+    lab: Lab,
+    scenario: Scenario,
+    /// The discipline, if it is not the file's.
+    kind: Option<Kind>,
+    /// The kernel's own discipline, if it takes the place of the library's.
+    of_kernel: Option<KernelDiscipline>,
+}
+
 /// Labs that are ready to run.
 #[derive(Debug)]
 pub(crate) struct LabCommand {
-    /// Each with its scenario.
-    labs: Vec<(Lab, Scenario)>,
+    labs: Vec<PreparedLab>,
+    /// Runs in guests, instead of this machine's kernel.
+    guests: Option<GuestLabs>,
     /// The same scenarios for the simulator, in the same order, if simulations are requested.
     simulated: Option<Batch>,
     runs: NonZeroU32,
@@ -39,6 +57,9 @@ pub(crate) struct LabCommand {
     /// With the interval.
     series: Option<(PathBuf, Duration)>,
 }
+
+/// Makes a run, with samples at the interval if one is given.
+type RunLab<'a> = dyn FnMut(RunId, Option<Duration>) -> Result<Measured, LabError> + 'a;
 
 /// An outcome, and the timeline of its first run, if it was recorded.
 type Followed = (Outcome, Option<Timeline>);
@@ -65,25 +86,46 @@ enum LabEnd {
     Failed(Failure),
 }
 
+/// Fetches a kernel, or runs labs.
+pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
+    if args.setup {
+        return output::print(&guest::set_up(args.kernel.clone())?);
+    }
+    LabCommand::new(args)?.execute()
+}
+
 impl LabCommand {
     /// Reads and checks everything. Nothing is changed on the machine.
     pub(crate) fn new(args: &LabArgs) -> Result<Self, Failure> {
-        let document = shared::document(Some(&args.file), &args.overrides)?;
+        let document = shared::document(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
-        let scenarios = if args.queue.is_empty() {
-            vec![scenario]
+        let kinds = shared::kinds(&args.queue);
+        let scenarios: Vec<(Option<Kind>, Scenario)> = if kinds.is_empty() {
+            vec![(None, scenario.clone())]
         } else {
-            let kinds = shared::kinds(&args.queue);
-            kinds.iter().map(|kind| with_kind(&scenario, *kind)).collect::<Result<_, _>>()?
+            let with = |kind: &Kind| Ok((Some(*kind), with_kind(&scenario, *kind)?));
+            kinds.iter().map(with).collect::<Result<_, Failure>>()?
         };
         let series = args.series.clone().asked();
         if series.is_some() && (args.runs.get() > 1 || scenarios.len() > 1) {
             let message = "--series follows one run, and --runs or --queue asks for several";
             return Err(Failure::new(message, "leave out --runs, and name one discipline"));
         }
-        let lab = |scenario: &Scenario| Lab::new(scenario).map_err(|error| failure(&document, &error));
-        let labs = scenarios.iter().map(|scenario| Ok((lab(scenario)?, scenario.clone())));
-        let labs = labs.collect::<Result<_, Failure>>()?;
+        let made = if args.place == LabPlace::Guest { Lab::elsewhere } else { Lab::new };
+        let mut labs = Vec::new();
+        for (kind, scenario) in &scenarios {
+            let lab = made(scenario).map_err(|error| failure(&document, &error))?;
+            let prepared = |lab, of_kernel| PreparedLab { lab, scenario: scenario.clone(), kind: *kind, of_kernel };
+            let kernel = args.against_kernel.then(|| lab.clone().with_kernel_discipline()).transpose();
+            labs.push(prepared(lab, None));
+            if let Some((lab, discipline)) = kernel.map_err(|error| failure(&document, &error))? {
+                labs.push(prepared(lab, Some(discipline)));
+            }
+        }
+        let guests = (args.place == LabPlace::Guest)
+            .then(|| GuestLabs::new(&document, &args.overrides, &scenario, args.kernel.clone()))
+            .transpose()?;
+        let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
@@ -92,16 +134,23 @@ impl LabCommand {
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
         let (json, out, series) = (args.form.json, args.out.clone(), files.series);
-        Ok(Self { labs, simulated, runs: args.runs, json, out, page, series })
+        Ok(Self { labs, guests, simulated, runs: args.runs, json, out, page, series })
     }
 
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
         // Labs differ in the queue alone.
-        let differences = self.labs.first().map(|(lab, _)| lab.differences()).unwrap_or_default();
-        output::tell(&differences.iter().map(|line| format!("note: {line}\n")).collect::<String>());
-        let mut done = self.labs_done(&control);
+        let mut notes = self.labs.first().map(|prepared| prepared.lab.differences()).unwrap_or_default();
+        for KernelDiscipline { words, differences } in self.labs.iter().filter_map(|lab| lab.of_kernel.as_ref()) {
+            notes.push(format!("the kernel's discipline is tc's \"{words}\""));
+            notes.extend(differences.iter().cloned());
+        }
+        output::tell(&notes.iter().map(|line| format!("note: {line}\n")).collect::<String>());
+        let mut done = match &self.guests {
+            Some(guests) => self.guests_done(guests, &control),
+            None => self.labs_done(&control),
+        };
         if let Some(batch) = self.simulated.as_ref().filter(|_| !done.interrupted && !done.measured.is_empty()) {
             let simulated = progress::batch(batch, &control)?;
             done.interrupted = simulated.interrupted;
@@ -116,13 +165,49 @@ impl LabCommand {
         }
     }
 
-    /// Runs the labs. A lab without a measurement does not end the others; one that cannot be set up does.
+    /// Runs the labs, one run after the other.
     fn labs_done(&self, control: &Control) -> LabResults {
-        let mut done = LabResults::default();
-        let seconds = self.labs.first().map_or(0.0, |(_, scenario)| scenario.duration.as_secs());
+        let seconds = self.seconds();
         let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
-        for (lab, scenario) in &self.labs {
-            let (followed, ended) = self.measured(lab, scenario, control, &clock);
+        let stopped = || {
+            clock.look();
+            control.stopped()
+        };
+        self.all_of(control, &|write| clock.beside(write), &mut |(lab, number), every| {
+            let lab = self.labs[lab].lab.clone();
+            let lab = every.map_or(lab.clone(), |every| lab.sampled(every));
+            let result = lab.run(number, &stopped);
+            clock.run_ended();
+            result
+        })
+    }
+
+    /// Runs the labs in guests, several at a time.
+    fn guests_done(&self, guests: &GuestLabs, control: &Control) -> LabResults {
+        output::tell(&format!("Linux {} in virtual time\n", guests.version()));
+        let ids = (0..self.labs.len()).flat_map(|lab| (0..self.runs.get()).map(move |run| (lab, run)));
+        let wanted = |id: RunId| {
+            let PreparedLab { kind, of_kernel, .. } = &self.labs[id.0];
+            let every = self.interval(id).filter(|_| id.1 == 0);
+            Wanted { id, kind: *kind, of_kernel: of_kernel.is_some(), every }
+        };
+        let wanted: Vec<Wanted> = ids.map(wanted).collect();
+        let results = guests.run_all(&wanted, self.seconds(), control);
+        let mut results: BTreeMap<RunId, _> = results.into_iter().collect();
+        self.all_of(control, &|write| write(), &mut |id, _| results.remove(&id).unwrap_or(Err(LabError::Interrupted)))
+    }
+
+    /// The seconds of a run.
+    fn seconds(&self) -> f64 {
+        self.labs.first().map_or(0.0, |prepared| prepared.scenario.duration.as_secs())
+    }
+
+    /// Collects the runs of all labs, which `run` makes. A lab without a measurement does not end the others; one that
+    /// cannot be set up does.
+    fn all_of(&self, control: &Control, beside: &dyn Fn(&dyn Fn()), run: &mut RunLab<'_>) -> LabResults {
+        let mut done = LabResults::default();
+        for (index, PreparedLab { scenario, .. }) in self.labs.iter().enumerate() {
+            let (followed, ended) = self.measured(index, scenario, control, beside, run);
             done.measured.extend(followed);
             match ended {
                 LabEnd::Whole => {}
@@ -130,7 +215,7 @@ impl LabCommand {
                 LabEnd::Unmeasured(error) => {
                     let kind = scenario.links.first().map_or(Kind::DropTail, |link| link.forward.queue.kind());
                     if self.labs.len() > 1 {
-                        clock.beside(|| output::tell(&format!("{kind}: {error}\n")));
+                        beside(&|| output::tell(&format!("{kind}: {error}\n")));
                     }
                     done.unmeasured.push((kind, error));
                 }
@@ -143,36 +228,38 @@ impl LabCommand {
         done
     }
 
-    /// Runs a lab; there is no outcome if it ended before its measurement.
+    /// The interval of samples of a lab; `None` if nothing follows it.
+    fn interval(&self, (lab, _): RunId) -> Option<Duration> {
+        let recorded = || self.page.as_ref().and_then(|_| Recorder::new(&self.labs[lab].scenario).interval());
+        self.series.as_ref().map(|(_, every)| *every).or_else(recorded)
+    }
+
+    /// Collects the runs of one lab; there is no outcome if it ended before its measurement.
     fn measured(
         &self,
-        lab: &Lab,
+        lab: usize,
         scenario: &Scenario,
         control: &Control,
-        clock: &Seconds,
+        beside: &dyn Fn(&dyn Fn()),
+        run: &mut RunLab<'_>,
     ) -> (Option<Followed>, LabEnd) {
         let mut followers = match Followers::new(scenario, self.series.as_ref(), self.page.is_some()) {
             Ok(followers) => Some(followers),
             Err(error) => return (None, LabEnd::Failed(error.into())),
         };
-        let every = followers.as_ref().and_then(Followers::interval);
-        let first = every.map_or_else(|| lab.clone(), |every| lab.clone().sampled(every));
         let (mut runs, mut timeline, mut ended) = (Vec::new(), None, LabEnd::Whole);
-        let stopped = || {
-            clock.look();
-            control.stopped()
-        };
         for number in 0..self.runs.get() {
-            if stopped() {
+            if control.stopped() && self.guests.is_none() {
                 ended = LabEnd::Interrupted;
                 break;
             }
-            match if number == 0 { &first } else { lab }.run(number, &stopped) {
+            let id = (lab, number);
+            match run(id, self.interval(id).filter(|_| number == 0)) {
                 Ok(Measured { run, checks, samples }) => {
-                    clock.run_ended();
                     if !self.json {
-                        let kind = run.queues.first().map_or("", |queue| queue.kind);
-                        clock.beside(|| output::tell(&said(kind, &checks)));
+                        let kind = run.queues.first().map_or("", |queue| &queue.kind);
+                        let whose = if self.labs[lab].of_kernel.is_some() { " of the kernel" } else { "" };
+                        beside(&|| output::tell(&said(&format!("{kind}{whose}"), &checks)));
                     }
                     if run.partial {
                         ended = LabEnd::Interrupted;
@@ -185,10 +272,7 @@ impl LabCommand {
                     }
                 }
                 Err(LabError::Interrupted) => ended = LabEnd::Interrupted,
-                Err(error @ LabError::NotTheBottleneck(_)) => {
-                    clock.run_ended();
-                    ended = LabEnd::Unmeasured(error);
-                }
+                Err(error @ LabError::NotTheBottleneck(_)) => ended = LabEnd::Unmeasured(error),
                 Err(error) => ended = LabEnd::Failed(Failure::plain(error)),
             }
             if !matches!(ended, LabEnd::Whole) {
@@ -197,7 +281,9 @@ impl LabCommand {
         }
         let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
             outcome.partial |= runs.len() < self.runs.get() as usize;
-            outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
+            if self.guests.is_none() {
+                outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
+            }
             (outcome, timeline)
         });
         (outcome, ended)
@@ -222,28 +308,41 @@ impl LabCommand {
 }
 
 impl LabResults {
-    /// The outcome of each lab, followed by that of its simulation if there is one.
-    fn pairs(&self) -> impl Iterator<Item = (&Followed, Option<&Followed>)> {
+    /// The outcomes of each discipline: on Linux, with the kernel's own discipline, and simulated, as far as there are.
+    fn by_kind(&self) -> Vec<Vec<&Followed>> {
+        let mut kinds: Vec<Vec<&Followed>> = Vec::new();
         let kind = |(outcome, _): &Followed| outcome.queues.first().map(|queue| queue.kind.clone());
-        // Matched by discipline, since an interruption leaves gaps; no two labs have the same one.
-        self.measured.iter().map(move |lab| (lab, self.simulated.iter().find(|sim| kind(sim) == kind(lab))))
+        // Matched by discipline, since an interruption leaves gaps.
+        for followed in self.measured.iter().chain(&self.simulated) {
+            match kinds.iter_mut().find(|others| kind(others[0]) == kind(followed)) {
+                Some(others) => others.push(followed),
+                None => kinds.push(vec![followed]),
+            }
+        }
+        kinds
     }
 
     fn all(&self) -> Vec<Followed> {
-        self.pairs().flat_map(|(lab, sim)| [Some(lab), sim]).flatten().cloned().collect()
+        self.by_kind().concat().into_iter().cloned().collect()
     }
 
     fn print(&self) -> Result<(), Failure> {
         let terminal = output::terminal();
-        let alone = self.pairs().filter(|(_, sim)| sim.is_none());
-        let alone: Vec<Outcome> = alone.map(|((lab, _), _)| lab.clone()).collect();
-        let beside = self.pairs().filter_map(|((lab, _), sim)| Some(against_table(lab, &sim?.0, &terminal)));
-        let rest = match &alone[..] {
+        let (mut tables, mut alone) = (Vec::new(), Vec::new());
+        for outcomes in self.by_kind() {
+            let outcomes: Vec<&Outcome> = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
+            match outcomes.split_first() {
+                Some((first, [])) => alone.push(Outcome::clone(first)),
+                Some((first, others)) => tables.push(against_table(first, others, &terminal)),
+                None => {}
+            }
+        }
+        tables.extend(match &alone[..] {
             [] => None,
             [one] => Some(run_report(one, &terminal)),
             several => Some(compare_table(several, None, &terminal)),
-        };
-        output::print(&beside.chain(rest).collect::<Vec<_>>().join("\n"))
+        });
+        output::print(&tables.join("\n"))
     }
 }
 

@@ -37,6 +37,11 @@ const REFUSED: u8 = 2;
 const UNDECIDED: u8 = 3;
 
 fn main() -> ExitCode {
+    #[cfg(all(feature = "lab", target_os = "linux"))]
+    if fairlane_guest::inside::is_here() {
+        lab::serve();
+        return ExitCode::SUCCESS;
+    }
     match execute(Cli::parse().verb) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::FellShort) => ExitCode::from(FELL_SHORT),
@@ -57,7 +62,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Sweep(args) => sweep::SweepCommand::new(args)?.execute(),
         Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),
         #[cfg(all(feature = "lab", target_os = "linux"))]
-        Verb::Lab(args) => lab::LabCommand::new(&args)?.execute(),
+        Verb::Lab(args) => lab::execute(&args),
         #[cfg(all(feature = "lab", not(target_os = "linux")))]
         Verb::Lab(_) => Err(Failure::new("the lab needs Linux", "simulate the file: fairlane run")),
         #[cfg(not(feature = "lab"))]

@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::process;
 use std::sync::Arc;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -109,6 +111,43 @@ impl Seconds {
 
 #[cfg(all(feature = "lab", target_os = "linux"))]
 impl Drop for Seconds {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A progress bar of runs side by side, each of which tells how far it is.
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub(crate) struct VirtualSeconds {
+    bar: ProgressBar,
+    /// Of each run.
+    done: Vec<AtomicU64>,
+}
+
+#[cfg(all(feature = "lab", target_os = "linux"))]
+impl VirtualSeconds {
+    /// Starts a bar for `runs` runs of `a_run` seconds each.
+    pub(crate) fn new(a_run: f64, runs: usize) -> Self {
+        let bar = if io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        bar.set_length((a_run * runs as f64).ceil() as u64);
+        let style =
+            ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos} of {len} s of the guests");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Run `index` is at `seconds`.
+    pub(crate) fn set(&self, index: usize, seconds: f64) {
+        if let Some(done) = self.done.get(index) {
+            done.store(seconds as u64, Ordering::Relaxed);
+        }
+        self.bar.set_position(self.done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
+        self.bar.tick();
+    }
+}
+
+#[cfg(all(feature = "lab", target_os = "linux"))]
+impl Drop for VirtualSeconds {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -114,6 +114,11 @@ impl QueuedPacket {
         self.flow
     }
 
+    /// Returns `true` if these bytes of the packet carry Congestion Experienced, and it arrived without.
+    pub(crate) fn was_marked_since(&self, bytes: &[u8]) -> bool {
+        !self.came_marked && Headers::read(LinkType::Raw, bytes, bytes.len() as u32).ecn() == ECN
+    }
+
     /// Returns the decision with which the packet is sent.
     pub(crate) fn decision(self, marking: Marking) -> Decision {
         if self.came_marked || self.tos & ECN != ECN {

@@ -24,7 +24,7 @@ impl Outcome {
         let over = Averager::over(averaged.len());
         Some(Self {
             scenario: longest.scenario.clone(),
-            engine: longest.engine.to_owned(),
+            engine: longest.engine.to_string(),
             seed: longest.seed,
             runs: averaged.len() as u64,
             from_s: finite(longest.from_s),
@@ -89,7 +89,7 @@ fn queue_outcome(index: usize, queue: &QueueRun, window_s: f64, scenario_flows: 
     let in_order = scenario_flows.iter().filter_map(|flow| by_group.remove_entry(flow.group.as_str()));
     QueueOutcome {
         name: queue.name.clone(),
-        kind: queue.kind.to_owned(),
+        kind: queue.kind.to_string(),
         arrived: count(whole.arrived),
         departed: count(whole.departed),
         marked: count(whole.marked),
@@ -225,7 +225,7 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
         id: flow.id,
         name: flow.name.clone(),
         group: flow.group.clone(),
-        kind: flow.kind.to_owned(),
+        kind: flow.kind.to_string(),
         sent: count(flow.sent),
         delivered: count(flow.delivered),
         dropped: count(flow.dropped),

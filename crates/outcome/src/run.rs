@@ -1,18 +1,20 @@
 //! Counts of one run.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The counts of one run, from the end of the warm-up to the end of the run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// The scenario's name.
     pub scenario: String,
     /// The engine, such as `sim`.
-    pub engine: &'static str,
+    pub engine: Cow<'static, str>,
     /// The scenario's seed.
     pub seed: u64,
     /// Number of the run, from 0.
@@ -32,12 +34,12 @@ pub struct Run {
 }
 
 /// One queue's counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct QueueRun {
     /// The queue's name: its link's, with `/reverse` for the other direction.
     pub name: String,
     /// The discipline's name.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Rate of its link in bit/s.
     pub rate_bps: f64,
     /// Packets in the queue, averaged over time.
@@ -45,13 +47,14 @@ pub struct QueueRun {
     /// The discipline's own average, averaged over arrivals; `None` where it keeps none or nothing arrived.
     pub mean_avg: Option<f64>,
     /// Time in the queue of every packet that left by the link, in nanoseconds.
+    #[serde(serialize_with = "write_histogram", deserialize_with = "read_histogram")]
     pub delay_ns: Histogram<u64>,
     /// Each flow's part, for the flows that came here, by rising id.
     pub flows: Vec<QueueFlowRun>,
 }
 
 /// One flow's counts at one queue, in packets unless said otherwise.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueFlowRun {
     /// The flow's id.
     pub flow: u32,
@@ -72,7 +75,7 @@ pub struct QueueFlowRun {
 }
 
 /// One flow's counts from end to end, in packets unless said otherwise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// The flow's number in the scenario, from 0.
     pub id: u32,
@@ -81,7 +84,7 @@ pub struct FlowRun {
     /// Its group's name, such as `ftp`.
     pub group: String,
     /// `tcp`, `udp` or `tfrc`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The kind, and for TCP its congestion control, loss recovery and slow start, such as `tcp reno, recovery sack`; the
     /// same for all flows of a group.
     pub transport: Arc<str>,
@@ -119,4 +122,20 @@ pub struct Cost {
     pub wall_s: f64,
     /// Largest resident memory of the process in bytes; 0 if not measured.
     pub peak_rss_bytes: u64,
+}
+
+/// Writes a histogram as its significant digits and its bins, `[value, count]`.
+fn write_histogram<S: Serializer>(histogram: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
+    let bins: Vec<(u64, u64)> =
+        histogram.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();
+    (histogram.sigfig(), bins).serialize(to)
+}
+
+fn read_histogram<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram<u64>, D::Error> {
+    let (digits, bins): (u8, Vec<(u64, u64)>) = Deserialize::deserialize(from)?;
+    let mut histogram = Histogram::new(digits).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
+    for (value, count) in bins {
+        histogram.record_n(value, count).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
+    }
+    Ok(histogram)
 }

@@ -6,54 +6,66 @@ use crate::numbers::{Scale, aligned};
 use crate::summary::{NOTHING, heading};
 use crate::table::{Look, Terminal, TextTable};
 
-/// A number that both outcomes have: its subject, its name, its unit, and both values.
+/// A number that all outcomes have: its subject, its name, its unit, and each outcome's value.
 struct Row {
     of: String,
     what: &'static str,
     scale: fn(&[Estimate]) -> Scale,
-    /// Differences of ratios are in percentage points.
-    numbers: [Estimate; 2],
+    numbers: Vec<Estimate>,
 }
 
-/// A row for each number of the groups and of the bottleneck: `measured`, `simulated` and the difference, each
-/// with its interval if there are several runs.
+impl Row {
+    /// Shows a value. Differences of ratios are in percentage points.
+    fn cell(&self, value: &Estimate) -> String {
+        aligned(&[(self.scale)(&self.numbers).parts(value)]).concat()
+    }
+
+    fn difference(&self, place: usize) -> String {
+        let difference = difference(&self.numbers[0], &self.numbers[place]);
+        let text = self.cell(&difference);
+        if difference.mean >= 0.0 { format!("+{text}") } else { text }
+    }
+}
+
+/// A row for each number of the groups and of the bottleneck: `measured`, and each of the `others` with the difference
+/// to it, each with its interval if there are several runs.
 ///
 /// The interval of a difference is the root of the sum of both squares; if one side has a single run, it is that of the other side.
 #[must_use]
-pub fn against_table(measured: &Outcome, simulated: &Outcome, terminal: &Terminal) -> String {
-    let rows = rows(measured, simulated);
+pub fn against_table(measured: &Outcome, others: &[&Outcome], terminal: &Terminal) -> String {
+    let all: Vec<&Outcome> = [measured].iter().chain(others).copied().collect();
+    let rows = rows(&all);
     if rows.is_empty() {
         return NOTHING.to_owned();
     }
-    let cell = |row: &Row, value: &Estimate| aligned(&[(row.scale)(&row.numbers).parts(value)]).concat();
-    let number = |place: usize| rows.iter().map(|row| cell(row, &row.numbers[place])).collect::<Vec<_>>();
-    let differences = rows.iter().map(|row| {
-        let difference = difference(&row.numbers);
-        let text = cell(row, &difference);
-        if difference.mean >= 0.0 { format!("+{text}") } else { text }
-    });
-    let table = TextTable::new()
+    let mut table = TextTable::new()
         .key("of", rows.iter().map(|row| row.of.clone()).collect())
-        .key("number", rows.iter().map(|row| row.what.to_owned()).collect())
-        .right(&measured.engine, number(0))
-        .right(&simulated.engine, number(1))
-        .right("difference", differences.collect());
+        .key("number", rows.iter().map(|row| row.what.to_owned()).collect());
+    for (place, outcome) in all.iter().enumerate() {
+        table = table.right(&outcome.engine, rows.iter().map(|row| row.cell(&row.numbers[place])).collect());
+        if place > 0 {
+            table = table.right("difference", rows.iter().map(|row| row.difference(place)).collect());
+        }
+    }
     let mut text = heading(measured, terminal);
-    let runs = format!("beside {}: {} runs", simulated.engine, simulated.runs);
-    text += &terminal.line(&runs, Look::Faint);
+    let beside = |other: &&Outcome| {
+        let runs = if other.runs == 1 { "run" } else { "runs" };
+        format!("{}: {} {runs}", other.engine, other.runs)
+    };
+    let beside = others.iter().map(beside).collect::<Vec<_>>().join(", ");
+    text += &terminal.line(&format!("beside {beside}"), Look::Faint);
     text.push('\n');
     text + &table.print(terminal)
 }
 
 /// The first number minus the second.
-fn difference(numbers: &[Estimate; 2]) -> Estimate {
-    let [first, second] = numbers;
-    let squares: Vec<f64> = numbers.iter().filter_map(Estimate::ci95).map(|half| half * half).collect();
+fn difference(first: &Estimate, second: &Estimate) -> Estimate {
+    let squares: Vec<f64> = [first, second].into_iter().filter_map(Estimate::ci95).map(|half| half * half).collect();
     let half = (!squares.is_empty()).then(|| squares.iter().sum::<f64>().sqrt());
     Estimate::new(first.mean - second.mean, half)
 }
 
-fn rows(measured: &Outcome, simulated: &Outcome) -> Vec<Row> {
+fn rows(all: &[&Outcome]) -> Vec<Row> {
     type Of<T> = (&'static str, fn(&T) -> Estimate, fn(&[Estimate]) -> Scale);
     let of_group: [Of<GroupOutcome>; 5] = [
         ("share", |group| group.share, Scale::percent),
@@ -71,19 +83,22 @@ fn rows(measured: &Outcome, simulated: &Outcome) -> Vec<Row> {
         ("delay p99", |queue| queue.delay_s.p99, Scale::time),
     ];
     let mut rows = Vec::new();
+    let Some((measured, others)) = all.split_first() else { return rows };
     for group in &measured.groups {
-        let Some(other) = simulated.group(&group.name) else { continue };
+        let others = others.iter().map(|other| other.group(&group.name)).collect::<Option<Vec<_>>>();
+        let Some(others) = others else { continue };
         // The index of a single flow is always 1.
         let told = of_group.iter().filter(|(what, ..)| *what != "Jain" || group.flows > 1);
         rows.extend(told.map(|(what, field, scale)| {
-            let numbers = [field(group), field(other)];
+            let numbers = [group].into_iter().chain(others.iter().copied()).map(field).collect();
             Row { of: group.name.clone(), what, scale: *scale, numbers }
         }));
     }
-    if let (Some(queue), Some(other)) = (measured.bottleneck(), simulated.bottleneck()) {
-        let of = format!("{} ({})", queue.name, queue.kind);
+    let queues = all.iter().map(|outcome| outcome.bottleneck()).collect::<Option<Vec<_>>>();
+    if let Some(queues) = queues {
+        let of = format!("{} ({})", queues[0].name, queues[0].kind);
         rows.extend(of_queue.iter().map(|(what, field, scale)| {
-            let numbers = [field(queue), field(other)];
+            let numbers = queues.iter().copied().map(field).collect();
             Row { of: of.clone(), what, scale: *scale, numbers }
         }));
     }
@@ -98,8 +113,8 @@ mod tests {
     #[test]
     fn a_difference_has_the_interval_of_both() {
         let of = |mean, half| Estimate::new(mean, half);
-        assert_eq!(difference(&[of(10.0, Some(3.0)), of(7.0, Some(4.0))]), of(3.0, Some(5.0)));
-        assert_eq!(difference(&[of(1.0, None), of(7.0, Some(4.0))]), of(-6.0, Some(4.0)));
-        assert_eq!(difference(&[of(1.0, None), of(7.0, None)]), of(-6.0, None));
+        assert_eq!(difference(&of(10.0, Some(3.0)), &of(7.0, Some(4.0))), of(3.0, Some(5.0)));
+        assert_eq!(difference(&of(1.0, None), &of(7.0, Some(4.0))), of(-6.0, Some(4.0)));
+        assert_eq!(difference(&of(1.0, None), &of(7.0, None)), of(-6.0, None));
     }
 }

@@ -51,7 +51,7 @@ fn two_engines_side_by_side() {
     let (mut linux, sim) = (outcome(&CHOKE, 32, 1), outcome(&CHOKE, 32, 5));
     linux.engine = "linux".to_owned();
     linux.groups[1].share.mean = sim.groups[1].share.mean + 0.05;
-    let text = against_table(&linux, &sim, &plain(100));
+    let text = against_table(&linux, &[&sim], &plain(100));
     let line = text.lines().find(|line| line.starts_with(&*sim.groups[1].name) && line.contains("share")).unwrap();
     let share = 100.0 * sim.groups[1].share.mean;
     let at = |part: String| line.find(&part).unwrap_or_else(|| panic!("{part}: {line}"));
@@ -107,8 +107,8 @@ fn nothing_is_wider_than_the_terminal() {
             sweep_table(&swept(), &terminal),
             sweep_table(&odd, &terminal),
             run_report(&outcome(&CHOKE, 200, 3), &terminal),
-            against_table(&odd[0], &odd[0], &terminal),
-            against_table(&odd[2], &odd[2], &terminal),
+            against_table(&odd[0], &[&odd[0]], &terminal),
+            against_table(&odd[2], &[&odd[2], &odd[2]], &terminal),
         ];
         pages.extend(odd.iter().map(|outcome| run_report(outcome, &terminal)));
         for line in pages.iter().flat_map(|page| page.lines()) {

@@ -278,7 +278,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
         Run {
             scenario: scenario.name.clone(),
-            engine: "sim",
+            engine: "sim".into(),
             seed: scenario.seed,
             run,
             from_s: from.as_secs(),
@@ -331,7 +331,7 @@ fn flow_runs(
                 id: id as u32,
                 name: format!("{}/{index}", group.name),
                 group: group.name.clone(),
-                kind: group.traffic.kind(),
+                kind: group.traffic.kind().into(),
                 transport: Arc::clone(&transport),
                 exit: *exit,
                 sent: ends.sent - ends_before.sent,

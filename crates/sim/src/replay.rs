@@ -129,7 +129,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 id: part.flow,
                 name: flow.name.clone(),
                 group: flow.group.clone(),
-                kind: flow.kind,
+                kind: flow.kind.into(),
                 transport: flow.kind.into(),
                 exit: Some(0),
                 sent: part.arrived,
@@ -144,7 +144,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
         };
         Run {
             scenario: scenario.to_owned(),
-            engine: "replay",
+            engine: "replay".into(),
             seed,
             run: 0,
             from_s: 0.0,
@@ -158,7 +158,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
             },
             queues: vec![QueueRun {
                 name: NAME.to_owned(),
-                kind: self.kind,
+                kind: self.kind.into(),
                 rate_bps: self.transmitter.rate().bits_per_second() as f64,
                 mean_packets: parts.iter().map(|part| part.mean_packets).sum(),
                 mean_avg: self.meter.mean_average(),

@@ -67,7 +67,15 @@ impl MeteredQueue {
         let Self { name, kind, rate_bps, meter } = self;
         let (flows, mean_avg) = (meter.flows(now), meter.mean_average());
         let mean_packets = flows.iter().map(|flow| flow.mean_packets).sum();
-        QueueRun { name, kind, rate_bps, mean_packets, mean_avg, delay_ns: meter.delay_ns().clone(), flows }
+        QueueRun {
+            name,
+            kind: kind.into(),
+            rate_bps,
+            mean_packets,
+            mean_avg,
+            delay_ns: meter.delay_ns().clone(),
+            flows,
+        }
     }
 }
 

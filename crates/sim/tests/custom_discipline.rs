@@ -49,8 +49,8 @@ fn a_custom_discipline_equals_the_scenarios() -> Outcome {
     let custom = run_with(&scenario(DROPTAIL)?, 0, &control, &mut from_caller, custom)?;
     assert_eq!(from_scenario, from_caller);
     assert_eq!(
-        (named.queues[0].kind, named.queues[0].mean_packets),
-        (custom.queues[0].kind, custom.queues[0].mean_packets)
+        (named.queues[0].kind.clone(), named.queues[0].mean_packets),
+        (custom.queues[0].kind.clone(), custom.queues[0].mean_packets)
     );
     assert!(named.queues[0].mean_packets > 1.0);
     Ok(())

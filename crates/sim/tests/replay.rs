@@ -86,7 +86,7 @@ fn equals_the_simulator_under_every_discipline() {
             (0..5).map(|flow| ReplayFlow { name: format!("f{flow}"), group: "udp".to_owned(), kind: "udp" }).collect();
         let run = replay.run("replay", 5, &names, false);
         let (ours, theirs) = (&run.queues[0], &simulated.queues[0]);
-        assert_eq!((&ours.name, ours.kind, ours.rate_bps), (&theirs.name, theirs.kind, theirs.rate_bps));
+        assert_eq!((&ours.name, &ours.kind, ours.rate_bps), (&theirs.name, &theirs.kind, theirs.rate_bps));
         for (ours, theirs) in ours.flows.iter().zip(&theirs.flows) {
             assert_eq!(
                 (ours.arrived, ours.marked, ours.dropped),

@@ -28,11 +28,6 @@ impl Followers {
         Ok(Self { series: series.map(create).transpose()?, recorder: a_page.then(|| Recorder::new(scenario)) })
     }
 
-    /// Returns the interval of their samples; `None` if there are no observers.
-    pub(super) fn interval(&self) -> Option<Duration> {
-        self.series.interval().or_else(|| self.recorder.interval())
-    }
-
     /// Records the samples of a run, ends the tables, and returns the timeline.
     pub(super) fn hear(mut self, samples: &[LabSample]) -> Result<Option<Timeline>, TableError> {
         tell(samples, &mut self.series);

@@ -1,6 +1,8 @@
 //! Helpers shared by the tests of the command line.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub(crate) mod guest;
+
 use std::path::PathBuf;
 use std::process::Output;
 

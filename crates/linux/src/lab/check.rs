@@ -1,5 +1,6 @@
 //! The checks of a measurement and their results.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The checks that a measurement must pass, and their results.
@@ -10,7 +11,7 @@ pub struct Checks(Vec<Check>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The subject of the check.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// The value found.
     pub found: String,
     /// The value required.
@@ -39,12 +40,18 @@ impl Checks {
     }
 
     pub(super) fn add(&mut self, what: &'static str, holds: bool, found: impl fmt::Display, needed: impl fmt::Display) {
-        self.0.push(Check { what, found: found.to_string(), needed: needed.to_string(), holds });
+        self.0.push(Check { what: Cow::Borrowed(what), found: found.to_string(), needed: needed.to_string(), holds });
     }
 
     /// Adds a check that `found` is 0.
     pub(super) fn add_zero(&mut self, what: &'static str, found: u64) {
         self.add(what, found == 0, found, "none");
+    }
+}
+
+impl FromIterator<Check> for Checks {
+    fn from_iter<T: IntoIterator<Item = Check>>(checks: T) -> Self {
+        Self(checks.into_iter().collect())
     }
 }
 

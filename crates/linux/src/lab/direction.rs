@@ -186,7 +186,7 @@ impl Direction {
 
 /// Returns the time at which a packet reaches the other end of a host's link: at once without a link, and `None` if its
 /// queue is full.
-fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<Time> {
+pub(super) fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<Time> {
     match link {
         Some(link) => link.pass(at, bytes),
         None => Some(at),

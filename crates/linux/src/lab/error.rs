@@ -43,6 +43,9 @@ pub enum LabError {
     /// A part of the lab failed while it ran.
     #[error("the lab failed while it ran: {0}: {1}")]
     Failed(&'static str, #[source] io::Error),
+    /// A lab on another machine failed, with the reason.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The run was interrupted before the measurement began.
     #[error("interrupted before anything was measured")]
     Interrupted,

@@ -99,13 +99,23 @@ impl Meter {
         let flows: Vec<QueueFlowRun> = self.flows.iter_mut().enumerate().map(counts).collect();
         QueueRun {
             name: name.to_owned(),
-            kind: side.queue.kind().name(),
+            kind: side.queue.kind().name().into(),
             rate_bps: side.rate.bits_per_second() as f64,
             mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
             mean_avg: (self.average.1 > 0).then(|| self.average.0 / self.average.1 as f64),
             delay_ns: self.delay_ns.clone(),
             flows,
         }
+    }
+
+    /// Counts a packet that was dropped at an unknown time since it arrived at `since`. Its time in the queue counts as none.
+    pub(super) fn dropped_inside(&mut self, now: Time, packet: &QueuedPacket, reason: Reason, since: Time) {
+        let counted = now.since(since.max(self.from)).as_nanos();
+        if let Some(flow) = self.flow(packet) {
+            flow.integrate_to(now);
+            flow.area -= u128::from(counted).min(flow.area);
+        }
+        self.dropped(now, packet, reason);
     }
 
     /// Returns the drops of each flow since the start of the run.

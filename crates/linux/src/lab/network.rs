@@ -5,14 +5,16 @@ use std::net::Ipv4Addr;
 
 use crate::flow::FlowsBy;
 use crate::rules::{Firewall, Rules};
+use crate::socket::QueueSocket;
 
 use super::error::{LabError, setup};
-use super::node::{Node, ip, sysctl};
+use super::node::{Node, ip, iptables, sysctl};
 use super::offload::switch_off;
 use super::plan::LabPlan;
+use super::port::bind;
 
 /// The router's interfaces, towards the senders and towards the receivers.
-const ROUTER: [&str; 2] = ["r0", "r1"];
+pub(super) const ROUTER: [&str; 2] = ["r0", "r1"];
 const SENDER: &str = "s0";
 const RECEIVER: &str = "d0";
 
@@ -131,6 +133,16 @@ pub(super) fn install_rules() -> Result<(), LabError> {
         Firewall::find()?.install(&rules)?;
     }
     Ok(())
+}
+
+/// The NFQUEUE of packets that have left the kernel's own discipline, in the receiver's namespace.
+pub(super) const EXIT: u16 = 2;
+
+/// Sends packets that come from the router to an NFQUEUE, and returns it. Called in the receiver's namespace.
+pub(super) fn exit() -> Result<QueueSocket, LabError> {
+    let socket = bind(EXIT)?;
+    iptables(&format!("*mangle\n-A PREROUTING -i {RECEIVER} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
+    Ok(socket)
 }
 
 /// Returns the drops in a line of `/proc/net/dev`, of received and of sent packets; 0 for a heading.

@@ -83,22 +83,37 @@ impl Drop for Node {
 
 /// Runs ip(8) with `commands`, one per line, in this thread's namespace.
 pub(super) fn ip(commands: &str) -> Result<(), LabError> {
+    feed("ip", "iproute2", &["-batch", "-"], commands)
+}
+
+/// Runs tc(8) with `commands`, one per line, in this thread's namespace.
+pub(super) fn tc(commands: &str) -> Result<(), LabError> {
+    feed("tc", "iproute2", &["-batch", "-"], commands)
+}
+
+/// Adds `rules` for iptables-restore(8) in this thread's namespace.
+pub(super) fn iptables(rules: &str) -> Result<(), LabError> {
+    feed("iptables-restore", "iptables", &["--noflush"], rules)
+}
+
+/// Runs `program` of a package with `input`.
+fn feed(program: &'static str, package: &'static str, arguments: &[&str], input: &str) -> Result<(), LabError> {
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => LabError::NoTool("ip", "iproute2"),
-        _ => LabError::Setup("ip".to_owned(), error),
+        io::ErrorKind::NotFound => LabError::NoTool(program, package),
+        _ => LabError::Setup(program.to_owned(), error),
     };
-    let mut command = Command::new("ip");
-    command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(commands.as_bytes()).map_err(failed)?;
+        stdin.write_all(input.as_bytes()).map_err(failed)?;
     }
     let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(LabError::Setup("ip".to_owned(), io::Error::other(said)))
+    Err(LabError::Setup(program.to_owned(), io::Error::other(said)))
 }
 
 /// Sets the kernel parameter `name`, such as `net/ipv4/ip_forward`, in this thread's namespace.

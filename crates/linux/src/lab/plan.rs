@@ -9,6 +9,7 @@ use fairlane_scenario::{
 };
 
 use super::error::{LabError, Unsupported};
+use super::kernel_discipline::KernelDiscipline;
 
 /// The maximum number of flows. Each has a socket at both ends.
 const MAX_FLOWS: u32 = 1_000;
@@ -79,6 +80,17 @@ impl LabPlan {
             ecn,
             link: link.clone(),
             scenario: scenario.clone(),
+        })
+    }
+
+    /// Returns the kernel's discipline that corresponds to that of the queue.
+    pub(super) fn kernel_discipline(&self) -> Result<KernelDiscipline, Unsupported> {
+        let LinkSide { queue, rate, .. } = &self.link.forward;
+        let packet = self.scenario.flows.iter().map(|group| group.packet.get()).max().unwrap_or(1);
+        KernelDiscipline::new(queue.config(), *rate, packet).ok_or_else(|| {
+            let message = format!("the kernel has no {} with these parameters", queue.kind());
+            let help = "it has droptail, red, choke, sfb, sfq, codel, fq-codel, pie, fq-pie and cake";
+            cannot(&of_link(&self.link, "queue.kind"), message, help)
         })
     }
 

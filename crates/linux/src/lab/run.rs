@@ -18,7 +18,8 @@ use crate::socket::QueueSocket;
 
 use super::check::Checks;
 use super::error::{LabError, setup};
-use super::network::{Network, install_rules};
+use super::kernel_discipline::KernelDiscipline;
+use super::network::{Network, exit, install_rules};
 use super::node::Node;
 use super::plan::LabPlan;
 use super::receiver::{Receiver, ReceiverResults};
@@ -52,12 +53,14 @@ pub struct Lab {
     plan: LabPlan,
     /// The sampling interval; `None` for no samples.
     every: Option<Duration>,
+    /// The queue is the kernel's own.
+    of_kernel: bool,
 }
 
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The outcome; its engine is `linux`.
+    /// The outcome; its engine is `linux`, or `kernel` if the queue is [the kernel's own](Lab::with_kernel_discipline).
     pub run: Run,
     /// The checks that the queue was the bottleneck. All of them passed.
     pub checks: Checks,
@@ -83,13 +86,30 @@ impl Lab {
             Firewall::find()?;
             Ok(())
         })?;
-        Ok(Self { plan, every: None })
+        Ok(Self { plan, every: None, of_kernel: false })
+    }
+
+    /// Checks that `scenario` can be run by the lab on some machine. This machine is not looked at.
+    ///
+    /// # Errors
+    /// The lab does not support the scenario.
+    pub fn elsewhere(scenario: &Scenario) -> Result<Self, LabError> {
+        Ok(Self { plan: LabPlan::new(scenario)?, every: None, of_kernel: false })
     }
 
     /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
     #[must_use]
     pub fn differences(&self) -> Vec<String> {
         self.plan.differences()
+    }
+
+    /// Returns the lab with the kernel's own discipline in place of the library's, and that discipline.
+    ///
+    /// # Errors
+    /// The kernel has no such discipline.
+    pub fn with_kernel_discipline(self) -> Result<(Self, KernelDiscipline), LabError> {
+        let discipline = self.plan.kernel_discipline()?;
+        Ok((Self { of_kernel: true, ..self }, discipline))
     }
 
     /// Takes samples at the interval `every`, and at the end of the run.
@@ -109,8 +129,9 @@ impl Lab {
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
         let network = Network::new(plan)?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
+        let exit = if self.of_kernel { Some(network.receiver.run(exit)?) } else { None };
         let ended =
-            RunningParts::start(&network, plan, seed, Timeline::new(self.every), stopped)?.play(plan, stopped)?;
+            RunningParts::start(&network, plan, seed, Timeline::new(self.every), exit, stopped)?.play(plan, stopped)?;
         let interface_drops = network.interface_drops()?;
         let PartResults { sent, routed, received, timeline, cut } = ended;
         let results = CheckInput { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
@@ -120,6 +141,9 @@ impl Lab {
         }
         let mut measured = outcome(plan, run, &sent, &routed, &received);
         measured.to_s = timeline.to().since(timeline.start()).as_secs();
+        if self.of_kernel {
+            measured.engine = "kernel".into();
+        }
         measured.partial = cut;
         measured.cost.wall_s = now().since(began).as_secs();
         let samples = samples(plan, timeline.start(), &sent, &routed, &received);
@@ -157,12 +181,13 @@ impl RunningParts {
         plan: &LabPlan,
         seed: Seed,
         timeline: Timeline,
+        exit: Option<QueueSocket>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, LabError> {
         let routed = {
             let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let router = LabRouter::new(&plan, seed)?;
+                let router = LabRouter::new(&plan, seed, exit)?;
                 install_rules()?;
                 ready();
                 router.run(&timeline)
@@ -332,7 +357,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             id: id as u32,
             name: format!("{}/{index}", group.name),
             group: group.name.clone(),
-            kind: group.traffic.kind(),
+            kind: group.traffic.kind().into(),
             transport: transports[place].clone(),
             exit: Some(0),
             sent: sent_here.packets,
@@ -347,7 +372,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
     };
     Run {
         scenario: scenario.name.clone(),
-        engine: "linux",
+        engine: "linux".into(),
         seed: scenario.seed,
         run,
         from_s: scenario.warmup.as_secs(),

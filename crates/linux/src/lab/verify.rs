@@ -3,7 +3,7 @@
 use super::check::Checks;
 use super::plan::LabPlan;
 use super::receiver::ReceiverResults;
-use super::router::RouterResults;
+use super::router::{KernelDrops, RouterResults};
 use super::sender::SenderResults;
 use fairlane_outcome::QueueRun;
 
@@ -69,6 +69,15 @@ impl CheckInput<'_> {
         checks.add_zero("packets dropped by interfaces", self.interface_drops);
         checks.add_zero("datagrams without a receive buffer", self.received.udp_overflow);
         checks.add_zero("datagrams out of order", self.received.flows.iter().map(|flow| flow.disordered).sum());
+        if let Some(KernelDrops { counted, missed, open: [before, after] }) = self.routed.kernel {
+            // A packet whose fate was open may have been dropped on either side of an edge of the measurement.
+            checks.add(
+                "packets dropped by the kernel's own count",
+                missed <= counted + before && counted <= missed + after,
+                format!("{counted}, and {missed} did not come out"),
+                format!("the same, but for the {before} and {after} in the queue at the start and at the end"),
+            );
+        }
         let departed = departed_bytes(&self.routed.queue) as f64;
         let arrived = |flow: u32| self.received.flows[flow as usize].packets * self.plan.group(flow).packet.get();
         let arrived: u64 = self.numbers().map(arrived).sum();
@@ -163,7 +172,7 @@ rate = "4mbit"
         delay_ns.record(10_000_000).unwrap();
         let queue = QueueRun {
             name: "bottleneck".to_owned(),
-            kind: "droptail",
+            kind: "droptail".into(),
             rate_bps: 10e6,
             mean_packets: 5.0,
             mean_avg: None,
@@ -187,6 +196,7 @@ rate = "4mbit"
                 queue,
                 dropped_at_hosts: vec![0, 0],
                 lateness: DelayHistogram::default(),
+                kernel: Some(KernelDrops { counted: 90, missed: 92, open: [3, 5] }),
                 largest: 1000,
                 lost_in_kernel: 0,
                 unclassified: 0,
@@ -209,13 +219,15 @@ rate = "4mbit"
         assert!(good.hold() && good.failed().is_empty(), "{good:?}");
         type Spoil = fn(&mut TestRun);
         let late = |of: &mut TestRun| of.routed.lateness.add(Duration::from_millis(4));
-        let cases: [(&str, Spoil); 14] = [
+        let cases: [(&str, Spoil); 16] = [
             ("UDP sent at its rate", |of| of.sent.flows[1].packets = 480),
             ("TCP short of send buffer", |of| of.sent.flows[0].short_of_buffer = Duration::from_millis(60)),
             ("(TSQ)", |of| of.sent.unsent_bytes = 20_000),
             // A GSO packet of 64 KiB.
             ("largest packet", |of| of.routed.largest = 65_160),
             ("dropped before the queue", |of| of.routed.lost_in_kernel = 1),
+            ("the kernel's own count", |of| of.routed.kernel.as_mut().unwrap().counted = 88),
+            ("the kernel's own count", |of| of.routed.kernel.as_mut().unwrap().counted = 98),
             ("packets of no flow", |of| of.routed.unclassified = 1),
             ("dropped by interfaces", |of| of.interface_drops = 1),
             ("without a receive buffer", |of| of.received.udp_overflow = 1),

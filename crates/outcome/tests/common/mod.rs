@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 pub(crate) fn run() -> Run {
     Run {
         scenario: "By hand".to_owned(),
-        engine: "sim",
+        engine: "sim".into(),
         seed: 7,
         run: 0,
         from_s: 10.0,
@@ -15,7 +15,7 @@ pub(crate) fn run() -> Run {
         partial: false,
         queues: vec![QueueRun {
             name: "bottleneck".to_owned(),
-            kind: "choke",
+            kind: "choke".into(),
             rate_bps: 1e6,
             mean_packets: 8.0,
             mean_avg: Some(7.5),
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Run {
             FlowRun { delivered: 45, unique_bytes: 45_000, ..flow(1, "ftp/1", 60, 6) },
             FlowRun {
                 group: "cbr".to_owned(),
-                kind: "udp",
+                kind: "udp".into(),
                 transport: "udp".into(),
                 delivered: 405,
                 unique_bytes: 405_000,
@@ -65,7 +65,7 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         id,
         name: name.to_owned(),
         group: "ftp".to_owned(),
-        kind: "tcp",
+        kind: "tcp".into(),
         transport: "tcp reno".into(),
         exit: Some(0),
         sent,

@@ -68,7 +68,7 @@ fn one(made: &Made, flows: u32, run: u32) -> Run {
     delay_ns.record_n(made.delay_ms[1] * 1_000_000, 6).unwrap();
     Run {
         scenario: "One unresponsive flow".to_owned(),
-        engine: "sim",
+        engine: "sim".into(),
         seed: 1,
         run,
         from_s: 20.0,
@@ -77,7 +77,7 @@ fn one(made: &Made, flows: u32, run: u32) -> Run {
         flows: parts.iter().map(|part| flow(part, flows)).collect(),
         queues: vec![QueueRun {
             name: "bottleneck".to_owned(),
-            kind: made.kind,
+            kind: made.kind.into(),
             rate_bps: 1e6,
             mean_packets: made.queued,
             mean_avg: made.average,
@@ -102,7 +102,7 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         id: part.flow,
         name: if tcp { format!("ftp/{}", part.flow) } else { "cbr/0".to_owned() },
         group: if tcp { "ftp" } else { "cbr" }.to_owned(),
-        kind: if tcp { "tcp" } else { "udp" },
+        kind: if tcp { "tcp" } else { "udp" }.into(),
         transport: if tcp { "tcp reno" } else { "udp" }.into(),
         exit: Some(0),
         sent: part.arrived,

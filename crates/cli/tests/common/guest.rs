@@ -1,0 +1,49 @@
+//! The kernel of guests, for tests.
+
+use std::sync::OnceLock;
+
+use super::fairlane;
+
+/// Where the kernel is kept from one test run to the next.
+const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guest");
+
+/// A scenario of a tenth of a second, which boots and ends.
+const NOTHING: &str = r#"
+duration = "100ms"
+[bottleneck]
+rate = "1mbit"
+[[flows]]
+name = "cbr"
+kind = "udp"
+rate = "500kbit"
+"#;
+
+/// Returns the folder of a kernel for guests, which is fetched once; `None`, with a message, where guests cannot run.
+pub(crate) fn kernel() -> Option<&'static str> {
+    static KERNEL: OnceLock<Option<&'static str>> = OnceLock::new();
+    *KERNEL.get_or_init(|| {
+        // Without a kernel in it the folder is fetched again.
+        if std::fs::read_dir(FOLDER).is_ok_and(|mut files| files.next().is_some()) {
+            return boots();
+        }
+        let output = fairlane(&["lab", "--setup", "--kernel", FOLDER]);
+        if output.status.success() {
+            return boots();
+        }
+        eprintln!("skipped: there is no kernel for guests: {}", String::from_utf8_lossy(&output.stderr));
+        None
+    })
+}
+
+/// Boots a guest. One that cannot boot for want of a program is skipped; everything else is an error.
+fn boots() -> Option<&'static str> {
+    let place = super::Place::new();
+    let file = place.write("nothing.toml", NOTHING);
+    let output = fairlane(&["lab", &file, "--in", "guest", "--kernel", FOLDER]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("which is missing: install") {
+        eprintln!("skipped: {stderr}");
+        return None;
+    }
+    Some(FOLDER)
+}

@@ -1,0 +1,124 @@
+//! An archive of files in cpio's "newc" format, from which the kernel makes its first file system.
+//!
+//! Source: Linux, `Documentation/driver-api/early-userspace/buffer-format.rst`.
+
+use std::collections::BTreeMap;
+
+/// The files of a guest. Equal files give equal bytes: they are sorted, and belong to nobody and to no time.
+#[derive(Debug, Default)]
+pub(crate) struct Archive {
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Folder,
+    File(Vec<u8>),
+}
+
+impl Archive {
+    /// Adds an executable file and the folders above it, or replaces it.
+    pub(crate) fn file(&mut self, path: &str, data: Vec<u8>) {
+        self.insert(path, Entry::File(data));
+    }
+
+    /// Adds a folder and those above it.
+    pub(crate) fn folder(&mut self, path: &str) {
+        self.insert(path, Entry::Folder);
+    }
+
+    /// Returns true if there is such a file.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.entries.contains_key(path.trim_start_matches('/'))
+    }
+
+    fn insert(&mut self, path: &str, entry: Entry) {
+        let path = path.trim_start_matches('/');
+        for (end, _) in path.match_indices('/') {
+            self.entries.entry(path[..end].to_owned()).or_insert(Entry::Folder);
+        }
+        self.entries.insert(path.to_owned(), entry);
+    }
+
+    /// The archive as the kernel reads it.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for ((path, entry), inode) in self.entries.iter().zip(1..) {
+            match entry {
+                Entry::Folder => write(&mut bytes, inode, path, 0o040_755, &[]),
+                Entry::File(data) => write(&mut bytes, inode, path, 0o100_755, data),
+            }
+        }
+        write(&mut bytes, 0, "TRAILER!!!", 0, &[]);
+        bytes
+    }
+}
+
+/// Appends a header of fourteen numbers of eight hexadecimal digits, the name and the data, each padded to four bytes.
+fn write(bytes: &mut Vec<u8>, inode: usize, name: &str, mode: u32, data: &[u8]) {
+    let (user, group, links, time, device, checksum) = (0, 0, 1, 0, 0, 0);
+    bytes.extend(b"070701");
+    let head = [inode, mode as usize, user, group, links, time, data.len(), device, device, device, device];
+    for number in head.into_iter().chain([name.len() + 1, checksum]) {
+        bytes.extend(format!("{number:08x}").as_bytes());
+    }
+    bytes.extend(name.as_bytes());
+    bytes.push(0);
+    pad(bytes);
+    bytes.extend(data);
+    pad(bytes);
+}
+
+fn pad(bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn archive() -> Archive {
+        let mut archive = Archive::default();
+        archive.file("/sbin/init", b"first".to_vec());
+        archive.file("a", vec![7; 4097]);
+        archive.folder("proc");
+        archive
+    }
+
+    /// The header of buffer-format.rst, by hand, for the first entry: the file "a".
+    #[test]
+    fn a_header_is_as_described() {
+        let mut archive = Archive::default();
+        archive.file("a", b"xyz".to_vec());
+        let bytes = archive.to_bytes();
+        let head = "07070100000001000081ed00000000000000000000000100000000000000030000000000000000000000000000000000000002\
+                    00000000";
+        assert_eq!(&bytes[..110], head.as_bytes());
+        assert_eq!(&bytes[110..116], b"a\0xyz\0");
+        assert_eq!(&bytes[116..122], b"070701");
+        assert_eq!(bytes.len() % 4, 0);
+    }
+
+    /// cpio(1) finds in it what was put in.
+    #[test]
+    fn others_read_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cpio = Command::new("cpio")
+            .args(["--extract", "--quiet", "--make-directories"])
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .spawn();
+        let Ok(mut cpio) = cpio else {
+            println!("skipped: there is no cpio(1)");
+            return;
+        };
+        cpio.stdin.take().expect("a pipe").write_all(&archive().to_bytes()).expect("it reads");
+        assert!(cpio.wait().expect("it ends").success());
+        assert_eq!(std::fs::read(folder.path().join("a")).expect("a file"), vec![7; 4097]);
+        assert_eq!(std::fs::read(folder.path().join("sbin/init")).expect("a file"), b"first");
+        assert!(folder.path().join("proc").is_dir());
+    }
+}

@@ -1,0 +1,84 @@
+//! The first process of a guest.
+
+use std::error::Error;
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use nix::kmod::{ModuleInitFlags, finit_module};
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
+
+use crate::result::{progress, result};
+
+/// The folder of programs, where one without `PATH` looks.
+pub(crate) const PROGRAMS: &str = "/bin";
+/// The folder of modules, with a list of their names in the order in which they are loaded.
+pub(crate) const MODULES: &str = "/modules";
+/// The job.
+pub(crate) const JOB: &str = "/job";
+/// Folders for file systems.
+pub(crate) const FOLDERS: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
+
+/// The port through which the guest speaks.
+const PORT: &str = "/dev/ttyS1";
+
+/// The progress of a job, for the one who waits outside.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    port: &'a mut File,
+    said: f64,
+}
+
+impl Progress<'_> {
+    /// Tells that `seconds` of the job are over; each second is told once.
+    pub fn tell(&mut self, seconds: f64) {
+        if seconds >= self.said + 1.0 {
+            self.said = seconds.floor();
+            // It is for the eye; the result tells whether the port works.
+            let _ = progress(&mut self.port, self.said);
+        }
+    }
+}
+
+/// Returns true if this process is the first one of a guest, so that it has to call [`serve`] and nothing else.
+#[must_use]
+pub fn is_here() -> bool {
+    std::process::id() == 1 && Path::new(JOB).is_file() && Path::new(MODULES).is_dir()
+}
+
+/// Mounts what programs need, loads the modules, lets `work` answer the job, says the answer, and switches the guest off.
+/// What fails is written to the console.
+pub fn serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) {
+    if let Err(error) = try_serve(work) {
+        println!("fairlane in the guest: {error}");
+    }
+    let Err(error) = reboot(RebootMode::RB_POWER_OFF);
+    println!("fairlane in the guest: cannot switch off: {error}");
+}
+
+fn try_serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) -> Result<(), Box<dyn Error>> {
+    for (kind, place) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tmpfs", "/tmp")]
+    {
+        mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
+            .map_err(|error| format!("mount {place}: {error}"))?;
+    }
+    for name in fs::read_to_string(format!("{MODULES}/order"))?.lines() {
+        let file = File::open(format!("{MODULES}/{name}"))?;
+        finit_module(file, &CString::default(), ModuleInitFlags::empty())
+            .map_err(|error| format!("module {name}: {error}"))?;
+    }
+    let mut port = OpenOptions::new().write(true).open(PORT).map_err(|error| format!("{PORT}: {error}"))?;
+    // Otherwise the terminal changes the ends of lines.
+    let mut settings = tcgetattr(&port)?;
+    cfmakeraw(&mut settings);
+    tcsetattr(&port, SetArg::TCSANOW, &settings)?;
+    let answer = work(&fs::read(JOB)?, &mut Progress { port: &mut port, said: 0.0 });
+    result(&mut port, &answer)?;
+    nix::sys::termios::tcdrain(&port)?;
+    port.flush()?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! An NFQUEUE of the lab's router.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use fairlane_capture::{FlowId, Headers, LinkType};
+use fairlane_qdisc::Time;
+use nix::errno::Errno;
+
+use crate::clock::now;
+use crate::kernel::kernel_queue;
+use crate::nfqueue::{Copied, Decision, Message, PacketMessage, Setup, Verdict};
+use crate::socket::{QueueSocket, ReceiveBuffer};
+
+use super::error::LabError;
+use super::network::flow_of;
+
+/// The maximum number of packets in the kernel: more than any scenario of the lab needs, and the maximum of Linux 6.18.
+const MAX_PACKETS: u32 = 65_536;
+
+/// A bound NFQUEUE.
+pub(super) struct Port {
+    number: u16,
+    socket: QueueSocket,
+    batch: ReceiveBuffer,
+}
+
+/// The packets that the router has seen.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PacketCounts {
+    /// The size of the largest packet in bytes.
+    pub(super) largest: u32,
+    /// Packets that belong to no flow.
+    pub(super) unclassified: u64,
+    /// All packets.
+    pub(super) packets: u64,
+}
+
+/// Binds the NFQUEUE `number` in this thread's namespace. Another thread can receive from it.
+pub(super) fn bind(number: u16) -> Result<QueueSocket, LabError> {
+    let setup =
+        Setup { queue: number, copied: Copied::Headers, max_packets: MAX_PACKETS, fail_open: false, gso: false };
+    Ok(QueueSocket::bind(&setup)?)
+}
+
+impl Port {
+    /// Binds the NFQUEUE `number` in this thread's namespace.
+    pub(super) fn bind(number: u16) -> Result<Self, LabError> {
+        Ok(Self::new(number, bind(number)?))
+    }
+
+    /// Receives from `socket`, which is bound to the NFQUEUE `number`.
+    pub(super) fn new(number: u16, socket: QueueSocket) -> Self {
+        let batch = socket.receive_buffer();
+        Self { number, socket, batch }
+    }
+
+    /// Receives packets and offers each to `take` with the time and its flow. One that is of no flow, or that `take` leaves, passes
+    /// at once. Returns `true` if there may be more.
+    pub(super) fn receive(
+        &mut self,
+        counts: &mut PacketCounts,
+        mut take: impl FnMut(Time, u32, &PacketMessage<'_>) -> bool,
+    ) -> io::Result<bool> {
+        let mut unclassified = Vec::new();
+        let at = now();
+        let received = self.socket.receive(&mut self.batch, |message| {
+            let Message::Packet(queued) = message else { return };
+            counts.packets += 1;
+            counts.largest = counts.largest.max(queued.bytes);
+            if !flow(&queued).is_some_and(|flow| take(at, flow, &queued)) {
+                unclassified.push(queued.id);
+            }
+        })?;
+        counts.unclassified += unclassified.len() as u64;
+        for id in unclassified {
+            self.socket.decide(&Verdict { id, decision: Decision::Accept })?;
+        }
+        Ok(received.more)
+    }
+
+    /// Sends `verdicts` to the kernel.
+    pub(super) fn decide(&mut self, verdicts: impl Iterator<Item = Verdict>) -> io::Result<()> {
+        for verdict in verdicts {
+            self.socket.decide(&verdict)?;
+        }
+        match self.socket.flush() {
+            // The kernel has no memory now; the verdicts are sent again with the next ones.
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Returns the number of packets that the kernel dropped instead of handing them over. Called in the namespace of
+    /// the queue.
+    pub(super) fn lost_in_kernel(&self) -> u64 {
+        kernel_queue(self.number).map_or(0, |queue| queue.dropped_full + queue.dropped_unread)
+    }
+
+    /// Returns the socket, which is readable when there are packets.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Returns the flow of a packet, by its source address.
+fn flow(queued: &PacketMessage<'_>) -> Option<u32> {
+    match Headers::read(LinkType::Raw, queued.payload, queued.bytes).flow {
+        FlowId::Ip { source: IpAddr::V4(source), .. } => flow_of(source),
+        _ => None,
+    }
+}
