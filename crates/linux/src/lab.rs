@@ -23,7 +23,7 @@ mod network;
 mod node;
 mod offload;
 mod plan;
-mod port;
+mod queue_port;
 mod receiver;
 mod router;
 mod run;

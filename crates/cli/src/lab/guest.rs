@@ -13,7 +13,7 @@ use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 use rayon::prelude::*;
 
-use super::wire::{Answer, Job};
+use super::wire::{Job, LabAnswer};
 use crate::args::Overrides;
 use crate::progress::VirtualSeconds;
 
@@ -143,7 +143,7 @@ impl GuestLabs {
         let text = serde_json::to_vec(job).map_err(|error| elsewhere(&error))?;
         let seed = self.seed.wrapping_add(u64::from(job.run));
         match self.guest.run(&text, seed, heard) {
-            Ok(answer) => serde_json::from_slice::<Answer>(&answer).map_err(|error| elsewhere(&error))?.into(),
+            Ok(answer) => serde_json::from_slice::<LabAnswer>(&answer).map_err(|error| elsewhere(&error))?.into(),
             Err(GuestError::Interrupted) => Err(LabError::Interrupted),
             Err(error) => Err(elsewhere(&error)),
         }
@@ -166,22 +166,22 @@ pub(crate) fn serve() {
     inside::serve(|job, progress| {
         let answer = match serde_json::from_slice::<Job>(job) {
             Ok(job) => answer(&job, progress),
-            Err(error) => Answer::Failed(format!("the job: {error}")),
+            Err(error) => LabAnswer::Failed(format!("the job: {error}")),
         };
         serde_json::to_vec(&answer).unwrap_or_default()
     });
 }
 
-fn answer(job: &Job, progress: &mut Progress<'_>) -> Answer {
+fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
     let scenario = match scenario(job) {
         Ok(scenario) => scenario,
-        Err(why) => return Answer::Failed(why),
+        Err(why) => return LabAnswer::Failed(why),
     };
     let lab = match Lab::new(&scenario)
         .and_then(|lab| if job.of_kernel { lab.with_kernel_discipline().map(|(lab, _)| lab) } else { Ok(lab) })
     {
         Ok(lab) => job.every_ns.map(Duration::from_nanos).map_or(lab.clone(), |every| lab.sampled(every)),
-        Err(error) => return Answer::from(Err(error)),
+        Err(error) => return LabAnswer::from(Err(error)),
     };
     let (watch, progress) = (Stopwatch::start(), Mutex::new(progress));
     let never = || {
@@ -190,7 +190,7 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> Answer {
         }
         false
     };
-    Answer::from(lab.run(job.run, &never))
+    LabAnswer::from(lab.run(job.run, &never))
 }
 
 fn scenario(job: &Job) -> Result<Scenario, String> {

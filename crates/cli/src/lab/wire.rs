@@ -26,7 +26,7 @@ pub(super) struct Job {
 
 /// What it answers.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(super) enum LabAnswer {
     Measured { run: Box<Run>, checks: Vec<WireCheck>, samples: Vec<WireSample> },
     NotTheBottleneck(Vec<WireCheck>),
     Failed(String),
@@ -65,7 +65,7 @@ struct WireFlow {
     srtt_ns: Option<u64>,
 }
 
-impl From<Result<Measured, LabError>> for Answer {
+impl From<Result<Measured, LabError>> for LabAnswer {
     fn from(result: Result<Measured, LabError>) -> Self {
         match result {
             Ok(Measured { run, checks, samples }) => Self::Measured {
@@ -79,16 +79,16 @@ impl From<Result<Measured, LabError>> for Answer {
     }
 }
 
-impl From<Answer> for Result<Measured, LabError> {
-    fn from(answer: Answer) -> Self {
+impl From<LabAnswer> for Result<Measured, LabError> {
+    fn from(answer: LabAnswer) -> Self {
         match answer {
-            Answer::Measured { run, checks, samples } => Ok(Measured {
+            LabAnswer::Measured { run, checks, samples } => Ok(Measured {
                 run: *run,
                 checks: from_wire(checks),
                 samples: samples.into_iter().map(LabSample::from).collect(),
             }),
-            Answer::NotTheBottleneck(checks) => Err(LabError::NotTheBottleneck(from_wire(checks))),
-            Answer::Failed(why) => Err(LabError::Elsewhere(why)),
+            LabAnswer::NotTheBottleneck(checks) => Err(LabError::NotTheBottleneck(from_wire(checks))),
+            LabAnswer::Failed(why) => Err(LabError::Elsewhere(why)),
         }
     }
 }
@@ -201,8 +201,8 @@ mod tests {
         };
         let samples = vec![LabSample { at: Duration::from_millis(100), queue, flows: vec![flow] }];
         let measured = Measured { run, checks: [check].into_iter().collect(), samples };
-        let text = serde_json::to_string(&Answer::from(Ok(measured.clone()))).expect("it is written");
-        let read: Result<Measured, LabError> = serde_json::from_str::<Answer>(&text).expect("it is read").into();
+        let text = serde_json::to_string(&LabAnswer::from(Ok(measured.clone()))).expect("it is written");
+        let read: Result<Measured, LabError> = serde_json::from_str::<LabAnswer>(&text).expect("it is read").into();
         let read = read.expect("it was measured");
         let json = |run: &Run| Outcome::from_runs(std::slice::from_ref(run)).map(|outcome| outcome.to_json());
         assert_eq!(json(&read.run), json(&measured.run));
@@ -216,8 +216,8 @@ mod tests {
         let failed = Check { what: "packets lost".into(), found: "2".into(), needed: "none".into(), holds: false };
         for error in [LabError::NotPermitted, LabError::NotTheBottleneck([failed].into_iter().collect())] {
             let said = error.to_string();
-            let text = serde_json::to_string(&Answer::from(Err(error))).expect("it is written");
-            let read: Result<Measured, LabError> = serde_json::from_str::<Answer>(&text).expect("it is read").into();
+            let text = serde_json::to_string(&LabAnswer::from(Err(error))).expect("it is written");
+            let read: Result<Measured, LabError> = serde_json::from_str::<LabAnswer>(&text).expect("it is read").into();
             assert_eq!(read.expect_err("an error").to_string(), said);
         }
     }

@@ -33,7 +33,7 @@ use super::kernel_link::{KernelCounts, KernelLink};
 use super::meter::Meter;
 use super::network::{EXIT, QUEUES, ROUTER};
 use super::plan::LabPlan;
-use super::port::{PacketCounts, Port};
+use super::queue_port::{PacketCounts, QueuePort};
 use super::router::{HostLinks, KernelDrops, MARKING, MeasuredWay, Way, WayResults};
 
 /// How often the kernel is asked for the length of its queue.
@@ -41,8 +41,8 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A direction with a discipline of the kernel.
 pub(super) struct KernelDirection {
-    entrance: Port,
-    exit: Port,
+    entrance: QueuePort,
+    exit: QueuePort,
     link: KernelLink,
     rate: Rate,
     delay: Duration,
@@ -98,8 +98,8 @@ impl KernelDirection {
         let flows = hosts.len();
         let (first, last) = hosts.into_iter().unzip();
         Ok(Self {
-            entrance: Port::bind(QUEUES[0])?,
-            exit: Port::new(EXIT, exit),
+            entrance: QueuePort::bind(QUEUES[0])?,
+            exit: QueuePort::new(EXIT, exit),
             link,
             rate,
             delay,

@@ -95,7 +95,7 @@ qdisc replace dev {interface} parent 1:1 handle 2: {words}
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            for (kind, body) in Messages(&buffer[..length]) {
+            for (kind, body) in RouteMessages(&buffer[..length]) {
                 match kind {
                     RTM_NEWQDISC => found = found.or_else(|| counts_in(body)),
                     NLMSG_DONE => return found.ok_or_else(|| io::Error::other("the kernel has no counts of it")),
@@ -121,9 +121,9 @@ fn request(index: u32) -> Vec<u8> {
 }
 
 /// Netlink messages: each one's type and body.
-struct Messages<'a>(&'a [u8]);
+struct RouteMessages<'a>(&'a [u8]);
 
-impl<'a> Iterator for Messages<'a> {
+impl<'a> Iterator for RouteMessages<'a> {
     type Item = (u16, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -193,7 +193,7 @@ mod tests {
             message(NLMSG_DONE, &[0; 4]),
         ]
         .concat();
-        let found: Vec<_> = Messages(&answer).map(|(kind, body)| (kind, counts_in(body))).collect();
+        let found: Vec<_> = RouteMessages(&answer).map(|(kind, body)| (kind, counts_in(body))).collect();
         let counts = KernelCounts { packets: 17, bytes: 17_000, drops: 230 };
         assert_eq!(found, [(RTM_NEWQDISC, None), (RTM_NEWQDISC, Some(counts)), (NLMSG_DONE, None)]);
     }
@@ -203,7 +203,7 @@ mod tests {
     fn a_message_that_was_cut_has_no_counts() {
         let whole = message(RTM_NEWQDISC, &discipline(HANDLE, [17, 17_000, 230, 0, 9]));
         for end in 0..whole.len() {
-            assert_eq!(Messages(&whole[..end]).count(), 0, "{end}");
+            assert_eq!(RouteMessages(&whole[..end]).count(), 0, "{end}");
         }
         let body = discipline(HANDLE, [17, 17_000, 230, 0, 9]);
         for end in 0..body.len() {

@@ -11,7 +11,7 @@ use super::error::{LabError, setup};
 use super::node::{Node, ip, iptables, sysctl};
 use super::offload::switch_off;
 use super::plan::LabPlan;
-use super::port::bind;
+use super::queue_port::bind;
 
 /// The router's interfaces, towards the senders and towards the receivers.
 pub(super) const ROUTER: [&str; 2] = ["r0", "r1"];

@@ -25,7 +25,7 @@ use super::host_link::HostLink;
 use super::kernel_direction::KernelDirection;
 use super::network::{CE_BIT, FLOWS, QUEUES};
 use super::plan::LabPlan;
-use super::port::{PacketCounts, Port};
+use super::queue_port::{PacketCounts, QueuePort};
 use super::timeline::{SampleTimes, Timeline};
 
 /// The longest wait before the thread checks whether the run has ended.
@@ -127,7 +127,7 @@ pub(super) type HostLinks = (Option<HostLink>, Option<HostLink>);
 
 /// A way with a discipline of the library.
 struct OwnQueue {
-    port: Port,
+    port: QueuePort,
     direction: Direction,
 }
 
@@ -247,7 +247,7 @@ impl LabRouter {
 impl OwnQueue {
     fn new(number: u16, side: &LinkSide, seed: Seed, hosts: Vec<HostLinks>) -> Result<Self, LabError> {
         let direction = Direction::new(side, MARKING, seed, hosts).map_err(|error| refused(&error))?;
-        Ok(Self { port: Port::bind(number)?, direction })
+        Ok(Self { port: QueuePort::bind(number)?, direction })
     }
 }
 

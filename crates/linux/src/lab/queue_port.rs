@@ -20,7 +20,7 @@ use super::network::flow_of;
 const MAX_PACKETS: u32 = 65_536;
 
 /// A bound NFQUEUE.
-pub(super) struct Port {
+pub(super) struct QueuePort {
     number: u16,
     socket: QueueSocket,
     batch: ReceiveBuffer,
@@ -44,7 +44,7 @@ pub(super) fn bind(number: u16) -> Result<QueueSocket, LabError> {
     Ok(QueueSocket::bind(&setup)?)
 }
 
-impl Port {
+impl QueuePort {
     /// Binds the NFQUEUE `number` in this thread's namespace.
     pub(super) fn bind(number: u16) -> Result<Self, LabError> {
         Ok(Self::new(number, bind(number)?))
