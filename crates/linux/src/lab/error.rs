@@ -40,6 +40,9 @@ pub enum LabError {
     /// The rules that send packets to the queue cannot be installed.
     #[error(transparent)]
     Rules(#[from] RuleError),
+    /// The kernel does not have its own discipline of this name.
+    #[error("this kernel has no discipline {0}: load the module sch_{0}, or run the lab in a guest (--in guest)")]
+    NoDiscipline(String),
     /// A part of the lab failed while it ran.
     #[error("the lab failed while it ran: {0}: {1}")]
     Failed(&'static str, #[source] io::Error),

@@ -287,12 +287,14 @@ fn drops(flows: &[QueueFlowRun]) -> u64 {
 }
 
 /// Sets the mean length of the queue to `mean`. What packets that came out do not account for was the time of packets
-/// that were dropped, and each flow gets its part of it by its drops.
+/// that were dropped, and each flow gets its part of it by its drops. If they account for more, since packets whose fate is
+/// open were dropped, all flows get less in proportion.
 fn share_out(mean: f64, queue: &mut QueueRun) {
-    let rest = (mean - queue.mean_packets).max(0.0);
+    let known = queue.mean_packets;
+    let (part, rest) = if known > mean { (mean / known, 0.0) } else { (1.0, mean - known) };
     let all = drops(&queue.flows).max(1) as f64;
     for flow in &mut queue.flows {
-        flow.mean_packets += rest * flow.dropped.iter().sum::<u64>() as f64 / all;
+        flow.mean_packets = flow.mean_packets * part + rest * flow.dropped.iter().sum::<u64>() as f64 / all;
     }
     queue.mean_packets = mean;
 }
@@ -355,8 +357,11 @@ mod tests {
             delay_ns: Histogram::new(3).unwrap(),
             flows: vec![flow(0, 5.0, 10), flow(1, 7.0, 30)],
         };
+        let lengths = |queue: &QueueRun| (queue.mean_packets, queue.flows[0].mean_packets, queue.flows[1].mean_packets);
         share_out(20.0, &mut queue);
-        assert_eq!((queue.mean_packets, queue.flows[0].mean_packets, queue.flows[1].mean_packets), (20.0, 7.0, 13.0));
+        assert_eq!(lengths(&queue), (20.0, 7.0, 13.0));
+        share_out(10.0, &mut queue);
+        assert_eq!(lengths(&queue), (10.0, 3.5, 6.5));
     }
 
     /// An IPv4 header with options is longer. The time to live and the checksums change on the way, and are no part of it.

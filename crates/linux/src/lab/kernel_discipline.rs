@@ -27,6 +27,8 @@ const SFQ_DEPTH: u32 = 127;
 pub struct KernelDiscipline {
     /// The words of tc(8), such as `choke limit 300 …`.
     pub words: String,
+    /// The discipline holds packets back to the link's rate itself.
+    pub shapes: bool,
     /// The differences between this discipline and the library's with its parameters, a sentence for each.
     pub differences: Vec<String>,
 }
@@ -53,7 +55,8 @@ impl KernelDiscipline {
             AnyConfig::Cake(config) => tc.cake(config),
             _ => return None,
         }
-        Some(Self { words: tc.words.join(" "), differences: tc.differences })
+        let shapes = matches!(config, AnyConfig::Cake(_));
+        Some(Self { words: tc.words.join(" "), shapes, differences: tc.differences })
     }
 }
 
@@ -276,10 +279,11 @@ impl Translation {
 
     fn cake(&mut self, config: &cake::Config) {
         self.word("cake");
-        match config.bandwidth {
-            Some(rate) => self.pair("bandwidth", format!("{}bit", rate.bits_per_second())),
-            None => self.word("unlimited"),
-        }
+        // The library's thresholds and quanta follow the link's rate; the kernel's follow the rate of its own shaper.
+        let bandwidth = config.bandwidth.unwrap_or(self.rate);
+        self.pair("bandwidth", format!("{}bit", bandwidth.bits_per_second()));
+        // Given any overhead, it counts from behind the Ethernet header.
+        self.pair("overhead", 0);
         self.word(match config.diffserv {
             Diffserv::Diffserv3 => "diffserv3",
             Diffserv::BestEffort => "besteffort",
@@ -410,7 +414,7 @@ mod tests {
         assert!(words(Kind::FqPie, &[]).starts_with("fq_pie limit 10240 flows 1024 quantum 1514 "));
         assert_eq!(
             words(Kind::Cake, &[("isolation", "dual-srchost"), ("rtt", "30ms"), ("ingress", "true")]),
-            "cake unlimited diffserv3 dual-srchost rtt 30000us ingress"
+            "cake bandwidth 10000000bit overhead 0 diffserv3 dual-srchost rtt 30000us ingress"
         );
     }
 

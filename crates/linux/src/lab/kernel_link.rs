@@ -65,15 +65,12 @@ impl KernelLink {
         rate: Rate,
         largest: u32,
     ) -> Result<Self, LabError> {
-        // Room for two packets lets the link make up for a timer that is late by up to the time of one packet.
-        let (rate, burst, words) = (rate.bits_per_second(), 2 * largest, &discipline.words);
-        // The discipline limits the queue; tbf's own limit must not.
-        tc(&format!(
-            "\
-qdisc replace dev {interface} root handle 1: stab overhead -{ETHERNET} linklayer ethernet tbf rate {rate}bit burst {burst}b limit 1gb
-qdisc replace dev {interface} parent 1:1 handle 2: {words}
-"
-        ))?;
+        tc(&commands(interface, discipline, rate, largest)).map_err(|error| match error {
+            LabError::Setup(_, said) if said.to_string().contains("kind is unknown") => {
+                LabError::NoDiscipline(discipline.words.split(' ').next().unwrap_or_default().to_owned())
+            }
+            other => other,
+        })?;
         let failed = || setup(format!("the queue of {interface}"));
         let index = if_nametoindex(interface).map_err(failed())?;
         let flags = SockFlag::SOCK_CLOEXEC;
@@ -105,6 +102,23 @@ qdisc replace dev {interface} parent 1:1 handle 2: {words}
             }
         }
     }
+}
+
+/// Returns the commands for tc(8). A discipline that does not hold packets back stands below a token bucket.
+fn commands(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest: u32) -> String {
+    let KernelDiscipline { words, shapes, .. } = discipline;
+    if *shapes {
+        return format!("qdisc replace dev {interface} root handle 2: {words}\n");
+    }
+    // Room for two packets lets the link make up for a timer that is late by up to the time of one packet. The discipline limits the
+    // queue; tbf's own limit must not.
+    let (rate, burst) = (rate.bits_per_second(), 2 * largest);
+    format!(
+        "\
+qdisc replace dev {interface} root handle 1: stab overhead -{ETHERNET} linklayer ethernet tbf rate {rate}bit burst {burst}b limit 1gb
+qdisc replace dev {interface} parent 1:1 handle 2: {words}
+"
+    )
 }
 
 /// Returns the request for all disciplines of an interface.
@@ -209,6 +223,22 @@ mod tests {
         for end in 0..body.len() {
             assert_eq!(counts_in(&body[..end]), None, "{end}");
         }
+    }
+
+    #[test]
+    fn a_discipline_that_shapes_stands_alone() {
+        let of = |words: &str, shapes| {
+            let discipline = KernelDiscipline { words: words.to_owned(), shapes, differences: Vec::new() };
+            commands("r1", &discipline, Rate::from_bits_per_second(10_000_000), 1000)
+        };
+        assert_eq!(of("cake bandwidth 1mbit", true), "qdisc replace dev r1 root handle 2: cake bandwidth 1mbit\n");
+        let choke = of("choke limit 300", false);
+        let lines: Vec<&str> = choke.lines().collect();
+        assert!(
+            lines[0].contains(" root handle 1: stab overhead -14 ")
+                && lines[0].contains(" tbf rate 10000000bit burst 2000b ")
+        );
+        assert_eq!(lines[1..], ["qdisc replace dev r1 parent 1:1 handle 2: choke limit 300"]);
     }
 
     #[test]
