@@ -1,0 +1,59 @@
+//! What can go wrong, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use fairlane_qdisc::Kind;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no program for a discipline.
+    #[error("there is no BPF program for {0}: choose choke, front-choke, back-choke, gchoke or red")]
+    NoProgram(Kind),
+    /// A program does not have a parameter.
+    #[error("{key}: {message}")]
+    Unsupported {
+        /// The parameter.
+        key: &'static str,
+        /// What is not possible, and what is.
+        message: String,
+    },
+    /// There is no such device.
+    #[error("there is no device {0}: ip link shows all")]
+    NoDevice(String),
+    /// The kernel cannot run BPF queue disciplines, or this user may not load them.
+    #[error("the kernel does not take the program: {0} (it needs Linux 6.16 with CONFIG_NET_SCH_BPF, and root)")]
+    Load(#[source] libbpf_rs::Error),
+    /// The BPF file system is missing or not writable.
+    #[error("{}: {source} (is it mounted? mount -t bpf bpf /sys/fs/bpf)", path.display())]
+    Pins {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The kernel refuses to change the discipline of a device.
+    #[error("the kernel does not change the queue discipline of {device}: {source}")]
+    Netlink {
+        /// The device.
+        device: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The discipline of a device is not one of ours.
+    #[error("{device} has {kind}, which Fairlane did not attach: nothing was changed")]
+    NotOurs {
+        /// The device.
+        device: String,
+        /// Its discipline.
+        kind: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn unsupported(key: &'static str, message: &str) -> Self {
+        Self::Unsupported { key, message: message.to_owned() }
+    }
+}

@@ -1,0 +1,225 @@
+//! Attached disciplines: each has an object of its own, and a directory in the BPF file system that is named like its kind.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use nix::net::if_::if_nametoindex;
+
+use crate::netlink::{self, RootQdisc};
+use crate::{Error, Instance, Program, State};
+
+/// Where the links and maps are pinned.
+const FOLDER: &str = "/sys/fs/bpf/fairlane";
+
+/// What all kinds begin with.
+const PREFIX: &str = "fl_";
+
+/// The most disciplines attached at a time.
+const MOST: u32 = 10_000;
+
+/// The objects, as `build.rs` compiled them.
+const OBJECTS: [(&str, &[u8]); 3] = [
+    ("choke", include_bytes!(concat!(env!("OUT_DIR"), "/choke.bpf.o"))),
+    ("gchoke", include_bytes!(concat!(env!("OUT_DIR"), "/gchoke.bpf.o"))),
+    ("red", include_bytes!(concat!(env!("OUT_DIR"), "/red.bpf.o"))),
+];
+
+/// Attaches a discipline to the root of a device, in place of the one that is there. Returns its kind, as `tc qdisc` shows it.
+///
+/// Packets queued in the old discipline are dropped, as with `tc qdisc replace`. If anything fails the old one stays.
+///
+/// # Errors
+/// There is no such device, or the kernel does not take the program.
+pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
+    let ifindex = ifindex(device)?;
+    let _lock = lock()?;
+    sweep()?;
+    let kind = reserve(program.name)?;
+    let attached = register(&kind, program).and_then(|()| {
+        netlink::replace(ifindex, &kind).map_err(|source| Error::Netlink { device: device.to_owned(), source })
+    });
+    // Removes the discipline that was replaced, or this one if it could not be attached.
+    let swept = sweep();
+    attached.and(swept).map(|()| kind)
+}
+
+/// Detaches the discipline from the root of a device, which gets the kernel's default. What others have attached stays.
+///
+/// # Errors
+/// There is no such device, or its discipline is not one of ours.
+pub fn detach(device: &str) -> Result<(), Error> {
+    let ifindex = ifindex(device)?;
+    let _lock = lock()?;
+    let netlink = |source| Error::Netlink { device: device.to_owned(), source };
+    let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
+    match root {
+        Some(root) if !is_ours(&root.kind) => Err(Error::NotOurs { device: device.to_owned(), kind: root.kind }),
+        Some(_) => netlink::remove(ifindex).map_err(netlink),
+        None => Err(Error::NotOurs { device: device.to_owned(), kind: "no queue discipline".to_owned() }),
+    }?;
+    sweep()
+}
+
+/// Returns all attached disciplines with their counters, also those of other network namespaces.
+///
+/// # Errors
+/// The pinned maps or the disciplines of the devices cannot be read.
+pub fn status() -> Result<Vec<Instance>, Error> {
+    let roots = netlink::roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
+    let device = |kind: &str| roots.iter().find(|root: &&RootQdisc| root.kind == kind).and_then(|root| name(root.ifindex));
+    let instance = |kind: String| {
+        let state = state(&kind)?;
+        Some(Instance { device: device(&kind), kind, state })
+    };
+    Ok(kinds()?.into_iter().filter_map(instance).collect())
+}
+
+/// Tells whether a kind is one of ours: `fl_`, the discipline, a number.
+fn is_ours(kind: &str) -> bool {
+    let name = kind.strip_prefix(PREFIX).map(|rest| rest.trim_end_matches(|last: char| last.is_ascii_digit()));
+    name.is_some_and(|name| OBJECTS.iter().any(|(known, _)| *known == name))
+}
+
+fn ifindex(device: &str) -> Result<u32, Error> {
+    if_nametoindex(device).map_err(|_| Error::NoDevice(device.to_owned()))
+}
+
+fn name(ifindex: u32) -> Option<String> {
+    let interfaces = nix::net::if_::if_nameindex().ok()?;
+    let interface = interfaces.iter().find(|interface| interface.index() == ifindex)?;
+    Some(interface.name().to_string_lossy().into_owned())
+}
+
+fn pins(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+    let path = path.into();
+    |source| Error::Pins { path, source }
+}
+
+/// Waits until no other process attaches or detaches. The kernel frees the lock of a process that was killed.
+fn lock() -> Result<File, Error> {
+    match fs::create_dir(FOLDER) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(pins(FOLDER)(error)),
+        _ => Ok(()),
+    }?;
+    let folder = File::open(FOLDER).map_err(pins(FOLDER))?;
+    folder.lock().map_err(pins(FOLDER))?;
+    Ok(folder)
+}
+
+/// Returns the kinds that are pinned, in the order of their numbers.
+fn kinds() -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(FOLDER) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(pins(FOLDER))?,
+    };
+    let mut kinds: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    kinds.retain(|kind| is_ours(kind));
+    kinds.sort_by_key(|kind| (kind.len(), kind.clone()));
+    Ok(kinds)
+}
+
+/// Removes what is pinned for disciplines that no device has. The lock must be held.
+fn sweep() -> Result<(), Error> {
+    for kind in kinds()? {
+        if state(&kind).is_some_and(|state| state.in_use) {
+            continue;
+        }
+        let folder = Path::new(FOLDER).join(&kind);
+        for pin in fs::read_dir(&folder).map_err(pins(&folder))?.flatten() {
+            fs::remove_file(pin.path()).map_err(pins(pin.path()))?;
+        }
+        fs::remove_dir(&folder).map_err(pins(folder))?;
+    }
+    Ok(())
+}
+
+/// Returns the state of a kind; `None` if it was pinned incompletely, or by another version.
+fn state(kind: &str) -> Option<State> {
+    let map = MapHandle::from_pinned_path(Path::new(FOLDER).join(kind).join("state")).ok()?;
+    // Packets that come while the counters are copied can unbalance them; reading once more helps.
+    let mut read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
+    let mut state = read()?;
+    for _ in 0..16 {
+        if state.is_balanced() {
+            break;
+        }
+        state = read()?;
+    }
+    Some(state)
+}
+
+/// Reserves the first free kind of a discipline by creating its directory.
+fn reserve(name: &str) -> Result<String, Error> {
+    for number in 1..=MOST {
+        let kind = format!("{PREFIX}{name}{number}");
+        let folder = Path::new(FOLDER).join(&kind);
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(kind),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(pins(folder)(error)),
+        }
+    }
+    Err(pins(FOLDER)(io::ErrorKind::StorageFull.into()))
+}
+
+/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned.
+fn register(kind: &str, program: &Program) -> Result<(), Error> {
+    let mut object = load(kind, program).map_err(Error::Load)?;
+    let folder = Path::new(FOLDER).join(kind);
+    for mut map in object.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        let pin = match map_name.as_str() {
+            name if name.ends_with(".bss") => "state",
+            name if name.ends_with(".rodata") => "parameters",
+            name if name == program.name => {
+                map.attach_struct_ops().and_then(|mut link| link.pin(folder.join("link"))).map_err(Error::Load)?;
+                continue;
+            }
+            _ => continue,
+        };
+        map.pin(folder.join(pin)).map_err(Error::Load)?;
+    }
+    Ok(())
+}
+
+fn load(kind: &str, program: &Program) -> Result<Object, libbpf_rs::Error> {
+    // A copy, so that it is aligned.
+    let bytes = OBJECTS.iter().find(|(name, _)| *name == program.name).map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
+    let mut object = ObjectBuilder::default().name(program.name)?.open_memory(&bytes)?;
+    for mut map in object.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        match map_name.as_str() {
+            "slots" => map.set_max_entries(program.slots)?,
+            name if name.ends_with(".rodata") => map.set_initial_value(&program.bytes())?,
+            name if name == program.name => {
+                // `Qdisc_ops` begins with the kind: fifteen letters and a zero.
+                let id = map.initial_value_mut().and_then(<[u8]>::first_chunk_mut::<16>);
+                if let Some(id) = id {
+                    id.fill(0);
+                    id.iter_mut().zip(kind.bytes()).for_each(|(to, from)| *to = from);
+                }
+            }
+            _ => {}
+        }
+    }
+    object.load()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a `detach` that removes what others attached, and a kind that is too long for the kernel.
+    #[test]
+    fn kinds_are_recognised() {
+        for (name, _) in OBJECTS {
+            let longest = format!("{PREFIX}{name}{MOST}");
+            assert!(longest.len() <= 15 && is_ours(&longest), "{longest}");
+        }
+        for other in ["choke", "fl_", "fl_choke1x", "fl_codel3", "fq_codel", "bpf_choke1"] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+}
