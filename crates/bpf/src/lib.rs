@@ -1,6 +1,8 @@
 #![cfg_attr(target_os = "linux", doc = include_str!("../README.md"))]
 #![cfg(target_os = "linux")]
 
+#[cfg(test)]
+mod conformance;
 mod error;
 mod instance;
 mod netlink;

@@ -6,8 +6,8 @@ use fairlane_qdisc::{AnyConfig, QdiscConfig, Rate, Size};
 
 use crate::Error;
 
-/// Holes that the ring tolerates beyond the number of its packets: `SLACK` of `bpf/ring.h`.
-const SLACK: u64 = 8;
+/// The first places of the ring: `FIRST_PLACES` of `bpf/ring.h`.
+const FIRST_PLACES: u64 = 16;
 
 /// The most slots of a ring, each of 64 bytes.
 const MAX_SLOTS: u64 = 1 << 20;
@@ -46,6 +46,17 @@ impl Program {
     /// # Errors
     /// There is no program for the discipline, or it does not have one of the parameters.
     pub fn new(config: &QdiscConfig, rate: Rate) -> Result<Self, Error> {
+        let (AnyConfig::Red(red::Config { red, .. }) | AnyConfig::Choke(choke::Config { red, .. })) = config.config() else {
+            return Err(Error::NoProgram(config.kind()));
+        };
+        if red.ecn {
+            return Err(Error::unsupported("ecn", "a BPF queue discipline cannot write to packets, so it drops: leave ecn out"));
+        }
+        Self::encode(config, rate)
+    }
+
+    /// Does the same with marks, which the programs decide on and the kernel cannot write.
+    pub(crate) fn encode(config: &QdiscConfig, rate: Rate) -> Result<Self, Error> {
         match config.config() {
             AnyConfig::Red(red) => Self::red(red, rate),
             AnyConfig::Choke(choke) => Self::choke(choke, rate),
@@ -96,15 +107,12 @@ impl Program {
         comparison: &Comparison,
         rate: Rate,
     ) -> Result<Self, Error> {
-        if red.ecn {
-            return Err(Error::unsupported("ecn", "a BPF queue discipline cannot write to packets: RED drops"));
-        }
         let in_bytes = matches!(red.max, Size::Bytes(_));
         let packets = match limit {
             Size::Packets(packets) => u64::from(packets.get()),
             Size::Bytes(bytes) => bytes.get().div_ceil(SMALLEST),
         };
-        let slots = (2 * packets + SLACK + 1).next_power_of_two();
+        let slots = (4 * packets).div_ceil(3).max(FIRST_PLACES).next_power_of_two();
         let slots = u32::try_from(slots).ok().filter(|&slots| u64::from(slots) <= MAX_SLOTS).ok_or_else(|| {
             Error::unsupported("limit", &format!("{limit} is too large: the kernel's ring has at most {MAX_SLOTS} slots"))
         })?;

@@ -50,13 +50,13 @@ pub struct State {
 }
 
 /// The size of `struct state` in 64-bit numbers.
-const NUMBERS: usize = 43;
+const NUMBERS: usize = 44;
 
 /// Indices of `struct state` in 64-bit numbers.
 const DROPPED: usize = 8;
 const COMPACTIONS: usize = 32;
 const AVERAGE: usize = 34;
-const IN_USE: usize = 42;
+const IN_USE: usize = 43;
 
 impl State {
     /// Reads the bytes of the map; `None` if they are not of this version's programs.

@@ -51,6 +51,8 @@ static __always_inline void drop_victim(packet victim, struct comparison *compar
 	if (victim)
 		bpf_qdisc_skb_drop(victim, comparison->drops);
 }
+#else
+void drop_victim(packet victim, struct comparison *comparison);
 #endif
 
 // Drops the packet in `slot` if it is of the arrival's flow.
@@ -105,9 +107,7 @@ static __always_inline void draw_candidates(struct comparison *comparison)
 {
 	comparison->misses = 0;
 	comparison->next = parameters.draw == DRAW_BACK ? state.ring.tail - 1 : state.ring.head;
-	state.ring.arrival++;
-	if (!state.ring.arrival)
-		state.ring.arrival = 1; // 0 stands for packets that were not drawn
+	state.ring.arrival++; // from 1: 0 stands for packets that were not drawn
 	repeat(ring_span() + THROWS * comparison->wanted, choke_throw, comparison);
 }
 

@@ -86,13 +86,6 @@ typedef struct sk_buff *packet;
 #define PACKET struct sk_buff __kptr *
 #define DROP_LIST struct bpf_sk_buff_ptr *
 
-// Ports and protocols in the first word, so that it alone tells most flows apart.
-#define FLOW_WORDS 5
-
-struct flow {
-	__u64 words[FLOW_WORDS];
-};
-
 #define random_for_red bpf_get_prandom_u32
 #define random_for_draw bpf_get_prandom_u32
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // What the loader writes and reads: parameters, counters, and the state of the queue. All fields are 64-bit numbers, so that there is no
-// padding; src/layout.rs lists them in the same order.
+// padding; src/program.rs and src/status.rs list them in the same order.
 #pragma once
 
 #include "fixed.h"
@@ -17,7 +17,7 @@ enum draw { DRAW_RANDOM, DRAW_WITH_REPLACEMENT, DRAW_LINUX, DRAW_FRONT, DRAW_BAC
 // Sizes are in packets, or in bytes where the flag beside them says so.
 struct parameters {
 	__u64 limit, limit_in_bytes;
-	__u64 slots; // of the ring, a power of two above 2 limit + SLACK
+	__u64 slots; // of the ring, a power of two of at least 4/3 limit
 	__u64 in_bytes; // the thresholds and the average
 	q32 min, max;
 	q32 weight, keep; // w_q and 1 - w_q
@@ -62,8 +62,8 @@ struct red {
 
 // Packets are at the positions from head to tail - 1, except for holes. The slot of a position is its remainder.
 struct ring {
-	__u32 head, tail, holes;
-	__u32 arrival; // the number of the comparison, to recognise candidates that were drawn before
+	__u32 head, tail, holes, places;
+	__u64 arrival; // the number of the comparison, to recognise candidates that were drawn before
 };
 
 struct state {

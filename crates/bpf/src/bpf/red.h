@@ -4,6 +4,13 @@
 
 #include "parameters.h"
 
+#define FLOW_WORDS 5
+
+// What the packets of a flow have in common. Ports and protocols are in the first word, so that it alone tells most flows apart.
+struct flow {
+	__u64 words[FLOW_WORDS];
+};
+
 struct arrival {
 	__u64 now;
 	__u32 bytes;

@@ -2,20 +2,24 @@
 // A FIFO that also gives up packets from the middle, and draws packets.
 //
 // A packet that is removed from the middle leaves a hole. Holes at both ends are removed at once, and all of them when there are more
-// than packets plus SLACK. So the span of the ring, holes included, is at most twice the number of packets plus SLACK: it cannot outgrow
-// its slots, however fast packets are removed behind a head that waits for the link.
+// than packets plus SLACK. So the span of the ring, holes included, is at most twice the number of packets plus SLACK, and no packet is lost,
+// however fast packets are removed behind a head that waits for the link.
+//
+// Holes go, too, whenever the span reaches the places, which double unless a quarter of them are holes. This bounds the span by about four
+// thirds of the limit, and it is what the library's ring does: with the same random numbers both draw the same packets.
 #pragma once
 
 #include "red.h"
 
 #define SLACK 8
+#define FIRST_PLACES 16
 
 // A hole has no bytes. Its packet may be gone while its flow still stands here.
 struct slot {
 	PACKET packet;
 	struct flow flow;
+	__u64 drawn; // the arrival that drew it last
 	__u32 bytes;
-	__u32 drawn; // the arrival that drew it last
 };
 
 #ifdef __bpf__
@@ -44,6 +48,26 @@ static __always_inline void put_packet(struct slot *slot, packet skb)
 
 	if (old) // never: the slot of a hole is empty
 		bpf_kfree_skb(old);
+}
+#else
+extern struct slot slots[];
+
+static inline struct slot *slot_at(__u32 at)
+{
+	return &slots[at & (parameters.slots - 1)];
+}
+
+static inline packet take_packet(struct slot *slot)
+{
+	packet taken = slot->packet;
+
+	slot->packet = 0;
+	return taken;
+}
+
+static inline void put_packet(struct slot *slot, packet number)
+{
+	slot->packet = number;
 }
 #endif
 
@@ -120,6 +144,31 @@ static long close_up(__u32 step, void *next)
 	return 0;
 }
 
+// Removes all holes.
+static __always_inline void ring_compact(void)
+{
+	__u32 to = state.ring.head;
+
+	repeat(ring_span(), close_up, &to);
+	state.ring.tail = to;
+	state.ring.holes = 0;
+	state.counters.compactions++;
+}
+
+// Makes a place behind the tail when all are taken.
+static __always_inline void ring_make_room(void)
+{
+	__u32 places = state.ring.places;
+
+	if (!places)
+		places = FIRST_PLACES;
+	else if (4 * state.ring.holes < places && 2 * places <= parameters.slots)
+		places *= 2;
+	state.ring.places = places;
+	if (state.ring.holes)
+		ring_compact();
+}
+
 // Removes the holes at both ends, and all holes when there are too many.
 static __always_inline void ring_settle(void)
 {
@@ -127,21 +176,18 @@ static __always_inline void ring_settle(void)
 		return;
 	repeat(ring_span(), skip_hole_at_head, NULL);
 	repeat(ring_span(), skip_hole_at_tail, NULL);
-	if (state.ring.holes > state.counters.queued.packets + SLACK) {
-		__u32 to = state.ring.head;
-
-		repeat(ring_span(), close_up, &to);
-		state.ring.tail = to;
-		state.ring.holes = 0;
-		state.counters.compactions++;
-	}
+	if (state.ring.holes > state.counters.queued.packets + SLACK)
+		ring_compact();
 }
 
-// Returns the slot for a packet behind the tail. None is free only if the loader made the ring too small.
+// Returns the slot for a packet behind the tail. None is free only if the limit is in bytes and packets are tiny.
 static __always_inline struct slot *ring_push(const struct arrival *arrival)
 {
-	struct slot *slot = slot_at(state.ring.tail);
+	struct slot *slot;
 
+	if (ring_span() == state.ring.places)
+		ring_make_room();
+	slot = slot_at(state.ring.tail);
 	if (!slot || ring_span() >= parameters.slots)
 		return NULL;
 	state.ring.tail++;
