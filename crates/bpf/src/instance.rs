@@ -139,7 +139,7 @@ fn sweep() -> Result<(), Error> {
 fn state(kind: &str) -> Option<State> {
     let map = MapHandle::from_pinned_path(Path::new(FOLDER).join(kind).join("state")).ok()?;
     // Packets that come while the counters are copied can unbalance them; reading once more helps.
-    let mut read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
+    let read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
     let mut state = read()?;
     for _ in 0..16 {
         if state.is_balanced() {
