@@ -50,7 +50,7 @@ fn compile(folder: &Path) -> Result<Option<PathBuf>, Box<dyn Error>> {
 
 /// Gives the operations to the C.
 fn run(replay: &Path, config: &QdiscConfig, host: &Host, operations: &[Operation]) -> Result<Vec<Step>, Box<dyn Error>> {
-    let program = Program::encode(config, host.rate)?;
+    let program = Program::new(config, host.rate)?;
     let numbers = |name: &str, count: usize| {
         let mut stream = host.seed.stream(name);
         let all: Vec<String> = (0..count).map(|_| (stream.bits() >> 32).to_string()).collect();

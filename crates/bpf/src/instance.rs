@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
 use nix::net::if_::if_nametoindex;
 
 use crate::netlink::{self, RootQdisc};
@@ -37,7 +38,7 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
     let _lock = lock()?;
     sweep()?;
     let kind = reserve(program.name)?;
-    let attached = register(&kind, program).and_then(|()| {
+    let attached = register(&kind, ifindex, program).and_then(|()| {
         netlink::replace(ifindex, &kind).map_err(|source| Error::Netlink { device: device.to_owned(), source })
     });
     // Removes the discipline that was replaced, or this one if it could not be attached.
@@ -165,9 +166,15 @@ fn reserve(name: &str) -> Result<String, Error> {
 }
 
 /// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned.
-fn register(kind: &str, program: &Program) -> Result<(), Error> {
+fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
     let mut object = load(kind, program).map_err(Error::Load)?;
     let folder = Path::new(FOLDER).join(kind);
+    if program.marks {
+        let marker = format!("{}_mark", program.name);
+        for marker in object.progs_mut().filter(|program| program.name() == marker.as_str()) {
+            attach_tcx(&marker, ifindex).and_then(|mut link| link.pin(folder.join("marker"))).map_err(Error::Load)?;
+        }
+    }
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         let pin = match map_name.as_str() {
@@ -182,6 +189,17 @@ fn register(kind: &str, program: &Program) -> Result<(), Error> {
         map.pin(folder.join(pin)).map_err(Error::Load)?;
     }
     Ok(())
+}
+
+/// Lets a program see what a device sends, before its queue discipline does.
+#[allow(unsafe_code, reason = "libbpf-rs does not have this function of libbpf")]
+fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> Result<Link, libbpf_rs::Error> {
+    let index = ifindex.cast_signed();
+    // SAFETY: the program is loaded, and libbpf takes no options for a null pointer.
+    let link = unsafe { libbpf_sys::bpf_program__attach_tcx(program.as_libbpf_object().as_ptr(), index, ptr::null()) };
+    let link = NonNull::new(link).ok_or_else(|| libbpf_rs::Error::from(io::Error::last_os_error()))?;
+    // SAFETY: libbpf has just made the link, and no one else has it.
+    Ok(unsafe { Link::from_ptr(link) })
 }
 
 fn load(kind: &str, program: &Program) -> Result<Object, libbpf_rs::Error> {

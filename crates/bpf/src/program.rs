@@ -30,6 +30,8 @@ pub struct Program {
     pub(crate) parameters: Vec<u64>,
     /// The slots of the ring.
     pub(crate) slots: u32,
+    /// RED marks packets.
+    pub(crate) marks: bool,
 }
 
 /// What the parameters say beyond RED's.
@@ -46,17 +48,6 @@ impl Program {
     /// # Errors
     /// There is no program for the discipline, or it does not have one of the parameters.
     pub fn new(config: &QdiscConfig, rate: Rate) -> Result<Self, Error> {
-        let (AnyConfig::Red(red::Config { red, .. }) | AnyConfig::Choke(choke::Config { red, .. })) = config.config() else {
-            return Err(Error::NoProgram(config.kind()));
-        };
-        if red.ecn {
-            return Err(Error::unsupported("ecn", "a BPF queue discipline cannot write to packets, so it drops: leave ecn out"));
-        }
-        Self::encode(config, rate)
-    }
-
-    /// Does the same with marks, which the programs decide on and the kernel cannot write.
-    pub(crate) fn encode(config: &QdiscConfig, rate: Rate) -> Result<Self, Error> {
         match config.config() {
             AnyConfig::Red(red) => Self::red(red, rate),
             AnyConfig::Choke(choke) => Self::choke(choke, rate),
@@ -160,7 +151,7 @@ impl Program {
             rate.bits_per_second(),
             CREDIT,
         ];
-        Ok(Self { name, parameters, slots })
+        Ok(Self { name, parameters, slots, marks: red.ecn })
     }
 
     /// Returns the parameters as the kernel reads them.

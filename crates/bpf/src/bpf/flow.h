@@ -31,8 +31,16 @@ struct ipv6 {
 
 struct reader {
 	struct bpf_dynptr packet;
-	__u64 at;
+	__u64 at; // first the network header, then what is read next
+	__u64 ip_at; // the IP header, behind any tags
+	__be16 type; // what is there
 };
+
+// Returns the distance of the network header from the first byte.
+static __always_inline __u64 network_offset(struct sk_buff *skb)
+{
+	return (__u64)skb->head + skb->network_header - (__u64)skb->data;
+}
 
 static __always_inline bool has_ports(__u8 protocol)
 {
@@ -115,28 +123,26 @@ static __always_inline void read_frame(struct reader *reader, struct arrival *ar
 }
 
 // Fills in the flow of an arrival, and whether it may be marked.
-static __always_inline void read_flow(struct sk_buff *skb, struct arrival *arrival)
+static __always_inline void read_flow(struct reader *reader, __be16 type, struct arrival *arrival)
 {
-	struct reader reader = { .at = (__u64)skb->head + skb->network_header - (__u64)skb->data };
-	__be16 type = skb->protocol;
-
-	bpf_dynptr_from_skb(skb, 0, &reader.packet);
 	for (int i = 0; i < MOST_TAGS; i++) {
 		__be16 buffer[2], *tag;
 
 		if (type != bpf_htons(ETHERTYPE_VLAN) && type != bpf_htons(ETHERTYPE_PROVIDER_VLAN))
 			break;
-		tag = bpf_dynptr_slice(&reader.packet, reader.at, buffer, sizeof(buffer));
+		tag = bpf_dynptr_slice(&reader->packet, reader->at, buffer, sizeof(buffer));
 		if (!tag)
 			break;
 		type = tag[1];
-		reader.at += sizeof(buffer);
+		reader->at += sizeof(buffer);
 	}
+	reader->ip_at = reader->at;
+	reader->type = type;
 	arrival->flow.words[0] = (__u64)type << 48;
 	if (type == bpf_htons(ETHERTYPE_IPV4))
-		read_ipv4(&reader, arrival);
+		read_ipv4(reader, arrival);
 	else if (type == bpf_htons(ETHERTYPE_IPV6))
-		read_ipv6(&reader, arrival);
+		read_ipv6(reader, arrival);
 	else
-		read_frame(&reader, arrival);
+		read_frame(reader, arrival);
 }

@@ -13,7 +13,7 @@ typedef unsigned int __u32, __be32, __wsum;
 typedef long long __s64;
 typedef unsigned long long __u64, __be64;
 
-enum { BPF_MAP_TYPE_ARRAY = 2 };
+enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_LRU_HASH = 9 };
 
 struct bpf_dynptr {
 	__u64 opaque[2];
@@ -59,6 +59,10 @@ struct Qdisc {
 	struct gnet_stats_queue qstats;
 } CORE;
 
+struct __sk_buff {
+	__u32 len;
+};
+
 struct bpf_sk_buff_ptr {
 	struct sk_buff *skb;
 } CORE;
@@ -79,8 +83,10 @@ extern void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_f
 extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 expire, __u64 delta_ns) __ksym;
 extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
 extern void bpf_kfree_skb(struct sk_buff *skb) __ksym;
-extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *pointer) __ksym;
+extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct bpf_dynptr *pointer) __ksym;
 extern void *bpf_dynptr_slice(const struct bpf_dynptr *pointer, __u64 offset, void *buffer, __u64 buffer__szk) __ksym;
+
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 typedef struct sk_buff *packet;
 #define PACKET struct sk_buff __kptr *

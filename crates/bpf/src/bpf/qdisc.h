@@ -4,7 +4,7 @@
 // The kernel calls enqueue, dequeue and reset with the root lock held, so the state needs no lock of its own.
 #pragma once
 
-#include "flow.h"
+#include "mark.h"
 #include "ring.h"
 
 #define NET_XMIT_SUCCESS 0
@@ -32,12 +32,14 @@ static __always_inline int qdisc_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct arrival arrival = { .now = bpf_ktime_get_ns(), .bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len };
 	__u64 victims = state.counters.dropped[REASON_MATCH_VICTIM].packets;
+	struct reader reader = { .at = network_offset(skb) };
 	struct slot *slot = NULL;
 	struct verdict verdict;
 
 	if (!arrival.bytes)
 		arrival.bytes = 1; // 0 stands for holes
-	read_flow(skb, &arrival);
+	bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &reader.packet);
+	read_flow(&reader, skb->protocol, &arrival);
 	count_add(&state.counters.arrived, arrival.bytes);
 	red_sample(arrival.now);
 	verdict = decide(&arrival, to_free);
@@ -53,6 +55,8 @@ static __always_inline int qdisc_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		bpf_qdisc_skb_drop(skb, to_free);
 	if (verdict.drop)
 		count_drop(sch, verdict.drop, arrival.bytes);
+	else if (verdict.mark)
+		request_mark(&arrival, verdict.mark);
 	show_queue(sch);
 	return verdict.drop ? NET_XMIT_CN : NET_XMIT_SUCCESS;
 }
@@ -173,6 +177,11 @@ static __always_inline void qdisc_destroy(struct Qdisc *sch)
 	void BPF_PROG(name##_destroy, struct Qdisc *sch)                                                                \
 	{                                                                                                               \
 		qdisc_destroy(sch);                                                                                     \
+	}                                                                                                               \
+	SEC("tcx/egress")                                                                                               \
+	int name##_mark(struct __sk_buff *context)                                                                      \
+	{                                                                                                               \
+		return mark_if_requested(context);                                                                      \
 	}                                                                                                               \
 	SEC(".struct_ops.link")                                                                                         \
 	struct Qdisc_ops name = {                                                                                       \
