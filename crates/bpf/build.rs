@@ -1,4 +1,6 @@
 //! Compiles the BPF programs with clang, and leaves the objects where `include_bytes!` finds them.
+//!
+//! Without clang the crate compiles too, so that the workspace does; it has no programs then, says so, and `attach` fails.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,13 +17,15 @@ const NEWEST_CLANG: u32 = 24;
 fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
     println!("cargo::rerun-if-env-changed=BPF_CLANG");
+    println!("cargo::rerun-if-env-changed=PATH");
+    println!("cargo::rustc-check-cfg=cfg(has_programs)");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return;
     }
     let Some(clang) = clang() else {
         println!(
-            "cargo::error=fairlane-bpf compiles BPF programs and finds no clang {OLDEST_CLANG} or newer: install it (apt install clang-{OLDEST_CLANG}), or \
-             name it in BPF_CLANG"
+            "cargo::warning=fairlane-bpf is built without its BPF programs: there is no clang {OLDEST_CLANG} or newer; install it \
+             (apt install clang-{OLDEST_CLANG}), or name it in BPF_CLANG"
         );
         return;
     };
@@ -34,7 +38,17 @@ fn main() {
         let source = PathBuf::from(format!("src/bpf/{program}.bpf.c"));
         let object = Path::new(&out).join(format!("{program}.bpf.o"));
         let mut compile = Command::new(&clang);
-        compile.args(["-g", "-O2", "-mcpu=v3", "-target", "bpf", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]);
+        compile.args([
+            "-g",
+            "-O2",
+            "-mcpu=v3",
+            "-target",
+            "bpf",
+            "-Wall",
+            "-Wextra",
+            "-Wno-unused-parameter",
+            "-Werror",
+        ]);
         compile.arg("-I").arg(&headers).arg("-c").arg(&source).arg("-o").arg(&object);
         match compile.status() {
             Ok(status) if status.success() => {}
@@ -42,6 +56,7 @@ fn main() {
             Err(error) => println!("cargo::error=clang cannot compile {}: {error}", source.display()),
         }
     }
+    println!("cargo::rustc-cfg=has_programs");
 }
 
 /// Returns the clang to use: that of BPF_CLANG, or the first that is new enough.

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors with their remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +12,11 @@ pub enum Error {
     /// There is no program for a discipline.
     #[error("there is no BPF program for {0}: choose choke, front-choke, back-choke, gchoke or red")]
     NoProgram(Kind),
+    /// The crate was compiled without clang.
+    #[error(
+        "this build has no BPF programs, since there was no clang 16 or newer: install it (apt install clang-16) and build again"
+    )]
+    NoPrograms,
     /// A program does not have a parameter.
     #[error("{key}: {message}")]
     Unsupported {
@@ -24,18 +29,21 @@ pub enum Error {
     #[error("there is no device {0}: ip link shows all")]
     NoDevice(String),
     /// The kernel cannot run BPF queue disciplines, or this user may not load them.
-    #[error("the kernel does not take the program: {0} (it needs Linux 6.16 with CONFIG_NET_SCH_BPF, and root)")]
+    #[error("the kernel refuses the program: {0} (it needs Linux 6.16 or later with CONFIG_NET_SCH_BPF, and root)")]
     Load(#[source] libbpf_rs::Error),
     /// The BPF file system is missing or not writable.
-    #[error("{}: {source} (is it mounted? mount -t bpf bpf /sys/fs/bpf)", path.display())]
+    #[error(
+        "{}: {source} (is it mounted? mount -t bpf bpf /sys/fs/bpf; `ip netns exec` hides it, `nsenter --net` does not)",
+        path.display()
+    )]
     Pins {
         /// The file or directory.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The kernel refuses to change the discipline of a device.
-    #[error("the kernel does not change the queue discipline of {device}: {source}")]
+    /// The kernel refuses to read or change the discipline of a device.
+    #[error("the kernel refuses to read or change the queue discipline of {device}: {source}")]
     Netlink {
         /// The device.
         device: String,

@@ -20,12 +20,18 @@ const PREFIX: &str = "fl_";
 /// The most disciplines attached at a time.
 const MOST: u32 = 10_000;
 
-/// The objects, as `build.rs` compiled them.
-const OBJECTS: [(&str, &[u8]); 3] = [
-    ("choke", include_bytes!(concat!(env!("OUT_DIR"), "/choke.bpf.o"))),
-    ("gchoke", include_bytes!(concat!(env!("OUT_DIR"), "/gchoke.bpf.o"))),
-    ("red", include_bytes!(concat!(env!("OUT_DIR"), "/red.bpf.o"))),
+/// The names of the objects.
+const NAMES: [&str; 3] = ["choke", "gchoke", "red"];
+
+/// The objects, as `build.rs` compiled them; none where there was no clang.
+#[cfg(has_programs)]
+const OBJECTS: [&[u8]; 3] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/choke.bpf.o")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/gchoke.bpf.o")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/red.bpf.o")),
 ];
+#[cfg(not(has_programs))]
+const OBJECTS: [&[u8]; 0] = [];
 
 /// Attaches a discipline to the root of a device, in place of the one that is there. Returns its kind, as `tc qdisc` shows it.
 ///
@@ -35,6 +41,9 @@ const OBJECTS: [(&str, &[u8]); 3] = [
 /// There is no such device, or the kernel does not take the program.
 pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
     let ifindex = ifindex(device)?;
+    if OBJECTS.is_empty() {
+        return Err(Error::NoPrograms);
+    }
     let _lock = lock()?;
     sweep()?;
     let kind = reserve(program.name)?;
@@ -69,7 +78,8 @@ pub fn detach(device: &str) -> Result<(), Error> {
 /// The pinned maps or the disciplines of the devices cannot be read.
 pub fn status() -> Result<Vec<Instance>, Error> {
     let roots = netlink::roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
-    let device = |kind: &str| roots.iter().find(|root: &&RootQdisc| root.kind == kind).and_then(|root| name(root.ifindex));
+    let device =
+        |kind: &str| roots.iter().find(|root: &&RootQdisc| root.kind == kind).and_then(|root| name(root.ifindex));
     let instance = |kind: String| {
         let state = state(&kind)?;
         Some(Instance { device: device(&kind), kind, state })
@@ -80,7 +90,7 @@ pub fn status() -> Result<Vec<Instance>, Error> {
 /// Tells whether a kind is one of ours: `fl_`, the discipline, a number.
 fn is_ours(kind: &str) -> bool {
     let name = kind.strip_prefix(PREFIX).map(|rest| rest.trim_end_matches(|last: char| last.is_ascii_digit()));
-    name.is_some_and(|name| OBJECTS.iter().any(|(known, _)| *known == name))
+    name.is_some_and(|name| NAMES.contains(&name))
 }
 
 fn ifindex(device: &str) -> Result<u32, Error> {
@@ -124,7 +134,7 @@ fn kinds() -> Result<Vec<String>, Error> {
 /// Removes what is pinned for disciplines that no device has. The lock must be held.
 fn sweep() -> Result<(), Error> {
     for kind in kinds()? {
-        if state(&kind).is_some_and(|state| state.in_use) {
+        if is_in_use(&kind) {
             continue;
         }
         let folder = Path::new(FOLDER).join(&kind);
@@ -136,9 +146,18 @@ fn sweep() -> Result<(), Error> {
     Ok(())
 }
 
+/// Tells whether a device has a kind. The state of another version counts as in use, since nothing is known of it.
+fn is_in_use(kind: &str) -> bool {
+    state_map(kind).is_some() && state(kind).is_none_or(|state| state.in_use)
+}
+
+fn state_map(kind: &str) -> Option<MapHandle> {
+    MapHandle::from_pinned_path(Path::new(FOLDER).join(kind).join("state")).ok()
+}
+
 /// Returns the state of a kind; `None` if it was pinned incompletely, or by another version.
 fn state(kind: &str) -> Option<State> {
-    let map = MapHandle::from_pinned_path(Path::new(FOLDER).join(kind).join("state")).ok()?;
+    let map = state_map(kind)?;
     // Packets that come while the counters are copied can unbalance them; reading once more helps.
     let read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
     let mut state = read()?;
@@ -165,7 +184,8 @@ fn reserve(name: &str) -> Result<String, Error> {
     Err(pins(FOLDER)(io::ErrorKind::StorageFull.into()))
 }
 
-/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned.
+/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned: what is not pinned when this process ends
+/// is removed by the kernel, and what is pinned and not in use by [`sweep`].
 fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
     let mut object = load(kind, program).map_err(Error::Load)?;
     let folder = Path::new(FOLDER).join(kind);
@@ -204,7 +224,8 @@ fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> Result<Link, libbpf_rs:
 
 fn load(kind: &str, program: &Program) -> Result<Object, libbpf_rs::Error> {
     // A copy, so that it is aligned.
-    let bytes = OBJECTS.iter().find(|(name, _)| *name == program.name).map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
+    let object = NAMES.iter().zip(OBJECTS).find(|(name, _)| **name == program.name);
+    let bytes = object.map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
     let mut object = ObjectBuilder::default().name(program.name)?.open_memory(&bytes)?;
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
@@ -232,7 +253,7 @@ mod tests {
     /// Would catch a `detach` that removes what others attached, and a kind that is too long for the kernel.
     #[test]
     fn kinds_are_recognised() {
-        for (name, _) in OBJECTS {
+        for name in NAMES {
             let longest = format!("{PREFIX}{name}{MOST}");
             assert!(longest.len() <= 15 && is_ours(&longest), "{longest}");
         }

@@ -3,9 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
-};
+use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -129,7 +127,10 @@ fn error(body: &[u8]) -> Option<io::Error> {
 fn root(body: &[u8]) -> Option<RootQdisc> {
     let (ifindex, parent) = (number(body, 4)?, number(body, 12)?);
     let mut attributes = body.get(MESSAGE..)?;
-    while parent == ROOT {
+    if parent != ROOT {
+        return None;
+    }
+    loop {
         let length = usize::from(u16::from_ne_bytes(*attributes.first_chunk()?));
         if u16::from_ne_bytes(*attributes.get(2..)?.first_chunk()?) == KIND {
             let text = attributes.get(4..length)?.strip_suffix(&[0])?;
@@ -137,7 +138,6 @@ fn root(body: &[u8]) -> Option<RootQdisc> {
         }
         attributes = attributes.get(length.next_multiple_of(4).max(4)..)?;
     }
-    None
 }
 
 #[cfg(test)]

@@ -105,7 +105,10 @@ impl Program {
         };
         let slots = (4 * packets).div_ceil(3).max(FIRST_PLACES).next_power_of_two();
         let slots = u32::try_from(slots).ok().filter(|&slots| u64::from(slots) <= MAX_SLOTS).ok_or_else(|| {
-            Error::unsupported("limit", &format!("{limit} is too large: the kernel's ring has at most {MAX_SLOTS} slots"))
+            Error::unsupported(
+                "limit",
+                &format!("{limit} is too large: the kernel's ring has at most {MAX_SLOTS} slots"),
+            )
         })?;
         let (min, max) = (red.min.number(), red.max.number());
         if max >= 1 << 31 {

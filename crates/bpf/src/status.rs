@@ -13,8 +13,7 @@ pub struct Count {
 }
 
 /// The reasons in the order of `enum reason`, from its second on.
-const REASONS: [Reason; 5] =
-    [Reason::Limit, Reason::Early, Reason::Forced, Reason::MatchArrival, Reason::MatchVictim];
+const REASONS: [Reason; 5] = [Reason::Limit, Reason::Early, Reason::Forced, Reason::MatchArrival, Reason::MatchVictim];
 
 /// Packets that were dropped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +66,8 @@ impl State {
         }
         let number = |at: usize| u64::from_ne_bytes(numbers[at]);
         let count = |at: usize| Count { packets: number(at), bytes: number(at + 1) };
-        let drops = |(place, reason): (usize, &Reason)| Drops { reason: reason.name(), count: count(DROPPED + 2 * place) };
+        let drops =
+            |(place, reason): (usize, &Reason)| Drops { reason: reason.name(), count: count(DROPPED + 2 * place) };
         Some(Self {
             arrived: count(0),
             departed: count(2),

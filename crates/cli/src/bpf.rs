@@ -38,7 +38,9 @@ fn text(instances: &[Instance], width: usize) -> String {
     }
     let blocks = instances.iter().map(|Instance { device, kind, state }| {
         let device = device.as_deref().unwrap_or("a device of another network namespace");
-        let row = |name: &str, count: Count| [name.to_owned(), format!("{} packets", count.packets), format!("{} bytes", count.bytes)];
+        let row = |name: &str, count: Count| {
+            [name.to_owned(), format!("{} packets", count.packets), format!("{} bytes", count.bytes)]
+        };
         let mut rows = vec![row("arrived", state.arrived), row("departed", state.departed)];
         rows.extend(state.dropped.iter().map(|drops| row(drops.reason, drops.count)));
         rows.extend([row("flushed", state.flushed), row("queued", state.queued)]);

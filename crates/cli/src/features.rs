@@ -18,14 +18,7 @@ const HERE: [(&str, bool); 8] = [
 /// The arguments of a verb that this build does not have.
 #[derive(Debug, Args)]
 #[cfg_attr(
-    all(
-        feature = "bpf",
-        feature = "lab",
-        feature = "manual",
-        feature = "papers",
-        feature = "router",
-        feature = "top"
-    ),
+    all(feature = "bpf", feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top"),
     allow(dead_code, reason = "this build has every verb")
 )]
 pub(crate) struct MissingVerb {
