@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use error::Error;
 pub use instance::{attach, detach, status};
 pub use program::Program;
-pub use status::{Count, Drops, State};
+pub use status::{ByReason, Count, State};
 
 /// An attached discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]

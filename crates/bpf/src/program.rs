@@ -71,7 +71,8 @@ impl Program {
             Candidates::Fixed(count) => ("choke", count),
             Candidates::WhileMatching(most) => ("gchoke", most),
             Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
-                let message = "the kernel's CHOKe draws the same number at every average: write candidates=2";
+                let message =
+                    "the kernel's CHOKe draws the same number at every average: choose choke with candidates=2";
                 return Err(Error::unsupported("regions", message));
             }
         };
@@ -177,4 +178,55 @@ fn scale(number: f64) -> (u64, u64) {
         shift += 1;
     }
     (fixed(mantissa), shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::{Kind, QdiscParameters};
+
+    use super::*;
+
+    fn program(kind: Kind, text: &str) -> Result<Program, String> {
+        let mut parameters = QdiscParameters::new(kind);
+        for (key, value) in text.split_whitespace().filter_map(|setting| setting.split_once('=')) {
+            parameters.set(key, value.into()).map_err(|error| error.to_string())?;
+        }
+        let rate = Rate::from_bits_per_second(10_000_000);
+        let config = parameters.resolve(rate).map_err(|error| error.to_string())?;
+        Program::new(&config, rate).map_err(|error| error.to_string())
+    }
+
+    fn refused(kind: Kind, text: &str) -> String {
+        program(kind, text).err().unwrap_or_default()
+    }
+
+    /// Would catch a parameter that is silently ignored by the kernel.
+    #[test]
+    fn what_the_programs_cannot_do_is_refused() {
+        assert!(refused(Kind::Choke, "drop_bit=true").starts_with("drop_bit: "));
+        assert!(refused(Kind::ChokeAdaptive, "").starts_with("regions: "));
+        assert!(refused(Kind::Red, "probability_weight=0.1").starts_with("probability_weight: "));
+        assert!(refused(Kind::Choke, "limit=1000000p min=100p max=200p").starts_with("limit: "));
+        assert!(refused(Kind::Codel, "").contains("there is no BPF program for codel"));
+    }
+
+    /// Would catch a ring that is too small for its limit: it holds four thirds of it, and 16 places at least.
+    #[test]
+    fn the_ring_has_room_for_the_limit_and_its_holes() {
+        for (limit, slots) in [("1p", 16), ("12p", 16), ("13p", 32), ("300p", 512), ("384p", 512), ("385p", 1024)] {
+            let program = program(Kind::Choke, &format!("limit={limit} min=1p max=1p"));
+            assert_eq!(program.map(|program| program.slots), Ok(slots), "{limit}");
+        }
+    }
+
+    /// Would catch a scale with fewer significant digits for small numbers, such as a slope per byte.
+    #[test]
+    fn scales_keep_32_digits() {
+        for number in [1.0, 0.5, 0.02 / 100.0, 0.1 / 3e6, 1e-9] {
+            let (mantissa, shift) = scale(number);
+            let value = mantissa as f64 / ONE / (1_u64 << shift) as f64;
+            assert!((value / number - 1.0).abs() <= 1.0 / ONE, "{number} became {value}");
+        }
+        assert_eq!(scale(0.0), (0, 0));
+    }
 }

@@ -42,7 +42,9 @@ fn text(instances: &[Instance], width: usize) -> String {
             [name.to_owned(), format!("{} packets", count.packets), format!("{} bytes", count.bytes)]
         };
         let mut rows = vec![row("arrived", state.arrived), row("departed", state.departed)];
-        rows.extend(state.dropped.iter().map(|drops| row(drops.reason, drops.count)));
+        rows.extend(state.dropped.iter().map(|drops| row(&format!("dropped {}", drops.reason), drops.count)));
+        let marks = state.marked.iter().filter(|marks| marks.count.packets > 0);
+        rows.extend(marks.map(|marks| row(&format!("marked {}", marks.reason), marks.count)));
         rows.extend([row("flushed", state.flushed), row("queued", state.queued)]);
         rows.push(["average".to_owned(), format!("{:.2}", state.average), String::new()]);
         format!("{device}: {kind}\n{}", columns(&rows, width))

@@ -48,7 +48,7 @@ struct count {
 // arrived = departed + flushed + all dropped + queued, between any two operations.
 struct counters {
 	struct count arrived, departed, flushed, queued;
-	struct count dropped[REASONS], marked[REASONS];
+	struct count dropped[REASONS], marked[REASONS]; // by reason; the first is unused
 	__u64 compactions, largest_span;
 };
 
@@ -71,8 +71,16 @@ struct state {
 	struct red red;
 	struct ring ring;
 	__u64 free_at; // the time at which the link has sent everything
-	__u64 in_use; // a qdisc has this state
+	__u64 in_use; // the address of the qdisc that has this state, or 0
 };
+
+_Static_assert(sizeof(struct parameters) == 27 * 8, "src/program.rs writes 27 numbers");
+_Static_assert(sizeof(struct state) == 44 * 8, "src/status.rs reads 44 numbers");
+_Static_assert(offsetof(struct state, counters.dropped) == 8 * 8, "src/status.rs");
+_Static_assert(offsetof(struct state, counters.marked) == 20 * 8, "src/status.rs");
+_Static_assert(offsetof(struct state, counters.compactions) == 32 * 8, "src/status.rs");
+_Static_assert(offsetof(struct state, red.average) == 34 * 8, "src/status.rs");
+_Static_assert(offsetof(struct state, in_use) == 43 * 8, "src/status.rs");
 
 #ifdef __bpf__
 const volatile struct parameters parameters SEC(".rodata");
