@@ -64,12 +64,15 @@ pub fn detach(device: &str) -> Result<(), Error> {
     let _lock = lock()?;
     let netlink = |source| Error::Netlink { device: device.to_owned(), source };
     let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
-    match root {
-        Some(root) if !is_ours(&root.kind) => Err(Error::NotOurs { device: device.to_owned(), kind: root.kind }),
-        Some(_) => netlink::remove(ifindex).map_err(netlink),
-        None => Err(Error::NotOurs { device: device.to_owned(), kind: "no queue discipline".to_owned() }),
-    }?;
-    sweep()
+    let not_ours = |kind: String| Error::NotOurs { device: device.to_owned(), kind };
+    let detached = match root {
+        Some(root) if is_ours(&root.kind) => netlink::remove(ifindex).map_err(netlink),
+        Some(root) => Err(not_ours(root.kind)),
+        None => Err(not_ours("no queue discipline".to_owned())),
+    };
+    // Also removes what other devices have left behind.
+    let swept = sweep();
+    detached.and(swept)
 }
 
 /// Returns all attached disciplines with their counters, also those of other network namespaces.

@@ -37,7 +37,11 @@ fn text(instances: &[Instance], width: usize) -> String {
         return "no discipline is attached: fairlane bpf attach\n".to_owned();
     }
     let blocks = instances.iter().map(|Instance { device, kind, state }| {
-        let device = device.as_deref().unwrap_or("a device of another network namespace");
+        let device = match device {
+            Some(device) => device,
+            None if state.in_use => "a device of another network namespace",
+            None => "no device any more (the next attach or detach removes it)",
+        };
         let row = |name: &str, count: Count| {
             [name.to_owned(), format!("{} packets", count.packets), format!("{} bytes", count.bytes)]
         };
