@@ -1,10 +1,10 @@
-//! The C of the programs, compiled for user space, decides as the library does: for the conformance vectors, and for random operations with
-//! other parameters.
+//! The C of the programs, compiled for user space, decides as the library does: for the conformance vectors, and for
+//! random operations with other parameters.
 //!
-//! Decisions are equal packet by packet, given the same random numbers. The average is in fixed point, with a weight rounded to 2^-33 and
-//! products that lose up to 2^-32. A sample thus adds an error of at most 2^-32 + Q 2^-33 for a queue of at most Q, which decays by 1 - w
-//! each sample: the sum is below (1 + Q/2) 2^-32 / w. An idle time multiplies the average by (1 - w)^m, whose error by repeated squaring
-//! is below 4 * 2^-32 / w. Together: (1 + 5 Q) 2^-32 / w.
+//! Decisions are equal packet by packet, given the same random numbers. The average is in fixed point, with a weight
+//! rounded to 2^-33 and products that lose up to 2^-32. A sample thus adds an error of at most 2^-32 + Q 2^-33 for a
+//! queue of at most Q, which decays by 1 - w each sample: the sum is below (1 + Q/2) 2^-32 / w. An idle time multiplies
+//! the average by (1 - w)^m, whose error by repeated squaring is below 4 * 2^-32 / w. Together: (1 + 5 Q) 2^-32 / w.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -137,7 +137,8 @@ fn compare(
     Ok(())
 }
 
-/// Would catch any difference between the kernel's decisions and those of the slow references, which wrote these vectors.
+/// Would catch any difference between the kernel's decisions and those of the slow references, which wrote these
+/// vectors.
 #[test]
 fn the_programs_decide_as_the_vectors_say() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -183,7 +184,8 @@ fn operations(seed: Seed, count: u64) -> Vec<Operation> {
     operations
 }
 
-/// Parameters that take every path: each way to draw, several candidates, sizes in bytes, each spacing, Linux's reading.
+/// Parameters that take every path: each way to draw, several candidates, sizes in bytes, each spacing, Linux's
+/// reading.
 const PARAMETERS: [(Kind, &str); 14] = [
     (Kind::Choke, "limit=300p min=100p max=200p weight=0.002"),
     (Kind::Choke, "limit=100p min=20p max=60p candidates=3 weight=0.02 probability=0.5"),
@@ -204,8 +206,8 @@ const PARAMETERS: [(Kind, &str); 14] = [
     (Kind::Red, "limit=200p min=30p max=30p weight=0.01 probability=1 uniformize=wait"),
 ];
 
-/// Would catch a path of the C that the vectors do not take and that differs from the library, a ring that outgrows its slots, and an
-/// average that drifts.
+/// Would catch a path of the C that the vectors do not take and that differs from the library, a ring that outgrows its
+/// slots, and an average that drifts.
 #[test]
 fn the_programs_decide_as_the_library_does() -> Outcome {
     let folder = tempfile::tempdir()?;

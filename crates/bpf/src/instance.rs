@@ -1,4 +1,5 @@
-//! Attached disciplines: each has an object of its own, and a directory in the BPF file system that is named like its kind.
+//! Attached disciplines: each has an object of its own, and a directory in the BPF file system that is named like its
+//! kind.
 
 use std::fs::{self, File};
 use std::io;
@@ -33,7 +34,8 @@ const OBJECTS: [&[u8]; 3] = [
 #[cfg(not(has_programs))]
 const OBJECTS: [&[u8]; 0] = [];
 
-/// Attaches a discipline to the root of a device, in place of the one that is there. Returns its kind, as `tc qdisc` shows it.
+/// Attaches a discipline to the root of a device, in place of the one that is there. Returns its kind, as `tc qdisc`
+/// shows it.
 ///
 /// Packets queued in the old discipline are dropped, as with `tc qdisc replace`. If anything fails the old one stays.
 ///
@@ -187,8 +189,8 @@ fn reserve(name: &str) -> Result<String, Error> {
     Err(pins(FOLDER)(io::ErrorKind::StorageFull.into()))
 }
 
-/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned: what is not pinned when this process ends
-/// is removed by the kernel, and what is pinned and not in use by [`sweep`].
+/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned: what is not pinned
+/// when this process ends is removed by the kernel, and what is pinned and not in use by [`sweep`].
 fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
     let mut object = load(kind, program).map_err(Error::Load)?;
     let folder = Path::new(FOLDER).join(kind);

@@ -144,7 +144,8 @@ fn root(body: &[u8]) -> Option<RootQdisc> {
 mod tests {
     use super::*;
 
-    /// A dump of two disciplines in the format of rtnetlink(7). Would catch an offset that is wrong, and a class taken for a root.
+    /// A dump of two disciplines in the format of rtnetlink(7). Would catch an offset that is wrong, and a class taken
+    /// for a root.
     #[test]
     fn a_dump_is_read() {
         let message = |ifindex: u32, parent: u32, kind: &[u8]| {

@@ -38,7 +38,8 @@ pub struct State {
     pub queued: Count,
     /// Packets that were dropped, by reason.
     pub dropped: Vec<ByReason>,
-    /// Packets for which a mark was decided, by reason: `early` and `forced`. They are among those that arrived, and are not dropped.
+    /// Packets for which a mark was decided, by reason: `early` and `forced`. They are among those that arrived, and
+    /// are not dropped.
     pub marked: Vec<ByReason>,
     /// The average queue, in packets, or in bytes where the thresholds are in bytes.
     pub average: f64,

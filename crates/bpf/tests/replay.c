@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-// Replays operations with the decisions of src/bpf in user space. Reads the discipline, its parameters, the random numbers of both uses and
-// the operations; writes what each led to.
+// Replays operations with the decisions of src/bpf in user space. Reads the discipline, its parameters, the random
+// numbers of both uses and the operations; writes what each led to.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,8 @@ struct comparison {
 	__u32 matches;
 };
 
-// Returns a uniform number below `bound` (Lemire 2019). Numbers that would make it uneven are drawn again, at most four times.
+// Returns a uniform number below `bound` (Lemire 2019). Numbers that would make it uneven are drawn again, at most four
+// times.
 static __always_inline __u32 random_below(__u32 bound)
 {
 	__u64 product = (__u64)random_for_draw() * bound;
@@ -78,8 +79,8 @@ static __always_inline __u32 throw(struct comparison *comparison)
 	return state.ring.head + random_below(ring_span());
 }
 
-// Throws once, and compares the arrival with the packet that was hit. A packet that is already a candidate of this arrival is not
-// compared again; with replacement it counts as a candidate.
+// Throws once, and compares the arrival with the packet that was hit. A packet that is already a candidate of this
+// arrival is not compared again; with replacement it counts as a candidate.
 static long choke_throw(__u32 step, void *context)
 {
 	struct comparison *comparison = context;

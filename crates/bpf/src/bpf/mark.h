@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // Marks with ECN (RFC 3168).
 //
-// A queue discipline in BPF cannot write to packets. So it requests a mark for the flow, and a program that the device runs in front of
-// the discipline writes it into the flow's next packet that can be marked.
+// A queue discipline in BPF cannot write to packets. So it requests a mark for the flow, and a program that the device
+// runs in front of the discipline writes it into the flow's next packet that can be marked.
 #pragma once
 
 #include "flow.h"

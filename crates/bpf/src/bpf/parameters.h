@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-// What the loader writes and reads: parameters, counters, and the state of the queue. All fields are 64-bit numbers, so that there is no
-// padding; src/program.rs and src/status.rs list them in the same order.
+// What the loader writes and reads: parameters, counters, and the state of the queue. All fields are 64-bit numbers, so
+// that there is no padding; src/program.rs and src/status.rs list them in the same order.
 #pragma once
 
 #include "fixed.h"

@@ -61,7 +61,8 @@ static __always_inline int qdisc_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return verdict.drop ? NET_XMIT_CN : NET_XMIT_SUCCESS;
 }
 
-// Occupies the link for the time that it takes to send `bytes`. Time that it was not used makes up for late timers, up to the credit.
+// Occupies the link for the time that it takes to send `bytes`. Time that it was not used makes up for late timers, up
+// to the credit.
 static __always_inline void occupy_link(__u64 now, __u32 bytes)
 {
 	__u64 from = state.free_at;

@@ -6,7 +6,8 @@
 
 #define FLOW_WORDS 5
 
-// What the packets of a flow have in common. Ports and protocols are in the first word, so that it alone tells most flows apart.
+// What the packets of a flow have in common. Ports and protocols are in the first word, so that it alone tells most
+// flows apart.
 struct flow {
 	__u64 words[FLOW_WORDS];
 };
@@ -78,7 +79,8 @@ static __always_inline void red_count(q32 size)
 		state.red.count_bytes += size;
 }
 
-// Rolls for a packet of `size` mean packets. The probability p_a = p_b / room is compared multiplied by the room, which saves the division.
+// Rolls for a packet of `size` mean packets. The probability p_a = p_b / room is compared multiplied by the room, which
+// saves the division.
 static __always_inline bool red_roll(q32 size)
 {
 	__u32 roll = random_for_red();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // A FIFO that also gives up packets from the middle, and draws packets.
 //
-// A packet that is removed from the middle leaves a hole. Holes at both ends are removed at once, and all of them when there are more
-// than packets plus SLACK. So the span of the ring, holes included, is at most twice the number of packets plus SLACK, and no packet is lost,
-// however fast packets are removed behind a head that waits for the link.
+// A packet that is removed from the middle leaves a hole. Holes at both ends are removed at once, and all of them when
+// there are more than packets plus SLACK. So the span of the ring, holes included, is at most twice the number of
+// packets plus SLACK, and no packet is lost, however fast packets are removed behind a head that waits for the link.
 //
-// Holes go, too, whenever the span reaches the places, which double unless a quarter of them are holes. This bounds the span by about four
-// thirds of the limit, and it is what the library's ring does: with the same random numbers both draw the same packets.
+// Holes go, too, whenever the span reaches the places, which double unless a quarter of them are holes. So the span
+// is at most the first power of two from four thirds of the limit on. The library's ring does the same: with the same
+// random numbers both draw the same packets.
 #pragma once
 
 #include "red.h"

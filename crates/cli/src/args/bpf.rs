@@ -8,7 +8,8 @@ use super::Form;
 
 /// Put CHOKe into the kernel as a BPF queue discipline (Linux 6.16 or later, root)
 ///
-/// The kernel drops and paces packets by itself; no process of Fairlane has to run. `tc -s qdisc` shows the discipline like any other.
+/// The kernel drops and paces packets by itself; no process of Fairlane has to run. `tc -s qdisc` shows the discipline
+/// like any other.
 #[derive(Debug, Args)]
 pub(crate) struct BpfArgs {
     #[command(subcommand)]
