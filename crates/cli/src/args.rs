@@ -1,5 +1,7 @@
 //! The options: one definition of each, from which help, completions and manual pages come too.
 
+#[cfg(feature = "bpf")]
+mod bpf;
 #[cfg(feature = "papers")]
 mod paper;
 mod theory;
@@ -16,12 +18,21 @@ use fairlane_daemon::TopArgs;
 use fairlane_qdisc::{Duration, Kind, Rate};
 use fairlane_runner::MOST_THREADS;
 
+#[cfg(feature = "bpf")]
+pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
 pub(crate) use self::theory::{
     AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs, TheoryArgs,
 };
-#[cfg(not(all(feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top")))]
+#[cfg(not(all(
+    feature = "bpf",
+    feature = "lab",
+    feature = "manual",
+    feature = "papers",
+    feature = "router",
+    feature = "top"
+)))]
 use crate::features::MissingVerb;
 
 /// Keeps a congested link fair without keeping track of every flow.
@@ -61,6 +72,12 @@ pub(crate) enum Verb {
     #[cfg(not(feature = "router"))]
     #[command(disable_help_flag = true)]
     Router(MissingVerb),
+    #[cfg(feature = "bpf")]
+    Bpf(BpfArgs),
+    /// Put CHOKe into the kernel as a BPF queue discipline (in builds with the feature bpf)
+    #[cfg(not(feature = "bpf"))]
+    #[command(disable_help_flag = true)]
+    Bpf(MissingVerb),
     #[cfg(feature = "top")]
     Top(TopArgs),
     /// Watch a running router (in builds with the feature top)

@@ -4,7 +4,8 @@ use clap::Args;
 use fairlane_console::Failure;
 
 /// The features of this build, in the order of Cargo.toml.
-const HERE: [(&str, bool); 7] = [
+const HERE: [(&str, bool); 8] = [
+    ("bpf", cfg!(feature = "bpf")),
     ("html", cfg!(feature = "html")),
     ("lab", cfg!(feature = "lab")),
     ("manual", cfg!(feature = "manual")),
@@ -17,7 +18,7 @@ const HERE: [(&str, bool); 7] = [
 /// The arguments of a verb that this build does not have.
 #[derive(Debug, Args)]
 #[cfg_attr(
-    all(feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top"),
+    all(feature = "bpf", feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top"),
     allow(dead_code, reason = "this build has every verb")
 )]
 pub(crate) struct MissingVerb {
@@ -29,6 +30,7 @@ pub(crate) struct MissingVerb {
 /// Makes the error of a `part` that needs a `feature` which this build does not have, with the command that has it.
 #[cfg_attr(
     all(
+        feature = "bpf",
         feature = "html",
         feature = "lab",
         feature = "manual",

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod bpf;
 mod compare;
 mod explain;
 mod features;
@@ -75,6 +77,12 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Router(args) => fairlane_daemon::router::execute(args),
         #[cfg(not(feature = "router"))]
         Verb::Router(_) => Err(features::missing("router", "router")),
+        #[cfg(all(feature = "bpf", target_os = "linux"))]
+        Verb::Bpf(args) => bpf::execute(args.verb),
+        #[cfg(all(feature = "bpf", not(target_os = "linux")))]
+        Verb::Bpf(_) => Err(Failure::plain("BPF queue disciplines need Linux")),
+        #[cfg(not(feature = "bpf"))]
+        Verb::Bpf(_) => Err(features::missing("BPF queue disciplines", "bpf")),
         #[cfg(feature = "top")]
         Verb::Top(args) => fairlane_daemon::top::show(&args),
         #[cfg(not(feature = "top"))]

@@ -1,0 +1,67 @@
+//! Errors with their remedies.
+
+use std::io;
+use std::path::PathBuf;
+
+use fairlane_qdisc::Kind;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no program for a discipline.
+    #[error("there is no BPF program for {0}: choose choke, front-choke, back-choke, gchoke or red")]
+    NoProgram(Kind),
+    /// The crate was compiled without clang.
+    #[error(
+        "this build has no BPF programs, since there was no clang 16 or newer: install it (apt install clang-16) and build again"
+    )]
+    NoPrograms,
+    /// A program does not have a parameter.
+    #[error("{key}: {message}")]
+    Unsupported {
+        /// The parameter.
+        key: &'static str,
+        /// What is not possible, and what is.
+        message: String,
+    },
+    /// There is no such device.
+    #[error("there is no device {0}: ip link shows all")]
+    NoDevice(String),
+    /// The kernel cannot run BPF queue disciplines, or this user may not load them.
+    #[error("the kernel refuses the program: {0} (it needs Linux 6.16 or later with CONFIG_NET_SCH_BPF, and root)")]
+    Load(#[source] libbpf_rs::Error),
+    /// The BPF file system is missing or not writable.
+    #[error(
+        "{}: {source} (is it mounted? mount -t bpf bpf /sys/fs/bpf; `ip netns exec` hides it, `nsenter --net` does not)",
+        path.display()
+    )]
+    Pins {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The kernel refuses to read or change the discipline of a device.
+    #[error("the kernel refuses to read or change the queue discipline of {device}: {source}")]
+    Netlink {
+        /// The device.
+        device: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The discipline of a device is not one of ours.
+    #[error("{device} has {kind}, which Fairlane did not attach: nothing was changed")]
+    NotOurs {
+        /// The device.
+        device: String,
+        /// Its discipline.
+        kind: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn unsupported(key: &'static str, message: &str) -> Self {
+        Self::Unsupported { key, message: message.to_owned() }
+    }
+}

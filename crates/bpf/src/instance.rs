@@ -1,0 +1,269 @@
+//! Attached disciplines: each has an object of its own, and a directory in the BPF file system that is named like its
+//! kind.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
+use nix::net::if_::if_nametoindex;
+
+use crate::netlink::{self, RootQdisc};
+use crate::{Error, Instance, Program, State};
+
+/// Where the links and maps are pinned.
+const FOLDER: &str = "/sys/fs/bpf/fairlane";
+
+/// What all kinds begin with.
+const PREFIX: &str = "fl_";
+
+/// The most disciplines attached at a time.
+const MOST: u32 = 10_000;
+
+/// The names of the objects.
+const NAMES: [&str; 3] = ["choke", "gchoke", "red"];
+
+/// The objects, as `build.rs` compiled them; none where there was no clang.
+#[cfg(has_programs)]
+const OBJECTS: [&[u8]; 3] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/choke.bpf.o")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/gchoke.bpf.o")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/red.bpf.o")),
+];
+#[cfg(not(has_programs))]
+const OBJECTS: [&[u8]; 0] = [];
+
+/// Attaches a discipline to the root of a device, in place of the one that is there. Returns its kind, as `tc qdisc`
+/// shows it.
+///
+/// Packets queued in the old discipline are dropped, as with `tc qdisc replace`. If anything fails the old one stays.
+///
+/// # Errors
+/// There is no such device, or the kernel does not take the program.
+pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
+    let ifindex = ifindex(device)?;
+    if OBJECTS.is_empty() {
+        return Err(Error::NoPrograms);
+    }
+    let _lock = lock()?;
+    sweep()?;
+    let kind = reserve(program.name)?;
+    let attached = register(&kind, ifindex, program).and_then(|()| {
+        netlink::replace(ifindex, &kind).map_err(|source| Error::Netlink { device: device.to_owned(), source })
+    });
+    // Removes the discipline that was replaced, or this one if it could not be attached.
+    let swept = sweep();
+    attached.and(swept).map(|()| kind)
+}
+
+/// Detaches the discipline from the root of a device, which gets the kernel's default. What others have attached stays.
+///
+/// # Errors
+/// There is no such device, or its discipline is not one of ours.
+pub fn detach(device: &str) -> Result<(), Error> {
+    let ifindex = ifindex(device)?;
+    let _lock = lock()?;
+    let netlink = |source| Error::Netlink { device: device.to_owned(), source };
+    let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
+    let not_ours = |kind: String| Error::NotOurs { device: device.to_owned(), kind };
+    let detached = match root {
+        Some(root) if is_ours(&root.kind) => netlink::remove(ifindex).map_err(netlink),
+        Some(root) => Err(not_ours(root.kind)),
+        None => Err(not_ours("no queue discipline".to_owned())),
+    };
+    // Also removes what other devices have left behind.
+    let swept = sweep();
+    detached.and(swept)
+}
+
+/// Returns all attached disciplines with their counters, also those of other network namespaces.
+///
+/// # Errors
+/// The pinned maps or the disciplines of the devices cannot be read.
+pub fn status() -> Result<Vec<Instance>, Error> {
+    let roots = netlink::roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
+    let device =
+        |kind: &str| roots.iter().find(|root: &&RootQdisc| root.kind == kind).and_then(|root| name(root.ifindex));
+    let instance = |kind: String| {
+        let state = state(&kind)?;
+        Some(Instance { device: device(&kind), kind, state })
+    };
+    Ok(kinds()?.into_iter().filter_map(instance).collect())
+}
+
+/// Tells whether a kind is one of ours: `fl_`, the discipline, a number.
+fn is_ours(kind: &str) -> bool {
+    let name = kind.strip_prefix(PREFIX).map(|rest| rest.trim_end_matches(|last: char| last.is_ascii_digit()));
+    name.is_some_and(|name| NAMES.contains(&name))
+}
+
+fn ifindex(device: &str) -> Result<u32, Error> {
+    if_nametoindex(device).map_err(|_| Error::NoDevice(device.to_owned()))
+}
+
+fn name(ifindex: u32) -> Option<String> {
+    let interfaces = nix::net::if_::if_nameindex().ok()?;
+    let interface = interfaces.iter().find(|interface| interface.index() == ifindex)?;
+    Some(interface.name().to_string_lossy().into_owned())
+}
+
+fn pins(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+    let path = path.into();
+    |source| Error::Pins { path, source }
+}
+
+/// Waits until no other process attaches or detaches. The kernel frees the lock of a process that was killed.
+fn lock() -> Result<File, Error> {
+    match fs::create_dir(FOLDER) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(pins(FOLDER)(error)),
+        _ => Ok(()),
+    }?;
+    let folder = File::open(FOLDER).map_err(pins(FOLDER))?;
+    folder.lock().map_err(pins(FOLDER))?;
+    Ok(folder)
+}
+
+/// Returns the kinds that are pinned, in the order of their numbers.
+fn kinds() -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(FOLDER) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(pins(FOLDER))?,
+    };
+    let mut kinds: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    kinds.retain(|kind| is_ours(kind));
+    kinds.sort_by_key(|kind| (kind.len(), kind.clone()));
+    Ok(kinds)
+}
+
+/// Removes what is pinned for disciplines that no device has. The lock must be held.
+fn sweep() -> Result<(), Error> {
+    for kind in kinds()? {
+        if is_in_use(&kind) {
+            continue;
+        }
+        let folder = Path::new(FOLDER).join(&kind);
+        for pin in fs::read_dir(&folder).map_err(pins(&folder))?.flatten() {
+            fs::remove_file(pin.path()).map_err(pins(pin.path()))?;
+        }
+        fs::remove_dir(&folder).map_err(pins(folder))?;
+    }
+    Ok(())
+}
+
+/// Tells whether a device has a kind. The state of another version counts as in use, since nothing is known of it.
+fn is_in_use(kind: &str) -> bool {
+    state_map(kind).is_some() && state(kind).is_none_or(|state| state.in_use)
+}
+
+fn state_map(kind: &str) -> Option<MapHandle> {
+    MapHandle::from_pinned_path(Path::new(FOLDER).join(kind).join("state")).ok()
+}
+
+/// Returns the state of a kind; `None` if it was pinned incompletely, or by another version.
+fn state(kind: &str) -> Option<State> {
+    let map = state_map(kind)?;
+    // Packets that come while the counters are copied can unbalance them; reading once more helps.
+    let read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
+    let mut state = read()?;
+    for _ in 0..16 {
+        if state.is_balanced() {
+            break;
+        }
+        state = read()?;
+    }
+    Some(state)
+}
+
+/// Reserves the first free kind of a discipline by creating its directory.
+fn reserve(name: &str) -> Result<String, Error> {
+    for number in 1..=MOST {
+        let kind = format!("{PREFIX}{name}{number}");
+        let folder = Path::new(FOLDER).join(&kind);
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(kind),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(pins(folder)(error)),
+        }
+    }
+    Err(pins(FOLDER)(io::ErrorKind::StorageFull.into()))
+}
+
+/// Loads a program and registers it as a kind of queue discipline. It stays because it is pinned: what is not pinned
+/// when this process ends is removed by the kernel, and what is pinned and not in use by [`sweep`].
+fn register(kind: &str, ifindex: u32, program: &Program) -> Result<(), Error> {
+    let mut object = load(kind, program).map_err(Error::Load)?;
+    let folder = Path::new(FOLDER).join(kind);
+    if program.marks {
+        let marker = format!("{}_mark", program.name);
+        for marker in object.progs_mut().filter(|program| program.name() == marker.as_str()) {
+            attach_tcx(&marker, ifindex).and_then(|mut link| link.pin(folder.join("marker"))).map_err(Error::Load)?;
+        }
+    }
+    for mut map in object.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        let pin = match map_name.as_str() {
+            name if name.ends_with(".bss") => "state",
+            name if name.ends_with(".rodata") => "parameters",
+            name if name == program.name => {
+                map.attach_struct_ops().and_then(|mut link| link.pin(folder.join("link"))).map_err(Error::Load)?;
+                continue;
+            }
+            _ => continue,
+        };
+        map.pin(folder.join(pin)).map_err(Error::Load)?;
+    }
+    Ok(())
+}
+
+/// Lets a program see what a device sends, before its queue discipline does.
+#[allow(unsafe_code, reason = "libbpf-rs does not have this function of libbpf")]
+fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> Result<Link, libbpf_rs::Error> {
+    let index = ifindex.cast_signed();
+    // SAFETY: the program is loaded, and libbpf takes no options for a null pointer.
+    let link = unsafe { libbpf_sys::bpf_program__attach_tcx(program.as_libbpf_object().as_ptr(), index, ptr::null()) };
+    let link = NonNull::new(link).ok_or_else(|| libbpf_rs::Error::from(io::Error::last_os_error()))?;
+    // SAFETY: libbpf has just made the link, and no one else has it.
+    Ok(unsafe { Link::from_ptr(link) })
+}
+
+fn load(kind: &str, program: &Program) -> Result<Object, libbpf_rs::Error> {
+    // A copy, so that it is aligned.
+    let object = NAMES.iter().zip(OBJECTS).find(|(name, _)| **name == program.name);
+    let bytes = object.map_or(Vec::new(), |(_, bytes)| bytes.to_vec());
+    let mut object = ObjectBuilder::default().name(program.name)?.open_memory(&bytes)?;
+    for mut map in object.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        match map_name.as_str() {
+            "slots" => map.set_max_entries(program.slots)?,
+            name if name.ends_with(".rodata") => map.set_initial_value(&program.bytes())?,
+            name if name == program.name => {
+                // `Qdisc_ops` begins with the kind: fifteen letters and a zero.
+                let id = map.initial_value_mut().and_then(<[u8]>::first_chunk_mut::<16>);
+                if let Some(id) = id {
+                    id.fill(0);
+                    id.iter_mut().zip(kind.bytes()).for_each(|(to, from)| *to = from);
+                }
+            }
+            _ => {}
+        }
+    }
+    object.load()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a `detach` that removes what others attached, and a kind that is too long for the kernel.
+    #[test]
+    fn kinds_are_recognised() {
+        for name in NAMES {
+            let longest = format!("{PREFIX}{name}{MOST}");
+            assert!(longest.len() <= 15 && is_ours(&longest), "{longest}");
+        }
+        for other in ["choke", "fl_", "fl_choke1x", "fl_codel3", "fq_codel", "bpf_choke1"] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+#![cfg_attr(target_os = "linux", doc = include_str!("../README.md"))]
+#![cfg(target_os = "linux")]
+
+#[cfg(test)]
+mod conformance;
+mod error;
+mod instance;
+mod netlink;
+mod program;
+mod status;
+
+use serde::Serialize;
+
+pub use error::Error;
+pub use instance::{attach, detach, status};
+pub use program::Program;
+pub use status::{ByReason, Count, State};
+
+/// An attached discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Instance {
+    /// The device; `None` if it is in another network namespace.
+    pub device: Option<String>,
+    /// The kind, as `tc qdisc` shows it: `fl_choke1`.
+    pub kind: String,
+    /// The counters and the average.
+    #[serde(flatten)]
+    pub state: State,
+}
