@@ -142,7 +142,7 @@ impl LabCommand {
         let control = progress::control()?;
         // Labs differ in the queue alone.
         let mut notes = self.labs.first().map(|prepared| prepared.lab.differences()).unwrap_or_default();
-        for KernelDiscipline { words, differences } in self.labs.iter().filter_map(|lab| lab.of_kernel.as_ref()) {
+        for KernelDiscipline { words, differences, .. } in self.labs.iter().filter_map(|lab| lab.of_kernel.as_ref()) {
             notes.push(format!("the kernel's discipline is tc's \"{words}\""));
             notes.extend(differences.iter().cloned());
         }
