@@ -304,6 +304,10 @@ pub(crate) struct LabArgs {
     #[arg(long)]
     pub(crate) against_kernel: bool,
 
+    /// Run our discipline in the guest's kernel too, as a BPF program, and show both side by side
+    #[arg(long)]
+    pub(crate) against_bpf: bool,
+
     #[command(flatten)]
     pub(crate) form: Form,
 

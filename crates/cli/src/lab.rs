@@ -1,5 +1,6 @@
 //! `fairlane lab`: a scenario on real Linux TCP.
 
+mod bpf;
 mod followers;
 mod guest;
 mod wire;
@@ -25,6 +26,7 @@ use crate::progress::Seconds;
 use crate::{output, progress, shared};
 use followers::Followers;
 use guest::{GuestLabs, RunId, Wanted};
+use wire::Whose;
 
 pub(crate) use guest::serve;
 
@@ -38,8 +40,10 @@ struct PreparedLab {
     scenario: Scenario,
     /// The discipline, if it is not the file's.
     kind: Option<Kind>,
-    /// The kernel's own discipline, if it takes the place of the library's.
-    of_kernel: Option<KernelDiscipline>,
+    /// Whose discipline is measured.
+    whose: Whose,
+    /// What is to be known of that discipline.
+    notes: Vec<String>,
 }
 
 /// Labs that are ready to run.
@@ -111,15 +115,24 @@ impl LabCommand {
             let message = "--series follows one run, and --runs or --queue asks for several";
             return Err(Failure::new(message, "leave out --runs, and name one discipline"));
         }
+        if args.against_bpf && args.place != LabPlace::Guest {
+            return Err(Failure::new("--against-bpf changes the kernel, which has to be a guest's", "add --in guest"));
+        }
         let made = if args.place == LabPlace::Guest { Lab::elsewhere } else { Lab::new };
         let mut labs = Vec::new();
         for (kind, scenario) in &scenarios {
-            let lab = made(scenario).map_err(|error| failure(&document, &error))?;
-            let prepared = |lab, of_kernel| PreparedLab { lab, scenario: scenario.clone(), kind: *kind, of_kernel };
-            let kernel = args.against_kernel.then(|| lab.clone().with_kernel_discipline()).transpose();
-            labs.push(prepared(lab, None));
-            if let Some((lab, discipline)) = kernel.map_err(|error| failure(&document, &error))? {
-                labs.push(prepared(lab, Some(discipline)));
+            let refused = |error: LabError| failure(&document, &error);
+            let lab = made(scenario).map_err(refused)?;
+            let prepared =
+                |lab, whose, notes| PreparedLab { lab, scenario: scenario.clone(), kind: *kind, whose, notes };
+            labs.push(prepared(lab.clone(), Whose::Library, Vec::new()));
+            if args.against_kernel {
+                let (lab, discipline) = lab.clone().with_kernel_discipline().map_err(refused)?;
+                labs.push(prepared(lab, Whose::Kernel, notes(discipline)));
+            }
+            if args.against_bpf {
+                let lab = bpf::with_program(lab, scenario).map_err(refused)?;
+                labs.push(prepared(lab, Whose::Bpf, Vec::new()));
             }
         }
         let guests = (args.place == LabPlace::Guest)
@@ -142,10 +155,7 @@ impl LabCommand {
         let control = progress::control()?;
         // Labs differ in the queue alone.
         let mut notes = self.labs.first().map(|prepared| prepared.lab.differences()).unwrap_or_default();
-        for KernelDiscipline { words, differences, .. } in self.labs.iter().filter_map(|lab| lab.of_kernel.as_ref()) {
-            notes.push(format!("the kernel's discipline is tc's \"{words}\""));
-            notes.extend(differences.iter().cloned());
-        }
+        notes.extend(self.labs.iter().flat_map(|prepared| prepared.notes.clone()));
         output::tell(&notes.iter().map(|line| format!("note: {line}\n")).collect::<String>());
         let mut done = match &self.guests {
             Some(guests) => self.guests_done(guests, &control),
@@ -187,9 +197,9 @@ impl LabCommand {
         output::tell(&format!("Linux {} in virtual time\n", guests.version()));
         let ids = (0..self.labs.len()).flat_map(|lab| (0..self.runs.get()).map(move |run| (lab, run)));
         let wanted = |id: RunId| {
-            let PreparedLab { kind, of_kernel, .. } = &self.labs[id.0];
+            let PreparedLab { kind, whose, .. } = &self.labs[id.0];
             let every = self.interval(id).filter(|_| id.1 == 0);
-            Wanted { id, kind: *kind, of_kernel: of_kernel.is_some(), every }
+            Wanted { id, kind: *kind, whose: *whose, every }
         };
         let wanted: Vec<Wanted> = ids.map(wanted).collect();
         let results = guests.run_all(&wanted, self.seconds(), control);
@@ -258,7 +268,11 @@ impl LabCommand {
                 Ok(Measured { run, checks, samples }) => {
                     if !self.json {
                         let kind = run.queues.first().map_or("", |queue| &queue.kind);
-                        let whose = if self.labs[lab].of_kernel.is_some() { " of the kernel" } else { "" };
+                        let whose = match self.labs[lab].whose {
+                            Whose::Library => "",
+                            Whose::Kernel => " of the kernel",
+                            Whose::Bpf => " in the kernel",
+                        };
                         beside(&|| output::tell(&said(&format!("{kind}{whose}"), &checks)));
                     }
                     if run.partial {
@@ -344,6 +358,13 @@ impl LabResults {
         });
         output::print(&tables.join("\n"))
     }
+}
+
+/// Returns what is to be known of the kernel's own discipline.
+fn notes(KernelDiscipline { words, differences, .. }: KernelDiscipline) -> Vec<String> {
+    let mut notes = vec![format!("the kernel's discipline is tc's \"{words}\"")];
+    notes.extend(differences);
+    notes
 }
 
 fn jobs(scenarios: Vec<Scenario>) -> Vec<Job> {

@@ -66,6 +66,8 @@ fn try_serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) -> Result<(
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(|error| format!("mount {place}: {error}"))?;
     }
+    // A kernel without BPF has no such place.
+    let _ = mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), None::<&str>);
     for name in fs::read_to_string(format!("{MODULES}/order"))?.lines() {
         let file = File::open(format!("{MODULES}/{name}"))?;
         finit_module(file, &CString::default(), ModuleInitFlags::empty())

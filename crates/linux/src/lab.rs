@@ -15,6 +15,7 @@ mod differences;
 mod direction;
 mod error;
 mod host_link;
+mod in_kernel;
 mod kernel_direction;
 mod kernel_discipline;
 mod kernel_link;
@@ -36,6 +37,7 @@ mod verify;
 
 pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
+pub use in_kernel::Installer;
 pub use kernel_discipline::KernelDiscipline;
 pub use run::{Lab, Measured};
 pub use samples::LabSample;

@@ -13,7 +13,8 @@ use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::Control;
 use rayon::prelude::*;
 
-use super::wire::{Job, LabAnswer};
+use super::bpf;
+use super::wire::{Job, LabAnswer, Whose};
 use crate::args::Overrides;
 use crate::progress::VirtualSeconds;
 
@@ -69,8 +70,7 @@ pub(super) struct Wanted {
     pub(super) id: RunId,
     /// The discipline, if it is not the file's.
     pub(super) kind: Option<Kind>,
-    /// The kernel's own discipline takes the place of the library's.
-    pub(super) of_kernel: bool,
+    pub(super) whose: Whose,
     /// The interval of samples; `None` for no samples.
     pub(super) every: Option<Duration>,
 }
@@ -118,13 +118,13 @@ impl GuestLabs {
         control: &Control,
     ) -> Vec<(RunId, Result<Measured, LabError>)> {
         let bar = VirtualSeconds::new(seconds, wanted.len());
-        let one = |(index, &Wanted { id, kind, of_kernel, every }): (usize, &Wanted)| {
+        let one = |(index, &Wanted { id, kind, whose, every }): (usize, &Wanted)| {
             let job = Job {
                 toml: self.toml.clone(),
                 set: self.set.clone(),
                 seed: self.seed,
                 kind: kind.map(|kind| kind.name().to_owned()),
-                of_kernel,
+                whose,
                 run: id.1,
                 every_ns: every.map(Duration::as_nanos),
             };
@@ -177,9 +177,7 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
         Ok(scenario) => scenario,
         Err(why) => return LabAnswer::Failed(why),
     };
-    let lab = match Lab::new(&scenario)
-        .and_then(|lab| if job.of_kernel { lab.with_kernel_discipline().map(|(lab, _)| lab) } else { Ok(lab) })
-    {
+    let lab = match Lab::new(&scenario).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
         Ok(lab) => job.every_ns.map(Duration::from_nanos).map_or(lab.clone(), |every| lab.sampled(every)),
         Err(error) => return LabAnswer::from(Err(error)),
     };
@@ -191,6 +189,15 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
         false
     };
     LabAnswer::from(lab.run(job.run, &never))
+}
+
+/// Returns the lab with the discipline that is measured.
+pub(super) fn with_discipline(lab: Lab, scenario: &Scenario, whose: Whose) -> Result<Lab, LabError> {
+    match whose {
+        Whose::Library => Ok(lab),
+        Whose::Kernel => lab.with_kernel_discipline().map(|(lab, _)| lab),
+        Whose::Bpf => bpf::with_program(lab, scenario),
+    }
 }
 
 fn scenario(job: &Job) -> Result<Scenario, String> {

@@ -14,14 +14,25 @@ pub(super) struct Job {
     pub(super) set: Vec<(String, String)>,
     /// The discipline to use instead of the file's.
     pub(super) kind: Option<String>,
-    /// The kernel's own discipline takes the place of the library's.
-    pub(super) of_kernel: bool,
+    /// Whose discipline is measured.
+    pub(super) whose: Whose,
     /// The seed of the scenario.
     pub(super) seed: u64,
     /// Number of the run, from 0.
     pub(super) run: u32,
     /// The interval of samples in nanoseconds.
     pub(super) every_ns: Option<u64>,
+}
+
+/// Whose discipline is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Whose {
+    /// The library's, in our process.
+    Library,
+    /// The kernel's own.
+    Kernel,
+    /// The library's, in the kernel.
+    Bpf,
 }
 
 /// What it answers.

@@ -29,6 +29,7 @@ use crate::socket::QueueSocket;
 use super::direction::pass;
 use super::error::LabError;
 use super::host_link::{DelayLine, HostLink};
+use super::in_kernel::InKernel;
 use super::kernel_link::{KernelCounts, KernelLink};
 use super::meter::Meter;
 use super::network::{EXIT, QUEUES, ROUTER};
@@ -89,12 +90,15 @@ struct QueueLength {
 }
 
 impl KernelDirection {
-    /// Installs the kernel's discipline at the router's interface in this thread's namespace. `exit` is the queue behind
-    /// it.
-    pub(super) fn new(plan: &LabPlan, hosts: Vec<HostLinks>, exit: QueueSocket) -> Result<Self, LabError> {
+    /// Installs `discipline` at the router's interface in this thread's namespace. `exit` is the queue behind it.
+    pub(super) fn new(
+        plan: &LabPlan,
+        hosts: Vec<HostLinks>,
+        discipline: &InKernel,
+        exit: QueueSocket,
+    ) -> Result<Self, LabError> {
         let LinkSide { rate, delay, .. } = plan.link.forward;
-        let discipline = plan.kernel_discipline()?;
-        let link = KernelLink::install(ROUTER[1], &discipline, rate, plan.largest())?;
+        let link = KernelLink::install(ROUTER[1], discipline, rate, plan.largest())?;
         let flows = hosts.len();
         let (first, last) = hosts.into_iter().unzip();
         Ok(Self {

@@ -13,6 +13,7 @@ use nix::sys::socket::{
 use crate::nfqueue::Attributes;
 
 use super::error::{LabError, setup};
+use super::in_kernel::InKernel;
 use super::kernel_discipline::KernelDiscipline;
 use super::node::tc;
 
@@ -21,6 +22,9 @@ const ETHERNET: u32 = 14;
 
 /// The handle of the discipline, `2:`; the link before it is `1:`.
 const HANDLE: u32 = 2 << 16;
+
+/// The parent of a discipline at the root (`TC_H_ROOT`).
+const ROOT: u32 = u32::MAX;
 
 /// `linux/rtnetlink.h` and `linux/netlink.h`.
 const RTM_NEWQDISC: u16 = 36;
@@ -43,6 +47,16 @@ const ANSWER: usize = 32 << 10;
 pub(super) struct KernelLink {
     socket: OwnedFd,
     index: u32,
+    place: Place,
+}
+
+/// What tells the discipline from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Its handle, since we gave it.
+    Handle,
+    /// It is the root of the interface of this index.
+    RootOf(u32),
 }
 
 /// The kernel's counts of the discipline.
@@ -59,25 +73,25 @@ pub(super) struct KernelCounts {
 impl KernelLink {
     /// Gives `interface` of this thread's namespace a link of `rate` that begins to send a packet when it has sent the
     /// one before, and `discipline` in front of it. No packet is larger than `largest` bytes.
-    pub(super) fn install(
-        interface: &str,
-        discipline: &KernelDiscipline,
-        rate: Rate,
-        largest: u32,
-    ) -> Result<Self, LabError> {
-        tc(&commands(interface, discipline, rate, largest)).map_err(|error| match error {
-            LabError::Setup(_, said) if said.to_string().contains("kind is unknown") => {
-                LabError::NoDiscipline(discipline.words.split(' ').next().unwrap_or_default().to_owned())
-            }
-            other => other,
-        })?;
+    pub(super) fn install(interface: &str, discipline: &InKernel, rate: Rate, largest: u32) -> Result<Self, LabError> {
         let failed = || setup(format!("the queue of {interface}"));
         let index = if_nametoindex(interface).map_err(failed())?;
+        let place = match discipline {
+            InKernel::Own(discipline) => {
+                install_own(interface, discipline, rate, largest)?;
+                Place::Handle
+            }
+            InKernel::Installed(installer) => {
+                let refused = |why| LabError::Setup(format!("the queue of {interface}"), io::Error::other(why));
+                installer.install(interface).map_err(refused)?;
+                Place::RootOf(index)
+            }
+        };
         let flags = SockFlag::SOCK_CLOEXEC;
         let socket =
             socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute).map_err(failed())?;
         connect(socket.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(failed())?;
-        let link = Self { socket, index };
+        let link = Self { socket, index, place };
         link.counts().map_err(setup("the counts of the kernel's queue"))?;
         Ok(link)
     }
@@ -94,7 +108,7 @@ impl KernelLink {
             };
             for (kind, body) in RouteMessages(&buffer[..length]) {
                 match kind {
-                    RTM_NEWQDISC => found = found.or_else(|| counts_in(body)),
+                    RTM_NEWQDISC => found = found.or_else(|| counts_in(body, self.place)),
                     NLMSG_DONE => return found.ok_or_else(|| io::Error::other("the kernel has no counts of it")),
                     NLMSG_ERROR => return Err(io::Error::other("the kernel refused to list its queues")),
                     _ => {}
@@ -102,6 +116,16 @@ impl KernelLink {
             }
         }
     }
+}
+
+/// Installs the kernel's own discipline with tc(8).
+fn install_own(interface: &str, discipline: &KernelDiscipline, rate: Rate, largest: u32) -> Result<(), LabError> {
+    tc(&commands(interface, discipline, rate, largest)).map_err(|error| match error {
+        LabError::Setup(_, said) if said.to_string().contains("kind is unknown") => {
+            LabError::NoDiscipline(discipline.words.split(' ').next().unwrap_or_default().to_owned())
+        }
+        other => other,
+    })
 }
 
 /// Returns the commands for tc(8). A discipline that does not hold packets back stands below a token bucket.
@@ -149,10 +173,14 @@ impl<'a> Iterator for RouteMessages<'a> {
     }
 }
 
-/// Returns the counts in a message if it is about our discipline.
-fn counts_in(body: &[u8]) -> Option<KernelCounts> {
-    // Behind the family, three bytes of padding and the interface.
-    if u32_at(body, 8)? != HANDLE {
+/// Returns the counts in a message if it is about the discipline at `place`.
+fn counts_in(body: &[u8], place: Place) -> Option<KernelCounts> {
+    // Behind the family and three bytes of padding: the interface, the handle, the parent.
+    let is_it = match place {
+        Place::Handle => u32_at(body, 8)? == HANDLE,
+        Place::RootOf(index) => u32_at(body, 4)? == index && u32_at(body, 12)? == ROOT,
+    };
+    if !is_it {
         return None;
     }
     let find = |bytes, wanted| Attributes::new(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
@@ -187,9 +215,9 @@ mod tests {
 
     /// The body of a discipline's message with its counts, laid out as `linux/rtnetlink.h` and `linux/gen_stats.h` have
     /// it.
-    fn discipline(handle: u32, counts: [u32; 5]) -> Vec<u8> {
-        let mut body = vec![0; 8];
-        body.extend(handle.to_ne_bytes());
+    fn discipline(handle: u32, parent: u32, counts: [u32; 5]) -> Vec<u8> {
+        let mut body = vec![0; 4];
+        body.extend([7_u32, handle, parent].iter().flat_map(|number| number.to_ne_bytes()));
         body.resize(TCMSG, 0);
         body.extend(attribute(1, b"choke\0"));
         let queue: Vec<u8> = counts.iter().flat_map(|count| count.to_ne_bytes()).collect();
@@ -202,26 +230,29 @@ mod tests {
     #[test]
     fn counts_are_those_of_the_discipline() {
         let answer = [
-            message(RTM_NEWQDISC, &discipline(1 << 16, [1, 2, 3, 4, 5])),
-            message(RTM_NEWQDISC, &discipline(HANDLE, [17, 17_000, 230, 0, 9])),
+            message(RTM_NEWQDISC, &discipline(1 << 16, ROOT, [1, 2, 3, 4, 5])),
+            message(RTM_NEWQDISC, &discipline(HANDLE, 1 << 16 | 1, [17, 17_000, 230, 0, 9])),
             message(NLMSG_DONE, &[0; 4]),
         ]
         .concat();
-        let found: Vec<_> = RouteMessages(&answer).map(|(kind, body)| (kind, counts_in(body))).collect();
+        let found: Vec<_> = RouteMessages(&answer).map(|(kind, body)| (kind, counts_in(body, Place::Handle))).collect();
         let counts = KernelCounts { packets: 17, bytes: 17_000, drops: 230 };
         assert_eq!(found, [(RTM_NEWQDISC, None), (RTM_NEWQDISC, Some(counts)), (NLMSG_DONE, None)]);
+        let at = |place| RouteMessages(&answer).filter_map(|(_, body)| counts_in(body, place)).collect::<Vec<_>>();
+        assert_eq!(at(Place::RootOf(7)), [KernelCounts { packets: 1, bytes: 2, drops: 3 }]);
+        assert_eq!(at(Place::RootOf(8)), []);
     }
 
     /// Whatever part of a message has come, nothing panics, and nothing is made up.
     #[test]
     fn a_message_that_was_cut_has_no_counts() {
-        let whole = message(RTM_NEWQDISC, &discipline(HANDLE, [17, 17_000, 230, 0, 9]));
+        let whole = message(RTM_NEWQDISC, &discipline(HANDLE, 1 << 16 | 1, [17, 17_000, 230, 0, 9]));
         for end in 0..whole.len() {
             assert_eq!(RouteMessages(&whole[..end]).count(), 0, "{end}");
         }
-        let body = discipline(HANDLE, [17, 17_000, 230, 0, 9]);
+        let body = discipline(HANDLE, 1 << 16 | 1, [17, 17_000, 230, 0, 9]);
         for end in 0..body.len() {
-            assert_eq!(counts_in(&body[..end]), None, "{end}");
+            assert_eq!(counts_in(&body[..end], Place::Handle), None, "{end}");
         }
     }
 

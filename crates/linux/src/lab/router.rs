@@ -22,6 +22,7 @@ use crate::socket::QueueSocket;
 use super::direction::Direction;
 use super::error::LabError;
 use super::host_link::HostLink;
+use super::in_kernel::InKernel;
 use super::kernel_direction::KernelDirection;
 use super::network::{CE_BIT, FLOWS, QUEUES};
 use super::plan::LabPlan;
@@ -132,12 +133,16 @@ struct OwnQueue {
 }
 
 impl LabRouter {
-    /// Binds the queues in this thread's namespace. `seed` is that of the scenario and the run. If the kernel's own
-    /// discipline is measured, packets that have left it come by `exit`.
-    pub(super) fn new(plan: &LabPlan, seed: Seed, exit: Option<QueueSocket>) -> Result<Self, LabError> {
+    /// Binds the queues in this thread's namespace. `seed` is that of the scenario and the run. If a discipline
+    /// of the kernel is measured, packets that have left it come by the socket beside it.
+    pub(super) fn new(
+        plan: &LabPlan,
+        seed: Seed,
+        in_kernel: Option<(InKernel, QueueSocket)>,
+    ) -> Result<Self, LabError> {
         let (link, reverse) = (&plan.link, format!("{}/reverse", plan.link.name));
-        let forward: Box<dyn MeasuredWay> = match exit {
-            Some(exit) => Box::new(KernelDirection::new(plan, hosts(plan, false), exit)?),
+        let forward: Box<dyn MeasuredWay> = match in_kernel {
+            Some((discipline, exit)) => Box::new(KernelDirection::new(plan, hosts(plan, false), &discipline, exit)?),
             None => Box::new(OwnQueue::new(
                 QUEUES[0],
                 &link.forward,

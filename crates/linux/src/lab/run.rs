@@ -18,6 +18,7 @@ use crate::socket::QueueSocket;
 
 use super::check::Checks;
 use super::error::{LabError, setup};
+use super::in_kernel::{InKernel, Installer};
 use super::kernel_discipline::KernelDiscipline;
 use super::network::{Network, exit, install_rules};
 use super::node::Node;
@@ -53,14 +54,15 @@ pub struct Lab {
     plan: LabPlan,
     /// The sampling interval; `None` for no samples.
     every: Option<Duration>,
-    /// The queue is the kernel's own.
-    of_kernel: bool,
+    /// The discipline of the kernel in place of the library's; `None` for the library's.
+    in_kernel: Option<InKernel>,
 }
 
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The outcome; its engine is `linux`, or `kernel` if the queue is [the kernel's own](Lab::with_kernel_discipline).
+    /// The outcome; its engine is `linux`, or `kernel` if the queue is [the kernel's own](Lab::with_kernel_discipline), or
+    /// that of an [installer](Lab::with_installed).
     pub run: Run,
     /// The checks that the queue was the bottleneck. All of them passed.
     pub checks: Checks,
@@ -86,7 +88,7 @@ impl Lab {
             Firewall::find()?;
             Ok(())
         })?;
-        Ok(Self { plan, every: None, of_kernel: false })
+        Ok(Self { plan, every: None, in_kernel: None })
     }
 
     /// Checks that `scenario` can be run by the lab on some machine. This machine is not looked at.
@@ -94,7 +96,7 @@ impl Lab {
     /// # Errors
     /// The lab does not support the scenario.
     pub fn elsewhere(scenario: &Scenario) -> Result<Self, LabError> {
-        Ok(Self { plan: LabPlan::new(scenario)?, every: None, of_kernel: false })
+        Ok(Self { plan: LabPlan::new(scenario)?, every: None, in_kernel: None })
     }
 
     /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
@@ -109,7 +111,13 @@ impl Lab {
     /// The kernel has no such discipline.
     pub fn with_kernel_discipline(self) -> Result<(Self, KernelDiscipline), LabError> {
         let discipline = self.plan.kernel_discipline()?;
-        Ok((Self { of_kernel: true, ..self }, discipline))
+        Ok((Self { in_kernel: Some(InKernel::Own(discipline.clone())), ..self }, discipline))
+    }
+
+    /// Returns the lab with a discipline of the kernel, which `installer` installs, in place of the library's.
+    #[must_use]
+    pub fn with_installed(self, installer: Installer) -> Self {
+        Self { in_kernel: Some(InKernel::Installed(installer)), ..self }
     }
 
     /// Takes samples at the interval `every`, and at the end of the run.
@@ -129,9 +137,12 @@ impl Lab {
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
         let network = Network::new(plan)?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
-        let exit = if self.of_kernel { Some(network.receiver.run(exit)?) } else { None };
-        let ended =
-            RunningParts::start(&network, plan, seed, Timeline::new(self.every), exit, stopped)?.play(plan, stopped)?;
+        let in_kernel = match &self.in_kernel {
+            Some(discipline) => Some((discipline.clone(), network.receiver.run(exit)?)),
+            None => None,
+        };
+        let ended = RunningParts::start(&network, plan, seed, Timeline::new(self.every), in_kernel, stopped)?
+            .play(plan, stopped)?;
         let interface_drops = network.interface_drops()?;
         let PartResults { sent, routed, received, timeline, cut } = ended;
         let results = CheckInput { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
@@ -141,8 +152,8 @@ impl Lab {
         }
         let mut measured = outcome(plan, run, &sent, &routed, &received);
         measured.to_s = timeline.to().since(timeline.start()).as_secs();
-        if self.of_kernel {
-            measured.engine = "kernel".into();
+        if let Some(discipline) = &self.in_kernel {
+            measured.engine = discipline.engine().into();
         }
         measured.partial = cut;
         measured.cost.wall_s = now().since(began).as_secs();
@@ -181,13 +192,13 @@ impl RunningParts {
         plan: &LabPlan,
         seed: Seed,
         timeline: Timeline,
-        exit: Option<QueueSocket>,
+        in_kernel: Option<(InKernel, QueueSocket)>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, LabError> {
         let routed = {
             let (plan, timeline) = (plan.clone(), timeline.clone());
             begin(&network.router, move |ready| {
-                let router = LabRouter::new(&plan, seed, exit)?;
+                let router = LabRouter::new(&plan, seed, in_kernel)?;
                 install_rules()?;
                 ready();
                 router.run(&timeline)
