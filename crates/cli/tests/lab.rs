@@ -84,7 +84,7 @@ fn real_tcp_is_protected_as_the_papers_say() {
 fn few_flows_are_protected_less() {
     let (file, place) = (figure_3(), Place::new());
     let (page, folder) = (place.name("lab.html"), place.name("tables"));
-    let few = ["--set", "flows.ftp.count=8", "--set", "duration=6s", "--set", "warmup=3s", "--against-sim"];
+    let few = ["--set", "flows.ftp.count=8", "--set", "duration=10s", "--set", "warmup=3s", "--against-sim"];
     let series = place.name("lab.csv");
     let files = ["--html", &page, "--out", &folder, "--series", &series];
     let Some(outcomes) = outcomes(&[&[&*file][..], &few, &files].concat()) else { return };
@@ -99,14 +99,14 @@ fn few_flows_are_protected_less() {
     assert_eq!(engines, ["linux", "linux", "sim", "sim"], "{groups}");
     let rows: Vec<Vec<String>> =
         csv::Reader::from_path(place.path("lab.queues.csv")).unwrap().deserialize().map(Result::unwrap).collect();
-    assert_eq!(rows.len(), 60, "{rows:?}");
+    assert_eq!(rows.len(), 100, "{rows:?}");
     let number = |row: &[String], column: usize| row[column].parse::<f64>().unwrap();
     for (column, name) in [(2, "arrived"), (3, "departed")] {
         let sum: f64 = rows.iter().filter(|row| number(row, 0) > 3.05).map(|row| number(row, column)).sum();
         assert_eq!(sum, outcomes[0]["queues"][0][name].as_f64().unwrap(), "{name}");
     }
     // A row for each of eight flows of TCP and one of UDP.
-    assert_eq!(csv::Reader::from_path(place.path("lab.flows.csv")).unwrap().records().count(), 9 * 60);
+    assert_eq!(csv::Reader::from_path(place.path("lab.flows.csv")).unwrap().records().count(), 9 * 100);
     let several = ["lab", &file, "--queue", "red,choke", "--series", &series];
     assert!(String::from_utf8_lossy(&fairlane(&several).stderr).contains("name one discipline"));
     let (linux, sim) = (flood(&outcomes[0]), flood(&outcomes[1]));
