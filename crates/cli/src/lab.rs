@@ -184,9 +184,7 @@ impl LabCommand {
             control.stopped()
         };
         self.all_of(control, &|write| clock.beside(write), &mut |(lab, number), every| {
-            let lab = self.labs[lab].lab.clone();
-            let lab = every.map_or(lab.clone(), |every| lab.sampled(every));
-            let result = lab.run(number, &stopped);
+            let result = self.labs[lab].lab.clone().sampled(every).run(number, &stopped);
             clock.run_ended();
             result
         })

@@ -210,6 +210,18 @@ mod tests {
         assert_eq!(marked(held(&header(3), 115, rule), rule), Decision::Accept);
     }
 
+    /// RFC 3168: Congestion Experienced is 11. A packet that arrived with it was not marked since, nor was one that carries another
+    /// codepoint.
+    #[test]
+    fn a_mark_on_the_way_is_seen() {
+        let since =
+            |before: u8, after: u8| held(&header(before), 115, Marking::ByRule(BIT)).was_marked_since(&header(after));
+        assert_eq!(
+            [since(2, 3), since(1, 3), since(3, 3), since(2, 2), since(0, 0)],
+            [true, true, false, false, false]
+        );
+    }
+
     /// RFC 3168: Congestion Experienced is 11. The whole packet is returned, with the right checksum.
     #[test]
     fn the_router_marks_in_the_header() {

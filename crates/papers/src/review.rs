@@ -99,3 +99,31 @@ fn figures(figures: &[FigureText]) -> String {
 fn headed(title: &str, head: &str, body: &str) -> String {
     if body.is_empty() { String::new() } else { format!("\n### {title}\n\n{head}{}", body.trim_start()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a number of ns-2, or one of ours alone, that is shown although the paper has one.
+    #[test]
+    fn the_papers_number_is_told_first() {
+        let finding = |what: &str, paper, ns2| Finding {
+            what: what.to_owned(),
+            unit: "",
+            paper,
+            model: None,
+            ns2,
+            demand: (0.0, 1.0),
+            digits: None,
+            ours: None,
+            judgement: None,
+        };
+        let (plain, ns2, paper) =
+            (finding("plain", None, None), finding("ns-2", None, Some(0.5)), finding("paper", Some("0.5"), None));
+        let told = |findings: &[Finding<'static>]| telling(findings).map(|finding| finding.what.clone());
+        assert_eq!(told(&[plain.clone(), ns2.clone(), paper]).as_deref(), Some("paper"));
+        assert_eq!(told(&[plain.clone(), ns2]).as_deref(), Some("ns-2"));
+        assert_eq!(told(&[plain]).as_deref(), Some("plain"));
+        assert_eq!(told(&[]), None);
+    }
+}

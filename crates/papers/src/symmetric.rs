@@ -121,6 +121,23 @@ mod tests {
         }
     }
 
+    /// By hand: flows 1, 2 and 3 are queued; an arrival of flow 3 meets its kind at the tail alone, and an end of service takes the oldest or
+    /// the newest.
+    #[test]
+    fn head_and_tail_are_the_oldest_and_the_newest() {
+        let after = |compare, serve| {
+            let mut queue = ComparingQueue::new(Comparing { compare, serve }, Seed::new(1).stream("picks"));
+            for flow in [1, 2, 3, 3] {
+                queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ());
+            }
+            (queue.packets(), queue.dequeue(Time::ZERO, &mut ()).map(|packet| packet.flow))
+        };
+        assert_eq!(after(Pick::Tail, Pick::Tail), (2, Some(2)));
+        assert_eq!(after(Pick::Tail, Pick::Head), (2, Some(1)));
+        assert_eq!(after(Pick::Head, Pick::Tail), (4, Some(3)));
+        assert_eq!(after(Pick::Head, Pick::Head), (4, Some(1)));
+    }
+
     /// Where the packet that is compared is not the one that is served the paper's formula fails: random candidates and service in order,
     /// which is CHOKe, leave the faster flow less than 2 / 5 of the service, and the slower one more. Would catch a server that ignores `serve`.
     #[test]

@@ -178,7 +178,7 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
         Err(why) => return LabAnswer::Failed(why),
     };
     let lab = match Lab::new(&scenario).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
-        Ok(lab) => job.every_ns.map(Duration::from_nanos).map_or(lab.clone(), |every| lab.sampled(every)),
+        Ok(lab) => lab.sampled(job.every_ns.map(Duration::from_nanos)),
         Err(error) => return LabAnswer::from(Err(error)),
     };
     let (watch, progress) = (Stopwatch::start(), Mutex::new(progress));
@@ -192,7 +192,7 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
 }
 
 /// Returns the lab with the discipline that is measured.
-pub(super) fn with_discipline(lab: Lab, scenario: &Scenario, whose: Whose) -> Result<Lab, LabError> {
+fn with_discipline(lab: Lab, scenario: &Scenario, whose: Whose) -> Result<Lab, LabError> {
     match whose {
         Whose::Library => Ok(lab),
         Whose::Kernel => lab.with_kernel_discipline().map(|(lab, _)| lab),

@@ -328,9 +328,12 @@ const fn reason(kind: Kind) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use fairlane_scenario::Document;
     use hdrhistogram::Histogram;
 
     use super::*;
+    use crate::lab::network::FLOWS;
+    use crate::nfqueue::PacketMessage;
 
     /// Two looks by hand: 4 packets for 10 ms, then 8 for 30 ms.
     #[test]
@@ -342,6 +345,30 @@ mod tests {
         length.add(ms(110), counts(8));
         length.add(ms(140), counts(0));
         assert!((length.mean() - 7.0).abs() < 1e-12, "{}", length.mean());
+    }
+
+    /// By hand: two packets arrive when the measurement begins. One leaves after 30 ms; then the other, which went in before it, is known
+    /// to be dropped. Only the first has a time in the queue: a packet for 30 of 100 ms.
+    #[test]
+    fn a_dropped_packet_has_no_time_in_the_queue() {
+        let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let packet = |id| {
+            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false };
+            QueuedPacket::new(&queued, &FlowKeys::new(FLOWS), LinkLayer::default(), MARKING)
+        };
+        let mut meter = Meter::new(1);
+        meter.begin(ms(1000));
+        for id in [1, 2] {
+            meter.assign(id, 0);
+            meter.arrived(ms(1000), &packet(id));
+        }
+        meter.dropped_inside(ms(1030), &packet(1), Reason::Early, ms(1000));
+        meter.departed(ms(1030), &packet(2), ms(1000));
+        let scenario = Document::builtin().scenario().unwrap();
+        let queue = meter.measured(ms(1100), "bottleneck", &scenario.links[0].forward);
+        let flow = &queue.flows[0];
+        assert_eq!((flow.arrived, flow.departed, drops(&queue.flows)), (2, 1, 1));
+        assert!((flow.mean_packets - 0.3).abs() < 1e-12, "{}", flow.mean_packets);
     }
 
     /// By hand: of 20 packets, 5 and 7 came out; three quarters of the drops, and so of the other 8, are the second flow's.

@@ -120,10 +120,10 @@ impl Lab {
         Self { in_kernel: Some(InKernel::Installed(installer)), ..self }
     }
 
-    /// Takes samples at the interval `every`, and at the end of the run.
+    /// Takes samples at the interval `every`, and at the end of the run; none for `None`.
     #[must_use]
-    pub fn sampled(self, every: Duration) -> Self {
-        Self { every: Some(every), ..self }
+    pub fn sampled(self, every: impl Into<Option<Duration>>) -> Self {
+        Self { every: every.into(), ..self }
     }
 
     /// Runs the scenario once, in real time. `run` is the number of the run, from 0. When `stopped` returns `true`, the
