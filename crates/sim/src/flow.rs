@@ -7,13 +7,12 @@ mod tfrc;
 mod transfers;
 
 use fairlane_outcome::FlowSample;
-use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, Packet, packet_bytes};
-use crate::source::draw::part;
 use crate::tcp::TcpSender;
 use crate::topology::Routes;
 
@@ -55,8 +54,7 @@ impl Flow {
     /// Draws the time of the flow's first event.
     pub(crate) fn start(&mut self, group: &FlowGroup, seed: Seed) -> Time {
         let mut random = seed.stream("start");
-        let spread = Duration::from_nanos(group.start_to.as_nanos().saturating_sub(group.start_from.as_nanos()));
-        let start = Time::ZERO + group.start_from + part(spread, random.unit());
+        let start = Time::ZERO + fairlane_traffic::start(group, &mut random);
         match &mut self.endpoints {
             Endpoints::Tcp(_) | Endpoints::Tfrc(_) => start,
             Endpoints::Udp(datagrams) => start + datagrams.first(&mut random),

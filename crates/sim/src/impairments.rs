@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use fairlane_qdisc::{Duration, Seed, Stream, Time};
-use fairlane_scenario::{LinkSide, Loss, RateSteps};
+use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_scenario::{LinkSide, RateSteps};
+use fairlane_traffic::{Jitter, LossChain};
 
 use crate::packet::Packet;
 
@@ -38,7 +39,7 @@ impl Impairments {
         }
         let seed = seed();
         Some(Self {
-            loss: wire.loss.map(|model| LossChain { model, bad: false, random: seed.stream("loss") }),
+            loss: wire.loss.map(|model| LossChain::new(model, seed)),
             jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
             rates: wire.rates.as_ref().map(Rates::new),
             reordering: wire.reorder.then(BinaryHeap::new),
@@ -59,7 +60,7 @@ impl Impairments {
             Some(rates) => rates.finish(now, bytes),
             None => now + transmission(),
         };
-        let lost = self.loss.as_mut().is_some_and(LossChain::next);
+        let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
         let arrival = match &mut self.jitter {
             Some(jitter) => jitter.arrival(sent, delay),
             None => sent + delay,
@@ -122,52 +123,6 @@ impl PartialOrd for InFlight {
 impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order.cmp(&other.order)
-    }
-}
-
-/// The loss model of Gilbert (1960) and Elliott (1963): a Markov chain of two states with a loss probability each.
-#[derive(Debug)]
-struct LossChain {
-    model: Loss,
-    bad: bool,
-    random: Stream,
-}
-
-impl LossChain {
-    /// Returns true if the next packet is lost. It always takes two draws, so that the losses of two models with the
-    /// same seed can be compared.
-    fn next(&mut self) -> bool {
-        let Loss { to_bad, to_good, in_bad, in_good } = self.model;
-        let (lost, change) = if self.bad { (in_bad, to_good) } else { (in_good, to_bad) };
-        let lost = self.random.unit() < lost;
-        self.bad ^= self.random.unit() < change;
-        lost
-    }
-}
-
-/// Delays that are drawn for each packet, uniform around the link's delay.
-#[derive(Debug)]
-struct Jitter {
-    nanos: u64,
-    reorder: bool,
-    /// The latest arrival so far.
-    last: Time,
-    random: Stream,
-}
-
-impl Jitter {
-    fn new(jitter: Duration, reorder: bool, seed: Seed) -> Self {
-        Self { nanos: jitter.as_nanos(), reorder, last: Time::ZERO, random: seed.stream("jitter") }
-    }
-
-    fn arrival(&mut self, sent: Time, delay: Duration) -> Time {
-        let drawn = (self.random.unit() * (2.0 * self.nanos as f64)) as u64;
-        let arrival = sent + Duration::from_nanos(delay.as_nanos().saturating_sub(self.nanos) + drawn);
-        if self.reorder {
-            return arrival;
-        }
-        self.last = self.last.max(arrival);
-        self.last
     }
 }
 

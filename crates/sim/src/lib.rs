@@ -47,12 +47,10 @@ mod replay;
 mod runner;
 mod sack_table;
 mod sampling;
-mod source;
 pub mod tcp;
 pub mod tfrc;
 mod timer;
 mod topology;
-mod transmitter;
 
 pub use control::Control;
 pub use engine::{Error, least_memory, run, run_with};

@@ -3,13 +3,13 @@
 use fairlane_qdisc::discipline::droptail::{Config, Drop};
 use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Size, Time};
 use fairlane_scenario::LinkSide;
+use fairlane_traffic::TransmissionTime;
 
 use crate::impairments::Impairments;
 use crate::meter::{FlowRanges, Meter};
 use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::timer::Timer;
-use crate::transmitter::TransmissionTime;
 
 /// One direction of a link. Each flow has four of its own, so what similar links share is kept in a [`Medium`].
 #[derive(Debug)]

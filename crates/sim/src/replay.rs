@@ -2,12 +2,12 @@
 
 use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
 use fairlane_qdisc::{BoxQdisc, DropSink, Host, Packet, Qdisc, QdiscParameters, Rate, Reason, Seed, Tagged, Time};
+use fairlane_traffic::Transmitter;
 
 use crate::control::Control;
 use crate::engine::Error;
 use crate::meter::Meter;
 use crate::network::retry_at;
-use crate::transmitter::Transmitter;
 
 /// The queue's name in outcomes, the same as in a dumbbell scenario.
 const NAME: &str = "bottleneck";

@@ -2,6 +2,7 @@
 
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{self as scenario, Tcp};
+use fairlane_traffic::{OnOffPeriods, part};
 
 use super::common::{Common, Totals};
 use super::transfers::Transfers;
@@ -9,8 +10,6 @@ use crate::event::Target;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, Packet, packet_bytes};
-use crate::source::draw::part;
-use crate::source::on_off::OnOffPeriods;
 use crate::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
 use crate::timer::Timer;
 
@@ -108,7 +107,7 @@ impl Connection {
                 self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
             }
             Application::OnOff(periods) => {
-                let (on, length) = periods.next();
+                let (on, length) = periods.next_period();
                 network.events.push(now + length, Target::Source(common.id));
                 if on {
                     self.with_sender(now, common, network, |sender, output| sender.start(now, output));

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::Tfrc;
+use fairlane_traffic::OnOffPeriods;
 
 use super::common::Common;
 use crate::event::Target;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet};
-use crate::source::on_off::OnOffPeriods;
 use crate::tfrc::{Arrival, Feedback, TfrcReceiver, TfrcSender};
 use crate::timer::Timer;
 
@@ -66,7 +66,7 @@ impl RateControlled {
             network.events.push(stop, Target::Source(common.id));
         }
         let (on, length) = self.periods.as_mut().map_or((true, None), |periods| {
-            let (on, length) = periods.next();
+            let (on, length) = periods.next_period();
             (on, Some(length))
         });
         if let Some(length) = length {

@@ -1,20 +1,15 @@
 //! Transfers of limited size, one after the other.
 
-use fairlane_qdisc::{Duration, Seed, Stream, Time};
-use fairlane_scenario::{self as scenario, Size, Sizes, Tcp};
-
-use crate::source::draw;
+use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_scenario::{self as scenario, Tcp};
+use fairlane_traffic::TransferSequence;
 
 /// The transfers of one flow.
 #[derive(Debug)]
 pub(crate) struct Transfers {
     /// The settings of each new connection.
     pub(super) tcp: Tcp,
-    config: scenario::Transfers,
-    /// The mean size in segments.
-    mean: f64,
-    sizes: Stream,
-    thinks: Stream,
+    sequence: TransferSequence,
     /// The size in segments of the current or last transfer.
     size: u32,
     began: Time,
@@ -34,22 +29,12 @@ enum TransferProgress {
     Acknowledged,
 }
 
-/// The largest size of a transfer in segments: sequence numbers are limited.
-const MAX_SEGMENTS: f64 = 1e9;
-
 impl Transfers {
     /// Returns the transfers of `config` with segments of `bytes` bytes.
     pub(super) fn new(tcp: &Tcp, config: &scenario::Transfers, bytes: u32, seed: Seed) -> Self {
-        let mean = match config.size {
-            Size::Packets(packets) => f64::from(packets.get()),
-            Size::Bytes(size) => size.get() as f64 / f64::from(bytes),
-        };
         Self {
             tcp: tcp.clone(),
-            config: config.clone(),
-            mean,
-            sizes: seed.stream("size"),
-            thinks: seed.stream("think"),
+            sequence: TransferSequence::new(config, bytes, seed),
             size: 0,
             began: Time::ZERO,
             progress: TransferProgress::Acknowledged,
@@ -59,14 +44,7 @@ impl Transfers {
 
     /// Begins a transfer and returns its size in segments.
     pub(super) fn begin(&mut self, now: Time) -> u32 {
-        let random = &mut self.sizes;
-        let size = match self.config.sizes {
-            Sizes::Fixed => self.mean,
-            Sizes::Exponential => draw::exponential(random, self.mean),
-            Sizes::Pareto { shape } => draw::pareto(random, self.mean, shape),
-            Sizes::Lognormal { sigma } => draw::lognormal(random, self.mean, sigma),
-        };
-        self.size = libm::ceil(size).clamp(1.0, MAX_SEGMENTS) as u32;
+        self.size = self.sequence.next_size();
         self.began = now;
         self.progress = TransferProgress::InProgress;
         self.size
@@ -92,8 +70,7 @@ impl Transfers {
             return None;
         }
         self.progress = TransferProgress::Acknowledged;
-        let think = self.config.think?.as_nanos() as f64;
-        Some(draw::nanos(draw::exponential(&mut self.thinks, think)))
+        self.sequence.next_pause()
     }
 
     /// Starts the measurement: removes the completed transfers.

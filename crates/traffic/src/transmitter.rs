@@ -4,7 +4,7 @@ use fairlane_qdisc::{Duration, Rate};
 
 /// Calculates transmission times at a rate.
 #[derive(Clone, Debug)]
-pub(crate) struct TransmissionTime {
+pub struct TransmissionTime {
     rate: u64,
     /// The packet size of the two fields below. Successive packets mostly have the same size, which saves the division.
     bytes: u32,
@@ -13,13 +13,16 @@ pub(crate) struct TransmissionTime {
 }
 
 impl TransmissionTime {
-    pub(crate) const fn new(rate: Rate) -> Self {
+    /// Returns the times at `rate`, above zero.
+    #[must_use]
+    pub const fn new(rate: Rate) -> Self {
         Self { rate: rate.bits_per_second(), bytes: 0, nanos: 0, remainder: 0 }
     }
 
     /// Returns the transmission time of the next packet, of `bytes` bytes, in whole nanoseconds. `carry` keeps the
     /// fraction for the packet after it, so that the rate is exact in the long run.
-    pub(crate) const fn next(&mut self, carry: &mut u64, bytes: u32) -> Duration {
+    #[inline]
+    pub const fn next(&mut self, carry: &mut u64, bytes: u32) -> Duration {
         if bytes != self.bytes {
             let bit_nanos = bytes as u64 * 8_000_000_000;
             self.bytes = bytes;
@@ -34,29 +37,36 @@ impl TransmissionTime {
         Duration::from_nanos(self.nanos)
     }
 
-    pub(crate) const fn rate(&self) -> Rate {
+    /// The rate.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.rate)
     }
 }
 
 /// Sends packets one after the other at a rate.
 #[derive(Clone, Debug)]
-pub(crate) struct Transmitter {
+pub struct Transmitter {
     time: TransmissionTime,
     carry: u64,
 }
 
 impl Transmitter {
-    pub(crate) const fn new(rate: Rate) -> Self {
+    /// Returns a transmitter at `rate`, above zero.
+    #[must_use]
+    pub const fn new(rate: Rate) -> Self {
         Self { time: TransmissionTime::new(rate), carry: 0 }
     }
 
     /// Returns the transmission time of the next packet, of `bytes` bytes.
-    pub(crate) const fn next(&mut self, bytes: u32) -> Duration {
+    #[inline]
+    pub const fn next(&mut self, bytes: u32) -> Duration {
         self.time.next(&mut self.carry, bytes)
     }
 
-    pub(crate) const fn rate(&self) -> Rate {
+    /// The rate.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
         self.time.rate()
     }
 }

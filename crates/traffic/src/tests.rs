@@ -6,7 +6,9 @@ mod noise;
 use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 use fairlane_scenario::{self as scenario, PacketSizes, Periods, Udp};
 
-use super::{Source, draw};
+use crate::draw;
+use crate::periods::OnOffPeriods;
+use crate::source::Source;
 
 const SLOT: Duration = Duration::from_millis(1);
 /// One packet of 1000 bytes every 8 ms.
@@ -120,9 +122,7 @@ fn flows_start_in_the_stationary_distribution() {
         off: Duration::from_millis(400),
         periods: Periods::Exponential,
     };
-    let on = (0..2000)
-        .filter(|flow| super::on_off::OnOffPeriods::new(&config, Seed::new(5).numbered(*flow)).next().0)
-        .count();
+    let on = (0..2000).filter(|flow| OnOffPeriods::new(&config, Seed::new(5).numbered(*flow)).next_period().0).count();
     assert!((on as f64 / 2000.0 - 0.2).abs() < 0.04, "{on}");
 }
 

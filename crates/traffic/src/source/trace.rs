@@ -3,8 +3,6 @@
 use fairlane_qdisc::Duration;
 use fairlane_scenario as scenario;
 
-use crate::packet::packet_bytes;
-
 /// A flow of a trace.
 #[derive(Debug)]
 pub(crate) struct Trace {
@@ -32,6 +30,6 @@ impl Trace {
     /// Returns the size of that packet.
     pub(crate) fn bytes(&self) -> Option<u32> {
         let last = self.count.checked_sub(1)?;
-        self.trace.flow(self.flow).get(last).map(|packet| packet_bytes(packet.bytes))
+        self.trace.flow(self.flow).get(last).map(|packet| u32::try_from(packet.bytes.get()).unwrap_or(u32::MAX))
     }
 }

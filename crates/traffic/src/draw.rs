@@ -57,7 +57,8 @@ pub(crate) const fn slots(slot: Duration, count: u64) -> Duration {
     Duration::from_nanos(slot.as_nanos().saturating_mul(count))
 }
 
-/// Returns `fraction` of `whole`.
-pub(crate) fn part(whole: Duration, fraction: f64) -> Duration {
+/// Returns `fraction` of `whole`, rounded down to whole nanoseconds.
+#[must_use]
+pub fn part(whole: Duration, fraction: f64) -> Duration {
     Duration::from_nanos((whole.as_nanos() as f64 * fraction) as u64)
 }

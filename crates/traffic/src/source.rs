@@ -1,13 +1,10 @@
 //! UDP sources: the times and sizes of packets. Each source has its own random streams.
 
 mod cbr;
-pub(crate) mod draw;
 mod geometric;
-pub(crate) mod on_off;
+mod on_off;
 mod poisson;
 mod ssmp;
-#[cfg(test)]
-mod tests;
 mod trace;
 
 use fairlane_qdisc::{Duration, Seed, Stream};

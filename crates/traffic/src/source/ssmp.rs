@@ -3,7 +3,7 @@
 use fairlane_qdisc::{Duration, Seed, Stream};
 use fairlane_scenario as scenario;
 
-use super::draw;
+use crate::draw;
 
 /// The chain makes one transition per slot. State 0 is active: it sends with a probability that reduces the rate to the
 /// one in the configuration. The other states are silent.

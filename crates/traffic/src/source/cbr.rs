@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 
-use super::draw::part;
+use crate::draw::part;
 use crate::transmitter::Transmitter;
 
 /// Packets at equal intervals, or at intervals drawn uniformly around their mean.

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Seed, Stream};
 
-use super::draw;
+use crate::draw;
 
 /// Gaps of a geometric number of slots. The first slot begins when the flow starts.
 #[derive(Debug)]

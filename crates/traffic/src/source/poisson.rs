@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 
-use super::draw;
+use crate::draw;
 
 /// Packets with exponential gaps.
 #[derive(Debug)]

@@ -1,0 +1,60 @@
+//! What a link loses and delays.
+
+use fairlane_qdisc::{Duration, Seed, Stream, Time};
+use fairlane_scenario::Loss;
+
+/// The loss model of Gilbert (1960) and Elliott (1963): a Markov chain of two states with a loss probability each.
+#[derive(Debug)]
+pub struct LossChain {
+    model: Loss,
+    bad: bool,
+    random: Stream,
+}
+
+impl LossChain {
+    /// Returns the losses of `model`. The first packet meets the good state.
+    #[must_use]
+    pub fn new(model: Loss, seed: Seed) -> Self {
+        Self { model, bad: false, random: seed.stream("loss") }
+    }
+
+    /// Returns true if the next packet is lost. It always takes two draws, so that the losses of two models with the
+    /// same seed can be compared.
+    pub fn next_is_lost(&mut self) -> bool {
+        let Loss { to_bad, to_good, in_bad, in_good } = self.model;
+        let (lost, change) = if self.bad { (in_bad, to_good) } else { (in_good, to_bad) };
+        let lost = self.random.unit() < lost;
+        self.bad ^= self.random.unit() < change;
+        lost
+    }
+}
+
+/// Delays that are drawn for each packet, uniform around the link's delay.
+#[derive(Debug)]
+pub struct Jitter {
+    nanos: u64,
+    reorder: bool,
+    /// The latest arrival so far.
+    last: Time,
+    random: Stream,
+}
+
+impl Jitter {
+    /// Returns delays of the link's delay ± `jitter`. With `reorder` packets may overtake each other; otherwise one that would
+    /// waits for the one before it.
+    #[must_use]
+    pub fn new(jitter: Duration, reorder: bool, seed: Seed) -> Self {
+        Self { nanos: jitter.as_nanos(), reorder, last: Time::ZERO, random: seed.stream("jitter") }
+    }
+
+    /// Returns the arrival of a packet that was sent at `sent` over a link with `delay`.
+    pub fn arrival(&mut self, sent: Time, delay: Duration) -> Time {
+        let drawn = (self.random.unit() * (2.0 * self.nanos as f64)) as u64;
+        let arrival = sent + Duration::from_nanos(delay.as_nanos().saturating_sub(self.nanos) + drawn);
+        if self.reorder {
+            return arrival;
+        }
+        self.last = self.last.max(arrival);
+        self.last
+    }
+}

@@ -1,0 +1,28 @@
+//! The random parts of a scenario, as sequences that follow from its seed.
+//!
+//! Each sequence has random streams of its own, named below the seed that it is given, so that none depends on how often
+//! another is asked. The simulator and the lab draw from the same sequences.
+#![forbid(unsafe_code)]
+
+mod datagrams;
+mod draw;
+mod impairments;
+mod periods;
+mod source;
+mod start;
+#[cfg(test)]
+mod tests;
+mod transfers;
+mod transmitter;
+
+pub use datagrams::Datagrams;
+pub use draw::part;
+pub use impairments::{Jitter, LossChain};
+pub use periods::OnOffPeriods;
+pub use start::start;
+pub use transfers::TransferSequence;
+pub use transmitter::{TransmissionTime, Transmitter};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
