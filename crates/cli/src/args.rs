@@ -277,6 +277,10 @@ pub(crate) struct LabArgs {
     #[arg(long = "in", value_name = "PLACE", value_enum, default_value = "host")]
     pub(crate) place: LabPlace,
 
+    /// Run over IPv6 instead of IPv4
+    #[arg(long)]
+    pub(crate) ipv6: bool,
+
     /// The folder of the guest's kernel [default: fairlane/guest in the user's cache]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) kernel: Option<PathBuf>,

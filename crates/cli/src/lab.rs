@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_linux::lab::{Checks, KernelDiscipline, Lab, LabError, Measured};
+use fairlane_linux::lab::{Checks, Family, KernelDiscipline, Lab, LabError, Measured};
 use fairlane_outcome::{Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{against_table, compare_table, run_report};
@@ -118,11 +118,12 @@ impl LabCommand {
         if args.against_bpf && args.place != LabPlace::Guest {
             return Err(Failure::new("--against-bpf changes the kernel, which has to be a guest's", "add --in guest"));
         }
+        let family = if args.ipv6 { Family::V6 } else { Family::V4 };
         let made = if args.place == LabPlace::Guest { Lab::elsewhere } else { Lab::new };
         let mut labs = Vec::new();
         for (kind, scenario) in &scenarios {
             let refused = |error: LabError| failure(&document, &error);
-            let lab = made(scenario).map_err(refused)?;
+            let lab = made(scenario, family).map_err(refused)?;
             let prepared =
                 |lab, whose, notes| PreparedLab { lab, scenario: scenario.clone(), kind: *kind, whose, notes };
             labs.push(prepared(lab.clone(), Whose::Library, Vec::new()));
@@ -135,9 +136,7 @@ impl LabCommand {
                 labs.push(prepared(lab, Whose::Bpf, Vec::new()));
             }
         }
-        let guests = (args.place == LabPlace::Guest)
-            .then(|| GuestLabs::new(&document, &args.overrides, &scenario, args.kernel.clone()))
-            .transpose()?;
+        let guests = (args.place == LabPlace::Guest).then(|| GuestLabs::new(&document, args, &scenario)).transpose()?;
         let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;

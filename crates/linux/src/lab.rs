@@ -10,6 +10,7 @@
 //! ends, however it ends. Delays are emulated in the router, which holds each packet before and behind the queue.
 //! `docs/lab.md` describes what is measured, and how the lab verifies that its queue is the bottleneck.
 
+mod address;
 mod check;
 mod differences;
 mod direction;
@@ -33,8 +34,11 @@ mod sender;
 mod socket;
 mod tcp_info;
 mod timeline;
+mod transfer;
 mod verify;
+mod wire;
 
+pub use address::Family;
 pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
 pub use in_kernel::Installer;

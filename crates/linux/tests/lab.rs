@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fairlane_linux::lab::{Lab, LabError, LabSample, Measured};
+use fairlane_linux::lab::{Family, Lab, LabError, LabSample, Measured};
 use fairlane_outcome::Run;
 use fairlane_scenario::{Document, Scenario};
 
@@ -23,7 +23,7 @@ fn scenario(text: &str) -> Scenario {
 
 /// Returns the lab for `text`; `None`, with a message, if this machine cannot run it.
 fn lab(text: &str) -> Option<Lab> {
-    match Lab::new(&scenario(text)) {
+    match Lab::new(&scenario(text), Family::V4) {
         Ok(lab) => Some(lab),
         Err(error @ (LabError::NotPermitted | LabError::NoTool(..) | LabError::Queue(_) | LabError::Rules(_))) => {
             eprintln!("skipped: {error}");
@@ -147,8 +147,8 @@ fn add_up(run: &Run, samples: &[LabSample]) {
     assert_eq!(millis, (1..=16).map(|number| 250 * number).collect::<Vec<_>>());
     let (from, to) = (&samples[3], &samples[15]);
     let departed: u64 = run.queues[0].flows.iter().map(|flow| flow.departed).sum();
-    assert_eq!(to.queue.departed.packets - from.queue.departed.packets, departed);
-    assert_eq!(to.queue.arrived.packets - to.queue.departed.packets, to.queue.backlog.packets);
+    assert_eq!(to.queues[0].departed.packets - from.queues[0].departed.packets, departed);
+    assert_eq!(to.queues[0].arrived.packets - to.queues[0].departed.packets, to.queues[0].backlog.packets);
     for (id, flow) in run.flows.iter().enumerate() {
         let (from, to) = (&from.flows[id], &to.flows[id]);
         assert!((to.delivered - from.delivered).abs_diff(flow.delivered) < 10, "{from:?} {to:?} {flow:?}");
@@ -227,7 +227,7 @@ fn a_stopped_run_is_partial_and_leaves_nothing() {
     let run = lab.run(0, &stopped).unwrap().run;
     assert!(run.partial && run.to_s > 0.0 && run.to_s < 60.0, "{}", run.to_s);
     // Before the end of the warm-up there are no results.
-    let warming = Lab::new(&scenario(UDP)).unwrap();
+    let warming = Lab::new(&scenario(UDP), Family::V4).unwrap();
     assert!(matches!(warming.run(0, &|| true), Err(LabError::Interrupted)));
     assert_eq!(namespaces().len(), 1);
 }
@@ -250,29 +250,19 @@ kind = "udp"
 rate = "1mbit"
 "#;
     let cases = [
-        ("bottleneck.loss", "0.1", "bottleneck.loss"),
-        ("bottleneck.jitter", "1ms", "bottleneck.jitter"),
-        ("bottleneck.reverse.loss", "0.1", "bottleneck.reverse.loss"),
         ("bottleneck.rate", "10gbit", "bottleneck.rate"),
         ("flows.cbr.rate", "10gbit", "flows.cbr.rate"),
         ("access.queue.kind", "red", "access.queue"),
         ("flows.ftp.cc", "tahoe", "flows.ftp.cc"),
         ("flows.ftp.packet", "100b", "flows.ftp.packet"),
         ("flows.ftp.count", "1001", "flows"),
-        ("flows.cbr.jitter", "0.5", "flows.cbr.jitter"),
-        ("flows.cbr.source", "poisson", "flows.cbr.source"),
-        ("flows.cbr.sizes", "geometric", "flows.cbr.sizes"),
         ("flows.cbr.packet", "20b", "flows.cbr.packet"),
-        ("flows.ftp.from", "right", "flows.ftp.from"),
     ];
     for (key, value, named) in cases {
         let mut document = Document::parse("lab.toml", text).unwrap();
         document.set(key, value).unwrap();
-        if key == "flows.ftp.from" {
-            document.set("flows.ftp.to", "left").unwrap();
-        }
         let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
-        match Lab::new(&scenario) {
+        match Lab::new(&scenario, Family::V4) {
             Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, named, "{cannot}"),
             Err(LabError::NotPermitted | LabError::NoTool(..)) if key == "flows.ftp.cc" => {}
             other => panic!("{key}: {other:?}"),
@@ -280,9 +270,9 @@ rate = "1mbit"
     }
     // TCP fills the link once, whatever the number of its groups: 75,000 packets per second, and not twice as many.
     let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
-    assert!(!matches!(Lab::new(&scenario(&two)), Err(LabError::Scenario(_))));
+    assert!(!matches!(Lab::new(&scenario(&two), Family::V4), Err(LabError::Scenario(_))));
     let tfrc = text.replace("\"udp\"", "\"tfrc\"");
-    match Lab::new(&scenario(&tfrc)) {
+    match Lab::new(&scenario(&tfrc), Family::V4) {
         Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "flows.cbr.kind"),
         other => panic!("{other:?}"),
     }

@@ -42,6 +42,6 @@ fn tell(samples: &[LabSample], observer: &mut impl Observer) {
     for sample in samples {
         let at = Time::ZERO + sample.at;
         sample.flows.iter().for_each(|flow| observer.flow(at, flow));
-        observer.queue(at, &sample.queue);
+        sample.queues.iter().for_each(|queue| observer.queue(at, queue));
     }
 }

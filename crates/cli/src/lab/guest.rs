@@ -6,16 +6,16 @@ use std::sync::Mutex;
 use fairlane_console::{Failure, Stopwatch};
 use fairlane_guest::inside::{self, Progress};
 use fairlane_guest::{Guest, GuestError, Kernel, Limits};
-use fairlane_linux::lab::{Lab, LabError, Measured};
+use fairlane_linux::lab::{Family, Lab, LabError, Measured};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_runner::compare::with_kind;
-use fairlane_scenario::{Document, Scenario};
+use fairlane_scenario::{Document, FlowGroup, Scenario, Source, Traffic};
 use fairlane_sim::Control;
 use rayon::prelude::*;
 
 use super::bpf;
 use super::wire::{Job, LabAnswer, Whose};
-use crate::args::Overrides;
+use crate::args::LabArgs;
 use crate::progress::VirtualSeconds;
 
 /// What the lab starts, with the packages.
@@ -82,18 +82,16 @@ pub(super) struct GuestLabs {
     toml: String,
     set: Vec<(String, String)>,
     seed: u64,
+    ipv6: bool,
     version: String,
 }
 
 impl GuestLabs {
-    /// Makes a guest with the kernel below `folder`, for runs of `document`, which `overrides` have changed.
-    pub(super) fn new(
-        document: &Document,
-        overrides: &Overrides,
-        scenario: &Scenario,
-        folder: Option<PathBuf>,
-    ) -> Result<Self, Failure> {
-        let kernel = Kernel::below(&folder.unwrap_or_else(Kernel::usual_folder)).map_err(Failure::plain)?;
+    /// Makes a guest for runs of `document`, which is `scenario` as `args` have changed it.
+    pub(super) fn new(document: &Document, args: &LabArgs, scenario: &Scenario) -> Result<Self, Failure> {
+        refuse_traces(document, scenario)?;
+        let folder = args.kernel.clone().unwrap_or_else(Kernel::usual_folder);
+        let kernel = Kernel::below(&folder).map_err(Failure::plain)?;
         let cpu_s = BOOT_CPU_S + CPU_S_PER_SECOND * scenario.duration.as_secs().ceil() as u64;
         let limits = Limits { memory_mib: MEMORY_MIB, cpu_s };
         let mut guest = Guest::new(&kernel, &PROGRAMS, &MODULES, limits).map_err(Failure::plain)?;
@@ -101,8 +99,9 @@ impl GuestLabs {
             guest.add(&plugin).map_err(Failure::plain)?;
         }
         let version = kernel.version().to_owned();
-        let set = overrides.set.iter().map(|setting| (setting.key.clone(), setting.value.clone())).collect();
-        Ok(Self { guest, toml: document.text().to_owned(), set, seed: scenario.seed, version })
+        let set = args.overrides.set.iter().map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+        let (toml, ipv6) = (document.text().to_owned(), args.ipv6);
+        Ok(Self { guest, toml, set, seed: scenario.seed, ipv6, version })
     }
 
     /// The kernel's version.
@@ -123,6 +122,7 @@ impl GuestLabs {
                 toml: self.toml.clone(),
                 set: self.set.clone(),
                 seed: self.seed,
+                ipv6: self.ipv6,
                 kind: kind.map(|kind| kind.name().to_owned()),
                 whose,
                 run: id.1,
@@ -148,6 +148,15 @@ impl GuestLabs {
             Err(error) => Err(elsewhere(&error)),
         }
     }
+}
+
+/// Refuses sources that read a file: a guest has none of this machine's.
+fn refuse_traces(document: &Document, scenario: &Scenario) -> Result<(), Failure> {
+    let traced =
+        |group: &&FlowGroup| matches!(&group.traffic, Traffic::Udp(udp) if matches!(udp.source, Source::Trace(_)));
+    let Some(group) = scenario.flows.iter().find(traced) else { return Ok(()) };
+    let (key, message) = (format!("flows.{}.source", group.name), "a guest cannot read a trace of this machine");
+    Err(document.refuse(&key, message, "run it on this machine, without --in guest, or choose another source").into())
 }
 
 fn plugin(name: &str) -> Option<PathBuf> {
@@ -177,7 +186,8 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
         Ok(scenario) => scenario,
         Err(why) => return LabAnswer::Failed(why),
     };
-    let lab = match Lab::new(&scenario).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
+    let family = if job.ipv6 { Family::V6 } else { Family::V4 };
+    let lab = match Lab::new(&scenario, family).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
         Ok(lab) => lab.sampled(job.every_ns.map(Duration::from_nanos)),
         Err(error) => return LabAnswer::from(Err(error)),
     };

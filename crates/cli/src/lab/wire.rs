@@ -18,6 +18,8 @@ pub(super) struct Job {
     pub(super) whose: Whose,
     /// The seed of the scenario.
     pub(super) seed: u64,
+    /// The hosts use IPv6.
+    pub(super) ipv6: bool,
     /// Number of the run, from 0.
     pub(super) run: u32,
     /// The interval of samples in nanoseconds.
@@ -54,7 +56,7 @@ pub(super) struct WireCheck {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WireSample {
     at_ns: u64,
-    queue: WireQueue,
+    queues: Vec<WireQueue>,
     flows: Vec<WireFlow>,
 }
 
@@ -118,15 +120,19 @@ fn from_wire(checks: Vec<WireCheck>) -> Checks {
 }
 
 impl From<&LabSample> for WireSample {
-    fn from(LabSample { at, queue, flows }: &LabSample) -> Self {
-        Self { at_ns: at.as_nanos(), queue: queue.into(), flows: flows.iter().map(WireFlow::from).collect() }
+    fn from(LabSample { at, queues, flows }: &LabSample) -> Self {
+        Self {
+            at_ns: at.as_nanos(),
+            queues: queues.iter().map(WireQueue::from).collect(),
+            flows: flows.iter().map(WireFlow::from).collect(),
+        }
     }
 }
 
 impl From<WireSample> for LabSample {
-    fn from(WireSample { at_ns, queue, flows }: WireSample) -> Self {
-        let flows = flows.into_iter().map(FlowSample::from).collect();
-        Self { at: Duration::from_nanos(at_ns), queue: queue.into(), flows }
+    fn from(WireSample { at_ns, queues, flows }: WireSample) -> Self {
+        let queues = queues.into_iter().map(QueueSample::from).collect();
+        Self { at: Duration::from_nanos(at_ns), queues, flows: flows.into_iter().map(FlowSample::from).collect() }
     }
 }
 
@@ -210,7 +216,11 @@ mod tests {
             srtt,
             ..FlowSample::default()
         };
-        let samples = vec![LabSample { at: Duration::from_millis(100), queue, flows: vec![flow] }];
+        let samples = vec![LabSample {
+            at: Duration::from_millis(100),
+            queues: vec![queue, QueueSample::default()],
+            flows: vec![flow],
+        }];
         let measured = Measured { run, checks: [check].into_iter().collect(), samples };
         let text = serde_json::to_string(&LabAnswer::from(Ok(measured.clone()))).expect("it is written");
         let read: Result<Measured, LabError> = serde_json::from_str::<LabAnswer>(&text).expect("it is read").into();

@@ -1,6 +1,6 @@
 //! The differences between the kernel's TCP and the simulator's, for a comparison of the two.
 
-use fairlane_scenario::{Congestion, FlowGroup, LossRecovery, Tcp};
+use fairlane_scenario::{Application, Congestion, FlowGroup, LossRecovery, PacketSizes, Source, Tcp, Traffic};
 
 use super::plan::{LabPlan, kernel_name, tcp_of};
 
@@ -8,7 +8,16 @@ impl LabPlan {
     /// Returns the differences between the TCP of Linux and that of the simulator, a sentence for each.
     pub(super) fn differences(&self) -> Vec<String> {
         let groups = self.scenario.flows.iter().filter_map(|group| Some((group, tcp_of(group)?)));
-        groups.flat_map(|(group, tcp)| of_group(group, tcp, self.recovery())).collect()
+        let tcp = groups.flat_map(|(group, tcp)| of_group(group, tcp, self.recovery()));
+        tcp.chain(self.scenario.flows.iter().filter_map(|group| self.sizes(group))).collect()
+    }
+
+    /// Returns the limits of the sizes of a group's datagrams, if they vary.
+    fn sizes(&self, group: &FlowGroup) -> Option<String> {
+        let Traffic::Udp(udp) = &group.traffic else { return None };
+        let varies = udp.sizes == PacketSizes::Geometric || matches!(udp.source, Source::Trace(_));
+        let [least, most] = self.udp_sizes();
+        varies.then(|| format!("flows.{}: the lab's datagrams have {least} to {most} bytes", group.name))
     }
 }
 
@@ -38,6 +47,15 @@ fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String>
         lines.push(format!(
             "flows.{name}: Linux's vegas keeps 2 to 4 packets in the queue, the simulator's 1 to 3, as in ns-2"
         ));
+    }
+    match tcp.application {
+        Application::Ftp => {}
+        Application::Transfers(_) => lines.push(format!(
+            "flows.{name}: Linux opens a connection for each transfer, which takes a round trip that the simulator's do not"
+        )),
+        Application::OnOff(_) => lines.push(format!(
+            "flows.{name}: at the end of an on period Linux still sends two segments that its buffer holds, the simulator none"
+        )),
     }
     let keys = other_keys(tcp);
     if !keys.is_empty() {
@@ -74,6 +92,7 @@ mod tests {
     use fairlane_scenario::Document;
 
     use super::*;
+    use crate::lab::address::Family;
 
     /// Returns the differences for groups with these keys under `[tcp]`.
     fn differences(tcp: &str, groups: &[&str]) -> Vec<String> {
@@ -82,7 +101,8 @@ mod tests {
             text += &format!("[[flows]]\nname = \"f{index}\"\nkind = \"tcp\"\n{keys}\n");
         }
         let scenario = Document::parse("test.toml", &text).and_then(|document| document.scenario());
-        LabPlan::new(&scenario.unwrap_or_else(|error| panic!("{error}"))).unwrap().differences()
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        LabPlan::new(&scenario, Family::V4).unwrap().differences()
     }
 
     /// Linux's names with `preset = "modern"` mean the same in both. UDP and other groups do not matter.

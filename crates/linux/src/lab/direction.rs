@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use fairlane_outcome::QueueSample;
-use fairlane_qdisc::{Count, Duration, Host, Packet, ParameterError, Rate, Seed, Time};
+use fairlane_qdisc::{Count, Host, Packet, ParameterError, Seed, Time};
 use fairlane_scenario::LinkSide;
 
 use crate::delay_histogram::DelayHistogram;
@@ -17,6 +17,8 @@ use crate::shaper::Shaper;
 
 use super::host_link::{DelayLine, HostLink};
 use super::meter::Meter;
+use super::router::WaySample;
+use super::wire::Wire;
 
 /// One direction.
 pub(super) struct Direction {
@@ -24,8 +26,9 @@ pub(super) struct Direction {
     first: Vec<Option<HostLink>>,
     before: DelayLine<(u32, QueuedPacket)>,
     shaper: Shaper<Meter>,
-    rate: Rate,
-    delay: Duration,
+    wire: Wire,
+    /// Packets on the wire, with their flow and size.
+    crossing: DelayLine<(u32, u32, Verdict)>,
     /// By flow, the link behind the bottleneck; `None` if the flow has no host link.
     last: Vec<Option<HostLink>>,
     after: DelayLine<Verdict>,
@@ -40,22 +43,23 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    /// Creates the direction of `side` with the host links of each flow.
+    /// Creates the direction of `side`, whose link has this name, with the host links of each flow. `seed` is that of the run.
     pub(super) fn new(
         side: &LinkSide,
+        name: &str,
         marking: Marking,
         seed: Seed,
         hosts: Vec<(Option<HostLink>, Option<HostLink>)>,
     ) -> Result<Self, ParameterError> {
-        let discipline = side.queue.build(&Host { rate: side.rate, seed })?;
+        let discipline = side.queue.build(&Host { rate: side.rate, seed: seed.named("queue").named(name) })?;
         let flows = hosts.len();
         let (first, last) = hosts.into_iter().unzip();
         Ok(Self {
             first,
             before: DelayLine::new(),
             shaper: Shaper::new(discipline, side.rate, marking, Meter::new(flows)),
-            rate: side.rate,
-            delay: side.delay,
+            wire: Wire::new(side, seed.named("wire").named(name)),
+            crossing: DelayLine::new(),
             last,
             after: DelayLine::new(),
             packets: HashMap::new(),
@@ -104,6 +108,12 @@ impl Direction {
             }
             self.send_on(at);
         }
+        while let Some((at, (flow, bytes, verdict))) = self.crossing.pop(now) {
+            match pass(&mut self.last[flow as usize], at, bytes) {
+                Some(there) => self.after.push(there, verdict),
+                None => self.drop_at_host(verdict.id, flow),
+            }
+        }
         while let Some((due, verdict)) = self.after.pop(now) {
             self.lateness.add(now.since(due));
             self.verdicts.push(verdict);
@@ -119,10 +129,11 @@ impl Direction {
                 self.verdicts.push(verdict);
                 continue;
             }
-            let across = at + self.rate.transmission(bytes.into()) + self.delay;
-            match pass(&mut self.last[flow as usize], across, bytes) {
-                Some(there) => self.after.push(there, verdict),
-                None => self.drop_at_host(verdict.id, flow),
+            if let Some(across) = self.wire.cross(at, bytes) {
+                self.crossing.push(across, (flow, bytes, verdict));
+            } else {
+                self.shaper.observer_mut().lost(flow, bytes);
+                self.verdicts.push(Verdict { id: verdict.id, decision: Decision::Drop });
             }
         }
     }
@@ -134,7 +145,7 @@ impl Direction {
 
     /// Returns the time of the next event.
     pub(super) fn due(&self) -> Option<Time> {
-        [self.before.next(), self.shaper.due(), self.after.next()].into_iter().flatten().min()
+        [self.before.next(), self.shaper.due(), self.crossing.next(), self.after.next()].into_iter().flatten().min()
     }
 
     /// Removes and returns the verdicts since the last call.
@@ -160,11 +171,10 @@ impl Direction {
         both.map(|(dropped, before)| dropped - before).collect()
     }
 
-    /// Returns the state of the queue, and by flow the packets dropped anywhere since the start of the run.
-    pub(super) fn sample(&self) -> (QueueSample, Vec<u64>) {
+    /// Returns the state of the queue, by flow the packets dropped anywhere, and by flow those lost, since the start of the run.
+    pub(super) fn sample(&self) -> WaySample {
         let (shaper, counters) = (&self.shaper, self.shaper.counters());
         let queue = QueueSample {
-            // The lab has one link.
             link: 0,
             arrived: counters.arrived,
             departed: counters.departed,
@@ -174,8 +184,7 @@ impl Direction {
             average: shaper.average(),
             probability: shaper.probability(),
         };
-        let dropped = shaper.observer().dropped_since_start().zip(&self.dropped_at_hosts);
-        (queue, dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect())
+        WaySample::new(queue, shaper.observer(), &self.dropped_at_hosts)
     }
 
     /// Returns the delay of packets beyond their arrival on real links.
@@ -195,8 +204,9 @@ pub(super) fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use fairlane_qdisc::{Duration, Rate};
     use fairlane_qdisc::{Kind, QdiscParameters};
-    use fairlane_scenario::{Access, Wire};
+    use fairlane_scenario::Access;
 
     use super::*;
     use crate::flow::{FlowKeys, FlowsBy};
@@ -223,8 +233,8 @@ mod tests {
         let host = |delay| Access { rate: rate(8), delay: Duration::from_millis(delay), queue: droptail("1000p") };
         let hosts = (Some(HostLink::new(&host(2), 1000)), Some(HostLink::new(&host(3), 1000)));
         let delay = Duration::from_millis(5);
-        let side = LinkSide { rate: rate(4), delay, queue: droptail(limit), wire: Wire::default() };
-        let mut direction = Direction::new(&side, MARKING, Seed::new(1), vec![hosts]).unwrap();
+        let side = LinkSide { rate: rate(4), delay, queue: droptail(limit), wire: fairlane_scenario::Wire::default() };
+        let mut direction = Direction::new(&side, "bottleneck", MARKING, Seed::new(1), vec![hosts]).unwrap();
         direction.begin(ms(0));
         (direction, side)
     }
@@ -297,14 +307,32 @@ mod tests {
             direction.advance(at + Duration::from_millis(50));
             (direction.dropped_at_hosts(), direction.lateness().max() > Duration::ZERO, direction.sample())
         };
-        let (dropped, late, (queue, of_flow)) = three(ms(200));
-        assert_eq!((dropped, late, queue.dropped.packets, of_flow), (vec![1], true, 1, vec![2]));
+        let (dropped, late, sample) = three(ms(200));
+        assert_eq!((dropped, late, sample.queue.dropped.packets, sample.dropped), (vec![1], true, 1, vec![2]));
         let (flows, begun) = (vec![0], ms(400));
         direction.begin(begun);
         assert_eq!((direction.dropped_at_hosts(), direction.lateness().count()), (flows, 0));
-        let (queue, of_flow) = direction.sample();
-        assert_eq!((queue.arrived.packets, queue.departed.packets, queue.dropped.packets, of_flow), (6, 5, 1, vec![2]));
+        let WaySample { queue, dropped, lost } = direction.sample();
+        let counts = (queue.arrived.packets, queue.departed.packets, queue.dropped.packets, dropped, lost);
+        assert_eq!(counts, (6, 5, 1, vec![2], vec![0]));
         assert_eq!((queue.backlog.packets, queue.average, queue.probability), (0, None, None));
+    }
+
+    /// All packets are lost behind the queue: they get the verdict to drop them, are counted as lost and not as dropped, and the link has
+    /// sent them.
+    #[test]
+    fn what_the_wire_loses_was_sent() {
+        let (_, mut side) = direction("100p");
+        side.wire.loss = Some(fairlane_scenario::Loss::independent(1.0));
+        let mut direction =
+            Direction::new(&side, "bottleneck", MARKING, Seed::new(1), vec![(None, None)]).expect("a discipline");
+        direction.begin(ms(0));
+        send(&mut direction, 3);
+        assert_eq!(decided(&mut direction, ms(100)), [(1, false), (2, false), (3, false)]);
+        assert_eq!((direction.sample().lost, direction.sample().dropped), (vec![3], vec![0]));
+        assert_eq!(direction.meter().lost_bytes(), [3000]);
+        let flow = direction.meter().measured(ms(100), "bottleneck", &side).flows.remove(0);
+        assert_eq!((flow.departed, flow.lost, flow.dropped.iter().sum::<u64>()), (3, 3, 0));
     }
 
     /// The queue holds one packet. Packets reach it at 3, 4, 5 and 6 ms: the first is sent until 5, the second is sent

@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use fairlane_outcome::{QueueFlowRun, QueueRun, QueueSample};
-use fairlane_qdisc::{Count, Duration, Kind, Packet, Rate, Reason, Time};
+use fairlane_qdisc::{Count, Duration, Kind, Packet, Reason, Time};
 use fairlane_scenario::LinkSide;
 
 use crate::delay_histogram::DelayHistogram;
@@ -35,7 +35,8 @@ use super::meter::Meter;
 use super::network::{EXIT, QUEUES, ROUTER};
 use super::plan::LabPlan;
 use super::queue_port::{PacketCounts, QueuePort};
-use super::router::{HostLinks, KernelDrops, MARKING, MeasuredWay, Way, WayResults};
+use super::router::{HostLinks, KernelDrops, MARKING, MeasuredWay, Way, WayCounts, WaySample};
+use super::wire::Wire;
 
 /// How often the kernel is asked for the length of its queue.
 const LOOK: Duration = Duration::from_millis(10);
@@ -45,13 +46,14 @@ pub(super) struct KernelDirection {
     entrance: QueuePort,
     exit: QueuePort,
     link: KernelLink,
-    rate: Rate,
-    delay: Duration,
+    wire: Wire,
     kind: Kind,
     /// By flow, the link before the queue, and the one behind the bottleneck; `None` if the flow has no host link.
     first: Vec<Option<HostLink>>,
     last: Vec<Option<HostLink>>,
     before: DelayLine<(u32, Inside)>,
+    /// Packets on the wire, with their flow and size.
+    crossing: DelayLine<(u32, u32, Verdict)>,
     after: DelayLine<Verdict>,
     /// By flow, the packets that went in and have not come out, in order.
     inside: Vec<VecDeque<Inside>>,
@@ -75,9 +77,12 @@ struct Inside {
     since: Time,
 }
 
-/// What tells a packet from the others of its flow: the identification of its IPv4 header and the eight bytes behind
-/// the ports, which hold TCP's sequence number, or UDP's length and checksum.
-type Tag = (u16, [u8; 8]);
+/// What tells a packet from the others of its flow: the identification of its IPv4 header, which IPv6 does not have, and what follows the
+/// ports: TCP's numbers and timestamps, or UDP's checksum and our sequence number.
+type Tag = (u16, [u8; BEHIND_PORTS]);
+
+/// The bytes of a tag that follow the ports: up to the end of a TCP header with timestamps.
+const BEHIND_PORTS: usize = 28;
 
 /// The length of the kernel's queue over time.
 #[derive(Default)]
@@ -94,23 +99,23 @@ impl KernelDirection {
     pub(super) fn new(
         plan: &LabPlan,
         hosts: Vec<HostLinks>,
+        wire: Wire,
         discipline: &InKernel,
         exit: QueueSocket,
     ) -> Result<Self, LabError> {
-        let LinkSide { rate, delay, .. } = plan.link.forward;
-        let link = KernelLink::install(ROUTER[1], discipline, rate, plan.largest())?;
+        let link = KernelLink::install(ROUTER[1], discipline, plan.link.forward.rate, plan.largest())?;
         let flows = hosts.len();
         let (first, last) = hosts.into_iter().unzip();
         Ok(Self {
             entrance: QueuePort::bind(QUEUES[0])?,
             exit: QueuePort::new(EXIT, exit),
             link,
-            rate,
-            delay,
+            wire,
             kind: plan.link.forward.queue.kind(),
             first,
             last,
             before: DelayLine::new(),
+            crossing: DelayLine::new(),
             after: DelayLine::new(),
             inside: (0..flows).map(|_| VecDeque::new()).collect(),
             dropped_at_hosts: vec![0; flows],
@@ -143,8 +148,7 @@ impl KernelDirection {
     }
 
     fn leave(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { exit, rate, delay, kind, last, after, inside, meter, totals, verdicts, .. } = self;
-        let Self { dropped_at_hosts, .. } = self;
+        let Self { exit, wire, kind, crossing, inside, meter, totals, verdicts: [_, verdicts], .. } = self;
         exit.receive(counts, |at, flow, queued| {
             let tag = tag(queued.payload);
             let Some(packets) = inside.get_mut(flow as usize) else { return false };
@@ -160,13 +164,12 @@ impl KernelDirection {
             }
             add(&mut totals.departed, &packet);
             meter.departed(at, &packet, since);
-            let across = at + rate.transmission(packet.bytes().into()) + *delay;
-            match pass(&mut last[flow as usize], across, packet.bytes()) {
-                Some(there) => after.push(there, Verdict { id: queued.id, decision: Decision::Accept }),
-                None => {
-                    dropped_at_hosts[flow as usize] += 1;
-                    verdicts[1].push(Verdict { id: queued.id, decision: Decision::Drop });
-                }
+            if let Some(across) = wire.cross(at, packet.bytes()) {
+                let verdict = Verdict { id: queued.id, decision: Decision::Accept };
+                crossing.push(across, (flow, packet.bytes(), verdict));
+            } else {
+                meter.lost(flow, packet.bytes());
+                verdicts.push(Verdict { id: queued.id, decision: Decision::Drop });
             }
             true
         })
@@ -205,6 +208,14 @@ impl Way for KernelDirection {
             self.meter.arrived(now, &inside.packet);
             self.inside[flow as usize].push_back(inside);
         }
+        while let Some((at, (flow, bytes, verdict))) = self.crossing.pop(now) {
+            if let Some(there) = pass(&mut self.last[flow as usize], at, bytes) {
+                self.after.push(there, verdict);
+            } else {
+                self.dropped_at_hosts[flow as usize] += 1;
+                self.verdicts[1].push(Verdict { id: verdict.id, decision: Decision::Drop });
+            }
+        }
         while let Some((due, verdict)) = self.after.pop(now) {
             self.lateness.add(now.since(due));
             self.verdicts[1].push(verdict);
@@ -222,7 +233,8 @@ impl Way for KernelDirection {
     }
 
     fn due(&self) -> Option<Time> {
-        [self.before.next(), self.after.next(), Some(self.length.due())].into_iter().flatten().min()
+        let next = [self.before.next(), self.crossing.next(), self.after.next(), Some(self.length.due())];
+        next.into_iter().flatten().min()
     }
 
     fn sockets(&self) -> Vec<BorrowedFd<'_>> {
@@ -246,22 +258,23 @@ impl MeasuredWay for KernelDirection {
         Ok(())
     }
 
-    fn sample(&mut self) -> (QueueSample, Vec<u64>) {
+    fn sample(&mut self) -> WaySample {
         let KernelCounts { packets, bytes, .. } = self.length.last;
         let backlog = Count { packets: packets.into(), bytes: bytes.into() };
-        let dropped = self.meter.dropped_since_start().zip(&self.dropped_at_hosts);
-        (QueueSample { backlog, ..self.totals }, dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect())
+        WaySample::new(QueueSample { backlog, ..self.totals }, &self.meter, &self.dropped_at_hosts)
     }
 
-    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayResults> {
+    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts> {
         self.look(now)?;
+        let lost_bytes = self.meter.lost_bytes();
         let mut queue = self.meter.measured(now, name, side);
         let missed = drops(&queue.flows);
         share_out(self.length.mean(), &mut queue);
         let counted = u64::from(self.length.last.drops.wrapping_sub(self.begun.0.drops));
         let both = self.dropped_at_hosts.iter().zip(&self.dropped_at_hosts_before);
-        Ok(WayResults {
+        Ok(WayCounts {
             queue,
+            lost_bytes,
             dropped_at_hosts: both.map(|(dropped, before)| dropped - before).collect(),
             lateness: self.lateness,
             kernel: Some(KernelDrops { counted, missed, open: [self.begun.1, self.open()] }),
@@ -308,12 +321,17 @@ fn add(count: &mut Count, packet: &QueuedPacket) {
     count.bytes += u64::from(packet.bytes());
 }
 
-/// Returns the tag of an IPv4 packet, with zeros for what is not there.
+/// Returns the tag of a packet, with zeros for what is not there.
 fn tag(packet: &[u8]) -> Tag {
-    let transport = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
-    let identification = packet.get(4..6).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes);
-    let behind = packet.get(transport + 4..transport + 12).and_then(|bytes| bytes.try_into().ok());
-    (identification, behind.unwrap_or_default())
+    let first = packet.first().copied().unwrap_or_default();
+    let v6 = first >> 4 == 6;
+    let transport = if v6 { 40 } else { usize::from(first & 15) * 4 };
+    let identification = packet.get(4..6).filter(|_| !v6).and_then(|bytes| bytes.try_into().ok());
+    let mut behind = [0; BEHIND_PORTS];
+    let there = packet.get(transport + 4..).unwrap_or_default();
+    let bytes = there.len().min(BEHIND_PORTS);
+    behind[..bytes].copy_from_slice(&there[..bytes]);
+    (identification.map_or(0, u16::from_be_bytes), behind)
 }
 
 /// Returns the reason for the drops of a kind, as far as its name tells it: the kernel does not say it for a packet.
@@ -398,12 +416,13 @@ mod tests {
     /// An IPv4 header with options is longer. The time to live and the checksums change on the way, and are no part of it.
     #[test]
     fn a_tag_stays_the_same_on_the_way() {
-        let mut packet = vec![0_u8; 44];
+        let mut packet = vec![0_u8; 56];
         packet[0] = 0x46;
         packet[4..6].copy_from_slice(&[0x12, 0x34]);
-        packet[28..36].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        let behind: [u8; BEHIND_PORTS] = std::array::from_fn(|place| place as u8 + 1);
+        packet[28..56].copy_from_slice(&behind);
         let sent = tag(&packet);
-        assert_eq!(sent, (0x1234, [1, 2, 3, 4, 5, 6, 7, 8]));
+        assert_eq!(sent, (0x1234, behind));
         packet[1] = 3;
         packet[8] = 63;
         packet[10..12].copy_from_slice(&[9, 9]);
@@ -411,6 +430,18 @@ mod tests {
         for end in 0..packet.len() {
             let _ = tag(&packet[..end]);
         }
-        assert_eq!(tag(&[]), (0, [0; 8]));
+        assert_eq!(tag(&[]), (0, [0; BEHIND_PORTS]));
+    }
+
+    /// An IPv6 header has 40 bytes and no identification: its fifth and sixth bytes are the length. A datagram may end before a tag does.
+    #[test]
+    fn a_datagram_of_ipv6_has_its_checksum_and_its_number() {
+        let mut packet = vec![0_u8; 40];
+        (packet[0], packet[5]) = (0x60, 16);
+        packet.extend([1, 1, 2, 2, 0, 16, 0xab, 0xcd, 0, 0, 0, 0, 0, 0, 0, 7]);
+        let mut expected = [0; BEHIND_PORTS];
+        expected[..4].copy_from_slice(&[0, 16, 0xab, 0xcd]);
+        expected[11] = 7;
+        assert_eq!(tag(&packet), (0, expected));
     }
 }

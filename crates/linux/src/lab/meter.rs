@@ -27,8 +27,11 @@ pub(super) struct Meter {
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
     counts: QueueFlowRun,
-    /// Drops before the start of the measurement.
+    /// Drops and losses before the start of the measurement.
     dropped_before: u64,
+    lost_before: u64,
+    /// Bytes lost on the wire.
+    lost_bytes: u64,
     backlog: u32,
     /// The integral of the backlog in packet-nanoseconds, up to `until`.
     area: u128,
@@ -50,6 +53,11 @@ impl FlowMeter {
     /// Returns the drops since the start of the run.
     fn dropped(&self) -> u64 {
         self.dropped_before + self.counts.dropped.iter().sum::<u64>()
+    }
+
+    /// Returns the losses since the start of the run.
+    const fn lost(&self) -> u64 {
+        self.lost_before + self.counts.lost
     }
 }
 
@@ -81,8 +89,8 @@ impl Meter {
     /// Starts the measurement: clears all counts except the present backlog.
     pub(super) fn begin(&mut self, now: Time) {
         for flow in &mut self.flows {
-            let (backlog, dropped_before) = (flow.backlog, flow.dropped());
-            *flow = FlowMeter { backlog, dropped_before, until: now, ..FlowMeter::default() };
+            let (backlog, dropped_before, lost_before) = (flow.backlog, flow.dropped(), flow.lost());
+            *flow = FlowMeter { backlog, dropped_before, lost_before, until: now, ..FlowMeter::default() };
         }
         self.average = (0.0, 0);
         self.delay_ns.reset();
@@ -118,9 +126,27 @@ impl Meter {
         self.dropped(now, packet, reason);
     }
 
+    /// Notes that a packet of `flow`, of `bytes` bytes, was lost on the wire.
+    pub(super) fn lost(&mut self, flow: u32, bytes: u32) {
+        if let Some(flow) = self.flows.get_mut(flow as usize) {
+            flow.counts.lost += 1;
+            flow.lost_bytes += u64::from(bytes);
+        }
+    }
+
+    /// Returns, by flow, the bytes lost on the wire since the start of the measurement.
+    pub(super) fn lost_bytes(&self) -> Vec<u64> {
+        self.flows.iter().map(|flow| flow.lost_bytes).collect()
+    }
+
     /// Returns the drops of each flow since the start of the run.
     pub(super) fn dropped_since_start(&self) -> impl Iterator<Item = u64> {
         self.flows.iter().map(FlowMeter::dropped)
+    }
+
+    /// Returns the losses of each flow since the start of the run.
+    pub(super) fn lost_since_start(&self) -> impl Iterator<Item = u64> {
+        self.flows.iter().map(FlowMeter::lost)
     }
 
     fn flow(&mut self, packet: &QueuedPacket) -> Option<&mut FlowMeter> {

@@ -1,22 +1,23 @@
 //! The lab's three network namespaces and their interfaces.
 
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use crate::flow::FlowsBy;
 use crate::rules::{Firewall, Rules};
 use crate::socket::QueueSocket;
 
+use super::address::{Family, Side};
 use super::error::{LabError, setup};
 use super::node::{Node, ip, iptables, sysctl};
 use super::offload::switch_off;
 use super::plan::LabPlan;
 use super::queue_port::bind;
 
-/// The router's interfaces, towards the senders and towards the receivers.
+/// The router's interfaces, to the left and to the right.
 pub(super) const ROUTER: [&str; 2] = ["r0", "r1"];
-const SENDER: &str = "s0";
-const RECEIVER: &str = "d0";
+/// The interfaces of the hosts on the left and on the right.
+const HOSTS: [&str; 2] = ["s0", "d0"];
 
 /// The definition of a flow, the same as in the simulator.
 pub(super) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
@@ -24,93 +25,82 @@ pub(super) const FLOWS: FlowsBy = FlowsBy::FiveTuple;
 /// The bit of the firewall mark for packets to be marked.
 pub(super) const CE_BIT: u32 = 1 << 30;
 
-/// The NFQUEUEs of packets to the receivers and of packets to the senders.
+/// The NFQUEUEs of packets to the right and of packets to the left.
 pub(super) const QUEUES: [u16; 2] = [0, 1];
-
-/// Returns the address of the source host of flow `flow`.
-pub(super) const fn source(flow: u32) -> Ipv4Addr {
-    host(78, flow)
-}
-
-/// Returns the address of the destination host of flow `flow`.
-pub(super) const fn destination(flow: u32) -> Ipv4Addr {
-    host(79, flow)
-}
-
-/// Returns the address of a flow's host on one side. As in the simulator, each flow has hosts of its own.
-const fn host(side: u8, flow: u32) -> Ipv4Addr {
-    let number = flow + 1;
-    Ipv4Addr::new(10, side, (number >> 8) as u8, number as u8)
-}
-
-/// Returns the flow of a host.
-pub(super) fn flow_of(address: Ipv4Addr) -> Option<u32> {
-    let [10, 78 | 79, high, low] = address.octets() else { return None };
-    (u32::from(high) << 8 | u32::from(low)).checked_sub(1)
-}
 
 /// The connected namespaces. Dropping it removes them.
 pub(super) struct Network {
-    pub(super) sender: Node,
+    pub(super) left: Node,
     pub(super) router: Node,
-    pub(super) receiver: Node,
+    pub(super) right: Node,
 }
 
 impl Network {
     /// Creates the network without the rules of [`install_rules`].
     pub(super) fn new(plan: &LabPlan) -> Result<Self, LabError> {
-        let network = Self {
-            sender: Node::new("lab-sender")?,
-            router: Node::new("lab-router")?,
-            receiver: Node::new("lab-receiver")?,
-        };
+        let network =
+            Self { left: Node::new("lab-left")?, router: Node::new("lab-router")?, right: Node::new("lab-right")? };
+        let family = plan.family;
         for node in network.nodes() {
-            node.run(|| {
-                // This fails if the kernel has no IPv6, and then there is nothing to disable.
+            node.run(move || {
                 for interfaces in ["all", "default"] {
-                    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{interfaces}/disable_ipv6"), "1");
+                    ipv6(interfaces, family)?;
                     sysctl(&format!("net/ipv4/conf/{interfaces}/rp_filter"), "0")?;
                 }
                 ip("link set lo up\n")
             })?;
         }
         network.join(plan)?;
-        let (sack, ecn) = (plan.sack, plan.ecn);
-        for node in [&network.sender, &network.receiver] {
-            node.run(move || tcp_parameters(sack, ecn))?;
+        let sack = plan.sack;
+        for (node, side) in [(&network.left, Side::Left), (&network.right, Side::Right)] {
+            let routes = ecn_routes(plan, side);
+            node.run(move || {
+                tcp_parameters(sack)?;
+                ip(&routes)
+            })?;
         }
         Ok(network)
     }
 
+    /// Returns the namespace of the hosts on `side`.
+    pub(super) const fn hosts(&self, side: Side) -> &Node {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
     fn nodes(&self) -> [&Node; 3] {
-        [&self.sender, &self.router, &self.receiver]
+        [&self.left, &self.router, &self.right]
     }
 
     /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP.
     fn join(&self, plan: &LabPlan) -> Result<(), LabError> {
-        let (sender, receiver, mtu) = (self.sender.id(), self.receiver.id(), plan.mtu);
+        let (left, right, mtu, family) = (self.left.id(), self.right.id(), plan.mtu, plan.family);
         let pairs = format!(
             "\
-link add r0 mtu {mtu} address 02:00:00:00:01:02 type veth peer name s0 mtu {mtu} address 02:00:00:00:01:01 netns {sender}
-link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu} address 02:00:00:00:02:01 netns {receiver}
+link add r0 mtu {mtu} address 02:00:00:00:01:02 type veth peer name s0 mtu {mtu} address 02:00:00:00:01:01 netns {left}
+link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu} address 02:00:00:00:02:01 netns {right}
 "
         );
         self.router.run(move || {
             ip(&pairs)?;
-            up(ROUTER[0], "10.77.1.2/24", "10.77.1.1", "02:00:00:00:01:01")?;
-            up(ROUTER[1], "10.77.2.2/24", "10.77.2.1", "02:00:00:00:02:01")?;
-            ip("route add 10.78.0.0/16 via 10.77.1.1\nroute add 10.79.0.0/16 via 10.77.2.1\n")?;
-            sysctl("net/ipv4/ip_forward", "1")
+            for (interface, side) in ROUTER.into_iter().zip([Side::Left, Side::Right]) {
+                up(interface, family, side, true)?;
+                ip(&format!("route add {} via {}\n", family.hosts(side), family.interface(side, false)))?;
+            }
+            sysctl("net/ipv4/ip_forward", "1")?;
+            if family == Family::V6 { sysctl("net/ipv6/conf/all/forwarding", "1") } else { Ok(()) }
         })?;
         // Every address of the hosts of a side is local there.
-        self.sender.run(|| {
-            up(SENDER, "10.77.1.1/24", "10.77.1.2", "02:00:00:00:01:02")?;
-            ip("route add local 10.78.0.0/16 dev lo\nroute add default via 10.77.1.2\n")
-        })?;
-        self.receiver.run(|| {
-            up(RECEIVER, "10.77.2.1/24", "10.77.2.2", "02:00:00:00:02:02")?;
-            ip("route add local 10.79.0.0/16 dev lo\nroute add default via 10.77.2.2\n")
-        })
+        for (interface, side) in HOSTS.into_iter().zip([Side::Left, Side::Right]) {
+            self.hosts(side).run(move || {
+                up(interface, family, side, false)?;
+                let (hosts, router) = (family.hosts(side), family.interface(side, true));
+                ip(&format!("route add local {hosts} dev lo\nroute add default via {router}\n"))
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the number of packets dropped by all interfaces.
@@ -135,13 +125,13 @@ pub(super) fn install_rules() -> Result<(), LabError> {
     Ok(())
 }
 
-/// The NFQUEUE of packets that have left the kernel's own discipline, in the receiver's namespace.
+/// The NFQUEUE of packets that have left the kernel's own discipline, in the namespace on the right.
 pub(super) const EXIT: u16 = 2;
 
-/// Sends packets that come from the router to an NFQUEUE, and returns it. Called in the receiver's namespace.
-pub(super) fn exit() -> Result<QueueSocket, LabError> {
-    let socket = bind(EXIT)?;
-    iptables(&format!("*mangle\n-A PREROUTING -i {RECEIVER} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
+/// Sends packets that come from the router to an NFQUEUE, and returns it. Called in the namespace on the right.
+pub(super) fn exit(family: Family) -> Result<QueueSocket, LabError> {
+    let (socket, [_, right]) = (bind(EXIT)?, HOSTS);
+    iptables(family, &format!("*mangle\n-A PREROUTING -i {right} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
     Ok(socket)
 }
 
@@ -153,11 +143,27 @@ fn dropped(line: &str) -> u64 {
     counts.get(3).unwrap_or(&0) + counts.get(11).unwrap_or(&0)
 }
 
-/// Configures `interface`, with segmentation offloads off.
-fn up(interface: &str, address: &str, neighbour: &str, hardware: &str) -> Result<(), LabError> {
+/// Disables IPv6, or prepares it: addresses can be used at once.
+fn ipv6(interfaces: &str, family: Family) -> Result<(), LabError> {
+    let at = |name: &str| format!("net/ipv6/conf/{interfaces}/{name}");
+    if family == Family::V6 {
+        sysctl(&at("disable_ipv6"), "0")?;
+        return sysctl(&at("accept_dad"), "0");
+    }
+    // This fails if the kernel has no IPv6, and then there is nothing to disable.
+    let _ = sysctl(&at("disable_ipv6"), "1");
+    Ok(())
+}
+
+/// Configures `interface` of the router or of the hosts, with segmentation offloads off.
+fn up(interface: &str, family: Family, side: Side, router: bool) -> Result<(), LabError> {
+    let (address, prefix) = (family.interface(side, router), family.link_prefix());
+    let (neighbour, link) = (family.interface(side, !router), if side == Side::Left { 1 } else { 2 });
+    let hardware = format!("02:00:00:00:0{link}:0{}", if router { 1 } else { 2 });
+    let at_once = if family == Family::V6 { " nodad" } else { "" };
     ip(&format!(
         "\
-address add {address} dev {interface}
+address add {address}/{prefix} dev {interface}{at_once}
 link set {interface} up
 neighbour replace {neighbour} lladdr {hardware} dev {interface} nud permanent
 "
@@ -165,11 +171,22 @@ neighbour replace {neighbour} lladdr {hardware} dev {interface} nud permanent
     switch_off(interface).map_err(setup(format!("offloads of {interface}")))
 }
 
-/// Sets the TCP parameters of a host's namespace. All others keep the kernel's defaults.
-fn tcp_parameters(sack: bool, ecn: bool) -> Result<(), LabError> {
-    let switch = |on: bool| if on { "1" } else { "0" };
-    sysctl("net/ipv4/tcp_sack", switch(sack))?;
-    sysctl("net/ipv4/tcp_ecn", switch(ecn))?;
+/// Returns ip(8)'s commands that let connections from `side` of flows with ECN ask for it.
+fn ecn_routes(plan: &LabPlan, side: Side) -> String {
+    let (router, family) = (plan.family.interface(side, true), plan.family);
+    let flows = (0..plan.flows.len() as u32).filter(|flow| plan.side(*flow) == side && plan.uses_ecn(*flow));
+    let route = |flow| {
+        let host: IpAddr = side.other().host(family, flow);
+        format!("route add {host} via {router} features ecn\n")
+    };
+    flows.map(route).collect()
+}
+
+/// Sets the TCP parameters of a host's namespace. All others keep the kernel's defaults. A host agrees to ECN, and asks for it where the
+/// [route](ecn_routes) says so.
+fn tcp_parameters(sack: bool) -> Result<(), LabError> {
+    sysctl("net/ipv4/tcp_sack", if sack { "1" } else { "0" })?;
+    sysctl("net/ipv4/tcp_ecn", "2")?;
     sysctl("net/ipv4/tcp_timestamps", "1")?;
     sysctl("net/ipv4/tcp_window_scaling", "1")?;
     // Connections of one run must not influence those of the next.
@@ -179,18 +196,6 @@ fn tcp_parameters(sack: bool, ecn: bool) -> Result<(), LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Would catch two flows that share a host, and an error at the ends of the range of numbers.
-    #[test]
-    fn a_host_tells_its_flow() {
-        for flow in [0, 1, 254, 255, 256, 65_533] {
-            assert_eq!((flow_of(source(flow)), flow_of(destination(flow))), (Some(flow), Some(flow)));
-        }
-        assert_eq!(source(255).octets(), [10, 78, 1, 0]);
-        for other in [[10, 77, 1, 1], [10, 78, 0, 0], [127, 0, 0, 1]] {
-            assert_eq!(flow_of(other.into()), None);
-        }
-    }
 
     /// A line in the format of the kernel's `dev_seq_printf_stats`. Would catch drops of one direction that are left
     /// out.

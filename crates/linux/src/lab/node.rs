@@ -1,4 +1,4 @@
-//! A thread in its own network namespace.
+//! A network namespace with the threads that work in it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,12 +10,13 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 
+use super::address::Family;
 use super::error::{LabError, setup};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread in its own network namespace. The namespace has no name: it ends with the thread and the sockets created there, even if
-/// the process is killed.
+/// A network namespace and its threads. The namespace has no name: it ends with its threads and the sockets created there, even
+/// if the process is killed.
 pub(super) struct Node {
     name: &'static str,
     jobs: Option<Sender<Job>>,
@@ -24,7 +25,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Creates the thread and its namespace. The thread's name is shown in `/proc`.
+    /// Creates the namespace. Its threads have this name, which is shown in `/proc`.
     pub(super) fn new(name: &'static str) -> Result<Self, LabError> {
         let (jobs, todo) = channel::<Job>();
         let (tell, told) = channel();
@@ -33,7 +34,7 @@ impl Node {
             let there = made.is_ok();
             let heard = tell.send(made).is_ok();
             if there && heard {
-                todo.iter().for_each(|job| job());
+                serve(name, &todo);
             }
         };
         let thread = thread::Builder::new().name(name.to_owned()).spawn(work).map_err(setup("a thread"))?;
@@ -45,22 +46,22 @@ impl Node {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread), id })
     }
 
-    /// Returns the thread id, which identifies the namespace.
+    /// Returns the id of a thread that lives as long as the namespace and identifies it.
     pub(super) const fn id(&self) -> i32 {
         self.id
     }
 
-    /// Starts `job` on the thread and returns a channel that receives its result.
+    /// Starts `job` in the namespace, beside those that run there, and returns a channel that receives its result.
     pub(super) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
         let (tell, told) = channel();
         if let Some(jobs) = &self.jobs {
-            // If the thread has ended, the job is dropped and `told` is disconnected.
+            // If no thread can be started, the job is dropped and `told` is disconnected.
             let _ = jobs.send(Box::new(move || drop(tell.send(job()))));
         }
         told
     }
 
-    /// Runs `job` on the thread and returns its result.
+    /// Runs `job` in the namespace and returns its result.
     pub(super) fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T, LabError> + Send + 'static,
@@ -81,6 +82,15 @@ impl Drop for Node {
     }
 }
 
+/// Runs each job on a thread of its own, which is in the namespace of this one, until no more can come and all have ended.
+fn serve(name: &'static str, jobs: &Receiver<Job>) {
+    let threads = jobs.iter().map(|job| thread::Builder::new().name(name.to_owned()).spawn(job));
+    for thread in threads.collect::<Vec<_>>().into_iter().flatten() {
+        // A panic was reported to the caller that waited for the result.
+        let _ = thread.join();
+    }
+}
+
 /// Runs ip(8) with `commands`, one per line, in this thread's namespace.
 pub(super) fn ip(commands: &str) -> Result<(), LabError> {
     feed("ip", "iproute2", &["-batch", "-"], commands)
@@ -91,9 +101,10 @@ pub(super) fn tc(commands: &str) -> Result<(), LabError> {
     feed("tc", "iproute2", &["-batch", "-"], commands)
 }
 
-/// Adds `rules` for iptables-restore(8) in this thread's namespace.
-pub(super) fn iptables(rules: &str) -> Result<(), LabError> {
-    feed("iptables-restore", "iptables", &["--noflush"], rules)
+/// Adds `rules` for iptables-restore(8), or ip6tables-restore(8), in this thread's namespace.
+pub(super) fn iptables(family: Family, rules: &str) -> Result<(), LabError> {
+    let program = if family == Family::V6 { "ip6tables-restore" } else { "iptables-restore" };
+    feed(program, "iptables", &["--noflush"], rules)
 }
 
 /// Runs `program` of a package with `input`.

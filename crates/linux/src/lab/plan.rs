@@ -4,12 +4,14 @@ use std::fs;
 
 use fairlane_qdisc::{AnyConfig, Duration, QdiscConfig, Size};
 use fairlane_scenario::{
-    Access, Application, Congestion, FlowGroup, Hop, Link, LinkSide, LossRecovery, PacketSizes, Scenario, Source, Tcp,
+    Access, Application, Congestion, FlowGroup, Link, LinkSide, LossRecovery, PacketSizes, Scenario, Source, Tcp,
     Traffic, Udp,
 };
 
+use super::address::{Family, Side};
 use super::error::{LabError, Unsupported};
 use super::kernel_discipline::KernelDiscipline;
+use super::receiver::FlowReceived;
 
 /// The maximum number of flows. Each has a socket at both ends.
 const MAX_FLOWS: u32 = 1_000;
@@ -17,15 +19,13 @@ const MAX_FLOWS: u32 = 1_000;
 /// The maximum number of packets per second at the bottleneck, which user space processes with a margin.
 const MAX_PACKETS: f64 = 100_000.0;
 
-/// The sizes of TCP packets in bytes that every interface of the lab can send. The minimum holds Linux's smallest
-/// segment of 88 bytes with its headers.
-const TCP_PACKETS: [u64; 2] = [140, 9_000];
+/// The sizes of packets in bytes: all of TCP's have Linux's smallest segment of 88 bytes, and all of UDP's its header and a sequence
+/// number of eight bytes. To the minimum the header of IP is added, and to TCP's that of TCP with timestamps.
+const TCP_PACKETS: [u64; 2] = [88 + 32, 9_000];
+const UDP_PACKETS: [u64; 2] = [16, 9_000];
 
-/// The sizes of UDP packets in bytes. The minimum holds the IPv4 and UDP headers and a sequence number of eight bytes.
-const UDP_PACKETS: [u64; 2] = [36, 9_000];
-
-/// The length of IPv4 and TCP headers with all options: no acknowledgement is larger.
-const LARGEST_ACK: u32 = 100;
+/// The length of a TCP header with all options and a margin: with the header of IP, no acknowledgement is larger.
+const LARGEST_TCP_HEADER: u32 = 80;
 
 /// The minimum MTU of the interfaces: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
@@ -44,13 +44,12 @@ pub(super) struct LabPlan {
     pub(super) mtu: u32,
     /// `true` if hosts use selective acknowledgements.
     pub(super) sack: bool,
-    /// `true` if hosts use ECN.
-    pub(super) ecn: bool,
+    pub(super) family: Family,
 }
 
 impl LabPlan {
     /// Checks `scenario`.
-    pub(super) fn new(scenario: &Scenario) -> Result<Self, Unsupported> {
+    pub(super) fn new(scenario: &Scenario, family: Family) -> Result<Self, Unsupported> {
         let [link] = &scenario.links[..] else {
             return Err(cannot(
                 "links",
@@ -59,25 +58,19 @@ impl LabPlan {
             ));
         };
         check_link(link)?;
-        scenario.flows.iter().try_for_each(check_group)?;
+        scenario.flows.iter().try_for_each(|group| check_group(group, family))?;
         check_load(scenario, link)?;
-        let tcp = || scenario.flows.iter().filter_map(|group| Some((group, tcp_of(group)?)));
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();
         if flows.len() as u64 > u64::from(MAX_FLOWS) {
             let message = format!("{} flows exceed the maximum of the lab, {MAX_FLOWS}", flows.len());
             return Err(cannot("flows", message, "simulate many flows: fairlane run"));
         }
-        let ecn = tcp().any(|(_, tcp)| tcp.ecn);
-        if let Some((group, _)) = tcp().find(|(_, tcp)| ecn && !tcp.ecn) {
-            let message = "ECN is one setting for all hosts of the lab, and another group enables it";
-            return Err(cannot(&of_group(group, "tcp.ecn"), message, "give all TCP flows ECN, or none"));
-        }
-        let largest = scenario.flows.iter().map(|group| group.packet.get() as u32).max().unwrap_or(0);
+        let largest = scenario.flows.iter().map(|group| largest_packet(group, family)).max().unwrap_or(0);
         Ok(Self {
             flows,
             mtu: largest.max(USUAL_MTU),
-            sack: tcp().any(|(_, tcp)| tcp.uses_sack()),
-            ecn,
+            sack: scenario.flows.iter().filter_map(tcp_of).any(Tcp::uses_sack),
+            family,
             link: link.clone(),
             scenario: scenario.clone(),
         })
@@ -122,6 +115,38 @@ impl LabPlan {
         )
     }
 
+    /// Returns the side from which the data of flow `flow` come.
+    pub(super) fn side(&self, flow: u32) -> Side {
+        Side::of(self.group(flow))
+    }
+
+    /// Returns the sides from which data come.
+    pub(super) fn sides(&self) -> Vec<Side> {
+        let sent_by = |side: &Side| self.scenario.flows.iter().any(|group| Side::of(group) == *side);
+        [Side::Left, Side::Right].into_iter().filter(sent_by).collect()
+    }
+
+    /// Returns the place of the way that carries the data of flow `flow` among those that carry data.
+    pub(super) fn place(&self, flow: u32) -> usize {
+        let side = self.side(flow);
+        self.sides().iter().position(|other| *other == side).unwrap_or(0)
+    }
+
+    /// Returns the bytes of the packets with data that have arrived.
+    pub(super) fn delivered_bytes(&self, flow: u32, came: &FlowReceived) -> u64 {
+        if self.is_udp(flow) { came.bytes } else { came.packets * self.group(flow).packet.get() }
+    }
+
+    /// Returns `true` if flow `flow` makes transfers.
+    pub(super) fn has_transfers(&self, flow: u32) -> bool {
+        tcp_of(self.group(flow)).is_some_and(|tcp| matches!(tcp.application, Application::Transfers(_)))
+    }
+
+    /// Returns `true` if the TCP of flow `flow` asks for ECN.
+    pub(super) fn uses_ecn(&self, flow: u32) -> bool {
+        tcp_of(self.group(flow)).is_some_and(|tcp| tcp.ecn)
+    }
+
     /// Returns `true` if flow `flow` is UDP.
     pub(super) fn is_udp(&self, flow: u32) -> bool {
         matches!(self.group(flow).traffic, Traffic::Udp(_))
@@ -129,16 +154,27 @@ impl LabPlan {
 
     /// Returns the size of the scenario's largest packet or acknowledgement in bytes.
     pub(super) fn largest(&self) -> u32 {
-        self.scenario.flows.iter().map(|group| group.packet.get() as u32).max().unwrap_or(0).max(LARGEST_ACK)
+        let data = self.scenario.flows.iter().map(|group| largest_packet(group, self.family)).max().unwrap_or(0);
+        data.max(self.family.header() + LARGEST_TCP_HEADER)
     }
 
-    /// Returns the shortest round trip of TCP from the delays of the links.
+    /// Returns the shortest round trip of TCP from the delays of the links, without their jitter.
     pub(super) fn round_trip(&self) -> Duration {
         let of = |access: &Option<Access>| access.as_ref().map_or(Duration::ZERO, |access| access.delay);
         let hosts = |group: &FlowGroup| of(&group.source) + of(&group.sink);
         let tcp = self.scenario.flows.iter().filter(|group| tcp_of(group).is_some());
         let hosts = tcp.map(hosts).min().unwrap_or(Duration::ZERO);
         hosts + hosts + self.link.forward.delay + self.link.reverse.delay
+    }
+
+    /// Returns the time by which a round trip may be shorter or longer for the jitter of the links.
+    pub(super) fn jitter(&self) -> Duration {
+        self.link.forward.wire.jitter + self.link.reverse.wire.jitter
+    }
+
+    /// Returns the least and the largest UDP packet in bytes.
+    pub(super) fn udp_sizes(&self) -> [u32; 2] {
+        udp_packets(self.family).map(|bytes| bytes as u32)
     }
 
     /// Returns the group of flow `flow`.
@@ -174,6 +210,26 @@ pub(super) fn room(queue: &QdiscConfig, bytes: u64) -> Option<u64> {
         Size::Packets(packets) => packets.get().into(),
         Size::Bytes(limit) => limit.get() / bytes.max(1),
     })
+}
+
+/// Returns the least and the largest UDP packet in bytes.
+fn udp_packets(family: Family) -> [u64; 2] {
+    let [least, most] = UDP_PACKETS;
+    [least + u64::from(family.header()), most]
+}
+
+/// Returns the size in bytes of the largest packet of a group.
+fn largest_packet(group: &FlowGroup, family: Family) -> u32 {
+    let [_, most] = udp_packets(family);
+    let bytes = match &group.traffic {
+        Traffic::Udp(udp) if udp.sizes == PacketSizes::Geometric => most,
+        Traffic::Udp(Udp { source: Source::Trace(trace), .. }) => {
+            let recorded = (0..trace.flows() as u32).flat_map(|flow| trace.flow(flow));
+            recorded.map(|packet| packet.bytes.get()).max().unwrap_or(0).min(most)
+        }
+        _ => group.packet.get(),
+    };
+    bytes as u32
 }
 
 fn numbered((place, group): (usize, &FlowGroup)) -> impl Iterator<Item = (usize, u32)> {
@@ -219,38 +275,23 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
         Err(cannot(&format!("{before}{key}"), message, "leave it out here, or simulate it: fairlane run"))
     };
     let wire = &side.wire;
-    if wire.loss.is_some() {
-        return refuse("loss", "the lab's link loses nothing");
-    }
-    if wire.jitter.as_nanos() > 0 {
-        return refuse("jitter", "the lab's link has one delay for all packets");
-    }
-    if wire.reorder {
-        return refuse("reorder", "the lab's link keeps packets in order");
-    }
     if wire.rates.is_some() {
         return refuse("rate", "the lab's link has one rate");
     }
     Ok(())
 }
 
-fn check_group(group: &FlowGroup) -> Result<(), Unsupported> {
+fn check_group(group: &FlowGroup, family: Family) -> Result<(), Unsupported> {
     let refuse = |key: &str, message: &str, help: &str| Err(cannot(&of_group(group, key), message, help));
-    if group.path != [Hop { link: 0, reverse: false }] {
-        return refuse("from", "the lab sends data from left to right only", "leave out from, to and path");
-    }
     for access in [&group.source, &group.sink].into_iter().flatten() {
         check_access(access, group)?;
     }
     let sizes = match &group.traffic {
-        Traffic::Tcp(tcp) => {
-            check_tcp(tcp, group)?;
-            TCP_PACKETS
+        Traffic::Tcp(_) => {
+            let [least, most] = TCP_PACKETS;
+            [least + u64::from(family.header()), most]
         }
-        Traffic::Udp(udp) => {
-            check_udp(udp, group)?;
-            UDP_PACKETS
-        }
+        Traffic::Udp(_) => udp_packets(family),
         Traffic::Tfrc(_) => return refuse("kind", "Linux has no tfrc", "choose tcp or udp, or simulate it"),
     };
     let [least, most] = sizes;
@@ -267,31 +308,6 @@ fn check_access(access: &Access, group: &FlowGroup) -> Result<(), Unsupported> {
     }
     let message = format!("hosts of the lab have a droptail queue, not {}", access.queue.kind());
     Err(cannot("access.queue", message, "manage only the bottleneck's queue, or simulate it: fairlane run"))
-}
-
-fn check_tcp(tcp: &Tcp, group: &FlowGroup) -> Result<(), Unsupported> {
-    match tcp.application {
-        Application::Ftp => Ok(()),
-        Application::Transfers(_) | Application::OnOff(_) => {
-            let message = "the lab's TCP has unlimited data";
-            Err(cannot(&of_group(group, "source"), message, "leave it out, or simulate it: fairlane run"))
-        }
-    }
-}
-
-fn check_udp(udp: &Udp, group: &FlowGroup) -> Result<(), Unsupported> {
-    let refuse = |key: &str, message: &str| {
-        Err(cannot(&of_group(group, key), message, "leave it out, or simulate it: fairlane run"))
-    };
-    match udp.source {
-        Source::Cbr { jitter: 0.0 } => {}
-        Source::Cbr { .. } => return refuse("jitter", "the lab's UDP is evenly spaced"),
-        _ => return refuse("source", "the lab's UDP has a constant rate"),
-    }
-    if udp.sizes != PacketSizes::Fixed {
-        return refuse("sizes", "the lab's packets are all of one size");
-    }
-    Ok(())
 }
 
 fn of_link(link: &Link, key: &str) -> String {

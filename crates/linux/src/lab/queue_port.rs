@@ -1,7 +1,6 @@
 //! An NFQUEUE of the lab's router.
 
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use fairlane_capture::{FlowId, Headers, LinkType};
@@ -13,11 +12,14 @@ use crate::kernel::kernel_queue;
 use crate::nfqueue::{Copied, Decision, Message, PacketMessage, Setup, Verdict};
 use crate::socket::{QueueSocket, ReceiveBuffer};
 
+use super::address::flow_of;
 use super::error::LabError;
-use super::network::flow_of;
 
 /// The maximum number of packets in the kernel: more than any scenario of the lab needs, and the maximum of Linux 6.18.
 const MAX_PACKETS: u32 = 65_536;
+
+/// The IP protocol number of ICMPv6.
+const ICMPV6: u8 = 58;
 
 /// A bound NFQUEUE.
 pub(super) struct QueuePort {
@@ -63,18 +65,19 @@ impl QueuePort {
         counts: &mut PacketCounts,
         mut take: impl FnMut(Time, u32, &PacketMessage<'_>) -> bool,
     ) -> io::Result<bool> {
-        let mut unclassified = Vec::new();
+        let mut passing = Vec::new();
         let at = now();
         let received = self.socket.receive(&mut self.batch, |message| {
             let Message::Packet(queued) = message else { return };
             counts.packets += 1;
             counts.largest = counts.largest.max(queued.bytes);
-            if !flow(&queued).is_some_and(|flow| take(at, flow, &queued)) {
-                unclassified.push(queued.id);
+            let (flow, counted) = owner(&queued);
+            if !flow.is_some_and(|flow| take(at, flow, &queued)) {
+                counts.unclassified += u64::from(counted);
+                passing.push(queued.id);
             }
         })?;
-        counts.unclassified += unclassified.len() as u64;
-        for id in unclassified {
+        for id in passing {
             self.socket.decide(&Verdict { id, decision: Decision::Accept })?;
         }
         Ok(received.more)
@@ -104,10 +107,11 @@ impl QueuePort {
     }
 }
 
-/// Returns the flow of a packet, by its source address.
-fn flow(queued: &PacketMessage<'_>) -> Option<u32> {
+/// Returns the flow of a packet, by its source address, and `false` for a packet of the hosts' IPv6, which has no flow and no part in
+/// the traffic: neighbour discovery and multicast listener reports.
+fn owner(queued: &PacketMessage<'_>) -> (Option<u32>, bool) {
     match Headers::read(LinkType::Raw, queued.payload, queued.bytes).flow {
-        FlowId::Ip { source: IpAddr::V4(source), .. } => flow_of(source),
-        _ => None,
+        FlowId::Ip { source, protocol, .. } => (flow_of(source), protocol != ICMPV6),
+        FlowId::Frame { .. } => (None, true),
     }
 }

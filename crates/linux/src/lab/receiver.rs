@@ -1,34 +1,37 @@
-//! The receivers of all flows, in one thread.
+//! The receivers of the flows whose data come from one side, in one thread.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use fairlane_qdisc::Time;
-use fairlane_scenario::FlowGroup;
+use fairlane_scenario::{Application, FlowGroup, Tcp};
 use nix::libc::linger;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::socket::sockopt::{Linger, RcvBufForce};
+use nix::sys::socket::sockopt::{Linger, RcvBufForce, TcpCongestion};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, socket as open,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, listen, setsockopt, socket as open,
 };
 
 use crate::clock::now;
 
+use super::address::{Family, Side, flow_of};
 use super::error::{LabError, setup};
-use super::network::flow_of;
-use super::plan::{LabPlan, tcp_of};
+use super::plan::{LabPlan, kernel_name, tcp_of};
+use super::sender::UDP_HEADER;
 use super::socket::clamp_window;
 use super::tcp_info::TcpInfo;
 use super::timeline::Timeline;
+use super::transfer::TransferHeader;
 
 /// The port of UDP, and of the first TCP group.
 pub(super) const PORT: u16 = 20_000;
 
-/// The length of IPv4 and TCP headers with timestamps.
-const MAX_HEADERS: u32 = 52;
+/// The length of a TCP header with timestamps.
+const TCP_HEADER: u32 = 32;
 
 /// The size of the UDP receive buffer, which holds datagrams while the thread does other work.
 const UDP_BUFFER: usize = 32 << 20;
@@ -43,7 +46,7 @@ const TURN: usize = 64;
 /// The counts of one flow, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FlowReceived {
-    /// New bytes of data.
+    /// New bytes: of TCP those of the data, of UDP those of whole packets.
     pub(super) bytes: u64,
     /// Packets with data.
     pub(super) packets: u64,
@@ -52,6 +55,14 @@ pub(super) struct FlowReceived {
 }
 
 impl FlowReceived {
+    pub(super) const fn plus(self, other: &Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            packets: self.packets + other.packets,
+            disordered: self.disordered + other.disordered,
+        }
+    }
+
     const fn since(self, before: &Self) -> Self {
         Self {
             bytes: self.bytes - before.bytes,
@@ -61,7 +72,7 @@ impl FlowReceived {
     }
 }
 
-/// The receivers' results for the measurement.
+/// The receivers' results for the measurement. Flows whose data come from the other side have counts of zero.
 #[derive(Debug)]
 pub(super) struct ReceiverResults {
     /// By sample, the counts of each flow.
@@ -69,16 +80,43 @@ pub(super) struct ReceiverResults {
     pub(super) flows: Vec<FlowReceived>,
     /// Datagrams dropped because a receive buffer was full.
     pub(super) udp_overflow: u64,
+    /// By flow, the durations in nanoseconds of the transfers that were completed.
+    pub(super) completions: Vec<Vec<u64>>,
 }
 
-/// The receivers of all flows.
+impl ReceiverResults {
+    /// Adds the results of the other side.
+    pub(super) fn join(mut self, other: Self) -> Self {
+        for (samples, others) in self.samples.iter_mut().zip(&other.samples) {
+            for (sample, other) in samples.iter_mut().zip(others) {
+                *sample = sample.plus(other);
+            }
+        }
+        for (flow, other) in self.flows.iter_mut().zip(&other.flows) {
+            *flow = flow.plus(other);
+        }
+        for (completed, other) in self.completions.iter_mut().zip(other.completions) {
+            completed.extend(other);
+        }
+        self.udp_overflow += other.udp_overflow;
+        self
+    }
+}
+
+/// The receivers of the flows whose data come from one side.
 pub(super) struct Receiver {
     epoll: Epoll,
     /// A listener for each TCP group.
     listeners: Vec<Option<TcpListener>>,
     udp: UdpSocket,
+    family: Family,
     connections: Vec<Option<TcpStream>>,
+    /// By flow, the current transfer; `None` for flows without transfers.
+    transfers: Vec<Option<Incoming>>,
+    /// By flow, the counts, without the packets of the current TCP connection.
     counts: Vec<FlowReceived>,
+    /// By flow, the durations in nanoseconds of completed transfers.
+    completions: Vec<Vec<u64>>,
     /// By flow, the next sequence number of UDP.
     next: Vec<u64>,
     /// By flow, the TCP window in bytes.
@@ -86,29 +124,42 @@ pub(super) struct Receiver {
     buffer: Vec<u8>,
 }
 
+/// A transfer that arrives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Incoming {
+    /// Its first bytes.
+    first: [u8; TransferHeader::LEN],
+    /// Bytes so far.
+    bytes: u64,
+}
+
 /// Values that identify sockets in epoll events. A connection is identified by its flow's number, which is below both.
 const UDP_READY: u64 = 1 << 32;
 const LISTENER_READY: u64 = 1 << 33;
 
 impl Receiver {
-    /// Opens all sockets in this thread's namespace.
-    pub(super) fn new(plan: &LabPlan) -> Result<Self, LabError> {
-        Self::open(plan).map_err(setup("the receivers"))
+    /// Opens all sockets in this thread's namespace, for data that come from `side`.
+    pub(super) fn new(plan: &LabPlan, side: Side) -> Result<Self, LabError> {
+        Self::open(plan, side).map_err(setup("the receivers"))
     }
 
-    fn open(plan: &LabPlan) -> io::Result<Self> {
+    fn open(plan: &LabPlan, side: Side) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+        let family = plan.family;
+        let udp = UdpSocket::bind((family.any(), PORT))?;
         udp.set_nonblocking(true)?;
         setsockopt(&udp, RcvBufForce, &UDP_BUFFER)?;
         epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, UDP_READY))?;
         let mut listeners = Vec::new();
         // The data of a segment are the packet without its headers.
-        let window = |group: &FlowGroup| {
-            tcp_of(group).map(|tcp| tcp.window.saturating_mul(group.packet.get() as u32 - MAX_HEADERS))
+        let headers = family.header() + TCP_HEADER;
+        let window = |group: &FlowGroup, tcp: &Tcp| {
+            tcp.window.saturating_mul((group.packet.get() as u32).saturating_sub(headers))
         };
         for (place, group) in plan.scenario.flows.iter().enumerate() {
-            let listener = window(group).map(|window| listener(port(place), window)).transpose()?;
+            let tcp = tcp_of(group).filter(|_| Side::of(group) == side);
+            let listen = |tcp| listener(SocketAddr::new(family.any(), port(place)), tcp, window(group, tcp));
+            let listener = tcp.map(listen).transpose()?;
             if let Some(listener) = &listener {
                 let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENER_READY + place as u64);
                 epoll.add(listener, event)?;
@@ -120,10 +171,15 @@ impl Receiver {
             epoll,
             listeners,
             udp,
+            family,
             connections: (0..flows).map(|_| None).collect(),
+            transfers: (0..flows as u32).map(|flow| transfers(plan.group(flow))).collect(),
             counts: vec![FlowReceived::default(); flows],
+            completions: vec![Vec::new(); flows],
             next: vec![0; flows],
-            windows: (0..flows as u32).map(|flow| window(plan.group(flow)).unwrap_or(0)).collect(),
+            windows: (0..flows as u32)
+                .map(|flow| tcp_of(plan.group(flow)).map_or(0, |tcp| window(plan.group(flow), tcp)))
+                .collect(),
             buffer: vec![0; 256 << 10],
         })
     }
@@ -140,11 +196,13 @@ impl Receiver {
             }
             if before.is_none() && now >= timeline.from() {
                 before = Some(self.counted());
+                self.completions.iter_mut().for_each(Vec::clear);
             }
             if let Some(before) = before.as_ref().filter(|_| received.is_none() && now >= timeline.to()) {
                 let flows = self.counted().iter().zip(before).map(|(after, before)| after.since(before)).collect();
                 let udp_overflow = udp_overflow()? - overflow_before;
-                received = Some(ReceiverResults { samples: mem::take(&mut samples), flows, udp_overflow });
+                let completions = self.completions.clone();
+                received = Some(ReceiverResults { samples: mem::take(&mut samples), flows, udp_overflow, completions });
                 timeline.count_measured();
             }
             self.work(now, timeline, sample_times.next(timeline))
@@ -195,22 +253,36 @@ impl Receiver {
     /// Reads the data of a connection.
     fn read(&mut self, flow: usize) {
         let Some(connection) = &mut self.connections[flow] else { return };
-        if self.counts[flow].bytes < SETTLING {
+        let received = self.transfers[flow].map_or(self.counts[flow].bytes, |transfer| transfer.bytes);
+        if received < SETTLING {
             // If this fails, the window is limited by the buffer, which is larger.
             let _ = clamp_window(connection.as_fd(), self.windows[flow]);
         }
         for _ in 0..TURN {
             match connection.read(&mut self.buffer) {
-                Ok(bytes) if bytes > 0 => self.counts[flow].bytes += bytes as u64,
+                Ok(bytes) if bytes > 0 => {
+                    self.counts[flow].bytes += bytes as u64;
+                    if let Some(transfer) = &mut self.transfers[flow] {
+                        self.completions[flow].extend(transfer.receive(&self.buffer[..bytes], now()));
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The sender ends a connection with a reset. The kernel's counts remain.
-                Ok(_) | Err(_) => {
-                    let _ = self.epoll.delete(connection);
-                    return;
-                }
+                Ok(_) | Err(_) => return self.ended(flow),
             }
         }
+    }
+
+    /// Notes that the sender has ended a connection: of a transfer when all is sent, and else with a reset.
+    fn ended(&mut self, flow: usize) {
+        let Some(connection) = &self.connections[flow] else { return };
+        let _ = self.epoll.delete(connection);
+        if let Some(transfer) = &mut self.transfers[flow] {
+            *transfer = Incoming::default();
+            self.counts[flow].packets += segments(connection);
+            self.connections[flow] = None;
+        }
+        // Another connection remains, for the kernel's counts.
     }
 
     fn datagrams(&mut self) -> io::Result<()> {
@@ -220,7 +292,7 @@ impl Receiver {
                     let number = self.buffer[..bytes].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
                     let Some(flow) = flow_at(from).filter(|flow| *flow < self.counts.len()) else { continue };
                     let (counts, next) = (&mut self.counts[flow], &mut self.next[flow]);
-                    counts.bytes += bytes as u64;
+                    counts.bytes += u64::from(self.family.header() + UDP_HEADER) + bytes as u64;
                     counts.packets += 1;
                     counts.disordered += u64::from(number < *next);
                     *next = number + 1;
@@ -235,15 +307,39 @@ impl Receiver {
 
     /// Returns the counts so far. The kernel counts TCP segments.
     fn counted(&self) -> Vec<FlowReceived> {
-        let segments = |connection: &TcpStream| TcpInfo::of(connection.as_fd()).map_or(0, |info| info.came);
         let flows = self.counts.iter().zip(&self.connections);
-        flows
-            .map(|(counts, connection)| match connection {
-                Some(connection) => FlowReceived { packets: segments(connection), ..*counts },
-                None => *counts,
-            })
-            .collect()
+        let counted = |(counts, connection): (&FlowReceived, &Option<TcpStream>)| {
+            let current = connection.as_ref().map_or(0, segments);
+            FlowReceived { packets: counts.packets + current, ..*counts }
+        };
+        flows.map(counted).collect()
     }
+}
+
+impl Incoming {
+    /// Receives a part of a transfer. Returns its duration in nanoseconds if this completes it.
+    fn receive(&mut self, part: &[u8], now: Time) -> Option<u64> {
+        let had = self.bytes;
+        if let Some(missing) = self.first.get_mut(usize::try_from(had).unwrap_or(usize::MAX)..) {
+            let here = missing.len().min(part.len());
+            missing[..here].copy_from_slice(&part[..here]);
+        }
+        self.bytes += part.len() as u64;
+        if self.bytes < TransferHeader::LEN as u64 {
+            return None;
+        }
+        let TransferHeader { bytes, began } = TransferHeader::read(&self.first)?;
+        (had < bytes && self.bytes >= bytes).then(|| now.since(began).as_nanos())
+    }
+}
+
+/// Returns the segments with data that a connection has received.
+fn segments(connection: &TcpStream) -> u64 {
+    TcpInfo::of(connection.as_fd()).map_or(0, |info| info.came)
+}
+
+fn transfers(group: &FlowGroup) -> Option<Incoming> {
+    tcp_of(group).and_then(|tcp| matches!(tcp.application, Application::Transfers(_)).then(Incoming::default))
 }
 
 /// Returns the port of the group at index `place`.
@@ -251,24 +347,26 @@ pub(super) const fn port(place: usize) -> u16 {
     PORT + place as u16
 }
 
-/// Opens a listener whose connections have a window of `window` bytes from the start.
-fn listener(port: u16, window: u32) -> nix::Result<TcpListener> {
+/// Opens a listener for connections of `tcp` that have a window of `window` bytes from the start.
+fn listener(address: SocketAddr, tcp: &Tcp, window: u32) -> nix::Result<TcpListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket: OwnedFd = open(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    let family = if address.is_ipv6() { AddressFamily::Inet6 } else { AddressFamily::Inet };
+    let socket: OwnedFd = open(family, SockType::Stream, flags, None)?;
+    // DCTCP's receiver acknowledges marks in its own way (RFC 8257).
+    setsockopt(&socket, TcpCongestion, &OsString::from(kernel_name(tcp)))?;
     // The kernel doubles the value and uses a part of the buffer for the window.
     setsockopt(&socket, RcvBufForce, &(window as usize).saturating_mul(2).clamp(64 << 10, 512 << 20))?;
     clamp_window(socket.as_fd(), window)?;
-    setsockopt(&socket, Linger, &linger { l_onoff: 1, l_linger: 0 })?;
-    bind(std::os::fd::AsRawFd::as_raw_fd(&socket), &SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?;
+    if !matches!(tcp.application, Application::Transfers(_)) {
+        setsockopt(&socket, Linger, &linger { l_onoff: 1, l_linger: 0 })?;
+    }
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
     listen(&socket, Backlog::MAXCONN)?;
     Ok(TcpListener::from(socket))
 }
 
 fn flow_at(from: SocketAddr) -> Option<usize> {
-    match from.ip() {
-        IpAddr::V4(address) => flow_of(address).map(|flow| flow as usize),
-        IpAddr::V6(_) => None,
-    }
+    flow_of(from.ip()).map(|flow| flow as usize)
 }
 
 /// Returns the number of datagrams dropped because a receive buffer of this namespace was full.
@@ -279,4 +377,22 @@ fn udp_overflow() -> Result<u64, LabError> {
     let place = lines.next().and_then(|mut names| names.position(|name| name == "RcvbufErrors"));
     let value = place.zip(lines.next()).and_then(|(place, mut values)| values.nth(place));
     Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 40 bytes in parts that cut the header. Would catch a transfer that completes early, late or twice.
+    #[test]
+    fn a_transfer_completes_with_its_last_byte() {
+        let at = |nanos: u64| Time::from_nanos(1_000_000 + nanos);
+        let mut data = TransferHeader { bytes: 40, began: at(0) }.to_bytes().to_vec();
+        data.resize(40, 0);
+        let mut incoming = Incoming::default();
+        let parts = [(&data[..5], 10), (&data[5..20], 20), (&data[20..39], 30), (&data[39..], 40)];
+        let completed = parts.map(|(part, nanos)| incoming.receive(part, at(nanos)));
+        assert_eq!(completed, [None, None, None, Some(40)]);
+        assert_eq!(incoming.receive(&[0], at(50)), None);
+    }
 }

@@ -19,15 +19,18 @@ use crate::link::LinkLayer;
 use crate::packet::{Marking, QueuedPacket};
 use crate::socket::QueueSocket;
 
+use super::address::Side;
 use super::direction::Direction;
 use super::error::LabError;
 use super::host_link::HostLink;
 use super::in_kernel::InKernel;
 use super::kernel_direction::KernelDirection;
+use super::meter::Meter;
 use super::network::{CE_BIT, FLOWS, QUEUES};
 use super::plan::LabPlan;
 use super::queue_port::{PacketCounts, QueuePort};
 use super::timeline::{SampleTimes, Timeline};
+use super::wire::Wire;
 
 /// The longest wait before the thread checks whether the run has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -37,23 +40,24 @@ pub(super) const MARKING: Marking = Marking::ByRule(CE_BIT);
 /// The state at one sample time.
 pub(super) struct RouterSample {
     pub(super) at: Time,
+    /// The state of the ways, in the order of their results.
+    pub(super) ways: Vec<WaySample>,
+}
+
+/// The state of a way at one sample time.
+pub(super) struct WaySample {
     pub(super) queue: QueueSample,
-    /// By flow, the packets dropped since the start of the run.
+    /// By flow, the packets dropped and those lost on the wire, since the start of the run.
     pub(super) dropped: Vec<u64>,
+    pub(super) lost: Vec<u64>,
 }
 
 /// The router's results for the measurement.
 pub(super) struct RouterResults {
     /// The samples in order of time.
     pub(super) samples: Vec<RouterSample>,
-    /// The queue of packets to the receivers.
-    pub(super) queue: QueueRun,
-    /// By flow, data packets dropped by the links of its hosts.
-    pub(super) dropped_at_hosts: Vec<u64>,
-    /// The delay of packets at the receivers beyond their arrival on real links.
-    pub(super) lateness: DelayHistogram,
-    /// The drops of the kernel's own discipline, if it was measured.
-    pub(super) kernel: Option<KernelDrops>,
+    /// The ways that carry data.
+    pub(super) ways: Vec<WayResults>,
     /// The size of the largest packet in bytes.
     pub(super) largest: u32,
     /// Packets that the kernel dropped instead of handing them over.
@@ -66,12 +70,19 @@ pub(super) struct RouterResults {
 
 /// The lab's router, with its queues bound.
 pub(super) struct LabRouter {
-    /// To the receivers.
-    forward: Box<dyn MeasuredWay>,
-    /// To the senders.
-    reverse: OwnQueue,
+    /// To the right, and to the left.
+    ways: [LabWay; 2],
     keys: FlowKeys,
     counts: PacketCounts,
+}
+
+/// A way with what its results are called.
+struct LabWay {
+    /// The side from which its packets come.
+    from: Side,
+    way: Box<dyn MeasuredWay>,
+    /// It carries data, and is measured.
+    carries_data: bool,
     name: String,
     side: LinkSide,
 }
@@ -96,17 +107,27 @@ pub(super) trait Way {
 pub(super) trait MeasuredWay: Way {
     /// Starts the measurement.
     fn begin(&mut self, now: Time) -> io::Result<()>;
-    /// Returns the state of the queue, and by flow the packets dropped anywhere since the start of the run.
-    fn sample(&mut self) -> (QueueSample, Vec<u64>);
+    /// Returns the state of the queue.
+    fn sample(&mut self) -> WaySample;
     /// Returns the counts of the measurement up to `now`, of the queue `name` before the link `side`.
-    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayResults>;
+    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts>;
 }
 
-/// The results of a way.
+/// The results of a way that carries data.
 pub(super) struct WayResults {
+    /// The side from which its packets come.
+    pub(super) from: Side,
+    pub(super) counts: WayCounts,
+}
+
+/// The counts of a way.
+pub(super) struct WayCounts {
     pub(super) queue: QueueRun,
     /// By flow, packets dropped by the hosts' links.
     pub(super) dropped_at_hosts: Vec<u64>,
+    /// By flow, bytes lost on the wire.
+    pub(super) lost_bytes: Vec<u64>,
+    /// The delay of packets at the other end beyond their arrival on real links.
     pub(super) lateness: DelayHistogram,
     /// The kernel's own counts, if the queue is the kernel's.
     pub(super) kernel: Option<KernelDrops>,
@@ -132,6 +153,18 @@ struct OwnQueue {
     direction: Direction,
 }
 
+impl WaySample {
+    /// Returns the state of `queue` and its `meter`, with the packets of each flow that the hosts' links dropped.
+    pub(super) fn new(queue: QueueSample, meter: &Meter, dropped_at_hosts: &[u64]) -> Self {
+        let dropped = meter.dropped_since_start().zip(dropped_at_hosts);
+        Self {
+            queue,
+            dropped: dropped.map(|(at_queue, at_hosts)| at_queue + at_hosts).collect(),
+            lost: meter.lost_since_start().collect(),
+        }
+    }
+}
+
 impl LabRouter {
     /// Binds the queues in this thread's namespace. `seed` is that of the scenario and the run. If a discipline
     /// of the kernel is measured, packets that have left it come by the socket beside it.
@@ -140,23 +173,31 @@ impl LabRouter {
         seed: Seed,
         in_kernel: Option<(InKernel, QueueSocket)>,
     ) -> Result<Self, LabError> {
-        let (link, reverse) = (&plan.link, format!("{}/reverse", plan.link.name));
-        let forward: Box<dyn MeasuredWay> = match in_kernel {
-            Some((discipline, exit)) => Box::new(KernelDirection::new(plan, hosts(plan, false), &discipline, exit)?),
-            None => Box::new(OwnQueue::new(
-                QUEUES[0],
-                &link.forward,
-                seed.named("queue").named(&link.name),
-                hosts(plan, false),
-            )?),
+        let link = &plan.link;
+        let reverse = format!("{}/reverse", link.name);
+        let right: Box<dyn MeasuredWay> = match in_kernel {
+            Some((discipline, exit)) => {
+                let wire = Wire::new(&link.forward, seed.named("wire").named(&link.name));
+                Box::new(KernelDirection::new(plan, hosts(plan, Side::Left), wire, &discipline, exit)?)
+            }
+            None => Box::new(OwnQueue::new(QUEUES[0], &link.forward, &link.name, seed, hosts(plan, Side::Left))?),
+        };
+        let left = OwnQueue::new(QUEUES[1], &link.reverse, &reverse, seed, hosts(plan, Side::Right))?;
+        let sides = plan.sides();
+        let way = |from, way, name, side: &LinkSide| LabWay {
+            from,
+            way,
+            carries_data: sides.contains(&from),
+            name,
+            side: side.clone(),
         };
         Ok(Self {
-            forward,
-            reverse: OwnQueue::new(QUEUES[1], &link.reverse, seed.named("queue").named(&reverse), hosts(plan, true))?,
+            ways: [
+                way(Side::Left, right, link.name.clone(), &link.forward),
+                way(Side::Right, Box::new(left), reverse, &link.reverse),
+            ],
             keys: FlowKeys::new(FLOWS),
             counts: PacketCounts::default(),
-            name: link.name.clone(),
-            side: link.forward.clone(),
         })
     }
 
@@ -168,7 +209,7 @@ impl LabRouter {
         let (mut sample_times, mut samples) = (timeline.sample_times(), Vec::new());
         while !timeline.is_over() {
             let mut more = false;
-            for way in [&mut *self.forward as &mut dyn Way, &mut self.reverse] {
+            for LabWay { way, .. } in &mut self.ways {
                 more |= way.receive(&self.keys, &mut self.counts).map_err(failed)?;
             }
             let now = now();
@@ -176,7 +217,9 @@ impl LabRouter {
             if !begun && now >= timeline.from() {
                 self.sample(timeline.from(), timeline, &mut sample_times, &mut samples).map_err(failed)?;
                 self.advance(timeline.from()).map_err(failed)?;
-                self.forward.begin(timeline.from()).map_err(failed)?;
+                for LabWay { way, .. } in &mut self.ways {
+                    way.begin(timeline.from()).map_err(failed)?;
+                }
                 begun = true;
             }
             self.sample(now, timeline, &mut sample_times, &mut samples).map_err(failed)?;
@@ -187,8 +230,9 @@ impl LabRouter {
                 timeline.count_measured();
             }
             self.advance(now).map_err(failed)?;
-            self.forward.flush().map_err(failed)?;
-            self.reverse.flush().map_err(failed)?;
+            for LabWay { way, .. } in &mut self.ways {
+                way.flush().map_err(failed)?;
+            }
             if !more {
                 self.wait(now, sample_times.next(timeline)).map_err(failed)?;
             }
@@ -197,8 +241,7 @@ impl LabRouter {
     }
 
     fn advance(&mut self, now: Time) -> io::Result<()> {
-        self.forward.advance(now)?;
-        self.reverse.advance(now)
+        self.ways.iter_mut().try_for_each(|LabWay { way, .. }| way.advance(now))
     }
 
     /// Takes the samples that are due by `now`, each at its own time.
@@ -211,36 +254,33 @@ impl LabRouter {
     ) -> io::Result<()> {
         while let Some(at) = sample_times.take_due(now, timeline) {
             self.advance(at)?;
-            let (queue, dropped) = self.forward.sample();
-            samples.push(RouterSample { at, queue, dropped });
+            let with_data = self.ways.iter_mut().enumerate().filter(|(_, way)| way.carries_data);
+            let sampled = |(link, LabWay { way, .. }): (usize, &mut LabWay)| {
+                let WaySample { queue, dropped, lost } = way.sample();
+                // The numbers of the simulator: forward and then reverse.
+                WaySample { queue: QueueSample { link: link as u32, ..queue }, dropped, lost }
+            };
+            samples.push(RouterSample { at, ways: with_data.map(sampled).collect() });
         }
         Ok(())
     }
 
     fn measured(&mut self, to: Time, samples: Vec<RouterSample>) -> io::Result<RouterResults> {
-        let WayResults { queue, dropped_at_hosts, lateness, kernel } =
-            self.forward.measured(to, &self.name, &self.side)?;
-        let lost_in_kernel = self.forward.lost_in_kernel() + self.reverse.lost_in_kernel();
+        let measured = |LabWay { from, way, name, side, .. }: &mut LabWay| {
+            Ok(WayResults { from: *from, counts: way.measured(to, name, side)? })
+        };
+        let lost_in_kernel = self.ways.iter().map(|LabWay { way, .. }| way.lost_in_kernel()).sum();
+        let ways = self.ways.iter_mut().filter(|way| way.carries_data).map(measured).collect::<io::Result<_>>()?;
         let PacketCounts { largest, unclassified, packets } = self.counts;
-        Ok(RouterResults {
-            samples,
-            queue,
-            dropped_at_hosts,
-            lateness,
-            kernel,
-            largest,
-            lost_in_kernel,
-            unclassified,
-            packets,
-        })
+        Ok(RouterResults { samples, ways, largest, lost_in_kernel, unclassified, packets })
     }
 
     /// Waits for a packet, the next event or the next sample.
     fn wait(&self, now: Time, sample: Time) -> io::Result<()> {
-        let due = [self.forward.due(), self.reverse.due()].into_iter().flatten().fold(sample, Time::min);
+        let due = self.ways.iter().filter_map(|LabWay { way, .. }| way.due()).fold(sample, Time::min);
         let until = due.since(now).min(POLL_INTERVAL);
         let timeout = TimeSpec::new(0, until.as_nanos() as i64);
-        let sockets = self.forward.sockets().into_iter().chain(self.reverse.sockets());
+        let sockets = self.ways.iter().flat_map(|LabWay { way, .. }| way.sockets());
         let mut ready: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
         match ppoll(&mut ready, Some(timeout), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
@@ -250,8 +290,8 @@ impl LabRouter {
 }
 
 impl OwnQueue {
-    fn new(number: u16, side: &LinkSide, seed: Seed, hosts: Vec<HostLinks>) -> Result<Self, LabError> {
-        let direction = Direction::new(side, MARKING, seed, hosts).map_err(|error| refused(&error))?;
+    fn new(number: u16, side: &LinkSide, name: &str, seed: Seed, hosts: Vec<HostLinks>) -> Result<Self, LabError> {
+        let direction = Direction::new(side, name, MARKING, seed, hosts).map_err(|error| refused(&error))?;
         Ok(Self { port: QueuePort::bind(number)?, direction })
     }
 }
@@ -296,25 +336,26 @@ impl MeasuredWay for OwnQueue {
         Ok(())
     }
 
-    fn sample(&mut self) -> (QueueSample, Vec<u64>) {
+    fn sample(&mut self) -> WaySample {
         self.direction.sample()
     }
 
-    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayResults> {
+    fn measured(&mut self, now: Time, name: &str, side: &LinkSide) -> io::Result<WayCounts> {
         let (dropped_at_hosts, lateness) = (self.direction.dropped_at_hosts(), *self.direction.lateness());
-        let queue = self.direction.meter().measured(now, name, side);
-        Ok(WayResults { queue, dropped_at_hosts, lateness, kernel: None })
+        let meter = self.direction.meter();
+        let (lost_bytes, queue) = (meter.lost_bytes(), meter.measured(now, name, side));
+        Ok(WayCounts { queue, dropped_at_hosts, lost_bytes, lateness, kernel: None })
     }
 }
 
-/// Returns, by flow, the links of its hosts, for one direction.
-fn hosts(plan: &LabPlan, back: bool) -> Vec<HostLinks> {
+/// Returns, by flow, the links of its hosts, for packets that come from `side`.
+fn hosts(plan: &LabPlan, side: Side) -> Vec<HostLinks> {
     let host = |access: &Option<Access>, bytes| access.as_ref().map(|access| HostLink::new(access, bytes));
     let ends = |flow: u32| {
         let group = plan.group(flow);
         let bytes = group.packet.get();
         let (source, sink) = (host(&group.source, bytes), host(&group.sink, bytes));
-        if back { (sink, source) } else { (source, sink) }
+        if plan.side(flow) == side { (source, sink) } else { (sink, source) }
     };
     (0..plan.flows.len() as u32).map(ends).collect()
 }

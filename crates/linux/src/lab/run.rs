@@ -16,6 +16,7 @@ use crate::nfqueue::{Copied, Setup};
 use crate::rules::Firewall;
 use crate::socket::QueueSocket;
 
+use super::address::{Family, Side};
 use super::check::Checks;
 use super::error::{LabError, setup};
 use super::in_kernel::{InKernel, Installer};
@@ -29,9 +30,6 @@ use super::samples::{LabSample, monotonic};
 use super::sender::{Sender, SenderResults, SenderSample};
 use super::timeline::Timeline;
 use super::verify::CheckInput;
-
-/// The number of parts: senders, router, receivers.
-const PARTS: u32 = 3;
 
 /// The time between the end of the setup and time zero of the scenario.
 const HEAD_START: Duration = Duration::from_millis(50);
@@ -71,13 +69,13 @@ pub struct Measured {
 }
 
 impl Lab {
-    /// Checks that `scenario` can be run on this machine. Changes nothing.
+    /// Checks that `scenario` can be run on this machine, over `family`. Changes nothing.
     ///
     /// # Errors
     /// The lab does not support the scenario, the user may not create namespaces, or the kernel or a tool lacks
     /// something.
-    pub fn new(scenario: &Scenario) -> Result<Self, LabError> {
-        let plan = LabPlan::new(scenario)?;
+    pub fn new(scenario: &Scenario, family: Family) -> Result<Self, LabError> {
+        let plan = LabPlan::new(scenario, family)?;
         let tool = |name, option| Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
         tool("ip", "-V").map_err(|_| LabError::NoTool("ip", "iproute2"))?;
         let tried = plan.clone();
@@ -91,12 +89,12 @@ impl Lab {
         Ok(Self { plan, every: None, in_kernel: None })
     }
 
-    /// Checks that `scenario` can be run by the lab on some machine. This machine is not looked at.
+    /// Checks that `scenario` can be run by the lab over `family` on some machine. This machine is not looked at.
     ///
     /// # Errors
     /// The lab does not support the scenario.
-    pub fn elsewhere(scenario: &Scenario) -> Result<Self, LabError> {
-        Ok(Self { plan: LabPlan::new(scenario)?, every: None, in_kernel: None })
+    pub fn elsewhere(scenario: &Scenario, family: Family) -> Result<Self, LabError> {
+        Ok(Self { plan: LabPlan::new(scenario, family)?, every: None, in_kernel: None })
     }
 
     /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
@@ -138,7 +136,10 @@ impl Lab {
         let network = Network::new(plan)?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
         let in_kernel = match &self.in_kernel {
-            Some(discipline) => Some((discipline.clone(), network.receiver.run(exit)?)),
+            Some(discipline) => {
+                let family = plan.family;
+                Some((discipline.clone(), network.hosts(Side::Right).run(move || exit(family))?))
+            }
             None => None,
         };
         let ended = RunningParts::start(&network, plan, seed, Timeline::new(self.every), in_kernel, stopped)?
@@ -166,8 +167,9 @@ impl Lab {
 struct RunningParts {
     timeline: Timeline,
     routed: Channel<Result<RouterResults, LabError>>,
-    received: Channel<Result<ReceiverResults, LabError>>,
-    sent: Channel<Result<SenderResults, LabError>>,
+    /// One for each side from which data come.
+    received: Vec<Channel<Result<ReceiverResults, LabError>>>,
+    sent: Vec<Channel<Result<SenderResults, LabError>>>,
 }
 
 impl Drop for RunningParts {
@@ -204,27 +206,29 @@ impl RunningParts {
                 router.run(&timeline)
             })
         };
-        let received = {
+        // From here on an error ends the parts that have been started.
+        let mut parts = Self { timeline: timeline.clone(), routed: routed.1, received: Vec::new(), sent: Vec::new() };
+        wait_for(&routed.0, &parts.routed, stopped)?;
+        for side in plan.sides() {
             let (plan, timeline) = (plan.clone(), timeline.clone());
-            begin(&network.receiver, move |ready| {
-                let receiver = Receiver::new(&plan)?;
+            let (ready, received) = begin(network.hosts(side.other()), move |ready| {
+                let receiver = Receiver::new(&plan, side)?;
                 ready();
                 receiver.run(&timeline)
-            })
-        };
-        // From here on an error ends the parts that have been started.
-        let parts = Self { timeline: timeline.clone(), routed: routed.1, received: received.1, sent: channel().1 };
-        wait_for(&routed.0, &parts.routed, stopped)?;
-        wait_for(&received.0, &parts.received, stopped)?;
-        let plan = plan.clone();
-        let sent = begin(&network.sender, move |ready| {
-            let sender = Sender::new(&plan, seed, &timeline)?;
-            ready();
-            sender.run(&timeline)
-        });
-        let mut parts = parts;
-        parts.sent = sent.1;
-        wait_for(&sent.0, &parts.sent, stopped)?;
+            });
+            wait_for(&ready, &received, stopped)?;
+            parts.received.push(received);
+        }
+        for side in plan.sides() {
+            let (plan, timeline) = (plan.clone(), timeline.clone());
+            let (ready, sent) = begin(network.hosts(side), move |ready| {
+                let sender = Sender::new(&plan, side, seed, &timeline)?;
+                ready();
+                sender.run(&timeline)
+            });
+            wait_for(&ready, &sent, stopped)?;
+            parts.sent.push(sent);
+        }
         Ok(parts)
     }
 
@@ -232,20 +236,17 @@ impl RunningParts {
     fn play(self, plan: &LabPlan, stopped: &dyn Fn() -> bool) -> Result<PartResults, LabError> {
         let (timeline, scenario) = (&self.timeline, &plan.scenario);
         timeline.begin(now() + HEAD_START, scenario.warmup, scenario.duration);
+        let parts = (1 + self.sent.len() + self.received.len()) as u32;
         let mut cut = false;
-        while timeline.measured() < PARTS {
+        while timeline.measured() < parts {
             // A part that ends before it is told to has failed.
             match self.routed.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Err(error)) => return Err(error),
                 Ok(Ok(_)) | Err(RecvTimeoutError::Disconnected) => return Err(gone("the router")),
             }
-            if let Ok(Err(error)) = self.sent.try_recv() {
-                return Err(error);
-            }
-            if let Ok(Err(error)) = self.received.try_recv() {
-                return Err(error);
-            }
+            self.sent.iter().try_for_each(failure)?;
+            self.received.iter().try_for_each(failure)?;
             let now = now();
             if !cut && now < timeline.to() && stopped() {
                 if now <= timeline.from() {
@@ -261,12 +262,31 @@ impl RunningParts {
         timeline.end();
         Ok(PartResults {
             routed: self.routed.recv().unwrap_or_else(|_| Err(gone("the router")))?,
-            sent: self.sent.recv().unwrap_or_else(|_| Err(gone("the senders")))?,
-            received: self.received.recv().unwrap_or_else(|_| Err(gone("the receivers")))?,
+            sent: joined(&self.sent, "the senders", |all, other| all.join(&other))?,
+            received: joined(&self.received, "the receivers", ReceiverResults::join)?,
             timeline: timeline.clone(),
             cut,
         })
     }
+}
+
+/// Returns the error of a part that has failed.
+fn failure<T>(part: &Channel<Result<T, LabError>>) -> Result<(), LabError> {
+    match part.try_recv() {
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(_)) | Err(_) => Ok(()),
+    }
+}
+
+/// Returns the results of both sides as one.
+fn joined<T>(
+    parts: &[Channel<Result<T, LabError>>],
+    name: &'static str,
+    join: impl Fn(T, T) -> T,
+) -> Result<T, LabError> {
+    let mut results = parts.iter().map(|part| part.recv().unwrap_or_else(|_| Err(gone(name))));
+    let first = results.next().unwrap_or_else(|| Err(gone(name)))?;
+    results.try_fold(first, |all, result| Ok(join(all, result?)))
 }
 
 /// Starts a part. Returns a channel that signals that it is ready, and one for its result.
@@ -331,6 +351,8 @@ fn samples(
     for ((routed, sent_by), came) in routed.samples.iter().zip(&sent.samples).zip(&received.samples) {
         for (id, last) in flows.iter_mut().enumerate() {
             let (SenderSample { sent: sent_here, cwnd, srtt }, came) = (sent_by[id], came[id]);
+            // Data cross one of the ways, acknowledgements the other.
+            let way = plan.place(id as u32);
             let now = FlowSample {
                 flow: id as u32,
                 sent: sent_here.packets,
@@ -339,20 +361,24 @@ fn samples(
                 cwnd,
                 srtt,
                 delivered: came.packets,
-                delivered_bytes: came.packets * plan.group(id as u32).packet.get(),
+                delivered_bytes: plan.delivered_bytes(id as u32, &came),
                 unique_bytes: whole(plan, sent, id, came.bytes),
-                dropped: routed.dropped[id],
-                lost: 0,
+                dropped: routed.ways[way].dropped[id],
+                lost: routed.ways[way].lost[id],
             };
             *last = monotonic(last, now);
         }
-        samples.push(LabSample { at: routed.at.since(start), queue: routed.queue, flows: flows.clone() });
+        let queues = routed.ways.iter().map(|way| way.queue).collect();
+        samples.push(LabSample { at: routed.at.since(start), queues, flows: flows.clone() });
     }
     samples
 }
 
-/// Returns the bytes of the whole packets that carry this many bytes of data, headers included.
+/// Returns the bytes of the whole packets that carry this many bytes, headers included. Those of UDP count whole packets.
 fn whole(plan: &LabPlan, sent: &SenderResults, id: usize, data: u64) -> u64 {
+    if plan.is_udp(id as u32) {
+        return data;
+    }
     data * plan.group(id as u32).packet.get() / sent.payloads[id].max(1)
 }
 
@@ -363,7 +389,8 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
     let flow = |id: usize| {
         let (group, (place, index)) = (plan.group(id as u32), plan.flows[id]);
         let (sent_here, came) = (sent.flows[id], received.flows[id]);
-        let dropped: u64 = routed.queue.flows[id].dropped.iter().sum();
+        let way = &routed.ways[plan.place(id as u32)].counts;
+        let at_queue = &way.queue.flows[id];
         FlowRun {
             id: id as u32,
             name: format!("{}/{index}", group.name),
@@ -374,11 +401,11 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             sent: sent_here.packets,
             delivered: came.packets,
             unique_bytes: whole(plan, sent, id, came.bytes),
-            dropped: dropped + routed.dropped_at_hosts[id],
-            lost: 0,
+            dropped: at_queue.dropped.iter().sum::<u64>() + way.dropped_at_hosts[id],
+            lost: at_queue.lost,
             retransmitted: sent_here.again,
             timeouts: sent_here.timeouts,
-            completions_ns: None,
+            completions_ns: plan.has_transfers(id as u32).then(|| received.completions[id].clone()),
         }
     };
     Run {
@@ -389,7 +416,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
         from_s: scenario.warmup.as_secs(),
         to_s: scenario.duration.as_secs(),
         partial: false,
-        queues: vec![routed.queue.clone()],
+        queues: routed.ways.iter().map(|way| way.counts.queue.clone()).collect(),
         flows: (0..plan.flows.len()).map(flow).collect(),
         cost: Cost { events: routed.packets, packet_hops: routed.packets, ..Cost::default() },
     }

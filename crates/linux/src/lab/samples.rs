@@ -8,9 +8,9 @@ use fairlane_qdisc::Duration;
 pub struct LabSample {
     /// The time since time zero of the scenario.
     pub at: Duration,
-    /// The state and the counts of the queue.
-    pub queue: QueueSample,
-    /// The counts of the flows, in the scenario's order. Nothing is lost on a wire. Timeouts are 0 before Linux 6.7,
+    /// The state and the counts of each queue that data cross.
+    pub queues: Vec<QueueSample>,
+    /// The counts of the flows, in the scenario's order. Timeouts are 0 before Linux 6.7,
     /// which does not report them. Delivered bytes count whole packets.
     pub flows: Vec<FlowSample>,
 }
@@ -25,6 +25,7 @@ pub(super) fn monotonic(before: &FlowSample, now: FlowSample) -> FlowSample {
         delivered_bytes: now.delivered_bytes.max(before.delivered_bytes),
         unique_bytes: now.unique_bytes.max(before.unique_bytes),
         dropped: now.dropped.max(before.dropped),
+        lost: now.lost.max(before.lost),
         ..now
     }
 }
@@ -43,7 +44,7 @@ mod tests {
             delivered_bytes: 7,
             unique_bytes: 6,
             dropped: 5,
-            lost: 0,
+            lost: 2,
             retransmitted: 4,
             timeouts: 3,
             cwnd: Some(10.0),

@@ -17,6 +17,11 @@ pub(super) fn clamp_window(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
 }
 
+/// Sets `TCP_NOTSENT_LOWAT`: the data in bytes that a sender takes beyond what it can send.
+pub(super) fn limit_unsent(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes.to_ne_bytes())
+}
+
 /// Enables pacing with `SO_MAX_PACING_RATE` and a rate that does not limit: the kernel spreads packets over the round
 /// trip.
 pub(super) fn pace(socket: BorrowedFd<'_>) -> nix::Result<()> {

@@ -37,6 +37,13 @@ impl TcpInfo {
         socket::tcp_info(connection).map(|bytes| Self::read(&bytes))
     }
 
+    /// Returns the shortest round trip; `None` before the first.
+    pub(super) fn shortest(&self) -> Option<Duration> {
+        // The kernel begins with the largest number.
+        const NONE: Duration = Duration::from_nanos(u32::MAX as u64 * 1000);
+        Some(self.round_trip).filter(|round_trip| (Duration::from_nanos(1)..NONE).contains(round_trip))
+    }
+
     fn read(bytes: &[u8]) -> Self {
         let word =
             |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |n| u32::from_ne_bytes(*n));
@@ -92,6 +99,7 @@ mod tests {
     #[test]
     fn missing_fields_are_zero() {
         assert_eq!(TcpInfo::read(&[]), TcpInfo::default());
+        assert_eq!((TcpInfo::default().shortest(), TcpInfo::read(&[0xff; 256]).shortest()), (None, None));
         let old = TcpInfo::read(&[1; 104]);
         assert_eq!((old.segment, old.sent_again, old.sent, old.timeouts), (0x0101_0101, 0x0101_0101, 0, 0));
     }

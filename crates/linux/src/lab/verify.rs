@@ -1,11 +1,12 @@
 //! The checks that the queue was the bottleneck and nothing else limited the flows.
 
+use super::address::Side;
 use super::check::Checks;
 use super::plan::LabPlan;
 use super::receiver::ReceiverResults;
-use super::router::{KernelDrops, RouterResults};
+use super::router::{KernelDrops, RouterResults, WayResults};
 use super::sender::SenderResults;
-use fairlane_outcome::QueueRun;
+use fairlane_scenario::Wire;
 
 /// The results of a run that the checks need.
 pub(super) struct CheckInput<'r> {
@@ -22,6 +23,10 @@ const SHORT_OF_BUFFER: f64 = 0.05;
 
 /// Bytes of the kernel's overhead per packet, and of a packet or two that are just being sent.
 const JUST_LEAVING: u64 = 8 << 10;
+
+/// The bytes of packets without data that the sender of a transfer sends at most: those that open and close the connection and some
+/// acknowledgements, with a margin for retransmissions.
+const OF_A_CONNECTION: f64 = 6.0 * 80.0;
 
 /// The mean lateness in seconds that is always acceptable.
 const LATE: f64 = 1e-3;
@@ -68,8 +73,11 @@ impl CheckInput<'_> {
         checks.add_zero("packets of no flow", unclassified);
         checks.add_zero("packets dropped by interfaces", self.interface_drops);
         checks.add_zero("datagrams without a receive buffer", self.received.udp_overflow);
-        checks.add_zero("datagrams out of order", self.received.flows.iter().map(|flow| flow.disordered).sum());
-        if let Some(KernelDrops { counted, missed, open: [before, after] }) = self.routed.kernel {
+        if !self.reorders() {
+            checks.add_zero("datagrams out of order", self.received.flows.iter().map(|flow| flow.disordered).sum());
+        }
+        let kernel = self.routed.ways.iter().filter_map(|way| way.counts.kernel);
+        for KernelDrops { counted, missed, open: [before, after] } in kernel {
             // A packet whose fate was open may have been dropped on either side of an edge of the measurement.
             checks.add(
                 "packets dropped by the kernel's own count",
@@ -78,46 +86,65 @@ impl CheckInput<'_> {
                 format!("the same, but for the {before} and {after} in the queue at the start and at the end"),
             );
         }
-        let departed = departed_bytes(&self.routed.queue) as f64;
-        let arrived = |flow: u32| self.received.flows[flow as usize].packets * self.plan.group(flow).packet.get();
-        let arrived: u64 = self.numbers().map(arrived).sum();
-        let link = &self.plan.link.forward;
+        self.routed.ways.iter().for_each(|way| self.arrivals(way, checks));
+    }
+
+    /// Compares what left a queue with what arrived.
+    fn arrivals(&self, way: &WayResults, checks: &mut Checks) {
+        let link = match way.from {
+            Side::Left => &self.plan.link.forward,
+            Side::Right => &self.plan.link.reverse,
+        };
+        let flows = || self.numbers().filter(|flow| self.plan.side(*flow) == way.from);
+        let counts = &way.counts;
+        let crossed = |flow: u32| {
+            counts.queue.flows[flow as usize].departed_bytes.saturating_sub(counts.lost_bytes[flow as usize])
+        };
+        let departed = flows().map(crossed).sum::<u64>() as f64;
+        let arrived = |flow: u32| self.plan.delivered_bytes(flow, &self.received.flows[flow as usize]);
+        let arrived = flows().map(arrived).sum::<u64>() as f64;
         // Packets in flight at one edge of the measurement need not be in flight at the other.
-        let under_way =
-            link.rate.bits_per_second() as f64 / 8.0 * (link.delay.as_secs() + 0.01) + 2.0 * f64::from(largest);
-        let off = (arrived as f64 - departed).abs();
+        let Wire { jitter, .. } = link.wire;
+        let time = link.delay.as_secs() + jitter.as_secs() + 0.01;
+        let under_way = link.rate.bits_per_second() as f64 / 8.0 * time + 2.0 * f64::from(self.plan.largest());
+        // Packets without data, by which a transfer's connection begins and ends.
+        let handshakes = self.sent.transfers as f64 * OF_A_CONNECTION;
+        let off = (arrived - departed).abs();
         checks.add(
             "bytes that left the queue and arrived",
-            off <= 0.01 * departed + under_way,
-            percent(arrived as f64 / departed.max(1.0)),
+            off <= 0.01 * departed + under_way + handshakes,
+            percent(arrived / departed.max(1.0)),
             "100 %, within 1 % and the packets in flight",
         );
     }
 
     fn times(&self, checks: &mut Checks) {
-        let lateness = &self.routed.lateness;
-        let mean = lateness.sum_s() / (lateness.count().max(1) as f64);
-        let round_trip = self.plan.round_trip();
-        let queued = self.routed.queue.delay_ns.mean() / 1e9;
+        let round_trip = self.plan.round_trip().as_secs();
+        let ways = &self.routed.ways;
+        let queued = ways.iter().map(|way| way.counts.queue.delay_ns.mean()).fold(0.0, f64::max) / 1e9;
         // A tenth of the loaded round trip is acceptable.
-        let most = (0.1 * (round_trip.as_secs() + queued)).max(LATE);
-        let found = format!("{} on average, {} at most", millis(mean), millis(lateness.max().as_secs()));
+        let most = (0.1 * (round_trip + queued)).max(LATE);
+        let mean = |way: &WayResults| way.counts.lateness.sum_s() / (way.counts.lateness.count().max(1) as f64);
+        let mean = ways.iter().map(mean).fold(0.0, f64::max);
+        let latest = ways.iter().map(|way| way.counts.lateness.max().as_secs()).fold(0.0, f64::max);
+        let found = format!("{} on average, {} at most", millis(mean), millis(latest));
         checks.add("packets late by", mean <= most, found, format!("at most {} on average", millis(most)));
         if let Some(shortest) = self.sent.round_trip {
-            let most = round_trip.as_secs() + most.max(WAKING);
-            let fits = round_trip <= shortest && shortest.as_secs() <= most;
-            let needed = format!("{} to {}", millis(round_trip.as_secs()), millis(most));
+            let jitter = self.plan.jitter().as_secs();
+            let [least, most] = [round_trip - jitter, round_trip + jitter + most.max(WAKING)];
+            let fits = (least..=most).contains(&shortest.as_secs());
+            let needed = format!("{} to {}", millis(least), millis(most));
             checks.add("shortest round trip", fits, millis(shortest.as_secs()), needed);
         }
+    }
+
+    fn reorders(&self) -> bool {
+        [&self.plan.link.forward, &self.plan.link.reverse].iter().any(|side| side.wire.reorder)
     }
 
     fn numbers(&self) -> impl Iterator<Item = u32> {
         0..self.plan.flows.len() as u32
     }
-}
-
-fn departed_bytes(queue: &QueueRun) -> u64 {
-    queue.flows.iter().map(|flow| flow.departed_bytes).sum()
 }
 
 fn percent(ratio: f64) -> String {
@@ -135,8 +162,10 @@ mod tests {
     use fairlane_scenario::Document;
     use hdrhistogram::Histogram;
 
+    use super::super::address::Family;
     use super::super::check::Check;
     use super::super::receiver::FlowReceived;
+    use super::super::router::WayCounts;
     use super::super::sender::FlowSent;
     use super::*;
     use crate::delay_histogram::DelayHistogram;
@@ -181,28 +210,41 @@ rate = "4mbit"
         };
         let sent = FlowSent { packets: 500, busy: Duration::from_millis(1000), ..FlowSent::default() };
         let came = FlowReceived { packets: 500, bytes: 474_000, disordered: 0 };
+        let udp = FlowReceived { bytes: 500_000, ..came };
         TestRun {
-            plan: LabPlan::new(&scenario).unwrap(),
+            plan: LabPlan::new(&scenario, Family::V4).unwrap(),
             sent: SenderResults {
                 samples: Vec::new(),
                 flows: vec![sent, sent],
                 payloads: vec![948, 972],
                 udp_due: 500,
+                transfers: 0,
                 unsent_bytes: 0,
                 round_trip: Some(Duration::from_millis(9)),
             },
             routed: RouterResults {
                 samples: Vec::new(),
-                queue,
-                dropped_at_hosts: vec![0, 0],
-                lateness: DelayHistogram::default(),
-                kernel: Some(KernelDrops { counted: 90, missed: 92, open: [3, 5] }),
+                ways: vec![WayResults {
+                    from: Side::Left,
+                    counts: WayCounts {
+                        queue,
+                        dropped_at_hosts: vec![0, 0],
+                        lost_bytes: vec![0, 0],
+                        lateness: DelayHistogram::default(),
+                        kernel: Some(KernelDrops { counted: 90, missed: 92, open: [3, 5] }),
+                    },
+                }],
                 largest: 1000,
                 lost_in_kernel: 0,
                 unclassified: 0,
                 packets: 1500,
             },
-            received: ReceiverResults { samples: Vec::new(), flows: vec![came, came], udp_overflow: 0 },
+            received: ReceiverResults {
+                samples: Vec::new(),
+                flows: vec![came, udp],
+                udp_overflow: 0,
+                completions: vec![Vec::new(), Vec::new()],
+            },
             interface_drops: 0,
         }
     }
@@ -218,7 +260,7 @@ rate = "4mbit"
         let good = checks(&measurement());
         assert!(good.hold() && good.failed().is_empty(), "{good:?}");
         type Spoil = fn(&mut TestRun);
-        let late = |of: &mut TestRun| of.routed.lateness.add(Duration::from_millis(4));
+        let late = |of: &mut TestRun| of.routed.ways[0].counts.lateness.add(Duration::from_millis(4));
         let cases: [(&str, Spoil); 16] = [
             ("UDP sent at its rate", |of| of.sent.flows[1].packets = 480),
             ("TCP short of send buffer", |of| of.sent.flows[0].short_of_buffer = Duration::from_millis(60)),
@@ -226,8 +268,8 @@ rate = "4mbit"
             // A GSO packet of 64 KiB.
             ("largest packet", |of| of.routed.largest = 65_160),
             ("dropped before the queue", |of| of.routed.lost_in_kernel = 1),
-            ("the kernel's own count", |of| of.routed.kernel.as_mut().unwrap().counted = 88),
-            ("the kernel's own count", |of| of.routed.kernel.as_mut().unwrap().counted = 98),
+            ("the kernel's own count", |of| of.routed.ways[0].counts.kernel.as_mut().unwrap().counted = 88),
+            ("the kernel's own count", |of| of.routed.ways[0].counts.kernel.as_mut().unwrap().counted = 98),
             ("packets of no flow", |of| of.routed.unclassified = 1),
             ("dropped by interfaces", |of| of.interface_drops = 1),
             ("without a receive buffer", |of| of.received.udp_overflow = 1),

@@ -1,0 +1,244 @@
+//! A flow of the senders.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+
+use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_scenario::{Application, FlowGroup, Tcp, Traffic};
+use fairlane_traffic::{OnOffPeriods, start};
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+
+use super::connection::{Connector, fill, segment};
+use super::counts::{FlowSent, SenderSample};
+use super::datagrams::Datagrams;
+use super::transfers::{TransferState, Transfers};
+use crate::lab::plan::LabPlan;
+use crate::lab::receiver::{PORT, port};
+use crate::lab::socket::unsent_bytes;
+use crate::lab::tcp_info::TcpInfo;
+
+/// The longest delay that a UDP sender makes up for.
+const MAX_LATE: Duration = Duration::from_millis(500);
+
+/// A flow with its sockets.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) id: u32,
+    endpoint: Endpoint,
+    /// The time from time zero to the first event.
+    pub(super) start: Duration,
+    pub(super) stop: Option<Duration>,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+enum Endpoint {
+    /// Unlimited data.
+    Ftp(Established),
+    /// Unlimited data in on periods.
+    OnOff {
+        established: Established,
+        periods: OnOffPeriods,
+    },
+    Transfers(Box<Transfers>),
+    Udp(Box<Datagrams>),
+    /// A TCP connection that was stopped, with its last counts.
+    Stopped {
+        sent: FlowSent,
+        payload: u64,
+        round_trip: Option<Duration>,
+    },
+}
+
+/// A connection that lasts.
+#[derive(Debug)]
+struct Established {
+    connection: TcpStream,
+    payload: u64,
+}
+
+impl Flow {
+    /// Opens the sockets of flow `id`, and starts to connect those that are connected before time zero.
+    pub(super) fn open(plan: &LabPlan, id: u32, seed: Seed) -> io::Result<Self> {
+        let (group, side) = (plan.group(id), plan.side(id));
+        let (place, index) = plan.flows[id as usize];
+        let seed = seed.named("flow").named(&group.name).numbered(u64::from(index));
+        let from = side.host(plan.family, id);
+        let to = side.other().host(plan.family, id);
+        let mut random = seed.stream("start");
+        let mut begin = start(group, &mut random);
+        let endpoint = match &group.traffic {
+            Traffic::Tcp(tcp) => {
+                let ends = [SocketAddr::new(from, 0), SocketAddr::new(to, port(place))];
+                Endpoint::tcp(group, tcp, Connector::new(group, tcp, ends), seed)?
+            }
+            Traffic::Udp(udp) => {
+                let ends = [from, to].map(|address| SocketAddr::new(address, PORT));
+                let mut datagrams = Datagrams::open((group, udp, index), ends, plan.udp_sizes(), seed)?;
+                begin = begin + datagrams.first(&mut random);
+                Endpoint::Udp(Box::new(datagrams))
+            }
+            Traffic::Tfrc(_) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        Ok(Self { id, endpoint, start: begin, stop: group.stop, stopped: false })
+    }
+
+    /// Returns the connection that must be established before time zero.
+    pub(super) const fn first_connection(&self) -> Option<&TcpStream> {
+        match &self.endpoint {
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => Some(&established.connection),
+            Endpoint::Transfers(_) | Endpoint::Udp(_) | Endpoint::Stopped { .. } => None,
+        }
+    }
+
+    /// Handles the event of the source that was due at `at`: its start, a packet, a transfer, or the end of a period. Connections
+    /// that can be written to are registered as `place`. Returns the time of the next event.
+    pub(super) fn on_source(&mut self, (at, now): (Time, Time), epoll: &Epoll, place: u64) -> io::Result<Option<Time>> {
+        if self.stopped {
+            return Ok(None);
+        }
+        match &mut self.endpoint {
+            Endpoint::Ftp(established) => {
+                epoll.add(&established.connection, EpollEvent::new(EpollFlags::EPOLLOUT, place))?;
+                Ok(None)
+            }
+            Endpoint::OnOff { established, periods } => {
+                let (on, length) = periods.next_period();
+                if on {
+                    epoll.add(&established.connection, EpollEvent::new(EpollFlags::EPOLLOUT, place))?;
+                } else {
+                    // It is not registered before the first on period.
+                    let _ = epoll.delete(&established.connection);
+                }
+                Ok(Some(at + length))
+            }
+            Endpoint::Transfers(transfers) => {
+                epoll.add(transfers.begin(now)?, EpollEvent::new(EpollFlags::EPOLLOUT, place))?;
+                Ok(None)
+            }
+            Endpoint::Udp(datagrams) => Ok(Some(at + datagrams.send(now.since(at) > MAX_LATE))),
+            Endpoint::Stopped { .. } => Ok(None),
+        }
+    }
+
+    /// Writes to the connection, which is ready. Returns the time of the next event of the source if this makes one.
+    pub(super) fn on_ready(&mut self, now: Time, epoll: &Epoll, place: u64) -> io::Result<Option<Time>> {
+        match &mut self.endpoint {
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => {
+                fill(&established.connection, u64::MAX)?;
+                Ok(None)
+            }
+            Endpoint::Transfers(transfers) => match transfers.continue_current()? {
+                TransferState::Writing => Ok(None),
+                TransferState::Written => {
+                    if let Some(connection) = transfers.connection() {
+                        epoll.modify(connection, &mut EpollEvent::new(EpollFlags::EPOLLIN, place))?;
+                    }
+                    Ok(None)
+                }
+                TransferState::Over => Ok(transfers.next_pause().map(|pause| now + pause)),
+            },
+            Endpoint::Udp(_) | Endpoint::Stopped { .. } => Ok(None),
+        }
+    }
+
+    /// Ends the flow. Data in the buffers of its connections are discarded: they may be enough for seconds.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        match &mut self.endpoint {
+            Endpoint::Ftp(_) | Endpoint::OnOff { .. } => {
+                let (sent, payload, round_trip) = (self.sent(), self.payload(), self.round_trip());
+                self.endpoint = Endpoint::Stopped { sent, payload, round_trip };
+            }
+            Endpoint::Transfers(transfers) => transfers.stop(),
+            Endpoint::Udp(_) | Endpoint::Stopped { .. } => {}
+        }
+    }
+
+    /// Returns `true` for UDP that has not been stopped.
+    pub(super) const fn is_sending_udp(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Udp(_)) && !self.stopped
+    }
+
+    /// Returns the counts so far.
+    pub(super) fn sent(&self) -> FlowSent {
+        match &self.endpoint {
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => FlowSent::of(&established.info()),
+            Endpoint::Transfers(transfers) => transfers.sent(),
+            Endpoint::Udp(udp) => FlowSent { packets: udp.sent(), ..FlowSent::default() },
+            Endpoint::Stopped { sent, .. } => *sent,
+        }
+    }
+
+    /// Returns the state now.
+    pub(super) fn sample(&self) -> SenderSample {
+        let info = self.connection().and_then(|connection| TcpInfo::of(connection.as_fd()).ok());
+        SenderSample {
+            sent: self.sent(),
+            cwnd: info.map(|info| f64::from(info.window)),
+            srtt: info.map(|info| info.smoothed).filter(|smoothed| *smoothed > Duration::ZERO),
+        }
+    }
+
+    /// Returns the shortest round trip; `None` for UDP, and before the first.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        match &self.endpoint {
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => established.info().shortest(),
+            Endpoint::Transfers(transfers) => transfers.round_trip(),
+            Endpoint::Udp(_) => None,
+            Endpoint::Stopped { round_trip, .. } => *round_trip,
+        }
+    }
+
+    /// Returns the data in a full TCP packet, in bytes; 0 for UDP.
+    pub(super) fn payload(&self) -> u64 {
+        match &self.endpoint {
+            Endpoint::Ftp(Established { connection, payload })
+            | Endpoint::OnOff { established: Established { connection, payload }, .. } => segment(connection, *payload),
+            Endpoint::Transfers(transfers) => transfers.payload(),
+            Endpoint::Udp(_) => 0,
+            Endpoint::Stopped { payload, .. } => *payload,
+        }
+    }
+
+    /// Returns the bytes of the connection's packets that have left and still count against its buffer.
+    pub(super) fn unsent_bytes(&self) -> u32 {
+        self.connection().and_then(|connection| unsent_bytes(connection.as_fd()).ok()).unwrap_or(0)
+    }
+
+    /// Returns the number of connections that were opened for transfers.
+    pub(super) const fn transfers(&self) -> u64 {
+        if let Endpoint::Transfers(transfers) = &self.endpoint { transfers.opened() } else { 0 }
+    }
+
+    fn connection(&self) -> Option<&TcpStream> {
+        match &self.endpoint {
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => Some(&established.connection),
+            Endpoint::Transfers(transfers) => transfers.connection(),
+            Endpoint::Udp(_) | Endpoint::Stopped { .. } => None,
+        }
+    }
+}
+
+impl Endpoint {
+    fn tcp(group: &FlowGroup, tcp: &Tcp, connector: Connector, seed: Seed) -> io::Result<Self> {
+        let bytes = group.packet.get() as u32;
+        let established =
+            |connector: &Connector| Ok(Established { connection: connector.open()?, payload: connector.payload() });
+        match &tcp.application {
+            Application::Ftp => established(&connector).map(Self::Ftp),
+            Application::OnOff(config) => established(&connector)
+                .map(|established| Self::OnOff { established, periods: OnOffPeriods::new(config, seed) }),
+            Application::Transfers(config) => {
+                Ok(Self::Transfers(Box::new(Transfers::new(connector, config, bytes, seed))))
+            }
+        }
+    }
+}
+
+impl Established {
+    fn info(&self) -> TcpInfo {
+        TcpInfo::of(self.connection.as_fd()).unwrap_or_default()
+    }
+}
