@@ -71,6 +71,126 @@ fn the_kernels_own_discipline_is_beside_ours() {
     assert!(delays.iter().all(|delay| (delay / delays[0] - 1.0).abs() < 0.3), "{delays:?}");
 }
 
+/// Everything that a link and its flows can be: data in both directions, loss and jitter, ECN for some, transfers, off periods, and UDP
+/// of random times and sizes.
+const MIXED: &str = r#"
+duration = "4s"
+warmup = "1s"
+[bottleneck]
+rate = "5mbit"
+delay = "10ms"
+loss = 0.02
+jitter = "2ms"
+queue = { kind = "red", limit = "100p", min = "2p", max = "30p", weight = 0.02, ecn = true }
+reverse = { rate = "5mbit", queue = { kind = "droptail", limit = "50p" } }
+[access]
+rate = "100mbit"
+delay = "1ms"
+[tcp]
+preset = "modern"
+[[flows]]
+name = "marked"
+kind = "tcp"
+cc = "cubic"
+count = 2
+tcp.ecn = true
+[[flows]]
+name = "up"
+kind = "tcp"
+cc = "reno"
+count = 2
+from = "right"
+to = "left"
+[[flows]]
+name = "web"
+kind = "tcp"
+cc = "cubic"
+count = 4
+source = "transfers"
+size = "20p"
+think = "300ms"
+[[flows]]
+name = "chat"
+kind = "tcp"
+cc = "cubic"
+source = "exponential"
+on = "200ms"
+off = "300ms"
+[[flows]]
+name = "poisson"
+kind = "udp"
+rate = "1mbit"
+source = "poisson"
+[[flows]]
+name = "sized"
+kind = "udp"
+rate = "500kbit"
+sizes = "geometric"
+jitter = 0.5
+[[flows]]
+name = "voice"
+kind = "udp"
+rate = "200kbit"
+source = "exponential"
+on = "500ms"
+off = "500ms"
+packet = "200b"
+from = "right"
+to = "left"
+"#;
+
+/// Linux over IPv4 and IPv6 beside the simulator. UDP draws from the same sequences: it offers the same number of packets. What the
+/// wire loses is lost in its direction only, and 2 % of it; marks are in the group that asks for ECN; transfers
+/// complete as often as in the simulator within a factor of two, since they wait for lost packets, which are other ones.
+#[test]
+fn all_kinds_of_traffic_run_on_linux_too() {
+    let Some(kernel) = kernel() else { return };
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a file");
+    std::fs::write(file.path(), MIXED).expect("it is written");
+    let file = file.path().to_str().expect("a name");
+    let lab = ["lab", file, "--in", "guest", "--kernel", kernel, "--json"];
+    let [linux, v6, sim] = thread::scope(|scope| {
+        let v4 = scope.spawn(|| outcomes(&fairlane(&lab)));
+        let v6 = scope.spawn(|| outcomes(&fairlane(&[&lab[..], &["--ipv6"]].concat())));
+        let sim = serde_json::from_slice(&fairlane(&["run", file, "--json"]).stdout).expect("it is JSON");
+        let [v4, v6] = [v4, v6].map(|lab| lab.join().expect("it ends").remove(0));
+        [v4, v6, sim]
+    });
+    for outcome in [&linux, &v6] {
+        let sum = |outcome: &Value, group: &str, number: &str| -> f64 {
+            let flows = outcome["flows"].as_array().expect("flows");
+            let prefix = format!("{group}/");
+            let of_group = flows.iter().filter(|flow| flow["name"].as_str().expect("a name").starts_with(&prefix));
+            of_group.map(|flow| flow[number].as_f64().unwrap_or(0.0)).sum()
+        };
+        for udp in ["poisson", "sized", "voice"] {
+            let (here, there) = (sum(outcome, udp, "sent"), sum(&sim, udp, "sent"));
+            assert!((here - there).abs() <= 2.0, "{udp}: {here} packets, {there} in the simulator");
+        }
+        for queue in outcome["queues"].as_array().expect("queues") {
+            let reverse = queue["name"] == "bottleneck/reverse";
+            for group in queue["groups"].as_array().expect("groups") {
+                let asks = group["name"] == "marked";
+                assert_eq!(group["marked"].as_u64() > Some(0), asks && !reverse, "{group}");
+            }
+        }
+        assert_eq!((sum(outcome, "up", "lost"), sum(outcome, "voice", "lost")), (0.0, 0.0));
+        let groups = ["marked", "web", "chat", "poisson", "sized"];
+        let of_all = |number: &str| groups.iter().map(|group| sum(outcome, group, number)).sum::<f64>();
+        let lost = of_all("lost") / of_all("delivered");
+        assert!((0.008..0.035).contains(&lost), "{lost}");
+        let completed = |outcome: &Value| {
+            let mut groups = outcome["groups"].as_array().expect("groups").iter();
+            let web = groups.find(|group| group["name"] == "web").expect("the group");
+            web["transfers"]["completed"].as_f64().expect("a number")
+        };
+        let (here, there) = (completed(outcome), completed(&sim));
+        assert!((0.5..2.0).contains(&(here / there)), "{here} transfers, {there} in the simulator");
+        let up = sum(outcome, "up", "goodput_bps");
+        assert!(up > 3.5e6, "{up} bit/s against the direction of the others");
+    }
+}
+
 /// CHOKe as a BPF program in the kernel, under forty times the link's rate. The ring has room for its holes: the link stays busy, and UDP
 /// has less than a fifth of it, where the kernel's own CHOKe loses count.
 #[cfg(feature = "bpf")]

@@ -97,7 +97,9 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
             self.hosts(side).run(move || {
                 up(interface, family, side, false)?;
                 let (hosts, router) = (family.hosts(side), family.interface(side, true));
-                ip(&format!("route add local {hosts} dev lo\nroute add default via {router}\n"))
+                ip(&format!("route add local {hosts} dev lo\nroute add default via {router}\n"))?;
+                // Unlike IPv4, IPv6 lets a socket have such an address only with this.
+                if family == Family::V6 { sysctl("net/ipv6/ip_nonlocal_bind", "1") } else { Ok(()) }
             })?;
         }
         Ok(())

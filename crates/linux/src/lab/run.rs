@@ -134,6 +134,8 @@ impl Lab {
         let began = now();
         allow_descriptors(2 * plan.flows.len() as u64 + DESCRIPTORS)?;
         let network = Network::new(plan)?;
+        // IPv6 may speak before both ends of an interface are up.
+        let dropped_before = network.interface_drops()?;
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
         let in_kernel = match &self.in_kernel {
             Some(discipline) => {
@@ -144,7 +146,7 @@ impl Lab {
         };
         let ended = RunningParts::start(&network, plan, seed, Timeline::new(self.every), in_kernel, stopped)?
             .play(plan, stopped)?;
-        let interface_drops = network.interface_drops()?;
+        let interface_drops = network.interface_drops()? - dropped_before;
         let PartResults { sent, routed, received, timeline, cut } = ended;
         let results = CheckInput { plan, sent: &sent, routed: &routed, received: &received, interface_drops };
         let checks = results.checks();
@@ -397,7 +399,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             group: group.name.clone(),
             kind: group.traffic.kind().into(),
             transport: transports[place].clone(),
-            exit: Some(0),
+            exit: Some(plan.place(id as u32)),
             sent: sent_here.packets,
             delivered: came.packets,
             unique_bytes: whole(plan, sent, id, came.bytes),

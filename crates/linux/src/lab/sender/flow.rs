@@ -21,6 +21,9 @@ use crate::lab::tcp_info::TcpInfo;
 /// The longest delay that a UDP sender makes up for.
 const MAX_LATE: Duration = Duration::from_millis(500);
 
+/// The port from which datagrams are sent. Receivers for the other direction have [`PORT`] on all addresses.
+const FROM_PORT: u16 = PORT - 1;
+
 /// A flow with its sockets.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -74,7 +77,7 @@ impl Flow {
                 Endpoint::tcp(group, tcp, Connector::new(group, tcp, ends), seed)?
             }
             Traffic::Udp(udp) => {
-                let ends = [from, to].map(|address| SocketAddr::new(address, PORT));
+                let ends = [SocketAddr::new(from, FROM_PORT), SocketAddr::new(to, PORT)];
                 let mut datagrams = Datagrams::open((group, udp, index), ends, plan.udp_sizes(), seed)?;
                 begin = begin + datagrams.first(&mut random);
                 Endpoint::Udp(Box::new(datagrams))
