@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import fairlane as fl
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLI = ROOT / "target/dist/fairlane"
+CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 
 
 def test_theory_has_the_papers_numbers() -> None:

@@ -1,6 +1,7 @@
 """Runs, comparisons, sweeps, their outcomes, and their end by Ctrl-C."""
 
 import json
+import os
 import pickle
 import subprocess
 import threading
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLI = ROOT / "target/dist/fairlane"
+CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 
 
 def short(**changes: object) -> fl.Scenario:

@@ -1,6 +1,7 @@
 """Scenarios: reading, changing, writing, and errors."""
 
 import copy
+import os
 import pickle
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.toml"))
-CLI = ROOT / "target/dist/fairlane"
+CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 
 
 def dumbbell(**changes: Any) -> fl.Scenario:
