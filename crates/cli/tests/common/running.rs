@@ -119,7 +119,7 @@ impl Drop for Running {
 /// Sends `packets` datagrams of 972 bytes (IP packets of 1000 bytes) over loopback and returns how many arrive.
 pub(crate) fn through(packets: u32) -> u32 {
     let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     for _ in 0..packets {
         from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
     }
@@ -135,7 +135,7 @@ pub(crate) fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
 /// The router's answer at the default port.
 pub(crate) fn get(path: &str) -> String {
     let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
         .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
         .unwrap();

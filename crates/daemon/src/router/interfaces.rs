@@ -15,7 +15,7 @@ struct Watched {
 
 /// What has happened to an interface.
 #[derive(Debug, PartialEq, Eq)]
-enum Change {
+enum InterfaceChange {
     Gone,
     /// It has this name now.
     Renamed(String),
@@ -42,16 +42,16 @@ impl WatchedInterfaces {
             // Without such an interface, nix returns an empty name.
             let name_of = |index| if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty());
             match watched.change(index, name_of) {
-                Some(Change::Gone) => warn!(
+                Some(InterfaceChange::Gone) => warn!(
                     interface = watched.name,
                     "there is no such interface any more: packets are queued again when one has this name"
                 ),
-                Some(Change::Renamed(now)) => warn!(
+                Some(InterfaceChange::Renamed(now)) => warn!(
                     interface = watched.name,
                     now,
                     "the interface has another name, and its packets pass unqueued: give it the old name, or restart the router with the new one"
                 ),
-                Some(Change::Back) => {
+                Some(InterfaceChange::Back) => {
                     info!(interface = watched.name, "there is such an interface again: its packets are queued");
                 }
                 None => {}
@@ -62,15 +62,15 @@ impl WatchedInterfaces {
 
 impl Watched {
     /// Compares with the interface that has the name now. `name_of` returns the name of an interface.
-    fn change(&mut self, index: Option<u32>, name_of: impl FnOnce(u32) -> Option<String>) -> Option<Change> {
+    fn change(&mut self, index: Option<u32>, name_of: impl FnOnce(u32) -> Option<String>) -> Option<InterfaceChange> {
         let was_there = self.there;
         self.there = index.is_some();
         match index {
             Some(index) => {
                 self.index = index;
-                (!was_there).then_some(Change::Back)
+                (!was_there).then_some(InterfaceChange::Back)
             }
-            None => was_there.then(|| name_of(self.index).map_or(Change::Gone, Change::Renamed)),
+            None => was_there.then(|| name_of(self.index).map_or(InterfaceChange::Gone, InterfaceChange::Renamed)),
         }
     }
 }
@@ -86,13 +86,13 @@ mod tests {
         let none = |_| None;
         let renamed = |index| Some(format!("wan{index}"));
         assert_eq!(watched.change(Some(2), none), None);
-        assert_eq!(watched.change(None, renamed), Some(Change::Renamed("wan2".to_owned())));
+        assert_eq!(watched.change(None, renamed), Some(InterfaceChange::Renamed("wan2".to_owned())));
         assert_eq!(watched.change(None, renamed), None);
-        assert_eq!(watched.change(Some(7), renamed), Some(Change::Back));
+        assert_eq!(watched.change(Some(7), renamed), Some(InterfaceChange::Back));
         assert_eq!(watched.change(Some(7), renamed), None);
         // Replaced between two looks: the rules apply to the new one too.
         assert_eq!(watched.change(Some(8), renamed), None);
-        assert_eq!(watched.change(None, none), Some(Change::Gone));
+        assert_eq!(watched.change(None, none), Some(InterfaceChange::Gone));
         assert_eq!(watched.change(None, none), None);
     }
 }
