@@ -3,6 +3,7 @@
 
 mod common;
 #[path = "common/namespace.rs"]
+#[allow(dead_code, reason = "the helpers of running routers use a part of it")]
 mod namespace;
 #[path = "common/running.rs"]
 mod running;

@@ -1,5 +1,4 @@
 //! A network namespace for a test, where the system permits one.
-#![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::process::Command;
 use std::thread;
