@@ -195,7 +195,7 @@ def test_a_script_ends_with_a_traceback(tmp_path: Path) -> None:
     assert child.stdout.readline() == "begun\n"
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=20)
+    _, said = child.communicate(timeout=120)
     assert "Interrupted: interrupted: 0 outcomes are complete, 1 in part" in said
 
 

@@ -162,5 +162,5 @@ try:
 except ImportError as error:
     print(error)
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     assert f"pip install 'fairlane{words}'" in said.stdout

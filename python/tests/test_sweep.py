@@ -328,7 +328,7 @@ def test_a_process_that_is_ended_has_lost_nothing(sent: signal.Signals, tmp_path
             assert process.poll() is None, "the sweep ended before its signal"
             time.sleep(0.005)
         process.send_signal(sent)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=120)
     assert ("interrupted" in said) == (sent == signal.SIGINT)
     assert not out.exists()
     done = part.read_bytes().count(b"\n") - 1

@@ -315,6 +315,10 @@ pub(crate) struct LabArgs {
     #[command(flatten)]
     pub(crate) form: Form,
 
+    /// Tell the progress as lines on standard error, "progress DONE TOTAL" in seconds: for programs such as the Python package
+    #[arg(long, hide = true)]
+    pub(crate) progress_lines: bool,
+
     /// Also write the tables of all outcomes into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

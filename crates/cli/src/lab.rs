@@ -22,7 +22,7 @@ use fairlane_sim::{Control, Observer};
 use crate::args::{LabArgs, LabPlace};
 use crate::observed::Files;
 use crate::page::HtmlPage;
-use crate::progress::Seconds;
+use crate::progress::{Seconds, VirtualSeconds};
 use crate::{output, progress, shared};
 use followers::Followers;
 use guest::{GuestLabs, RunId, Wanted};
@@ -56,6 +56,7 @@ pub(crate) struct LabCommand {
     simulated: Option<Batch>,
     runs: NonZeroU32,
     json: bool,
+    progress_lines: bool,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
     /// With the interval.
@@ -145,8 +146,8 @@ impl LabCommand {
         files.check()?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
-        let (json, out, series) = (args.form.json, args.out.clone(), files.series);
-        Ok(Self { labs, guests, simulated, runs: args.runs, json, out, page, series })
+        let (json, progress_lines, out, series) = (args.form.json, args.progress_lines, args.out.clone(), files.series);
+        Ok(Self { labs, guests, simulated, runs: args.runs, json, progress_lines, out, page, series })
     }
 
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
@@ -177,7 +178,7 @@ impl LabCommand {
     /// Runs the labs, one run after the other.
     fn labs_done(&self, control: &Control) -> LabResults {
         let seconds = self.seconds();
-        let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()));
+        let clock = Seconds::new(seconds, self.labs.len() as u64 * u64::from(self.runs.get()), self.progress_lines);
         let stopped = || {
             clock.look();
             control.stopped()
@@ -199,7 +200,8 @@ impl LabCommand {
             Wanted { id, kind: *kind, whose: *whose, every }
         };
         let wanted: Vec<Wanted> = ids.map(wanted).collect();
-        let results = guests.run_all(&wanted, self.seconds(), control);
+        let bar = VirtualSeconds::new(self.seconds(), wanted.len(), self.progress_lines);
+        let results = guests.run_all(&wanted, self.seconds(), &bar, control);
         let mut results: BTreeMap<RunId, _> = results.into_iter().collect();
         self.all_of(control, &|write| write(), &mut |id, _| results.remove(&id).unwrap_or(Err(LabError::Interrupted)))
     }

@@ -69,10 +69,45 @@ fn watch(control: &Control, total: u64, done: &mpsc::Receiver<()>) {
     bar.finish_and_clear();
 }
 
+/// How long work in seconds shows its progress.
+#[cfg(all(feature = "lab", target_os = "linux"))]
+struct SecondsBar {
+    bar: ProgressBar,
+    /// For a program that reads standard error: what the last line told.
+    lines: Option<AtomicU64>,
+}
+
+#[cfg(all(feature = "lab", target_os = "linux"))]
+impl SecondsBar {
+    /// Starts a bar of `total` seconds, or tells them in lines.
+    fn new(total: f64, template: &str, lines: bool) -> Self {
+        let bar = if io::stderr().is_terminal() && !lines { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        bar.set_length(total.ceil() as u64);
+        let style = ProgressStyle::with_template(&format!("{{spinner}} {{elapsed_precise}} {{wide_bar}} {template}"));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar, lines: lines.then(AtomicU64::default) }
+    }
+
+    fn set(&self, seconds: u64) {
+        self.bar.set_position(seconds);
+        self.bar.tick();
+        if self.lines.as_ref().is_some_and(|told| told.fetch_max(seconds, Ordering::Relaxed) < seconds) {
+            output::tell(&format!("progress {seconds} {}\n", self.bar.length().unwrap_or(seconds)));
+        }
+    }
+}
+
+#[cfg(all(feature = "lab", target_os = "linux"))]
+impl Drop for SecondsBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A progress bar of runs that take a known time.
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub(crate) struct Seconds {
-    bar: ProgressBar,
+    bar: SecondsBar,
     a_run: f64,
     /// The start of the current run.
     since: Cell<Stopwatch>,
@@ -81,20 +116,16 @@ pub(crate) struct Seconds {
 
 #[cfg(all(feature = "lab", target_os = "linux"))]
 impl Seconds {
-    /// Starts a bar for `runs` runs of `a_run` seconds each; the first begins now.
-    pub(crate) fn new(a_run: f64, runs: u64) -> Self {
-        let bar = if io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
-        bar.set_length((a_run * runs as f64).ceil() as u64);
-        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos} of {len} s");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    /// Starts a bar for `runs` runs of `a_run` seconds each, or tells them in lines; the first begins now.
+    pub(crate) fn new(a_run: f64, runs: u64, lines: bool) -> Self {
+        let bar = SecondsBar::new(a_run * runs as f64, "{pos} of {len} s", lines);
         Self { bar, a_run, since: Cell::new(Stopwatch::start()), ended: Cell::new(0) }
     }
 
     /// Updates the bar.
     pub(crate) fn look(&self) {
         let now = self.since.get().elapsed_s().min(self.a_run);
-        self.bar.set_position((f64::from(self.ended.get()) * self.a_run + now) as u64);
-        self.bar.tick();
+        self.bar.set((f64::from(self.ended.get()) * self.a_run + now) as u64);
     }
 
     /// Counts a finished run.
@@ -105,34 +136,23 @@ impl Seconds {
 
     /// Writes to the terminal while the bar is hidden.
     pub(crate) fn beside(&self, write: impl FnOnce()) {
-        self.bar.suspend(write);
-    }
-}
-
-#[cfg(all(feature = "lab", target_os = "linux"))]
-impl Drop for Seconds {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.bar.bar.suspend(write);
     }
 }
 
 /// A progress bar of runs side by side, each of which tells how far it is.
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub(crate) struct VirtualSeconds {
-    bar: ProgressBar,
+    bar: SecondsBar,
     /// Of each run.
     done: Vec<AtomicU64>,
 }
 
 #[cfg(all(feature = "lab", target_os = "linux"))]
 impl VirtualSeconds {
-    /// Starts a bar for `runs` runs of `a_run` seconds each.
-    pub(crate) fn new(a_run: f64, runs: usize) -> Self {
-        let bar = if io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
-        bar.set_length((a_run * runs as f64).ceil() as u64);
-        let style =
-            ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_bar} {pos} of {len} s of the guests");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    /// Starts a bar for `runs` runs of `a_run` seconds each, or tells them in lines.
+    pub(crate) fn new(a_run: f64, runs: usize, lines: bool) -> Self {
+        let bar = SecondsBar::new(a_run * runs as f64, "{pos} of {len} s of the guests", lines);
         Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect() }
     }
 
@@ -141,14 +161,6 @@ impl VirtualSeconds {
         if let Some(done) = self.done.get(index) {
             done.store(seconds as u64, Ordering::Relaxed);
         }
-        self.bar.set_position(self.done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
-        self.bar.tick();
-    }
-}
-
-#[cfg(all(feature = "lab", target_os = "linux"))]
-impl Drop for VirtualSeconds {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.bar.set(self.done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
     }
 }

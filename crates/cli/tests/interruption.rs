@@ -23,13 +23,13 @@ fn spawn(args: &[&str]) -> Child {
 
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, and it sends no word")]
 fn wait_until(mut there: impl FnMut() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..15_000 {
         if there() {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("waited 20 s for nothing");
+    panic!("waited five minutes for nothing");
 }
 
 /// A file about the child in /proc.

@@ -146,7 +146,7 @@ fn started() -> Option<(Child, BTreeSet<PathBuf>, Place)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
     let mut child =
         command.args(["lab", &file, "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         if child.try_wait().unwrap().is_some() {
             eprintln!("skipped: there is no lab here");
             return None;
@@ -158,7 +158,7 @@ fn started() -> Option<(Child, BTreeSet<PathBuf>, Place)> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("no lab was made within 20 s");
+    panic!("no lab was made within two minutes");
 }
 
 /// The network namespaces that the threads of a process are in.
@@ -181,7 +181,7 @@ fn gone(own: &BTreeSet<PathBuf>) -> bool {
         std::thread::sleep(Duration::from_millis(20));
         own.is_disjoint(&all_namespaces())
     });
-    tries.take(100).any(|gone| gone)
+    tries.take(3000).any(|gone| gone)
 }
 
 /// The interfaces and rules of this namespace, which must not change.

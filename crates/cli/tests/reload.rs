@@ -28,12 +28,12 @@ fn a_reload_and_the_metrics() {
                 &format!("queue-num = 0\ninterface = \"lo\"\nrate = \"{rate}\"\nmetrics = 9277\nqueue = {{ kind = \"{kind}\" }}\n"),
             )
         };
-        let file = write("100kbit", "droptail");
+        let file = write("10kbit", "droptail");
         let mut router = Running::start(&["--config", &file]);
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
-        receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-        // At 100 kbit/s a packet takes 80 ms: 20 are 1.6 s.
+        // At 10 kbit/s a packet takes 0.8 s: 20 are 16 s.
         for _ in 0..20 {
             sender.send_to(&[1; 972], receiver.local_addr().unwrap()).unwrap();
         }
@@ -45,7 +45,7 @@ fn a_reload_and_the_metrics() {
         router.wait_for("reloaded");
         let start = Instant::now();
         assert_eq!((0..20).take_while(|_| receiver.recv(&mut [0; 2000]).is_ok()).count(), 20);
-        assert!(start.elapsed() < Duration::from_millis(1000), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         // The metrics' own packets go over loopback too.
         thread::sleep(Duration::from_millis(600));
         let metrics = scrape();

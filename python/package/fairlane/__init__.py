@@ -11,8 +11,8 @@ True
 A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
 A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python. :func:`replay` sends a
-capture through queues, :mod:`fairlane.theory` computes what they do in equilibrium, and :mod:`fairlane.papers` tests
-the claims of papers.
+capture through queues, :func:`lab` runs a scenario on real Linux TCP, :mod:`fairlane.theory` computes what queues do in
+equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
 Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times in results are in
 seconds, rates in bit/s.
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from fairlane.config import QueueConfig
     from fairlane.discipline import Discipline, Host
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
-    from fairlane.errors import DisciplineError, Interrupted, ScenarioError, SweepStopped
+    from fairlane.errors import DisciplineError, Interrupted, LabError, ScenarioError, SweepStopped
     from fairlane.explanation import Explanation, Resolved
     from fairlane.fingerprint import Fingerprint
+    from fairlane.linux import lab
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
     from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
@@ -50,6 +51,7 @@ __all__ = [
     "Fingerprint",
     "Host",
     "Interrupted",
+    "LabError",
     "Outcome",
     "Outcomes",
     "OwnDiscipline",
@@ -66,6 +68,7 @@ __all__ = [
     "Table",
     "__version__",
     "disciplines",
+    "lab",
     "papers",
     "replay",
     "theory",
@@ -79,9 +82,10 @@ _FILES = {
     "captures": ("replay",),
     "config": ("QueueConfig",),
     "discipline": ("Discipline", "Host"),
-    "errors": ("DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"),
+    "errors": ("DisciplineError", "Interrupted", "LabError", "ScenarioError", "SweepStopped"),
     "explanation": ("Explanation", "Resolved"),
     "fingerprint": ("Fingerprint",),
+    "linux": ("lab",),
     "outcome": ("Outcome", "Outcomes"),
     "papers": (),
     "plot": (),

@@ -10,19 +10,20 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
-"""True for a bar, or a function of the finished runs and the total; ``None`` for a bar in notebooks and terminals."""
+"""True for a bar, or a function of the finished work and the total; ``None`` for a bar in notebooks and terminals."""
 
 _WIDTH = 40
 
 
 class shown:  # noqa: N801 - it is used like a function
-    """Yields the function to call with the progress of ``total`` runs, or ``None``; the bar is removed at the end."""
+    """Yields the function to call with the progress of ``total`` units, or ``None``; the bar is removed at the end."""
 
-    __slots__ = ("_bar", "_progress", "_total")
+    __slots__ = ("_bar", "_progress", "_total", "_unit")
 
-    def __init__(self, progress: Progress, total: int) -> None:
+    def __init__(self, progress: Progress, total: int, *, unit: str = "run") -> None:
         self._progress = progress
         self._total = total
+        self._unit = unit
         self._bar: Any = None
 
     def __enter__(self) -> Callable[[int, int], object] | None:
@@ -31,9 +32,9 @@ class shown:  # noqa: N801 - it is used like a function
         if self._progress is False or (self._progress is None and not _looked_at()):
             return None
         try:
-            self._bar = _tqdm()(total=self._total, unit="run", leave=False)
+            self._bar = _tqdm()(total=self._total, unit=self._unit, leave=False)
         except ImportError:
-            self._bar = _Plain()
+            self._bar = _Plain(self._unit)
         return self._tell
 
     def _tell(self, done: int, total: int) -> None:
@@ -53,13 +54,16 @@ class _Plain:
     total = 0
     n = 0
 
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
     def reset(self, total: int) -> None:
         self.total = total
 
     def update(self, more: int) -> None:
         self.n += more
         part = _WIDTH * self.n // max(self.total, 1)
-        sys.stderr.write(f"\r[{'#' * part}{'.' * (_WIDTH - part)}] {self.n}/{self.total} runs")
+        sys.stderr.write(f"\r[{'#' * part}{'.' * (_WIDTH - part)}] {self.n}/{self.total} {self._unit}s")
         sys.stderr.flush()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcomes
     from fairlane.papers import Claim
 
-__all__ = ["DisciplineError", "Interrupted", "ScenarioError", "SweepStopped"]
+__all__ = ["DisciplineError", "Interrupted", "LabError", "ScenarioError", "SweepStopped"]
 
 
 class ScenarioError(ValueError):
@@ -83,3 +83,18 @@ class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Inte
     def __init__(self, message: str, outcomes: Outcomes | None = None) -> None:
         super().__init__(message)
         self.outcomes = outcomes
+
+
+class LabError(RuntimeError):
+    """A lab gave no measurement: the text has the reason, and the remedy.
+
+    Attributes:
+        outcomes: The outcomes of the labs that succeeded, of several; ``None`` if none was begun.
+    """
+
+    def __init__(self, message: str, outcomes: Outcomes | None = None) -> None:
+        super().__init__(message)
+        self.outcomes = outcomes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.outcomes)

@@ -109,14 +109,14 @@ impl GuestLabs {
         &self.version
     }
 
-    /// Runs all of `wanted`, as many at a time as there are processors.
+    /// Runs all of `wanted`, each of `seconds`, as many at a time as there are processors.
     pub(super) fn run_all(
         &self,
         wanted: &[Wanted],
         seconds: f64,
+        bar: &VirtualSeconds,
         control: &Control,
     ) -> Vec<(RunId, Result<Measured, LabError>)> {
-        let bar = VirtualSeconds::new(seconds, wanted.len());
         let one = |(index, &Wanted { id, kind, whose, every }): (usize, &Wanted)| {
             let job = Job {
                 toml: self.toml.clone(),

@@ -21,18 +21,21 @@ rate = "500kbit"
 /// Returns the folder of a kernel for guests, which is fetched once; `None`, with a message, where guests cannot run.
 pub(crate) fn kernel() -> Option<&'static str> {
     static KERNEL: OnceLock<Option<&'static str>> = OnceLock::new();
-    *KERNEL.get_or_init(|| {
-        // Without a kernel in it the folder is fetched again.
-        if std::fs::read_dir(FOLDER).is_ok_and(|mut files| files.next().is_some()) {
-            return boots();
-        }
-        let output = fairlane(&["lab", "--setup", "--kernel", FOLDER]);
-        if output.status.success() {
-            return boots();
-        }
-        eprintln!("skipped: there is no kernel for guests: {}", String::from_utf8_lossy(&output.stderr));
-        None
-    })
+    *KERNEL.get_or_init(|| fetched().and_then(|_| boots()))
+}
+
+/// Returns the folder as [`kernel`] does, without booting one.
+pub(crate) fn fetched() -> Option<&'static str> {
+    // Without a kernel in it the folder is fetched again.
+    if std::fs::read_dir(FOLDER).is_ok_and(|mut files| files.next().is_some()) {
+        return Some(FOLDER);
+    }
+    let output = fairlane(&["lab", "--setup", "--kernel", FOLDER]);
+    if output.status.success() {
+        return Some(FOLDER);
+    }
+    eprintln!("skipped: there is no kernel for guests: {}", String::from_utf8_lossy(&output.stderr));
+    None
 }
 
 /// Boots a guest. One that cannot boot for want of a program is skipped; everything else is an error.

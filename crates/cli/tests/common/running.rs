@@ -4,7 +4,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,10 +29,11 @@ pub(crate) fn refused(args: &[&str], parts: &[&str]) {
     }
 }
 
-/// All firewall rules, without the comments that contain the time.
+/// All firewall rules, without the comments that contain the time, and without the counts of packets, as in `[3:84]`.
 pub(crate) fn rules() -> String {
     let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
-    all.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+    let rules = all.lines().filter(|line| !line.starts_with('#'));
+    rules.map(|line| format!("{}\n", line.split(" [").next().unwrap())).collect()
 }
 
 /// Returns true if Fairlane's rules for `queue` are installed, by nft or by iptables.
@@ -45,10 +47,14 @@ pub(crate) fn tables() -> String {
     if there { tool("nft", "list tables inet") } else { String::new() }
 }
 
+/// How long a line of the log may take, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A running router; dropping it ends it.
 pub(crate) struct Running {
     child: Child,
-    log: BufReader<ChildStderr>,
+    /// The lines of the log.
+    log: Receiver<String>,
     /// The part of the log that was read.
     pub(crate) said: String,
 }
@@ -65,7 +71,9 @@ impl Running {
         command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
         command.env_remove("NOTIFY_SOCKET").envs(environment.iter().copied());
         let mut child = command.spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (tell, log) = channel();
+        thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| tell.send(line)));
         let mut running = Self { child, log, said: String::new() };
         running.wait_for("working");
         running
@@ -73,10 +81,11 @@ impl Running {
 
     /// Reads the log up to a line that contains `word`, and returns that line.
     pub(crate) fn wait_for(&mut self, word: &str) -> String {
+        let end = Instant::now() + PATIENCE;
         loop {
-            let mut line = String::new();
-            assert!(self.log.read_line(&mut line).unwrap() > 0, "no \"{word}\" in {}", self.said);
-            self.said += &line;
+            let line = self.log.recv_timeout(end.saturating_duration_since(Instant::now()));
+            let line = line.unwrap_or_else(|error| panic!("no \"{word}\" in {}: {error}", self.said));
+            self.said += &format!("{line}\n");
             if line.contains(word) {
                 return line;
             }
@@ -87,10 +96,10 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Waits up to ten seconds for the end, and returns the exit code.
+    /// Waits for the end, and returns the exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(10) {
+        while start.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
@@ -110,7 +119,7 @@ impl Drop for Running {
 /// Sends `packets` datagrams of 972 bytes (IP packets of 1000 bytes) over loopback and returns how many arrive.
 pub(crate) fn through(packets: u32) -> u32 {
     let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    to.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     for _ in 0..packets {
         from.send_to(&[1; 972], to.local_addr().unwrap()).unwrap();
     }
@@ -126,7 +135,7 @@ pub(crate) fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
 /// The router's answer at the default port.
 pub(crate) fn get(path: &str) -> String {
     let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
         .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
         .unwrap();

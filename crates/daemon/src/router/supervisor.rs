@@ -19,6 +19,7 @@ use tracing::{error, info, warn};
 
 use super::action::{Ready, refused};
 use super::http::{self, Current};
+use super::interfaces::WatchedInterfaces;
 use super::settings::{Settings, Sources};
 use crate::args::router::{Log, MetricsAddress};
 
@@ -78,8 +79,15 @@ fn work(ready: &Ready) -> Result<(), Failure> {
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
     log_start(settings);
     notify(&[NotifyState::Ready]);
-    let mut supervisor =
-        Supervisor { remote, sources, settings: settings.clone(), current, seen: LastReport::default(), unfit: false };
+    let mut supervisor = Supervisor {
+        remote,
+        sources,
+        settings: settings.clone(),
+        current,
+        interfaces: WatchedInterfaces::new(&settings.interfaces),
+        seen: LastReport::default(),
+        unfit: false,
+    };
     supervisor.until_told_to_end(&signals, &router, installed.as_ref());
     notify(&[NotifyState::Stopping]);
     let stopped = installed.as_ref().map_or(Ok(()), InstalledRules::stop);
@@ -244,6 +252,7 @@ struct Supervisor<'s> {
     settings: Settings,
     /// The same, for the HTTP server.
     current: Current,
+    interfaces: WatchedInterfaces,
     seen: LastReport,
     /// `true` once the warning about frames that do not fit was logged.
     unfit: bool,
@@ -286,8 +295,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Checks the router's report.
+    /// Checks the interfaces and the router's report.
     fn look(&mut self) {
+        self.interfaces.look();
         let report = self.remote.report();
         self.feed_watchdog(&report);
         let unfit = report.bridge.is_some_and(|bridge| bridge.forward.unfit + bridge.reverse.unfit > 0);

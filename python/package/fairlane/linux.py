@@ -1,0 +1,208 @@
+"""The lab: scenarios on real Linux TCP, by the program ``fairlane``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlane import _core
+from fairlane._progress import shown
+from fairlane._runs import with_queue
+from fairlane._signals import CtrlC
+from fairlane._values import count, instance
+from fairlane.config import QueueConfig
+from fairlane.errors import Interrupted, LabError
+from fairlane.outcome import Outcome, Outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Literal
+
+    from fairlane._progress import Progress
+    from fairlane.scenario import Scenario
+
+__all__ = ["lab"]
+
+_INSTALL = (
+    "install it from the repository, cargo install --profile dist --path crates/cli --features full, "
+    "or say where it is: program=..., or FAIRLANE in the environment"
+)
+
+_LARGEST_READ = 1 << 16
+_LOOK_EVERY_S = 0.1
+
+
+def lab(  # noqa: PLR0913 - all have defaults but one
+    scenario: Scenario,
+    *,
+    where: Literal["guest", "host"] = "guest",
+    queue: str | QueueConfig | None = None,
+    seed: int | None = None,
+    runs: int = 1,
+    against_sim: bool = False,
+    against_kernel: bool = False,
+    against_bpf: bool = False,
+    kernel: str | os.PathLike[str] | None = None,
+    program: str | os.PathLike[str] | None = None,
+    progress: Progress = None,
+) -> Outcomes:
+    """Runs a scenario on real Linux TCP, as ``fairlane lab``; ``docs/lab.md`` describes what it can and what it checks.
+
+    It runs the program ``fairlane``, which is not part of this package. The differences between Linux's TCP and the
+    simulator's, and between the kernel's discipline and the library's, are warnings.
+
+    Args:
+        scenario: A dumbbell, with TCP and UDP of constant rate.
+        where: ``guest``: in virtual machines whose clock counts instructions, where a seed names a run; it needs QEMU
+            and, once, ``fairlane lab --setup``. ``host``: on this machine's kernel in real time; it needs root.
+        queue: Another discipline of the library for the bottleneck.
+        seed: The seed; the scenario's own by default.
+        runs: Number of runs; with several, means have confidence intervals.
+        against_sim: Simulate the scenario too, at least five times.
+        against_kernel: Run the kernel's own discipline with the same parameters too.
+        against_bpf: Run the library's discipline in the guest's kernel too, as a BPF program.
+        kernel: The folder of the guest's kernel; where ``--setup`` put it by default.
+        program: The program; by default the environment's ``FAIRLANE``, or ``fairlane`` in ``PATH``.
+        progress: True to show a bar, or a function that is called with the seconds of all runs that are over, and all.
+
+    Returns:
+        The outcomes: on Linux (``to_dict()["engine"]`` is ``linux``), then of the kernel's discipline (``kernel``),
+        of the BPF program (``bpf``) and of the simulator (``sim``), as far as they were asked for.
+
+    Raises:
+        ScenarioError: The scenario is not valid with ``seed`` and ``queue``.
+        LabError: There is no program, it refuses the scenario or the machine, or the queue was not the bottleneck; it
+            has the outcomes of those labs that succeeded.
+        Interrupted: Ctrl-C; it has the outcomes so far. A second Ctrl-C ends the lab at once.
+    """
+    if sys.platform != "linux":
+        raise LabError("the lab needs Linux; scenario.run() simulates on any system")
+    if where not in {"guest", "host"}:
+        raise ValueError(f'where: a lab is run in a "guest" or on the "host", not {where!r}')
+    document = scenario._seeded(seed)  # noqa: SLF001 - of this package
+    if queue is not None:
+        if not isinstance(instance(queue), (str, QueueConfig)):
+            raise TypeError(f'queue: a lab has one of the library\'s, such as "choke", not a {type(queue).__name__}')
+        document = with_queue(document, queue)
+    options = ["--json", "--progress-lines", f"--in={where}", f"--runs={count('runs', runs)}"]
+    asked = {"--against-sim": against_sim, "--against-kernel": against_kernel, "--against-bpf": against_bpf}
+    options += [option for option, wanted in asked.items() if wanted]
+    if kernel is not None:
+        options += ["--kernel", os.fsdecode(kernel)]
+    with tempfile.TemporaryDirectory(prefix="fairlane-lab-") as folder:
+        file = Path(folder, "scenario.toml")
+        text = document.to_toml()
+        file.write_text(text, encoding="utf-8")
+        command = [_found(program), "lab", str(file), *options, "--out", str(Path(folder, "tables"))]
+        return _outcomes(_Lab(command, Path(folder)), text, progress)
+
+
+def _found(program: str | os.PathLike[str] | None) -> str:
+    """The program's path."""
+    name = os.fsdecode(program) if program is not None else os.environ.get("FAIRLANE", "fairlane")
+    found = shutil.which(name)
+    if found is None:
+        raise LabError(f"the lab needs the program fairlane, and there is no {name!r}: {_INSTALL}")
+    return found
+
+
+class _Lab:
+    """A lab that was started."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._command = command
+        self._folder = folder
+        self.interrupted = False
+        self.notes: list[str] = []
+        self.said: list[str] = []
+
+    def run(self, tell: Callable[[int, int], object] | None) -> int:
+        """Runs it to its end and returns the exit code."""
+        with Path(self._folder, "outcomes.json").open("wb") as out:
+            try:
+                # In a session of its own, so that a terminal's Ctrl-C reaches it through us alone, once.
+                child = subprocess.Popen(  # noqa: S603 - it is what the user asked for
+                    self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, start_new_session=True
+                )
+            except OSError as error:
+                raise LabError(f"{self._command[0]} cannot be run: {error}; {_INSTALL}") from error
+        with child, CtrlC() as heard:
+            try:
+                for line in self._lines(child, heard):
+                    self._hear(line, tell)
+                return child.wait()
+            finally:
+                # By an exception of `tell`, or a second Ctrl-C.
+                child.kill()
+
+    def _lines(self, child: subprocess.Popen[bytes], heard: Callable[[], bool]) -> Iterator[str]:
+        """Yields the lines of standard error; Ctrl-C is passed on."""
+        if child.stderr is None:
+            return
+        rest, more = b"", b"more"
+        while more:
+            if heard() and not self.interrupted:
+                self.interrupted = True
+                child.send_signal(signal.SIGINT)
+            if select.select([child.stderr], [], [], _LOOK_EVERY_S)[0]:
+                more = os.read(child.stderr.fileno(), _LARGEST_READ)
+                *lines, rest = (rest + more).split(b"\n")
+                yield from (line.decode(errors="replace") for line in lines)
+        yield rest.decode(errors="replace")
+
+    def _hear(self, line: str, tell: Callable[[int, int], object] | None) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "progress":
+            done, _, total = rest.partition(" ")
+            if tell is not None:
+                tell(int(done), int(total))
+        elif word == "note:":
+            self.notes.append(rest)
+        elif line:
+            self.said.append(line)
+
+    def outcomes(self) -> list[_core.Outcome]:
+        """The outcomes that it printed."""
+        text = Path(self._folder, "outcomes.json").read_text(encoding="utf-8")
+        trees: list[dict[str, Any]] = json.loads(text)["outcomes"] if text else []
+        histograms = _histograms(Path(self._folder, "tables", "delay_histogram.csv"))
+        made: list[_core.Outcome] = []
+        for number, tree in enumerate(trees):
+            bins = [histograms.get((number, queue["name"]), []) for queue in tree["queues"]]
+            made.append(_core.Outcome.from_parts((json.dumps(tree), bins, None, [None, None, None])))
+        return made
+
+
+def _histograms(file: Path) -> dict[tuple[int, str], list[tuple[int, int, int]]]:
+    """The bins of each outcome's queues, by the times that packets spent there, which the JSON form does not have."""
+    found: dict[tuple[int, str], list[tuple[int, int, int]]] = {}
+    if file.exists():
+        with file.open(encoding="utf-8", newline="") as rows:
+            for row in csv.DictReader(rows):
+                place = int(row["outcome"]), row["queue"]
+                found.setdefault(place, []).append((int(row["from_ns"]), int(row["to_ns"]), int(row["packets"])))
+    return found
+
+
+def _outcomes(lab: _Lab, scenario: str, progress: Progress) -> Outcomes:
+    with shown(progress, 1, unit="second") as tell:
+        code = lab.run(tell)
+    for note in lab.notes:
+        warnings.warn(note, stacklevel=3)
+    outcomes = Outcomes((Outcome(outcome, scenario) for outcome in lab.outcomes()), scenario=scenario)
+    said = "\n".join(line.removeprefix("error: ") for line in lab.said[-1:])
+    if lab.interrupted:
+        raise Interrupted(said or "interrupted", outcomes)
+    if code != 0:
+        raise LabError(said or f"the lab ended with exit code {code}", outcomes)
+    return outcomes
