@@ -52,6 +52,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
     against_sim: bool = False,
     against_kernel: bool = False,
     against_bpf: bool = False,
+    ipv6: bool = False,
     kernel: str | os.PathLike[str] | None = None,
     program: str | os.PathLike[str] | None = None,
     progress: Progress = None,
@@ -62,7 +63,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
     simulator's, and between the kernel's discipline and the library's, are warnings.
 
     Args:
-        scenario: A dumbbell, with TCP and UDP of constant rate.
+        scenario: A dumbbell with TCP and UDP.
         where: ``guest``: in virtual machines whose clock counts instructions, where a seed names a run; it needs QEMU
             and, once, ``fairlane lab --setup``. ``host``: on this machine's kernel in real time; it needs root.
         queue: Another discipline of the library for the bottleneck.
@@ -71,6 +72,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
         against_sim: Simulate the scenario too, at least five times.
         against_kernel: Run the kernel's own discipline with the same parameters too.
         against_bpf: Run the library's discipline in the guest's kernel too, as a BPF program.
+        ipv6: Use IPv6 instead of IPv4.
         kernel: The folder of the guest's kernel; where ``--setup`` put it by default.
         program: The program; by default the environment's ``FAIRLANE``, or ``fairlane`` in ``PATH``.
         progress: True to show a bar, or a function that is called with the seconds of all runs that are over, and all.
@@ -96,6 +98,7 @@ def lab(  # noqa: PLR0913 - all have defaults but one
         document = with_queue(document, queue)
     options = ["--json", "--progress-lines", f"--in={where}", f"--runs={count('runs', runs)}"]
     asked = {"--against-sim": against_sim, "--against-kernel": against_kernel, "--against-bpf": against_bpf}
+    asked["--ipv6"] = ipv6
     options += [option for option, wanted in asked.items() if wanted]
     if kernel is not None:
         options += ["--kernel", os.fsdecode(kernel)]
