@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_linux::lab::{Checks, Family, KernelDiscipline, Lab, LabError, Measured};
+use fairlane_linux::lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
 use fairlane_outcome::{Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{against_table, compare_table, run_report};
@@ -119,12 +119,12 @@ impl LabCommand {
         if args.against_bpf && args.place != LabPlace::Guest {
             return Err(Failure::new("--against-bpf changes the kernel, which has to be a guest's", "add --in guest"));
         }
-        let family = if args.ipv6 { Family::V6 } else { Family::V4 };
+        let ip_version = if args.ipv6 { IpVersion::V6 } else { IpVersion::V4 };
         let made = if args.place == LabPlace::Guest { Lab::elsewhere } else { Lab::new };
         let mut labs = Vec::new();
         for (kind, scenario) in &scenarios {
             let refused = |error: LabError| failure(&document, &error);
-            let lab = made(scenario, family).map_err(refused)?;
+            let lab = made(scenario, ip_version).map_err(refused)?;
             let prepared =
                 |lab, whose, notes| PreparedLab { lab, scenario: scenario.clone(), kind: *kind, whose, notes };
             labs.push(prepared(lab.clone(), Whose::Library, Vec::new()));

@@ -38,7 +38,7 @@ mod transfer;
 mod verify;
 mod wire;
 
-pub use address::Family;
+pub use address::IpVersion;
 pub use check::{Check, Checks};
 pub use error::{LabError, Unsupported};
 pub use in_kernel::Installer;

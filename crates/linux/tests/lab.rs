@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fairlane_linux::lab::{Family, Lab, LabError, LabSample, Measured};
+use fairlane_linux::lab::{IpVersion, Lab, LabError, LabSample, Measured};
 use fairlane_outcome::Run;
 use fairlane_scenario::{Document, Scenario};
 
@@ -23,7 +23,7 @@ fn scenario(text: &str) -> Scenario {
 
 /// Returns the lab for `text`; `None`, with a message, if this machine cannot run it.
 fn lab(text: &str) -> Option<Lab> {
-    match Lab::new(&scenario(text), Family::V4) {
+    match Lab::new(&scenario(text), IpVersion::V4) {
         Ok(lab) => Some(lab),
         Err(error @ (LabError::NotPermitted | LabError::NoTool(..) | LabError::Queue(_) | LabError::Rules(_))) => {
             eprintln!("skipped: {error}");
@@ -227,7 +227,7 @@ fn a_stopped_run_is_partial_and_leaves_nothing() {
     let run = lab.run(0, &stopped).unwrap().run;
     assert!(run.partial && run.to_s > 0.0 && run.to_s < 60.0, "{}", run.to_s);
     // Before the end of the warm-up there are no results.
-    let warming = Lab::new(&scenario(UDP), Family::V4).unwrap();
+    let warming = Lab::new(&scenario(UDP), IpVersion::V4).unwrap();
     assert!(matches!(warming.run(0, &|| true), Err(LabError::Interrupted)));
     assert_eq!(namespaces().len(), 1);
 }
@@ -262,7 +262,7 @@ rate = "1mbit"
         let mut document = Document::parse("lab.toml", text).unwrap();
         document.set(key, value).unwrap();
         let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
-        match Lab::new(&scenario, Family::V4) {
+        match Lab::new(&scenario, IpVersion::V4) {
             Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, named, "{cannot}"),
             Err(LabError::NotPermitted | LabError::NoTool(..)) if key == "flows.ftp.cc" => {}
             other => panic!("{key}: {other:?}"),
@@ -270,9 +270,9 @@ rate = "1mbit"
     }
     // TCP fills the link once, whatever the number of its groups: 75,000 packets per second, and not twice as many.
     let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
-    assert!(!matches!(Lab::new(&scenario(&two), Family::V4), Err(LabError::Scenario(_))));
+    assert!(!matches!(Lab::new(&scenario(&two), IpVersion::V4), Err(LabError::Scenario(_))));
     let tfrc = text.replace("\"udp\"", "\"tfrc\"");
-    match Lab::new(&scenario(&tfrc), Family::V4) {
+    match Lab::new(&scenario(&tfrc), IpVersion::V4) {
         Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "flows.cbr.kind"),
         other => panic!("{other:?}"),
     }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use fairlane_console::{Failure, Stopwatch};
 use fairlane_guest::inside::{self, Progress};
 use fairlane_guest::{Guest, GuestError, Kernel, Limits};
-use fairlane_linux::lab::{Family, Lab, LabError, Measured};
+use fairlane_linux::lab::{IpVersion, Lab, LabError, Measured};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_runner::compare::with_kind;
 use fairlane_scenario::{Document, FlowGroup, Scenario, Source, Traffic};
@@ -186,8 +186,8 @@ fn answer(job: &Job, progress: &mut Progress<'_>) -> LabAnswer {
         Ok(scenario) => scenario,
         Err(why) => return LabAnswer::Failed(why),
     };
-    let family = if job.ipv6 { Family::V6 } else { Family::V4 };
-    let lab = match Lab::new(&scenario, family).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
+    let ip_version = if job.ipv6 { IpVersion::V6 } else { IpVersion::V4 };
+    let lab = match Lab::new(&scenario, ip_version).and_then(|lab| with_discipline(lab, &scenario, job.whose)) {
         Ok(lab) => lab.sampled(job.every_ns.map(Duration::from_nanos)),
         Err(error) => return LabAnswer::from(Err(error)),
     };

@@ -3,10 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fairlane_scenario::FlowGroup;
+use nix::sys::socket::AddressFamily;
 
 /// The version of IP between the hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
+pub enum IpVersion {
     /// IPv4.
     #[default]
     V4,
@@ -25,7 +26,23 @@ pub(super) enum Side {
 const LEFT: u8 = 78;
 const RIGHT: u8 = 79;
 
-impl Family {
+impl IpVersion {
+    /// Returns the version of an address.
+    pub(super) const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    /// Returns the domain of sockets.
+    pub(super) const fn domain(self) -> AddressFamily {
+        match self {
+            Self::V4 => AddressFamily::Inet,
+            Self::V6 => AddressFamily::Inet6,
+        }
+    }
+
     /// Returns the length of a header without options, in bytes.
     pub(super) const fn header(self) -> u32 {
         match self {
@@ -89,12 +106,12 @@ impl Side {
     }
 
     /// Returns the address of the host of flow `flow` on this side. As in the simulator, each flow has hosts of its own.
-    pub(super) fn host(self, family: Family, flow: u32) -> IpAddr {
+    pub(super) fn host(self, ip_version: IpVersion, flow: u32) -> IpAddr {
         let number = flow + 1;
-        match family {
-            Family::V4 => Ipv4Addr::new(10, self.number(), (number >> 8) as u8, number as u8).into(),
+        match ip_version {
+            IpVersion::V4 => Ipv4Addr::new(10, self.number(), (number >> 8) as u8, number as u8).into(),
             // The hexadecimal digits read like the number: fd00:78::1.
-            Family::V6 => {
+            IpVersion::V6 => {
                 let side = u16::from(self.number() / 10 * 16 + self.number() % 10);
                 Ipv6Addr::new(0xfd00, side, 0, 0, 0, 0, 0, number as u16).into()
             }
@@ -123,16 +140,19 @@ mod tests {
     /// Would catch two flows that share a host, an error at the ends of the range of numbers, and a host outside the prefix of its side.
     #[test]
     fn a_host_tells_its_flow() {
-        for family in [Family::V4, Family::V6] {
+        for ip_version in [IpVersion::V4, IpVersion::V6] {
             for flow in [0, 1, 254, 255, 256, 65_533] {
                 for side in [Side::Left, Side::Right] {
-                    assert_eq!(flow_of(side.host(family, flow)), Some(flow));
+                    assert_eq!(flow_of(side.host(ip_version, flow)), Some(flow));
                 }
             }
         }
-        assert_eq!(Side::Left.host(Family::V4, 255).to_string(), "10.78.1.0");
-        assert_eq!(Side::Right.host(Family::V6, 0).to_string(), "fd00:79::1");
-        assert_eq!([Family::V4, Family::V6].map(|family| family.hosts(Side::Left)), ["10.78.0.0/16", "fd00:78::/64"]);
+        assert_eq!(Side::Left.host(IpVersion::V4, 255).to_string(), "10.78.1.0");
+        assert_eq!(Side::Right.host(IpVersion::V6, 0).to_string(), "fd00:79::1");
+        assert_eq!(
+            [IpVersion::V4, IpVersion::V6].map(|ip_version| ip_version.hosts(Side::Left)),
+            ["10.78.0.0/16", "fd00:78::/64"]
+        );
         for other in ["10.77.1.1", "10.78.0.0", "127.0.0.1", "fd00:77:1::1", "fd00:78::", "fe80::1"] {
             assert_eq!(flow_of(other.parse().unwrap()), None, "{other}");
         }

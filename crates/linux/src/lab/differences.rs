@@ -92,7 +92,7 @@ mod tests {
     use fairlane_scenario::Document;
 
     use super::*;
-    use crate::lab::address::Family;
+    use crate::lab::address::IpVersion;
 
     /// Returns the differences for groups with these keys under `[tcp]`.
     fn differences(tcp: &str, groups: &[&str]) -> Vec<String> {
@@ -102,7 +102,7 @@ mod tests {
         }
         let scenario = Document::parse("test.toml", &text).and_then(|document| document.scenario());
         let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-        LabPlan::new(&scenario, Family::V4).unwrap().differences()
+        LabPlan::new(&scenario, IpVersion::V4).unwrap().differences()
     }
 
     /// Linux's names with `preset = "modern"` mean the same in both. UDP and other groups do not matter.

@@ -151,7 +151,7 @@ fn request(index: u32) -> Vec<u8> {
     bytes.extend(((HEADER + TCMSG) as u32).to_ne_bytes());
     bytes.extend(RTM_GETQDISC.to_ne_bytes());
     bytes.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-    // Sequence number and port; family, interface, handle, parent, information.
+    // Sequence number and port; ip_version, interface, handle, parent, information.
     bytes.extend([0; 8 + 4]);
     bytes.extend(index.to_ne_bytes());
     bytes.resize(HEADER + TCMSG, 0);
@@ -175,7 +175,7 @@ impl<'a> Iterator for RouteMessages<'a> {
 
 /// Returns the counts in a message if it is about the discipline at `place`.
 fn counts_in(body: &[u8], place: Place) -> Option<KernelCounts> {
-    // Behind the family and three bytes of padding: the interface, the handle, the parent.
+    // Behind the ip_version and three bytes of padding: the interface, the handle, the parent.
     let is_it = match place {
         Place::Handle => u32_at(body, 8)? == HANDLE,
         Place::RootOf(index) => u32_at(body, 4)? == index && u32_at(body, 12)? == ROOT,

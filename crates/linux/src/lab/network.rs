@@ -7,7 +7,7 @@ use crate::flow::FlowsBy;
 use crate::rules::{Firewall, Rules};
 use crate::socket::QueueSocket;
 
-use super::address::{Family, Side};
+use super::address::{IpVersion, Side};
 use super::error::{LabError, setup};
 use super::node::{Node, ip, iptables, sysctl};
 use super::offload::switch_off;
@@ -40,11 +40,11 @@ impl Network {
     pub(super) fn new(plan: &LabPlan) -> Result<Self, LabError> {
         let network =
             Self { left: Node::new("lab-left")?, router: Node::new("lab-router")?, right: Node::new("lab-right")? };
-        let family = plan.family;
+        let ip_version = plan.ip_version;
         for node in network.nodes() {
             node.run(move || {
                 for interfaces in ["all", "default"] {
-                    ipv6(interfaces, family)?;
+                    ipv6(interfaces, ip_version)?;
                     sysctl(&format!("net/ipv4/conf/{interfaces}/rp_filter"), "0")?;
                 }
                 ip("link set lo up\n")
@@ -76,7 +76,7 @@ impl Network {
 
     /// Connects the namespaces. Neighbour entries are permanent, so that no packet waits for ARP.
     fn join(&self, plan: &LabPlan) -> Result<(), LabError> {
-        let (left, right, mtu, family) = (self.left.id(), self.right.id(), plan.mtu, plan.family);
+        let (left, right, mtu, ip_version) = (self.left.id(), self.right.id(), plan.mtu, plan.ip_version);
         let pairs = format!(
             "\
 link add r0 mtu {mtu} address 02:00:00:00:01:02 type veth peer name s0 mtu {mtu} address 02:00:00:00:01:01 netns {left}
@@ -86,20 +86,20 @@ link add r1 mtu {mtu} address 02:00:00:00:02:02 type veth peer name d0 mtu {mtu}
         self.router.run(move || {
             ip(&pairs)?;
             for (interface, side) in ROUTER.into_iter().zip([Side::Left, Side::Right]) {
-                up(interface, family, side, true)?;
-                ip(&format!("route add {} via {}\n", family.hosts(side), family.interface(side, false)))?;
+                up(interface, ip_version, side, true)?;
+                ip(&format!("route add {} via {}\n", ip_version.hosts(side), ip_version.interface(side, false)))?;
             }
             sysctl("net/ipv4/ip_forward", "1")?;
-            if family == Family::V6 { sysctl("net/ipv6/conf/all/forwarding", "1") } else { Ok(()) }
+            if ip_version == IpVersion::V6 { sysctl("net/ipv6/conf/all/forwarding", "1") } else { Ok(()) }
         })?;
         // Every address of the hosts of a side is local there.
         for (interface, side) in HOSTS.into_iter().zip([Side::Left, Side::Right]) {
             self.hosts(side).run(move || {
-                up(interface, family, side, false)?;
-                let (hosts, router) = (family.hosts(side), family.interface(side, true));
+                up(interface, ip_version, side, false)?;
+                let (hosts, router) = (ip_version.hosts(side), ip_version.interface(side, true));
                 ip(&format!("route add local {hosts} dev lo\nroute add default via {router}\n"))?;
                 // Unlike IPv4, IPv6 lets a socket have such an address only with this.
-                if family == Family::V6 { sysctl("net/ipv6/ip_nonlocal_bind", "1") } else { Ok(()) }
+                if ip_version == IpVersion::V6 { sysctl("net/ipv6/ip_nonlocal_bind", "1") } else { Ok(()) }
             })?;
         }
         Ok(())
@@ -131,9 +131,9 @@ pub(super) fn install_rules() -> Result<(), LabError> {
 pub(super) const EXIT: u16 = 2;
 
 /// Sends packets that come from the router to an NFQUEUE, and returns it. Called in the namespace on the right.
-pub(super) fn exit(family: Family) -> Result<QueueSocket, LabError> {
+pub(super) fn exit(ip_version: IpVersion) -> Result<QueueSocket, LabError> {
     let (socket, [_, right]) = (bind(EXIT)?, HOSTS);
-    iptables(family, &format!("*mangle\n-A PREROUTING -i {right} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
+    iptables(ip_version, &format!("*mangle\n-A PREROUTING -i {right} -j NFQUEUE --queue-num {EXIT}\nCOMMIT\n"))?;
     Ok(socket)
 }
 
@@ -146,9 +146,9 @@ fn dropped(line: &str) -> u64 {
 }
 
 /// Disables IPv6, or prepares it: addresses can be used at once.
-fn ipv6(interfaces: &str, family: Family) -> Result<(), LabError> {
+fn ipv6(interfaces: &str, ip_version: IpVersion) -> Result<(), LabError> {
     let at = |name: &str| format!("net/ipv6/conf/{interfaces}/{name}");
-    if family == Family::V6 {
+    if ip_version == IpVersion::V6 {
         sysctl(&at("disable_ipv6"), "0")?;
         return sysctl(&at("accept_dad"), "0");
     }
@@ -158,11 +158,11 @@ fn ipv6(interfaces: &str, family: Family) -> Result<(), LabError> {
 }
 
 /// Configures `interface` of the router or of the hosts, with segmentation offloads off.
-fn up(interface: &str, family: Family, side: Side, router: bool) -> Result<(), LabError> {
-    let (address, prefix) = (family.interface(side, router), family.link_prefix());
-    let (neighbour, link) = (family.interface(side, !router), if side == Side::Left { 1 } else { 2 });
+fn up(interface: &str, ip_version: IpVersion, side: Side, router: bool) -> Result<(), LabError> {
+    let (address, prefix) = (ip_version.interface(side, router), ip_version.link_prefix());
+    let (neighbour, link) = (ip_version.interface(side, !router), if side == Side::Left { 1 } else { 2 });
     let hardware = format!("02:00:00:00:0{link}:0{}", if router { 1 } else { 2 });
-    let at_once = if family == Family::V6 { " nodad" } else { "" };
+    let at_once = if ip_version == IpVersion::V6 { " nodad" } else { "" };
     ip(&format!(
         "\
 address add {address}/{prefix} dev {interface}{at_once}
@@ -175,10 +175,10 @@ neighbour replace {neighbour} lladdr {hardware} dev {interface} nud permanent
 
 /// Returns ip(8)'s commands that let connections from `side` of flows with ECN ask for it.
 fn ecn_routes(plan: &LabPlan, side: Side) -> String {
-    let (router, family) = (plan.family.interface(side, true), plan.family);
+    let (router, ip_version) = (plan.ip_version.interface(side, true), plan.ip_version);
     let flows = (0..plan.flows.len() as u32).filter(|flow| plan.side(*flow) == side && plan.uses_ecn(*flow));
     let route = |flow| {
-        let host: IpAddr = side.other().host(family, flow);
+        let host: IpAddr = side.other().host(ip_version, flow);
         format!("route add {host} via {router} features ecn\n")
     };
     flows.map(route).collect()

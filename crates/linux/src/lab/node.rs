@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
 
-use super::address::Family;
+use super::address::IpVersion;
 use super::error::{LabError, setup};
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -102,8 +102,8 @@ pub(super) fn tc(commands: &str) -> Result<(), LabError> {
 }
 
 /// Adds `rules` for iptables-restore(8), or ip6tables-restore(8), in this thread's namespace.
-pub(super) fn iptables(family: Family, rules: &str) -> Result<(), LabError> {
-    let program = if family == Family::V6 { "ip6tables-restore" } else { "iptables-restore" };
+pub(super) fn iptables(ip_version: IpVersion, rules: &str) -> Result<(), LabError> {
+    let program = if ip_version == IpVersion::V6 { "ip6tables-restore" } else { "iptables-restore" };
     feed(program, "iptables", &["--noflush"], rules)
 }
 

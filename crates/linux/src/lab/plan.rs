@@ -8,7 +8,7 @@ use fairlane_scenario::{
     Traffic, Udp,
 };
 
-use super::address::{Family, Side};
+use super::address::{IpVersion, Side};
 use super::error::{LabError, Unsupported};
 use super::kernel_discipline::KernelDiscipline;
 use super::receiver::FlowReceived;
@@ -44,12 +44,12 @@ pub(super) struct LabPlan {
     pub(super) mtu: u32,
     /// `true` if hosts use selective acknowledgements.
     pub(super) sack: bool,
-    pub(super) family: Family,
+    pub(super) ip_version: IpVersion,
 }
 
 impl LabPlan {
     /// Checks `scenario`.
-    pub(super) fn new(scenario: &Scenario, family: Family) -> Result<Self, Unsupported> {
+    pub(super) fn new(scenario: &Scenario, ip_version: IpVersion) -> Result<Self, Unsupported> {
         let [link] = &scenario.links[..] else {
             return Err(cannot(
                 "links",
@@ -58,19 +58,19 @@ impl LabPlan {
             ));
         };
         check_link(link)?;
-        scenario.flows.iter().try_for_each(|group| check_group(group, family))?;
+        scenario.flows.iter().try_for_each(|group| check_group(group, ip_version))?;
         check_load(scenario, link)?;
         let flows: Vec<(usize, u32)> = scenario.flows.iter().enumerate().flat_map(numbered).collect();
         if flows.len() as u64 > u64::from(MAX_FLOWS) {
             let message = format!("{} flows exceed the maximum of the lab, {MAX_FLOWS}", flows.len());
             return Err(cannot("flows", message, "simulate many flows: fairlane run"));
         }
-        let largest = scenario.flows.iter().map(|group| largest_packet(group, family)).max().unwrap_or(0);
+        let largest = scenario.flows.iter().map(|group| largest_packet(group, ip_version)).max().unwrap_or(0);
         Ok(Self {
             flows,
             mtu: largest.max(USUAL_MTU),
             sack: scenario.flows.iter().filter_map(tcp_of).any(Tcp::uses_sack),
-            family,
+            ip_version,
             link: link.clone(),
             scenario: scenario.clone(),
         })
@@ -154,8 +154,8 @@ impl LabPlan {
 
     /// Returns the size of the scenario's largest packet or acknowledgement in bytes.
     pub(super) fn largest(&self) -> u32 {
-        let data = self.scenario.flows.iter().map(|group| largest_packet(group, self.family)).max().unwrap_or(0);
-        data.max(self.family.header() + LARGEST_TCP_HEADER)
+        let data = self.scenario.flows.iter().map(|group| largest_packet(group, self.ip_version)).max().unwrap_or(0);
+        data.max(self.ip_version.header() + LARGEST_TCP_HEADER)
     }
 
     /// Returns the shortest round trip of TCP from the delays of the links, without their jitter.
@@ -174,7 +174,7 @@ impl LabPlan {
 
     /// Returns the least and the largest UDP packet in bytes.
     pub(super) fn udp_sizes(&self) -> [u32; 2] {
-        udp_packets(self.family).map(|bytes| bytes as u32)
+        udp_packets(self.ip_version).map(|bytes| bytes as u32)
     }
 
     /// Returns the group of flow `flow`.
@@ -213,14 +213,14 @@ pub(super) fn room(queue: &QdiscConfig, bytes: u64) -> Option<u64> {
 }
 
 /// Returns the least and the largest UDP packet in bytes.
-fn udp_packets(family: Family) -> [u64; 2] {
+fn udp_packets(ip_version: IpVersion) -> [u64; 2] {
     let [least, most] = UDP_PACKETS;
-    [least + u64::from(family.header()), most]
+    [least + u64::from(ip_version.header()), most]
 }
 
 /// Returns the size in bytes of the largest packet of a group.
-fn largest_packet(group: &FlowGroup, family: Family) -> u32 {
-    let [_, most] = udp_packets(family);
+fn largest_packet(group: &FlowGroup, ip_version: IpVersion) -> u32 {
+    let [_, most] = udp_packets(ip_version);
     let bytes = match &group.traffic {
         Traffic::Udp(udp) if udp.sizes == PacketSizes::Geometric => most,
         Traffic::Udp(Udp { source: Source::Trace(trace), .. }) => {
@@ -281,7 +281,7 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
     Ok(())
 }
 
-fn check_group(group: &FlowGroup, family: Family) -> Result<(), Unsupported> {
+fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupported> {
     let refuse = |key: &str, message: &str, help: &str| Err(cannot(&of_group(group, key), message, help));
     for access in [&group.source, &group.sink].into_iter().flatten() {
         check_access(access, group)?;
@@ -289,9 +289,9 @@ fn check_group(group: &FlowGroup, family: Family) -> Result<(), Unsupported> {
     let sizes = match &group.traffic {
         Traffic::Tcp(_) => {
             let [least, most] = TCP_PACKETS;
-            [least + u64::from(family.header()), most]
+            [least + u64::from(ip_version.header()), most]
         }
-        Traffic::Udp(_) => udp_packets(family),
+        Traffic::Udp(_) => udp_packets(ip_version),
         Traffic::Tfrc(_) => return refuse("kind", "Linux has no tfrc", "choose tcp or udp, or simulate it"),
     };
     let [least, most] = sizes;

@@ -12,13 +12,11 @@ use fairlane_scenario::{Application, FlowGroup, Tcp};
 use nix::libc::linger;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::sockopt::{Linger, RcvBufForce, TcpCongestion};
-use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, listen, setsockopt, socket as open,
-};
+use nix::sys::socket::{Backlog, SockFlag, SockType, SockaddrStorage, bind, listen, setsockopt, socket as open};
 
 use crate::clock::now;
 
-use super::address::{Family, Side, flow_of};
+use super::address::{IpVersion, Side, flow_of};
 use super::error::{LabError, setup};
 use super::plan::{LabPlan, kernel_name, tcp_of};
 use super::sender::UDP_HEADER;
@@ -109,7 +107,7 @@ pub(super) struct Receiver {
     /// A listener for each TCP group.
     listeners: Vec<Option<TcpListener>>,
     udp: UdpSocket,
-    family: Family,
+    ip_version: IpVersion,
     connections: Vec<Option<TcpStream>>,
     /// By flow, the current transfer; `None` for flows without transfers.
     transfers: Vec<Option<Incoming>>,
@@ -145,20 +143,20 @@ impl Receiver {
 
     fn open(plan: &LabPlan, side: Side) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let family = plan.family;
-        let udp = UdpSocket::bind((family.any(), PORT))?;
+        let ip_version = plan.ip_version;
+        let udp = UdpSocket::bind((ip_version.any(), PORT))?;
         udp.set_nonblocking(true)?;
         setsockopt(&udp, RcvBufForce, &UDP_BUFFER)?;
         epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, UDP_READY))?;
         let mut listeners = Vec::new();
         // The data of a segment are the packet without its headers.
-        let headers = family.header() + TCP_HEADER;
+        let headers = ip_version.header() + TCP_HEADER;
         let window = |group: &FlowGroup, tcp: &Tcp| {
             tcp.window.saturating_mul((group.packet.get() as u32).saturating_sub(headers))
         };
         for (place, group) in plan.scenario.flows.iter().enumerate() {
             let tcp = tcp_of(group).filter(|_| Side::of(group) == side);
-            let listen = |tcp| listener(SocketAddr::new(family.any(), port(place)), tcp, window(group, tcp));
+            let listen = |tcp| listener(SocketAddr::new(ip_version.any(), port(place)), tcp, window(group, tcp));
             let listener = tcp.map(listen).transpose()?;
             if let Some(listener) = &listener {
                 let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENER_READY + place as u64);
@@ -171,7 +169,7 @@ impl Receiver {
             epoll,
             listeners,
             udp,
-            family,
+            ip_version,
             connections: (0..flows).map(|_| None).collect(),
             transfers: (0..flows as u32).map(|flow| transfers(plan.group(flow))).collect(),
             counts: vec![FlowReceived::default(); flows],
@@ -292,7 +290,7 @@ impl Receiver {
                     let number = self.buffer[..bytes].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
                     let Some(flow) = flow_at(from).filter(|flow| *flow < self.counts.len()) else { continue };
                     let (counts, next) = (&mut self.counts[flow], &mut self.next[flow]);
-                    counts.bytes += u64::from(self.family.header() + UDP_HEADER) + bytes as u64;
+                    counts.bytes += u64::from(self.ip_version.header() + UDP_HEADER) + bytes as u64;
                     counts.packets += 1;
                     counts.disordered += u64::from(number < *next);
                     *next = number + 1;
@@ -350,8 +348,7 @@ pub(super) const fn port(place: usize) -> u16 {
 /// Opens a listener for connections of `tcp` that have a window of `window` bytes from the start.
 fn listener(address: SocketAddr, tcp: &Tcp, window: u32) -> nix::Result<TcpListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let family = if address.is_ipv6() { AddressFamily::Inet6 } else { AddressFamily::Inet };
-    let socket: OwnedFd = open(family, SockType::Stream, flags, None)?;
+    let socket: OwnedFd = open(IpVersion::of(address.ip()).domain(), SockType::Stream, flags, None)?;
     // DCTCP's receiver acknowledges marks in its own way (RFC 8257).
     setsockopt(&socket, TcpCongestion, &OsString::from(kernel_name(tcp)))?;
     // The kernel doubles the value and uses a part of the buffer for the window.

@@ -16,7 +16,7 @@ use crate::nfqueue::{Copied, Setup};
 use crate::rules::Firewall;
 use crate::socket::QueueSocket;
 
-use super::address::{Family, Side};
+use super::address::{IpVersion, Side};
 use super::check::Checks;
 use super::error::{LabError, setup};
 use super::in_kernel::{InKernel, Installer};
@@ -69,13 +69,13 @@ pub struct Measured {
 }
 
 impl Lab {
-    /// Checks that `scenario` can be run on this machine, over `family`. Changes nothing.
+    /// Checks that `scenario` can be run on this machine, over this version of IP. Changes nothing.
     ///
     /// # Errors
     /// The lab does not support the scenario, the user may not create namespaces, or the kernel or a tool lacks
     /// something.
-    pub fn new(scenario: &Scenario, family: Family) -> Result<Self, LabError> {
-        let plan = LabPlan::new(scenario, family)?;
+    pub fn new(scenario: &Scenario, ip_version: IpVersion) -> Result<Self, LabError> {
+        let plan = LabPlan::new(scenario, ip_version)?;
         let tool = |name, option| Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
         tool("ip", "-V").map_err(|_| LabError::NoTool("ip", "iproute2"))?;
         let tried = plan.clone();
@@ -89,12 +89,12 @@ impl Lab {
         Ok(Self { plan, every: None, in_kernel: None })
     }
 
-    /// Checks that `scenario` can be run by the lab over `family` on some machine. This machine is not looked at.
+    /// Checks that `scenario` can be run by the lab over this version of IP on some machine. This machine is not looked at.
     ///
     /// # Errors
     /// The lab does not support the scenario.
-    pub fn elsewhere(scenario: &Scenario, family: Family) -> Result<Self, LabError> {
-        Ok(Self { plan: LabPlan::new(scenario, family)?, every: None, in_kernel: None })
+    pub fn elsewhere(scenario: &Scenario, ip_version: IpVersion) -> Result<Self, LabError> {
+        Ok(Self { plan: LabPlan::new(scenario, ip_version)?, every: None, in_kernel: None })
     }
 
     /// Returns the differences between the TCP of Linux and that of the simulator for this scenario, a sentence for each.
@@ -139,12 +139,12 @@ impl Lab {
         let seed = Seed::new(plan.scenario.seed).numbered(u64::from(run));
         let in_kernel = match &self.in_kernel {
             Some(discipline) => {
-                let family = plan.family;
-                Some((discipline.clone(), network.hosts(Side::Right).run(move || exit(family))?))
+                let ip_version = plan.ip_version;
+                Some((discipline.clone(), network.hosts(Side::Right).run(move || exit(ip_version))?))
             }
             None => None,
         };
-        let ended = RunningParts::start(&network, plan, seed, Timeline::new(self.every), in_kernel, stopped)?
+        let ended = RunningParts::start(&network, plan, seed, &Timeline::new(self.every), in_kernel, stopped)?
             .play(plan, stopped)?;
         let interface_drops = network.interface_drops()? - dropped_before;
         let PartResults { sent, routed, received, timeline, cut } = ended;
@@ -195,7 +195,7 @@ impl RunningParts {
         network: &Network,
         plan: &LabPlan,
         seed: Seed,
-        timeline: Timeline,
+        timeline: &Timeline,
         in_kernel: Option<(InKernel, QueueSocket)>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, LabError> {

@@ -1,9 +1,12 @@
-//! Socket options of TCP used by the lab.
+//! Socket options used by the lab.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::libc;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
 
+use super::address::IpVersion;
 use crate::option::{get, set};
 
 /// `SK_MEMINFO_WMEM_ALLOC` of `linux/sock_diag.h`: bytes of a socket's packets that have not been sent.
@@ -15,6 +18,14 @@ const SO_MEMINFO: libc::c_int = 55;
 pub(super) fn clamp_window(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
+}
+
+/// Sets the TOS or traffic class byte of a socket's packets.
+pub(super) fn set_class(socket: &impl AsFd, ip_version: IpVersion, class: u8) -> nix::Result<()> {
+    match ip_version {
+        IpVersion::V4 => setsockopt(socket, Ipv4Tos, &class.into()),
+        IpVersion::V6 => setsockopt(socket, Ipv6TClass, &class.into()),
+    }
 }
 
 /// Sets `TCP_NOTSENT_LOWAT`: the data in bytes that a sender takes beyond what it can send.

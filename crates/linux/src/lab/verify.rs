@@ -162,7 +162,7 @@ mod tests {
     use fairlane_scenario::Document;
     use hdrhistogram::Histogram;
 
-    use super::super::address::Family;
+    use super::super::address::IpVersion;
     use super::super::check::Check;
     use super::super::receiver::FlowReceived;
     use super::super::router::WayCounts;
@@ -212,7 +212,7 @@ rate = "4mbit"
         let came = FlowReceived { packets: 500, bytes: 474_000, disordered: 0 };
         let udp = FlowReceived { bytes: 500_000, ..came };
         TestRun {
-            plan: LabPlan::new(&scenario, Family::V4).unwrap(),
+            plan: LabPlan::new(&scenario, IpVersion::V4).unwrap(),
             sent: SenderResults {
                 samples: Vec::new(),
                 flows: vec![sent, sent],

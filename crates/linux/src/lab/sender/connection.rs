@@ -10,14 +10,13 @@ use fairlane_scenario::{Application, FlowGroup, Tcp};
 use nix::errno::Errno;
 use nix::libc::linger;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, Linger, SocketError, TcpCongestion, TcpMaxSeg};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, setsockopt, socket as open,
-};
+use nix::sys::socket::sockopt::{Linger, SocketError, TcpCongestion, TcpMaxSeg};
+use nix::sys::socket::{SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, setsockopt, socket as open};
 use nix::sys::time::TimeSpec;
 
+use crate::lab::address::IpVersion;
 use crate::lab::plan::kernel_name;
-use crate::lab::socket::{limit_unsent, pace};
+use crate::lab::socket::{limit_unsent, pace, set_class};
 use crate::lab::tcp_info::TcpInfo;
 
 /// The length of a TCP header without options.
@@ -42,7 +41,7 @@ pub(super) struct Connector {
 impl Connector {
     /// Connects two addresses for a flow of `group`.
     pub(super) fn new(group: &FlowGroup, tcp: &Tcp, [from, to]: [SocketAddr; 2]) -> Self {
-        let headers = TCP_HEADER + if from.is_ipv6() { 40 } else { 20 };
+        let headers = TCP_HEADER + u64::from(IpVersion::of(from.ip()).header());
         Self { from, to, payload: group.packet.get() - headers, class: group.class, tcp: tcp.clone() }
     }
 
@@ -54,17 +53,11 @@ impl Connector {
     /// Starts to open a connection. It ends with a reset when it is dropped, unless it carries a transfer.
     pub(super) fn open(&self) -> io::Result<TcpStream> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let v6 = self.from.is_ipv6();
-        let family = if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
-        let socket = open(family, SockType::Stream, flags, None)?;
+        let ip_version = IpVersion::of(self.from.ip());
+        let socket = open(ip_version.domain(), SockType::Stream, flags, None)?;
         setsockopt(&socket, TcpCongestion, &OsString::from(kernel_name(&self.tcp)))?;
         setsockopt(&socket, TcpMaxSeg, &(self.payload as u32))?;
-        let class = i32::from(self.class);
-        if v6 {
-            setsockopt(&socket, Ipv6TClass, &class)?
-        } else {
-            setsockopt(&socket, Ipv4Tos, &class)?
-        }
+        set_class(&socket, ip_version, self.class)?;
         match self.tcp.application {
             Application::Transfers(_) => {}
             Application::Ftp => reset_at_end(&socket)?,

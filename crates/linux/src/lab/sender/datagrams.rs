@@ -6,8 +6,9 @@ use std::net::{SocketAddr, UdpSocket};
 use fairlane_qdisc::{Duration, Seed, Stream};
 use fairlane_scenario::{FlowGroup, Udp};
 use fairlane_traffic as traffic;
-use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
+
+use crate::lab::address::IpVersion;
+use crate::lab::socket::set_class;
 
 /// The length of a UDP header.
 pub(in crate::lab) const UDP_HEADER: u32 = 8;
@@ -37,14 +38,10 @@ impl Datagrams {
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind(from)?;
         socket.set_nonblocking(true)?;
-        let class = i32::from(group.class | if udp.ecn { ECT } else { 0 });
-        if from.is_ipv6() {
-            setsockopt(&socket, Ipv6TClass, &class)?
-        } else {
-            setsockopt(&socket, Ipv4Tos, &class)?
-        }
+        let ip_version = IpVersion::of(from.ip());
+        set_class(&socket, ip_version, group.class | if udp.ecn { ECT } else { 0 })?;
         socket.connect(to)?;
-        let headers = UDP_HEADER + if from.is_ipv6() { 40 } else { 20 };
+        let headers = UDP_HEADER + ip_version.header();
         let packets = traffic::Datagrams::new(udp, index, group.packet.get() as u32, seed);
         Ok(Self { socket, packets, sizes, headers, buffer: vec![0; sizes[1] as usize], number: 0 })
     }

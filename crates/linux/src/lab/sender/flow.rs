@@ -67,8 +67,8 @@ impl Flow {
         let (group, side) = (plan.group(id), plan.side(id));
         let (place, index) = plan.flows[id as usize];
         let seed = seed.named("flow").named(&group.name).numbered(u64::from(index));
-        let from = side.host(plan.family, id);
-        let to = side.other().host(plan.family, id);
+        let from = side.host(plan.ip_version, id);
+        let to = side.other().host(plan.ip_version, id);
         let mut random = seed.stream("start");
         let mut begin = start(group, &mut random);
         let endpoint = match &group.traffic {
