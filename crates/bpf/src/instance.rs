@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Func;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
 use nix::net::if_::if_nametoindex;
 
@@ -17,6 +19,9 @@ const FOLDER: &str = "/sys/fs/bpf/fairlane";
 
 /// What all kinds begin with.
 const PREFIX: &str = "fl_";
+
+/// A function that the kernel has for queue disciplines in BPF only.
+const REQUIRED: &str = "bpf_qdisc_skb_drop";
 
 /// The most disciplines attached at a time.
 const MOST: u32 = 10_000;
@@ -64,14 +69,8 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
 pub fn detach(device: &str) -> Result<(), Error> {
     let ifindex = ifindex(device)?;
     let _lock = lock()?;
-    let netlink = |source| Error::Netlink { device: device.to_owned(), source };
-    let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
-    let not_ours = |kind: String| Error::NotOurs { device: device.to_owned(), kind };
-    let detached = match root {
-        Some(root) if is_ours(&root.kind) => netlink::remove(ifindex).map_err(netlink),
-        Some(root) => Err(not_ours(root.kind)),
-        None => Err(not_ours("no queue discipline".to_owned())),
-    };
+    let detached = kind_at(device, ifindex)
+        .and_then(|_| netlink::remove(ifindex).map_err(|source| Error::Netlink { device: device.to_owned(), source }));
     // Also removes what other devices have left behind.
     let swept = sweep();
     detached.and(swept)
@@ -90,6 +89,61 @@ pub fn status() -> Result<Vec<Instance>, Error> {
         Some(Instance { device: device(&kind), kind, state })
     };
     Ok(kinds()?.into_iter().filter_map(instance).collect())
+}
+
+/// A discipline of ours at the root of a device. Its counters can be read even after another one has replaced it.
+#[derive(Debug)]
+pub struct Attached {
+    kind: String,
+    state: MapHandle,
+}
+
+impl Attached {
+    /// Returns the discipline of a device.
+    ///
+    /// # Errors
+    /// There is no such device, its discipline is not one of ours, or its counters cannot be read.
+    pub fn at(device: &str) -> Result<Self, Error> {
+        let kind = kind_at(device, ifindex(device)?)?;
+        let not_ours = || Error::NotOurs { device: device.to_owned(), kind: kind.clone() };
+        let state = state_map(&kind).ok_or_else(not_ours)?;
+        Ok(Self { kind, state })
+    }
+
+    /// Returns the kind, as `tc qdisc` shows it.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns the counters and the average.
+    ///
+    /// # Errors
+    /// They are those of another version of Fairlane.
+    pub fn state(&self) -> Result<State, Error> {
+        read_state(&self.state)
+            .ok_or_else(|| pins(Path::new(FOLDER).join(&self.kind))(io::ErrorKind::InvalidData.into()))
+    }
+}
+
+/// Checks that this build has the programs, and that the kernel can run queue disciplines in BPF.
+///
+/// # Errors
+/// What is missing.
+pub fn check() -> Result<(), Error> {
+    if OBJECTS.is_empty() {
+        return Err(Error::NoPrograms);
+    }
+    let types = Btf::from_vmlinux().map_err(Error::Load)?;
+    types.type_by_name::<Func<'_>>(REQUIRED).map(drop).ok_or(Error::OldKernel)
+}
+
+/// Returns the kind of the discipline of a device if it is one of ours.
+fn kind_at(device: &str, ifindex: u32) -> Result<String, Error> {
+    let netlink = |source| Error::Netlink { device: device.to_owned(), source };
+    let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
+    let kind = root.map_or_else(|| "no queue discipline".to_owned(), |root| root.kind);
+    if is_ours(&kind) { Ok(kind) } else { Err(Error::NotOurs { device: device.to_owned(), kind }) }
 }
 
 /// Tells whether a kind is one of ours: `fl_`, the discipline, a number.
@@ -162,7 +216,10 @@ fn state_map(kind: &str) -> Option<MapHandle> {
 
 /// Returns the state of a kind; `None` if it was pinned incompletely, or by another version.
 fn state(kind: &str) -> Option<State> {
-    let map = state_map(kind)?;
+    read_state(&state_map(kind)?)
+}
+
+fn read_state(map: &MapHandle) -> Option<State> {
     // Packets that come while the counters are copied can unbalance them; reading once more helps.
     let read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
     let mut state = read()?;

@@ -12,7 +12,7 @@ mod status;
 use serde::Serialize;
 
 pub use error::Error;
-pub use instance::{attach, detach, status};
+pub use instance::{Attached, attach, check, detach, status};
 pub use program::Program;
 pub use status::{ByReason, Count, State};
 

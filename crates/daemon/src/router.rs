@@ -8,8 +8,17 @@ mod example;
 mod file;
 #[cfg(target_os = "linux")]
 mod http;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod kernel;
+#[cfg(all(target_os = "linux", not(feature = "bpf")))]
+#[path = "router/no_kernel.rs"]
+mod kernel;
 #[cfg(target_os = "linux")]
 mod metrics;
+#[cfg(target_os = "linux")]
+mod path;
+#[cfg(target_os = "linux")]
+mod remote;
 #[cfg(target_os = "linux")]
 mod settings;
 #[cfg(target_os = "linux")]

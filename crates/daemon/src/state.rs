@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) departed: Count,
     pub(crate) dropped: Reasons,
     pub(crate) marked: Reasons,
+    /// Packets dropped with their queue; 0 unless the path is `bpf`.
+    pub(crate) flushed: Count,
     pub(crate) backlog: Count,
     /// In the unit of the discipline's thresholds.
     pub(crate) average: Option<f64>,

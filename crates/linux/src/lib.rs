@@ -66,6 +66,7 @@ mod top_flows;
 mod verdict_writer;
 
 pub use bridge::BridgeError;
+pub use clock::now;
 pub use config::{BridgeConfig, DataPath, QueueConfig, RouterConfig};
 pub use delay_histogram::DelayHistogram;
 pub use flow::{FlowKeys, FlowName, FlowsBy, random_seed};
