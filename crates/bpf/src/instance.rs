@@ -5,14 +5,15 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
+use std::time::SystemTime;
 
+use fairlane_linux::rtnetlink::{QdiscEntry, ROOT, RouteSocket};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
 use nix::net::if_::if_nametoindex;
 
-use crate::netlink::{self, RootQdisc};
-use crate::{Error, Instance, Program, State};
+use crate::{Error, Instance, Program, Settings, State};
 
 /// Where the links and maps are pinned.
 const FOLDER: &str = "/sys/fs/bpf/fairlane";
@@ -55,7 +56,8 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
     sweep()?;
     let kind = reserve(program.name)?;
     let attached = register(&kind, ifindex, program).and_then(|()| {
-        netlink::replace(ifindex, &kind).map_err(|source| Error::Netlink { device: device.to_owned(), source })
+        let replaced = RouteSocket::open().and_then(|socket| socket.replace_root(ifindex, &kind));
+        replaced.map_err(|source| Error::Netlink { device: device.to_owned(), source })
     });
     // Removes the discipline that was replaced, or this one if it could not be attached.
     let swept = sweep();
@@ -69,8 +71,10 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
 pub fn detach(device: &str) -> Result<(), Error> {
     let ifindex = ifindex(device)?;
     let _lock = lock()?;
-    let detached = kind_at(device, ifindex)
-        .and_then(|_| netlink::remove(ifindex).map_err(|source| Error::Netlink { device: device.to_owned(), source }));
+    let detached = kind_at(device, ifindex).and_then(|_| {
+        let removed = RouteSocket::open().and_then(|socket| socket.remove_root(ifindex));
+        removed.map_err(|source| Error::Netlink { device: device.to_owned(), source })
+    });
     // Also removes what other devices have left behind.
     let swept = sweep();
     detached.and(swept)
@@ -81,9 +85,8 @@ pub fn detach(device: &str) -> Result<(), Error> {
 /// # Errors
 /// The pinned maps or the disciplines of the devices cannot be read.
 pub fn status() -> Result<Vec<Instance>, Error> {
-    let roots = netlink::roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
-    let device =
-        |kind: &str| roots.iter().find(|root: &&RootQdisc| root.kind == kind).and_then(|root| name(root.ifindex));
+    let roots = roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
+    let device = |kind: &str| roots.iter().find(|root| root.kind == kind).and_then(|root| name(root.ifindex));
     let instance = |kind: String| {
         let state = state(&kind)?;
         Some(Instance { device: device(&kind), kind, state })
@@ -116,13 +119,43 @@ impl Attached {
         &self.kind
     }
 
+    /// Returns the discipline: `choke`, also for front and back CHOKe, `gchoke` or `red`.
+    #[must_use]
+    pub fn discipline(&self) -> &str {
+        self.kind.trim_start_matches(PREFIX).trim_end_matches(|last: char| last.is_ascii_digit())
+    }
+
+    /// Returns the rate of the link, and the limit and thresholds of the queue.
+    ///
+    /// # Errors
+    /// They cannot be read, or are those of another version of Fairlane.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        let path = self.folder().join("parameters");
+        let map = MapHandle::from_pinned_path(&path).map_err(Error::Load)?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::Load)?;
+        let settings = bytes.and_then(|bytes| Settings::parse(&bytes));
+        settings.ok_or_else(|| pins(path)(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Returns the time when it was attached.
+    ///
+    /// # Errors
+    /// Its directory cannot be read.
+    pub fn since(&self) -> Result<SystemTime, Error> {
+        let folder = self.folder();
+        fs::metadata(&folder).and_then(|about| about.modified()).map_err(pins(folder))
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new(FOLDER).join(&self.kind)
+    }
+
     /// Returns the counters and the average.
     ///
     /// # Errors
     /// They are those of another version of Fairlane.
     pub fn state(&self) -> Result<State, Error> {
-        read_state(&self.state)
-            .ok_or_else(|| pins(Path::new(FOLDER).join(&self.kind))(io::ErrorKind::InvalidData.into()))
+        read_state(&self.state).ok_or_else(|| pins(self.folder())(io::ErrorKind::InvalidData.into()))
     }
 }
 
@@ -141,9 +174,16 @@ pub fn check() -> Result<(), Error> {
 /// Returns the kind of the discipline of a device if it is one of ours.
 fn kind_at(device: &str, ifindex: u32) -> Result<String, Error> {
     let netlink = |source| Error::Netlink { device: device.to_owned(), source };
-    let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
+    let root = roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
     let kind = root.map_or_else(|| "no queue discipline".to_owned(), |root| root.kind);
     if is_ours(&kind) { Ok(kind) } else { Err(Error::NotOurs { device: device.to_owned(), kind }) }
+}
+
+/// Returns the disciplines at the roots of all devices of this network namespace.
+fn roots() -> io::Result<Vec<QdiscEntry>> {
+    let mut entries = RouteSocket::open()?.qdiscs()?;
+    entries.retain(|entry| entry.parent == ROOT);
+    Ok(entries)
 }
 
 /// Tells whether a kind is one of ours: `fl_`, the discipline, a number.

@@ -5,7 +5,6 @@
 mod conformance;
 mod error;
 mod instance;
-mod netlink;
 mod program;
 mod status;
 
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 pub use error::Error;
 pub use instance::{Attached, attach, check, detach, status};
-pub use program::Program;
+pub use program::{Program, Settings};
 pub use status::{ByReason, Count, State};
 
 /// An attached discipline.

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod action;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod attached;
 #[cfg(all(test, target_os = "linux"))]
 mod example;
 #[cfg(target_os = "linux")]
@@ -27,6 +29,11 @@ mod state;
 mod supervisor;
 
 use fairlane_console::Failure;
+
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+pub use attached::attached_metrics;
+#[cfg(all(target_os = "linux", feature = "bpf", feature = "top"))]
+pub(crate) use attached::attached_state;
 
 use crate::RouterArgs;
 

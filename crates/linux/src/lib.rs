@@ -40,6 +40,7 @@
 
 pub mod lab;
 pub mod nfqueue;
+pub mod rtnetlink;
 
 mod bridge;
 mod classifier;

@@ -111,11 +111,23 @@ impl Watched {
         let mut report = Report { at: now(), ..self.before.clone() };
         if let Ok(state) = self.attached.state() {
             add(&mut report, &state);
-            (report.packets, report.bytes) = (state.queued.packets as usize, state.queued.bytes);
-            report.average = Some(state.average);
+            show_queue(&mut report, &state);
         }
         report
     }
+}
+
+/// Returns the report of a discipline that nobody watches.
+pub(super) fn report(state: &State) -> Report {
+    let mut report = Report { at: now(), ..Report::default() };
+    add(&mut report, state);
+    show_queue(&mut report, state);
+    report
+}
+
+fn show_queue(report: &mut Report, state: &State) {
+    (report.packets, report.bytes) = (state.queued.packets as usize, state.queued.bytes);
+    report.average = Some(state.average);
 }
 
 fn attach(interface: &str, program: &Program) -> Result<Attached, String> {

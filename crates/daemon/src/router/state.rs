@@ -73,11 +73,11 @@ fn discipline(settings: &Settings) -> Discipline {
     Discipline { kind: config.kind().name().to_owned(), parameters }
 }
 
-const fn count(count: fairlane_qdisc::Count) -> Count {
+pub(super) const fn count(count: fairlane_qdisc::Count) -> Count {
     Count { packets: count.packets, bytes: count.bytes }
 }
 
-fn reasons(counters: &Counters, of: impl Fn(&Counters, Reason) -> fairlane_qdisc::Count) -> Reasons {
+pub(super) fn reasons(counters: &Counters, of: impl Fn(&Counters, Reason) -> fairlane_qdisc::Count) -> Reasons {
     Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), count(of(counters, reason)))).collect()
 }
 
