@@ -81,7 +81,7 @@ mod inside {
     use std::io::{Read, Write};
     use std::net::{TcpStream, UdpSocket};
     use std::process::{Child, Command, Output, Stdio};
-    use std::thread::sleep;
+    use std::thread::{sleep, spawn};
     use std::time::Duration;
 
     use nix::sys::signal::{Signal, kill};
@@ -187,10 +187,12 @@ mod inside {
         ensure(top.contains("choke, bpf on eth7") && top.contains("limit 300p"), || top.clone())?;
 
         // Another discipline: counts go on, and what waited is counted as flushed.
-        flood()?;
         configure(GCHOKE)?;
+        let flooding = spawn(|| (0..8).all(|_| flood().is_ok()));
+        sleep(Duration::from_millis(100));
         kill(pid, Signal::SIGHUP)?;
         until("the reload", || state().ok().filter(|state| state["reloads"] == 1))?;
+        ensure(flooding.join().is_ok_and(|sent| sent), || "the flood has failed".to_owned())?;
         ensure(run("tc", "qdisc show dev eth7")?.contains("fl_gchoke"), || "gchoke is not attached".to_owned())?;
         let after = balanced()?;
         let arrived = |state: &Value| state["arrived"]["packets"].as_u64().unwrap_or_default();
