@@ -85,7 +85,7 @@ impl RouteSocket {
         let mut entries = Vec::new();
         loop {
             let answer = self.receive()?;
-            for (kind, body) in Messages(&answer) {
+            for (kind, body) in RouteMessages(&answer) {
                 match kind {
                     NLMSG_DONE => return Ok(entries),
                     NLMSG_ERROR => return Err(error(body).unwrap_or_else(|| io::ErrorKind::InvalidData.into())),
@@ -114,7 +114,7 @@ impl RouteSocket {
 
     fn change(&self, request: &[u8]) -> io::Result<()> {
         self.send(request)?;
-        match Messages(&self.receive()?).next() {
+        match RouteMessages(&self.receive()?).next() {
             Some((NLMSG_ERROR, body)) => error(body).map_or(Ok(()), Err),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
@@ -161,9 +161,9 @@ fn request(message: u16, flags: u16, ifindex: u32, parent: u32, kind: Option<&st
 }
 
 /// The messages of an answer: each one's type and body.
-struct Messages<'a>(&'a [u8]);
+struct RouteMessages<'a>(&'a [u8]);
 
-impl<'a> Iterator for Messages<'a> {
+impl<'a> Iterator for RouteMessages<'a> {
     type Item = (u16, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -251,7 +251,7 @@ mod tests {
             message(NLMSG_DONE, &[0; 4]),
         ]
         .concat();
-        let entries: Vec<_> = Messages(&answer).filter_map(|(_, body)| entry(body)).collect();
+        let entries: Vec<_> = RouteMessages(&answer).filter_map(|(_, body)| entry(body)).collect();
         let of = |handle, parent, kind: &str, [packets, bytes, drops]: [u32; 3]| QdiscEntry {
             ifindex: 7,
             handle,
@@ -271,7 +271,7 @@ mod tests {
         let body = discipline(2 << 16, ROOT, b"choke\0", [17, 17_000, 230, 0, 9]);
         let whole = message(RTM_NEWQDISC, &body);
         for end in 0..whole.len() {
-            assert_eq!(Messages(&whole[..end]).count(), 0, "{end}");
+            assert_eq!(RouteMessages(&whole[..end]).count(), 0, "{end}");
         }
         for end in 0..body.len() {
             assert_eq!(entry(&body[..end]).and_then(|entry| entry.counts), None, "{end}");

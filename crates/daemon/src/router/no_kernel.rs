@@ -16,9 +16,11 @@ pub(super) fn has_program(_discipline: &QdiscConfig, _rate: Rate) -> Result<(), 
 }
 
 /// There is none.
-pub(super) enum KernelRouter {}
+pub(super) enum NoRouter {}
 
-impl KernelRouter {
+pub(super) use self::NoRouter as KernelRouter;
+
+impl NoRouter {
     pub(super) fn attach(_interface: &str, _discipline: &QdiscConfig, _link: Link) -> Result<Self, String> {
         Err(MISSING.to_owned())
     }
