@@ -44,7 +44,15 @@ impl Collector for ReportCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut metrics = MetricsEncoder(encoder);
         of_discipline(&mut metrics, &self.report)?;
-        if self.in_kernel { of_kernel(&mut metrics, &self.report) } else { of_process(&mut metrics, &self.report) }
+        match &self.report.bridge {
+            _ if self.in_kernel => {
+                metrics.counts("flushed", "dropped with their queue", &[(None, self.report.flushed)])?
+            }
+            Some(bridge) => of_bridge(&mut metrics, bridge)?,
+            None => of_queue(&mut metrics, &self.report)?,
+        }
+        of_backlog(&mut metrics, &self.report)?;
+        if self.in_kernel { Ok(()) } else { of_flows_and_delays(&mut metrics, &self.report) }
     }
 }
 
@@ -62,7 +70,11 @@ fn of_discipline(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Resu
         "marked",
         "that the discipline marked",
         &Reason::ALL.map(|reason| (Some(reason), counters.marked(reason))),
-    )?;
+    )
+}
+
+/// Writes the reloads and the present queue.
+fn of_backlog(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
     metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
     metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
@@ -72,17 +84,8 @@ fn of_discipline(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Resu
     Ok(())
 }
 
-/// Writes what only the kernel does: a queue is dropped with its discipline.
-fn of_kernel(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
-    metrics.counts("flushed", "that were dropped with their queue", &[(None, report.flushed)])
-}
-
-/// Writes what a router in this process counts: at its sockets, of flows, and of delays.
-fn of_process(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
-    match &report.bridge {
-        Some(bridge) => of_bridge(metrics, bridge)?,
-        None => of_queue(metrics, report)?,
-    }
+/// Writes what only a router in this process knows.
+fn of_flows_and_delays(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     let flows = report.flows.get(..FLOWS).unwrap_or(&report.flows);
     metrics.of_flows(
         "matched_packets",
@@ -203,10 +206,10 @@ mod tests {
 
     /// The samples other than 0, without the prefix and the label that all have.
     fn samples(report: Report, path: DataPath, label: &str) -> Vec<String> {
-        sorted_samples(&text(report, &Path::Process(path)), label)
+        short_samples(&text(report, &Path::Process(path)), label)
     }
 
-    fn sorted_samples(text: &str, label: &str) -> Vec<String> {
+    fn short_samples(text: &str, label: &str) -> Vec<String> {
         let samples = text
             .lines()
             .filter(|line| !line.starts_with('#') && ![" 0", " 0.0"].iter().any(|none| line.ends_with(none)));
@@ -243,6 +246,18 @@ mod tests {
             "average 18.5",
         ];
         assert_eq!(samples(report(), DataPath::Queue(queue), "queue=\"4:7\""), expected);
+    }
+
+    /// The same for a discipline in the kernel, which has no sockets, flows and delays.
+    #[test]
+    fn each_number_of_the_kernel_has_its_name() {
+        let text = text(report(), &Path::Kernel("eth7".to_owned()));
+        let samples = short_samples(&text, "interface=\"eth7\"");
+        let rest = ["flushed_packets_total 24", "flushed_bytes_total 2400", "reloads_total 23", "backlog_packets 17.0"];
+        for expected in rest.iter().chain(&["arrived_packets_total 11", "marked_bytes_total{reason=\"early\"} 280"]) {
+            assert!(samples.iter().any(|sample| sample == expected), "{expected}: {samples:?}");
+        }
+        assert!(!text.contains("sojourn") && !text.contains("verdicts") && !text.contains("flow_"), "{text}");
     }
 
     /// The same for the frames of a bridge, which has no queue in the kernel.
