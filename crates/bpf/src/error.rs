@@ -31,6 +31,9 @@ pub enum Error {
     /// The kernel cannot run BPF queue disciplines, or this user may not load them.
     #[error("the kernel refuses the program: {0} (it needs Linux 6.16 or later with CONFIG_NET_SCH_BPF, and root)")]
     Load(#[source] libbpf_rs::Error),
+    /// The kernel has no queue disciplines in BPF.
+    #[error("this kernel has no queue disciplines in BPF: it needs Linux 6.16 or later with CONFIG_NET_SCH_BPF")]
+    OldKernel,
     /// The BPF file system is missing or not writable.
     #[error(
         "{}: {source} (is it mounted? mount -t bpf bpf /sys/fs/bpf; `ip netns exec` hides it, `nsenter --net` does not)",

@@ -5,18 +5,24 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
+use std::time::SystemTime;
 
+use fairlane_linux::rtnetlink::{QdiscEntry, ROOT, RouteSocket};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Func;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramMut};
 use nix::net::if_::if_nametoindex;
 
-use crate::netlink::{self, RootQdisc};
-use crate::{Error, Instance, Program, State};
+use crate::{Error, Instance, Program, Settings, State};
 
 /// Where the links and maps are pinned.
 const FOLDER: &str = "/sys/fs/bpf/fairlane";
 
 /// What all kinds begin with.
 const PREFIX: &str = "fl_";
+
+/// A function that the kernel has for queue disciplines in BPF only.
+const REQUIRED: &str = "bpf_qdisc_skb_drop";
 
 /// The most disciplines attached at a time.
 const MOST: u32 = 10_000;
@@ -50,7 +56,8 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
     sweep()?;
     let kind = reserve(program.name)?;
     let attached = register(&kind, ifindex, program).and_then(|()| {
-        netlink::replace(ifindex, &kind).map_err(|source| Error::Netlink { device: device.to_owned(), source })
+        let replaced = RouteSocket::open().and_then(|socket| socket.replace_root(ifindex, &kind));
+        replaced.map_err(|source| Error::Netlink { device: device.to_owned(), source })
     });
     // Removes the discipline that was replaced, or this one if it could not be attached.
     let swept = sweep();
@@ -64,14 +71,10 @@ pub fn attach(device: &str, program: &Program) -> Result<String, Error> {
 pub fn detach(device: &str) -> Result<(), Error> {
     let ifindex = ifindex(device)?;
     let _lock = lock()?;
-    let netlink = |source| Error::Netlink { device: device.to_owned(), source };
-    let root = netlink::roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
-    let not_ours = |kind: String| Error::NotOurs { device: device.to_owned(), kind };
-    let detached = match root {
-        Some(root) if is_ours(&root.kind) => netlink::remove(ifindex).map_err(netlink),
-        Some(root) => Err(not_ours(root.kind)),
-        None => Err(not_ours("no queue discipline".to_owned())),
-    };
+    let detached = kind_at(device, ifindex).and_then(|_| {
+        let removed = RouteSocket::open().and_then(|socket| socket.remove_root(ifindex));
+        removed.map_err(|source| Error::Netlink { device: device.to_owned(), source })
+    });
     // Also removes what other devices have left behind.
     let swept = sweep();
     detached.and(swept)
@@ -82,14 +85,105 @@ pub fn detach(device: &str) -> Result<(), Error> {
 /// # Errors
 /// The pinned maps or the disciplines of the devices cannot be read.
 pub fn status() -> Result<Vec<Instance>, Error> {
-    let roots = netlink::roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
-    let device =
-        |kind: &str| roots.iter().find(|root: &&RootQdisc| root.kind == kind).and_then(|root| name(root.ifindex));
+    let roots = roots().map_err(|source| Error::Netlink { device: "any device".to_owned(), source })?;
+    let device = |kind: &str| roots.iter().find(|root| root.kind == kind).and_then(|root| name(root.ifindex));
     let instance = |kind: String| {
         let state = state(&kind)?;
         Some(Instance { device: device(&kind), kind, state })
     };
     Ok(kinds()?.into_iter().filter_map(instance).collect())
+}
+
+/// A discipline of ours at the root of a device. Its counters can be read even after another one has replaced it.
+#[derive(Debug)]
+pub struct Attached {
+    kind: String,
+    state: MapHandle,
+}
+
+impl Attached {
+    /// Returns the discipline of a device.
+    ///
+    /// # Errors
+    /// There is no such device, its discipline is not one of ours, or its counters cannot be read.
+    pub fn at(device: &str) -> Result<Self, Error> {
+        let kind = kind_at(device, ifindex(device)?)?;
+        let not_ours = || Error::NotOurs { device: device.to_owned(), kind: kind.clone() };
+        let state = state_map(&kind).ok_or_else(not_ours)?;
+        Ok(Self { kind, state })
+    }
+
+    /// Returns the kind, as `tc qdisc` shows it.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns the discipline: `choke`, also for front and back CHOKe, `gchoke` or `red`.
+    #[must_use]
+    pub fn discipline(&self) -> &str {
+        self.kind.trim_start_matches(PREFIX).trim_end_matches(|last: char| last.is_ascii_digit())
+    }
+
+    /// Returns the rate of the link, and the limit and thresholds of the queue.
+    ///
+    /// # Errors
+    /// They cannot be read, or are those of another version of Fairlane.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        let path = self.folder().join("parameters");
+        let map = MapHandle::from_pinned_path(&path).map_err(Error::Load)?;
+        let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::Load)?;
+        let settings = bytes.and_then(|bytes| Settings::parse(&bytes));
+        settings.ok_or_else(|| pins(path)(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Returns the time when it was attached.
+    ///
+    /// # Errors
+    /// Its directory cannot be read.
+    pub fn since(&self) -> Result<SystemTime, Error> {
+        let folder = self.folder();
+        fs::metadata(&folder).and_then(|about| about.modified()).map_err(pins(folder))
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new(FOLDER).join(&self.kind)
+    }
+
+    /// Returns the counters and the average.
+    ///
+    /// # Errors
+    /// They are those of another version of Fairlane.
+    pub fn state(&self) -> Result<State, Error> {
+        read_state(&self.state).ok_or_else(|| pins(self.folder())(io::ErrorKind::InvalidData.into()))
+    }
+}
+
+/// Checks that this build has the programs, and that the kernel can run queue disciplines in BPF.
+///
+/// # Errors
+/// What is missing.
+pub fn check() -> Result<(), Error> {
+    if OBJECTS.is_empty() {
+        return Err(Error::NoPrograms);
+    }
+    let types = Btf::from_vmlinux().map_err(Error::Load)?;
+    types.type_by_name::<Func<'_>>(REQUIRED).map(drop).ok_or(Error::OldKernel)
+}
+
+/// Returns the kind of the discipline of a device if it is one of ours.
+fn kind_at(device: &str, ifindex: u32) -> Result<String, Error> {
+    let netlink = |source| Error::Netlink { device: device.to_owned(), source };
+    let root = roots().map_err(netlink)?.into_iter().find(|root| root.ifindex == ifindex);
+    let kind = root.map_or_else(|| "no queue discipline".to_owned(), |root| root.kind);
+    if is_ours(&kind) { Ok(kind) } else { Err(Error::NotOurs { device: device.to_owned(), kind }) }
+}
+
+/// Returns the disciplines at the roots of all devices of this network namespace.
+fn roots() -> io::Result<Vec<QdiscEntry>> {
+    let mut entries = RouteSocket::open()?.qdiscs()?;
+    entries.retain(|entry| entry.parent == ROOT);
+    Ok(entries)
 }
 
 /// Tells whether a kind is one of ours: `fl_`, the discipline, a number.
@@ -162,7 +256,10 @@ fn state_map(kind: &str) -> Option<MapHandle> {
 
 /// Returns the state of a kind; `None` if it was pinned incompletely, or by another version.
 fn state(kind: &str) -> Option<State> {
-    let map = state_map(kind)?;
+    read_state(&state_map(kind)?)
+}
+
+fn read_state(map: &MapHandle) -> Option<State> {
     // Packets that come while the counters are copied can unbalance them; reading once more helps.
     let read = || State::parse(&map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()??);
     let mut state = read()?;

@@ -5,15 +5,14 @@
 mod conformance;
 mod error;
 mod instance;
-mod netlink;
 mod program;
 mod status;
 
 use serde::Serialize;
 
 pub use error::Error;
-pub use instance::{attach, detach, status};
-pub use program::Program;
+pub use instance::{Attached, attach, check, detach, status};
+pub use program::{Program, Settings};
 pub use status::{ByReason, Count, State};
 
 /// An attached discipline.

@@ -18,6 +18,9 @@ const SMALLEST: u64 = 34;
 /// The link time that a burst may make up for after a late timer, in nanoseconds.
 const CREDIT: u64 = 1_000_000;
 
+/// The number of parameters.
+const PARAMETERS: usize = 27;
+
 /// One as a fixed-point number.
 const ONE: f64 = 4_294_967_296.0;
 
@@ -32,6 +35,38 @@ pub struct Program {
     pub(crate) slots: u32,
     /// RED marks packets.
     pub(crate) marks: bool,
+}
+
+/// What a running program says of its queue and its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The rate of the link; 0 if the device sets the pace.
+    pub rate: Rate,
+    /// The limit of the queue.
+    pub limit: Size,
+    /// The lower threshold of the average.
+    pub min: Size,
+    /// The upper threshold of the average.
+    pub max: Size,
+}
+
+impl Settings {
+    /// Reads the parameters of a program; `None` if they are not of this version's programs.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (numbers, []) = bytes.as_chunks::<8>() else { return None };
+        let numbers: &[[u8; 8]; PARAMETERS] = numbers.try_into().ok()?;
+        let number = |at: usize| u64::from_ne_bytes(numbers[at]);
+        let size = |number: u64, in_bytes: u64| match in_bytes {
+            0 => Size::packets(u32::try_from(number).unwrap_or(u32::MAX)),
+            _ => Size::bytes(number),
+        };
+        Some(Self {
+            limit: size(number(0), number(1)),
+            min: size(number(4) >> 32, number(3)),
+            max: size(number(5) >> 32, number(3)),
+            rate: Rate::from_bits_per_second(number(25)),
+        })
+    }
 }
 
 /// What the parameters say beyond RED's.
@@ -208,6 +243,21 @@ mod tests {
         assert!(refused(Kind::Red, "probability_weight=0.1").starts_with("probability_weight: "));
         assert!(refused(Kind::Choke, "limit=1000000p min=100p max=200p").starts_with("limit: "));
         assert!(refused(Kind::Codel, "").contains("there is no BPF program for codel"));
+    }
+
+    /// Would catch a setting read from another's place, and one in the wrong unit.
+    #[test]
+    fn settings_are_read_as_they_were_written() {
+        for (text, limit, [min, max]) in [
+            ("limit=300p min=100p max=200p", Size::packets(300), [100, 200].map(Size::packets)),
+            ("limit=300p min=5000b max=9000b", Size::packets(300), [5000, 9000].map(Size::bytes)),
+            ("limit=60000b min=5000b max=9000b", Size::bytes(60_000), [5000, 9000].map(Size::bytes)),
+        ] {
+            let bytes = program(Kind::Choke, text).map(|program| program.bytes()).unwrap_or_default();
+            let expected = Settings { rate: Rate::from_bits_per_second(10_000_000), limit, min, max };
+            assert_eq!(Settings::parse(&bytes), Some(expected), "{text}");
+            assert_eq!(Settings::parse(&bytes[8..]), None, "another version");
+        }
     }
 
     /// Would catch a ring that is too small for its limit: it holds four thirds of it, and 16 places at least.

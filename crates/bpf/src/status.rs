@@ -1,6 +1,6 @@
 //! The state of a queue in the kernel, as `struct state` of `bpf/parameters.h` holds it.
 
-use fairlane_qdisc::Reason;
+use fairlane_qdisc::{Counters, Reason};
 use serde::Serialize;
 
 /// Packets and their bytes.
@@ -10,6 +10,12 @@ pub struct Count {
     pub packets: u64,
     /// Their bytes, with Ethernet headers.
     pub bytes: u64,
+}
+
+impl From<Count> for fairlane_qdisc::Count {
+    fn from(Count { packets, bytes }: Count) -> Self {
+        Self { packets, bytes }
+    }
 }
 
 /// The reasons in the order of `enum reason`, from its second on.
@@ -89,6 +95,18 @@ impl State {
         })
     }
 
+    /// Returns the counts as the library has them, without the packets that were flushed.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        (counters.arrived, counters.departed) = (self.arrived.into(), self.departed.into());
+        for (reason, (dropped, marked)) in REASONS.into_iter().zip(self.dropped.iter().zip(&self.marked)) {
+            counters.add_drops(reason, dropped.count.into());
+            counters.add_marks(reason, marked.count.into());
+        }
+        counters
+    }
+
     /// Returns the sum of all drops.
     #[must_use]
     pub fn dropped_total(&self) -> Count {
@@ -130,6 +148,18 @@ mod tests {
         assert_eq!(state.as_ref().map(|state| of(&state.marked)), Some(from(22)));
         assert!(state.is_some_and(|state| state.in_use && state.largest_span == 33));
         assert_eq!(State::parse(&bytes[8..]), None, "another version");
+    }
+
+    /// Would catch a count under another reason.
+    #[test]
+    fn the_library_has_the_same_counts() {
+        let bytes: Vec<u8> = (0..NUMBERS as u64).flat_map(u64::to_ne_bytes).collect();
+        let counters = State::parse(&bytes).map(|state| state.counters()).unwrap_or_default();
+        assert_eq!((counters.arrived.packets, counters.departed.bytes), (0, 3));
+        for (place, reason) in (0..).zip(REASONS) {
+            assert_eq!(counters.dropped(reason).packets, 10 + 2 * place, "{reason}");
+            assert_eq!(counters.marked(reason).packets, 22 + 2 * place, "{reason}");
+        }
     }
 
     /// Would catch a leak that the books do not show.

@@ -12,11 +12,22 @@ pub(crate) fn execute(verb: BpfVerb) -> Result<(), Failure> {
     match verb {
         BpfVerb::Attach(args) => attach(&args),
         BpfVerb::Detach { device } => fairlane_bpf::detach(&device).map_err(Failure::plain),
+        BpfVerb::Metrics { device } => metrics(&device),
         BpfVerb::Status(form) => {
             let instances = fairlane_bpf::status().map_err(Failure::plain)?;
             if form.json { output::print_json(&instances) } else { output::print(&text(&instances, output::width())) }
         }
     }
+}
+
+#[cfg(feature = "router")]
+fn metrics(device: &str) -> Result<(), Failure> {
+    output::print(&fairlane_daemon::router::attached_metrics(device)?)
+}
+
+#[cfg(not(feature = "router"))]
+fn metrics(_device: &str) -> Result<(), Failure> {
+    Err(crate::features::missing("metrics", "router"))
 }
 
 fn attach(args: &BpfAttachArgs) -> Result<(), Failure> {

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod action;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod attached;
 #[cfg(all(test, target_os = "linux"))]
 mod example;
 #[cfg(target_os = "linux")]
@@ -10,8 +12,17 @@ mod file;
 mod http;
 #[cfg(target_os = "linux")]
 mod interfaces;
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+mod kernel;
+#[cfg(all(target_os = "linux", not(feature = "bpf")))]
+#[path = "router/no_kernel.rs"]
+mod kernel;
 #[cfg(target_os = "linux")]
 mod metrics;
+#[cfg(target_os = "linux")]
+mod path;
+#[cfg(target_os = "linux")]
+mod remote;
 #[cfg(target_os = "linux")]
 mod settings;
 #[cfg(target_os = "linux")]
@@ -20,6 +31,11 @@ mod state;
 mod supervisor;
 
 use fairlane_console::Failure;
+
+#[cfg(all(target_os = "linux", feature = "bpf"))]
+pub use attached::attached_metrics;
+#[cfg(all(target_os = "linux", feature = "bpf", feature = "top"))]
+pub(crate) use attached::attached_state;
 
 use crate::RouterArgs;
 

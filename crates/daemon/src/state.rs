@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) departed: Count,
     pub(crate) dropped: Reasons,
     pub(crate) marked: Reasons,
+    /// Packets dropped with their queue; 0 unless the path is `bpf`.
+    pub(crate) flushed: Count,
     pub(crate) backlog: Count,
     /// In the unit of the discipline's thresholds.
     pub(crate) average: Option<f64>,
@@ -41,12 +43,18 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Returns true if the discipline is in the kernel, which knows neither flows nor delays.
+    pub(crate) fn is_in_kernel(&self) -> bool {
+        self.path == "bpf"
+    }
+
     /// Returns the packets lost before or behind the discipline, by the kernel or for lack of room; `None` if unknown.
     pub(crate) fn lost_elsewhere(&self) -> Option<u64> {
         let of = |way: DirectionCounts| [way.kernel_dropped, way.unfit, way.no_memory, way.refused];
         let queue = self.kernel.map(|kernel| vec![kernel.dropped_full_packets, kernel.dropped_unread_packets]);
         let bridge = || self.bridge.as_ref().map(|bridge| [of(bridge.out), of(bridge.back)].concat());
-        Some(queue.or_else(bridge)?.into_iter().fold(0, u64::saturating_add))
+        let in_kernel = || self.is_in_kernel().then(|| vec![self.flushed.packets]);
+        Some(queue.or_else(bridge).or_else(in_kernel)?.into_iter().fold(0, u64::saturating_add))
     }
 }
 

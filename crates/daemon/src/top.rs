@@ -35,7 +35,10 @@ const LOOKS: usize = 8;
 /// # Errors
 /// No router answers, or the terminal cannot be used.
 pub fn show(args: &TopArgs) -> Result<(), Failure> {
-    let client = Client::new(&args.address);
+    let client = match &args.bpf {
+        Some(device) => Client::of_device(device)?,
+        None => Client::new(&args.address),
+    };
     let first = client.ask_first()?;
     let interval = Duration::from_nanos(args.interval.as_nanos());
     if args.once || !io::stdout().is_terminal() || dumb() {

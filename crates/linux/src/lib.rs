@@ -40,6 +40,7 @@
 
 pub mod lab;
 pub mod nfqueue;
+pub mod rtnetlink;
 
 mod bridge;
 mod classifier;
@@ -66,6 +67,7 @@ mod top_flows;
 mod verdict_writer;
 
 pub use bridge::BridgeError;
+pub use clock::now;
 pub use config::{BridgeConfig, DataPath, QueueConfig, RouterConfig};
 pub use delay_histogram::DelayHistogram;
 pub use flow::{FlowKeys, FlowName, FlowsBy, random_seed};

@@ -1,6 +1,6 @@
 //! The report of a router.
 
-use fairlane_qdisc::{Counters, Time};
+use fairlane_qdisc::{Count, Counters, Time};
 
 use crate::delay_histogram::DelayHistogram;
 use crate::kernel::KernelQueue;
@@ -8,7 +8,7 @@ use crate::top_flows::TopFlow;
 
 /// The counts of a router since its start, and the present state of its queue.
 ///
-/// Every packet that arrived is counted once: `arrived = departed + dropped + packets` in `counters`. At the end,
+/// Every packet that arrived is counted once: `arrived = departed + dropped + packets + flushed` in `counters`. At the end,
 /// packets that the link had no time to send are counted in `released`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
@@ -30,6 +30,9 @@ pub struct Report {
     /// The flows with the most dropped and marked packets, at most 128, in descending order. Contains every flow with
     /// more than 1/128 of all drops and marks.
     pub flows: Vec<TopFlow>,
+    /// Packets that were dropped because their queue was removed: with a discipline in the kernel, when the device goes
+    /// down or the discipline is replaced.
+    pub flushed: Count,
     /// Packets sent at the end although the link had no time for them.
     pub released: u64,
     /// The number of times that the kernel reported a full receive buffer (`ENOBUFS`).

@@ -102,19 +102,29 @@ impl Rules {
     /// # Errors
     /// Another router has reserved one of them.
     pub fn lock_interfaces(&self) -> Result<InterfaceLock, RuleError> {
+        InterfaceLock::new(&self.interfaces)
+    }
+}
+
+/// Reserves interfaces for a router while it exists.
+#[derive(Debug)]
+pub struct InterfaceLock(#[expect(dead_code, reason = "the locks are released when it is dropped")] Vec<Lock>);
+
+impl InterfaceLock {
+    /// Reserves `interfaces`. No other router can reserve them while the result exists.
+    ///
+    /// # Errors
+    /// Another router has reserved one of them.
+    pub fn new(interfaces: &[String]) -> Result<Self, RuleError> {
         let lock = |name: &String| {
             Lock::new(&format!("queue/{name}")).map_err(|error| match error.kind() {
                 io::ErrorKind::AddrInUse => RuleError::InUse(name.clone()),
                 _ => RuleError::CannotLock(name.clone(), error),
             })
         };
-        self.interfaces.iter().map(lock).collect::<Result<_, _>>().map(InterfaceLock)
+        interfaces.iter().map(lock).collect::<Result<_, _>>().map(Self)
     }
 }
-
-/// Reserves interfaces for a router while it exists; see [`Rules::lock_interfaces`].
-#[derive(Debug)]
-pub struct InterfaceLock(#[expect(dead_code, reason = "the locks are released when it is dropped")] Vec<Lock>);
 
 /// Returns the MTU of an interface in bytes.
 ///

@@ -148,6 +148,18 @@ impl Counters {
         self.dropped[reason.index()].add(bytes);
     }
 
+    /// Adds packets that were dropped elsewhere, as by the kernel.
+    pub fn add_drops(&mut self, reason: Reason, count: Count) {
+        self.dropped[reason.index()].packets += count.packets;
+        self.dropped[reason.index()].bytes += count.bytes;
+    }
+
+    /// Adds packets that were marked elsewhere, as by the kernel.
+    pub fn add_marks(&mut self, reason: Reason, count: Count) {
+        self.marked[reason.index()].packets += count.packets;
+        self.marked[reason.index()].bytes += count.bytes;
+    }
+
     /// Counts a mark of a packet of `bytes` bytes.
     pub fn count_mark(&mut self, reason: Reason, bytes: u32) {
         self.marked[reason.index()].add(bytes);

@@ -25,6 +25,12 @@ pub(crate) enum BpfVerb {
         #[arg(value_name = "DEV")]
         device: String,
     },
+    /// Print the metrics of a device's discipline for Prometheus, as `fairlane router` serves them
+    Metrics {
+        /// The device
+        #[arg(value_name = "DEV")]
+        device: String,
+    },
     /// Show all attached disciplines with their counters
     Status(Form),
 }

@@ -50,6 +50,10 @@ pub struct RouterArgs {
 /// The options that the file may have too.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FileOptions {
+    /// Where packets wait [default: an NFQUEUE with --queue-num, this program with --bridge]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<PathChoice>,
+
     /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue
     #[arg(long, value_name = "N", value_parser = queue_num)]
     pub(crate) queue_num: Option<(u16, u16)>,
@@ -131,6 +135,19 @@ impl MetricsAddress {
             Self::Off => None,
         }
     }
+}
+
+/// `--path`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PathChoice {
+    /// The best that the kernel and this build have: bridge if two interfaces are named, else bpf, else nfqueue
+    Auto,
+    /// The kernel itself, in a BPF program at one --interface: the fastest, for the CHOKe family and RED (Linux 6.16)
+    Bpf,
+    /// An NFQUEUE, by default number 0
+    Nfqueue,
+    /// Two interfaces, named with --bridge
+    Bridge,
 }
 
 /// `--framing`.

@@ -18,6 +18,10 @@ pub struct TopArgs {
     #[arg(value_name = "ADDR", default_value_t = USUAL.to_string(), value_parser = place)]
     pub(crate) address: String,
 
+    /// Watch the discipline that `fairlane bpf attach` gave to this device, which has no address (root)
+    #[arg(long, value_name = "DEV", conflicts_with = "address")]
+    pub(crate) bpf: Option<String>,
+
     /// The time between two updates
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub(crate) interval: Duration,

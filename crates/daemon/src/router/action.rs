@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fairlane_console::{Failure, explain, output};
 use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
 
-use super::settings::{Settings, Sources};
+use super::settings::{Path, Settings, Sources};
 use super::supervisor;
 use crate::args::router::{Log, MetricsAddress, RouterArgs};
 
@@ -57,7 +57,8 @@ impl Action {
 
 /// Returns the rules to install, after a check that the machine has what they or the bridge need.
 fn rules(settings: &Settings) -> Result<Option<Rules>, Failure> {
-    match (&settings.router.path, &*settings.interfaces) {
+    let Path::Process(path) = &settings.path else { return Ok(None) };
+    match (path, &*settings.interfaces) {
         (DataPath::Queue(_), []) => Ok(None),
         (DataPath::Queue(queue), interfaces) => {
             Rules::new(queue.queues, interfaces, settings.ce_mark).map(Some).map_err(Failure::plain)
@@ -69,28 +70,43 @@ fn rules(settings: &Settings) -> Result<Option<Rules>, Failure> {
 impl Ready {
     /// Returns the text of a dry run.
     fn shown(&self) -> Result<String, Failure> {
-        let Settings { router, drain, metrics, .. } = &self.settings;
-        let (rate, layer) = (router.link.rate, router.link.layer);
-        let place = match &router.path {
-            DataPath::Queue(queue) => format!("Queue {}", queue.queues),
-            DataPath::Bridge(bridge) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
+        let Settings { path, link, flows, drain, metrics, .. } = &self.settings;
+        let rate = link.rate;
+        let place = match path {
+            Path::Process(DataPath::Queue(queue)) => format!("Queue {}", queue.queues),
+            Path::Process(DataPath::Bridge(bridge)) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
+            Path::Kernel(interface) => format!("In the kernel at {interface}"),
         };
-        let mut text = format!("{place}, flows by {}\n", router.flows.name());
-        text += &format!("Link of {rate}, {layer}\n");
-        text += &how_packets_pass(&router.path);
-        text += &format!("At the end waiting packets have {drain} to leave\n");
+        let mut text = format!("{place}, flows by {}\n", flows.name());
+        if let Some(reason) = &self.settings.chosen {
+            text += &format!("Path {reason}\n");
+        }
+        text += &match path {
+            Path::Process(path) => {
+                let layer = link.layer;
+                let passing = how_packets_pass(path);
+                format!("Link of {rate}, {layer}\n{passing}At the end waiting packets have {drain} to leave\n")
+            }
+            Path::Kernel(_) => format!(
+                "Link of {rate}; a packet counts with its Ethernet header\nECN marks are written into the flow's next packet\n\
+                 Packets that are joined go through the discipline whole\nAt the end waiting packets are dropped\n"
+            ),
+        };
         if let Some(address) = metrics.address() {
             let free = if *metrics == MetricsAddress::Usual { ", if the port is free" } else { "" };
             text += &format!("Metrics at http://{address}/metrics{free}\n");
         }
-        let explanation = router.discipline.explanation();
+        let explanation = self.settings.discipline.explanation();
         text += &format!("\n{}", explain::explanation_text(explanation, rate, output::width()));
         Ok(text + "\n" + &self.rules_shown()?)
     }
 
     /// Returns the changes to the firewall.
     fn rules_shown(&self) -> Result<String, Failure> {
-        Ok(match (&self.rules, &self.settings.router.path) {
+        let Path::Process(path) = &self.settings.path else {
+            return Ok("No rules: the kernel's queue discipline of the interface is replaced\n".to_owned());
+        };
+        Ok(match (&self.rules, path) {
             (Some(rules), _) => {
                 let firewall = Firewall::find().map_err(|error| refused(&error))?;
                 format!(

@@ -22,6 +22,7 @@ pub(super) fn report() -> Report {
         malformed: 21,
         unsent: 22,
         reloads: 23,
+        flushed: Count { packets: 24, bytes: 2400 },
         kernel: Some(KernelQueue { waiting: 14, dropped_full: 15, dropped_unread: 16, ..KernelQueue::default() }),
         ..Report::default()
     }

@@ -14,7 +14,8 @@ use toml::de::{DeTable, DeValue};
 use crate::args::router::{self as args, FileOptions};
 
 /// The keys that a file may have.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
+    "path",
     "queue-num",
     "bridge",
     "rate",
@@ -87,6 +88,7 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
         let options = &mut contents.options;
         let scalar = Scalar { source: &source, key: key.get_ref(), value };
         match &**key.get_ref() {
+            "path" => options.path = Some(scalar.read(choice)?),
             "queue-num" => options.queue_num = Some(scalar.read(args::queue_num)?),
             "bridge" => options.bridge = Some(scalar.read(args::bridge)?),
             "rate" => options.rate = Some(scalar.read(values::rate)?),

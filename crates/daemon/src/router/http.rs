@@ -8,10 +8,10 @@ use std::thread;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use fairlane_console::Stopwatch;
-use fairlane_linux::RouterHandle;
 use tokio::runtime::Builder;
 
 use super::metrics;
+use super::remote::Remote;
 use super::settings::Settings;
 use super::state::state;
 
@@ -23,14 +23,14 @@ pub(super) type Current = Arc<Mutex<Settings>>;
 
 /// The data for the answers.
 struct Exporter {
-    remote: RouterHandle,
+    remote: Remote,
     settings: Current,
     since: Stopwatch,
 }
 
 impl Exporter {
     fn metrics(&self) -> String {
-        metrics::text(self.remote.report(), &self.settings().router.path)
+        metrics::text(self.remote.report(), &self.settings().path)
     }
 
     fn state(&self) -> String {
@@ -45,7 +45,7 @@ impl Exporter {
 }
 
 /// Serves at `address` on a new thread until the program ends. Returns the address with the port in use, as port 0 stands for any free one.
-pub(super) fn serve(address: SocketAddr, remote: RouterHandle, settings: Current) -> io::Result<SocketAddr> {
+pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;

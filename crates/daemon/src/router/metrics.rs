@@ -10,17 +10,22 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
+use super::settings::Path;
+
 /// The maximum number of exported flows, as each takes several series.
 const FLOWS: usize = 16;
 
 /// Returns all metrics of a router from its `report`; its packets arrive by `path`.
-pub(super) fn text(report: Report, path: &DataPath) -> String {
+pub(super) fn text(report: Report, path: &Path) -> String {
     let labels = match path {
-        DataPath::Queue(queue) => [("queue".into(), queue.queues.to_string().into())],
-        DataPath::Bridge(bridge) => [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())],
+        Path::Process(DataPath::Queue(queue)) => [("queue".into(), queue.queues.to_string().into())],
+        Path::Process(DataPath::Bridge(bridge)) => {
+            [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())]
+        }
+        Path::Kernel(interface) => [("interface".into(), interface.clone().into())],
     };
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
-    registry.register_collector(Box::new(ReportCollector(report)));
+    registry.register_collector(Box::new(ReportCollector { report, in_kernel: matches!(path, Path::Kernel(_)) }));
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
@@ -29,16 +34,30 @@ pub(super) fn text(report: Report, path: &DataPath) -> String {
 
 /// Exports a report.
 #[derive(Debug)]
-struct ReportCollector(Report);
+struct ReportCollector {
+    report: Report,
+    /// It is that of a discipline in the kernel, which knows neither flows nor delays.
+    in_kernel: bool,
+}
 
 impl Collector for ReportCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        write(&self.0, encoder)
+        let mut metrics = MetricsEncoder(encoder);
+        of_discipline(&mut metrics, &self.report)?;
+        match &self.report.bridge {
+            _ if self.in_kernel => {
+                metrics.counts("flushed", "dropped with their queue", &[(None, self.report.flushed)])?
+            }
+            Some(bridge) => of_bridge(&mut metrics, bridge)?,
+            None => of_queue(&mut metrics, &self.report)?,
+        }
+        of_backlog(&mut metrics, &self.report)?;
+        if self.in_kernel { Ok(()) } else { of_flows_and_delays(&mut metrics, &self.report) }
     }
 }
 
-fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-    let mut metrics = MetricsEncoder(encoder);
+/// Writes what every path has.
+fn of_discipline(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     let counters = &report.counters;
     metrics.counts("arrived", "that came to the queue", &[(None, counters.arrived)])?;
     metrics.counts("departed", "that went on", &[(None, counters.departed)])?;
@@ -51,17 +70,22 @@ fn write(report: &Report, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         "marked",
         "that the discipline marked",
         &Reason::ALL.map(|reason| (Some(reason), counters.marked(reason))),
-    )?;
-    match &report.bridge {
-        Some(bridge) => of_bridge(&mut metrics, bridge)?,
-        None => of_queue(&mut metrics, report)?,
-    }
+    )
+}
+
+/// Writes the reloads and the present queue.
+fn of_backlog(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     metrics.counter("reloads", "times that the parameters were replaced", report.reloads)?;
     metrics.gauge("backlog_packets", "packets that wait", report.packets as f64)?;
     metrics.gauge("backlog_bytes", "bytes on the wire of the packets that wait", report.bytes as f64)?;
     if let Some(average) = report.average {
         metrics.gauge("average", "the average queue that the discipline steers by, in its own unit", average)?;
     }
+    Ok(())
+}
+
+/// Writes what only a router in this process knows.
+fn of_flows_and_delays(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     let flows = report.flows.get(..FLOWS).unwrap_or(&report.flows);
     metrics.of_flows(
         "matched_packets",
@@ -181,8 +205,11 @@ mod tests {
     use super::*;
 
     /// The samples other than 0, without the prefix and the label that all have.
-    fn samples(report: Report, path: &DataPath, label: &str) -> Vec<String> {
-        let text = text(report, path);
+    fn samples(report: Report, path: DataPath, label: &str) -> Vec<String> {
+        short_samples(&text(report, &Path::Process(path)), label)
+    }
+
+    fn short_samples(text: &str, label: &str) -> Vec<String> {
         let samples = text
             .lines()
             .filter(|line| !line.starts_with('#') && ![" 0", " 0.0"].iter().any(|none| line.ends_with(none)));
@@ -218,7 +245,19 @@ mod tests {
             "backlog_bytes 1700.0",
             "average 18.5",
         ];
-        assert_eq!(samples(report(), &DataPath::Queue(queue), "queue=\"4:7\""), expected);
+        assert_eq!(samples(report(), DataPath::Queue(queue), "queue=\"4:7\""), expected);
+    }
+
+    /// The same for a discipline in the kernel, which has no sockets, flows and delays.
+    #[test]
+    fn each_number_of_the_kernel_has_its_name() {
+        let text = text(report(), &Path::Kernel("eth7".to_owned()));
+        let samples = short_samples(&text, "interface=\"eth7\"");
+        let rest = ["flushed_packets_total 24", "flushed_bytes_total 2400", "reloads_total 23", "backlog_packets 17.0"];
+        for expected in rest.iter().chain(&["arrived_packets_total 11", "marked_bytes_total{reason=\"early\"} 280"]) {
+            assert!(samples.iter().any(|sample| sample == expected), "{expected}: {samples:?}");
+        }
+        assert!(!text.contains("sojourn") && !text.contains("verdicts") && !text.contains("flow_"), "{text}");
     }
 
     /// The same for the frames of a bridge, which has no queue in the kernel.
@@ -241,6 +280,6 @@ mod tests {
         };
         let mut expected: Vec<String> = names.into_iter().flat_map(both).collect();
         expected.push("reloads_total 23".to_owned());
-        assert_eq!(samples(report, &path, "bridge=\"lan0,wan0\""), expected);
+        assert_eq!(samples(report, path, "bridge=\"lan0,wan0\""), expected);
     }
 }

@@ -1,14 +1,14 @@
 //! A router's settings, from the command line and the file together.
 
-use std::path::{Path, PathBuf};
+use std::mem::discriminant;
+use std::path::PathBuf;
 
 use fairlane_console::{Failure, explain};
-use fairlane_linux::{
-    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, QueueConfig, Queues, RouterConfig, mtu,
-};
-use fairlane_qdisc::{Duration, QdiscParameters};
+use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, QueueConfig, RouterConfig, mtu};
+use fairlane_qdisc::{Duration, QdiscConfig, QdiscParameters};
 
 use super::file::{self, FileSettings};
+use super::path::Wanted;
 use crate::args::router::{self as args, FileOptions, Log, MetricsAddress, RouterArgs};
 
 /// The default bit that tells our rules which packets to mark. Lower bits are in common use.
@@ -17,10 +17,24 @@ const CE_MARK: u32 = 0x4000_0000;
 /// The default of `--drain`.
 const DRAIN: Duration = Duration::from_millis(2000);
 
+/// Where packets wait.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Path {
+    /// In this process, or in the kernel for this process.
+    Process(DataPath),
+    /// In the kernel, in a BPF program at this interface.
+    Kernel(String),
+}
+
 /// All settings of a router.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
-    pub(super) router: RouterConfig,
+    pub(super) path: Path,
+    /// The reason why `--path auto` chose this path.
+    pub(super) chosen: Option<String>,
+    pub(super) link: Link,
+    pub(super) discipline: QdiscConfig,
+    pub(super) flows: FlowsBy,
     pub(super) interfaces: Vec<String>,
     pub(super) ce_mark: u32,
     pub(super) drain: Duration,
@@ -44,7 +58,7 @@ impl Sources {
     }
 
     /// Returns the file, if there is one.
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(super) fn file(&self) -> Option<&std::path::Path> {
         self.file.as_deref()
     }
 
@@ -67,14 +81,16 @@ impl Sources {
         let (overhead, mpu) = (options.overhead.or(file.overhead), options.mpu.or(file.mpu));
         let framing = options.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
-        let router = RouterConfig {
-            path: path(options, &file, interfaces)?,
-            link: Link { rate, layer },
-            discipline,
-            flows: options.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by),
-        };
+        let link = Link { rate, layer };
+        let flows = options.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by);
+        let wanted = Wanted { options, file: &file, interfaces, link, discipline: &discipline, flows };
+        let (path, chosen) = wanted.path()?;
         Ok(Settings {
-            router,
+            path,
+            chosen,
+            link,
+            discipline,
+            flows,
             interfaces: interfaces.clone(),
             ce_mark: ce_mark(options, &file),
             drain: options.drain.or(file.drain).unwrap_or(DRAIN),
@@ -84,45 +100,25 @@ impl Sources {
     }
 }
 
-/// Returns how packets arrive. With `interfaces`, rules of ours send packets leaving by them to a queue.
-fn path(options: &FileOptions, file: &FileOptions, interfaces: &[String]) -> Result<DataPath, Failure> {
-    let (queue, fail_open) = (options.queue_num.or(file.queue_num), options.fail_open.or(file.fail_open));
-    let (gso, ruled) = (options.gso.or(file.gso), !interfaces.is_empty());
-    let Some([inside, outside]) = options.bridge.clone().or_else(|| file.bridge.clone()) else {
-        let (first, last) = queue.ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?;
-        let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
-        let marking = if ruled { Marking::ByRule(ce_mark(options, file)) } else { Marking::ByUs };
-        let gso = if gso == Some(true) { Some(segments(interfaces)?) } else { None };
-        return Ok(DataPath::Queue(QueueConfig { queues, marking, fail_open: fail_open.unwrap_or(false), gso }));
-    };
-    let of_a_queue = [
-        ("--queue-num", queue.is_some()),
-        ("--interface", ruled),
-        ("--ce-mark", options.ce_mark.or(file.ce_mark).is_some()),
-        ("--fail-open", fail_open.is_some()),
-    ];
-    match of_a_queue.into_iter().find(|(_, given)| *given) {
-        Some((word, _)) => {
-            let message = format!("{word} is for an NFQUEUE, and --bridge does without one");
-            Err(Failure::new(message, format!("leave {word} or --bridge out")))
-        }
-        None => Ok(DataPath::Bridge(BridgeConfig { inside, outside, gso: gso.unwrap_or(false) })),
-    }
-}
-
-fn ce_mark(options: &FileOptions, file: &FileOptions) -> u32 {
+pub(super) fn ce_mark(options: &FileOptions, file: &FileOptions) -> u32 {
     options.ce_mark.or(file.ce_mark).unwrap_or(CE_MARK)
 }
 
 impl Settings {
+    /// Returns the configuration of a router in this process.
+    pub(super) fn config(&self, path: DataPath) -> RouterConfig {
+        RouterConfig { path, link: self.link, discipline: self.discipline.clone(), flows: self.flows }
+    }
+
     /// Returns the options that differ in `new` and can only change with a new start.
     pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
-        let (old, new_path) = (&self.router.path, &new.router.path);
+        let (old, new_path) = (&self.path, &new.path);
         let differ = [
+            ("path", discriminant(old) != discriminant(new_path)),
             ("queue-num", queue(old).map(|queue| queue.queues) != queue(new_path).map(|queue| queue.queues)),
             ("bridge", bridge(old).map(ends) != bridge(new_path).map(ends)),
             ("interface", self.interfaces != new.interfaces),
-            ("flows", self.router.flows != new.router.flows),
+            ("flows", self.flows != new.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
             ("fail-open", queue(old).map(|queue| queue.fail_open) != queue(new_path).map(|queue| queue.fail_open)),
             ("gso", whole(old) != whole(new_path)),
@@ -133,17 +129,17 @@ impl Settings {
     }
 }
 
-const fn queue(path: &DataPath) -> Option<&QueueConfig> {
+const fn queue(path: &Path) -> Option<&QueueConfig> {
     match path {
-        DataPath::Queue(queue) => Some(queue),
-        DataPath::Bridge(_) => None,
+        Path::Process(DataPath::Queue(queue)) => Some(queue),
+        _ => None,
     }
 }
 
-const fn bridge(path: &DataPath) -> Option<&BridgeConfig> {
+const fn bridge(path: &Path) -> Option<&BridgeConfig> {
     match path {
-        DataPath::Bridge(bridge) => Some(bridge),
-        DataPath::Queue(_) => None,
+        Path::Process(DataPath::Bridge(bridge)) => Some(bridge),
+        _ => None,
     }
 }
 
@@ -152,16 +148,16 @@ fn ends(bridge: &BridgeConfig) -> [&str; 2] {
 }
 
 /// Returns true if GSO packets are queued whole.
-fn whole(path: &DataPath) -> bool {
+fn whole(path: &Path) -> bool {
     queue(path).is_some_and(|queue| queue.gso.is_some()) || bridge(path).is_some_and(|bridge| bridge.gso)
 }
 
-fn needs(what: &str, example: &str) -> Failure {
+pub(super) fn needs(what: &str, example: &str) -> Failure {
     Failure::new(format!("a router needs {what}"), format!("write for example {example}, or put it into --config"))
 }
 
 /// Returns the smallest MTU of these interfaces.
-fn segments(interfaces: &[String]) -> Result<u32, Failure> {
+pub(super) fn segments(interfaces: &[String]) -> Result<u32, Failure> {
     let mut least = None;
     for interface in interfaces {
         let mtu = mtu(interface).map_err(Failure::plain)?;

@@ -4,20 +4,24 @@ use fairlane_console::Stopwatch;
 use fairlane_linux as linux;
 use fairlane_qdisc::{Counters, Reason};
 
-use super::settings::Settings;
+use super::settings::{Path, Settings};
 use crate::state::{
     Bridge, Count, Delays, DirectionCounts, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile,
 };
 
 /// Returns the state of a router with `settings` that was started at `since`, from its `report`.
 pub(super) fn state(settings: &Settings, since: Stopwatch, report: &linux::Report) -> State {
-    let router = &settings.router;
-    let (path, bridge) = match &router.path {
-        linux::DataPath::Queue(queue) => (format!("queue {}", queue.queues), None),
-        linux::DataPath::Bridge(config) => {
+    let (path, bridge) = match &settings.path {
+        Path::Kernel(_) => ("bpf".to_owned(), None),
+        Path::Process(linux::DataPath::Queue(queue)) => (format!("queue {}", queue.queues), None),
+        Path::Process(linux::DataPath::Bridge(config)) => {
             let path = format!("bridge {},{}", config.inside, config.outside);
             (path, Some(bridge(config, report.bridge.unwrap_or_default())))
         }
+    };
+    let layer = match &settings.path {
+        Path::Process(_) => settings.link.layer.to_string(),
+        Path::Kernel(_) => "Ethernet headers counted".to_owned(),
     };
     let counters = &report.counters;
     State {
@@ -25,15 +29,16 @@ pub(super) fn state(settings: &Settings, since: Stopwatch, report: &linux::Repor
         path,
         bridge,
         interfaces: settings.interfaces.clone(),
-        flows_by: router.flows.name().to_owned(),
+        flows_by: settings.flows.name().to_owned(),
         uptime_s: since.elapsed_s(),
         at_s: report.at.as_nanos() as f64 / 1e9,
-        link: Link { rate_bps: router.link.rate.bits_per_second(), layer: router.link.layer.to_string() },
+        link: Link { rate_bps: settings.link.rate.bits_per_second(), layer },
         discipline: discipline(settings),
         arrived: count(counters.arrived),
         departed: count(counters.departed),
         dropped: reasons(counters, Counters::dropped),
         marked: reasons(counters, Counters::marked),
+        flushed: count(report.flushed),
         backlog: Count { packets: report.packets as u64, bytes: report.bytes },
         average: report.average,
         sojourn_s: delays(&report.sojourn),
@@ -62,17 +67,17 @@ fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
 }
 
 fn discipline(settings: &Settings) -> Discipline {
-    let config = &settings.router.discipline;
+    let config = &settings.discipline;
     let resolved = config.explanation().parameters.iter();
     let parameters = resolved.map(|parameter| (parameter.key.to_owned(), parameter.value.clone())).collect();
     Discipline { kind: config.kind().name().to_owned(), parameters }
 }
 
-const fn count(count: fairlane_qdisc::Count) -> Count {
+pub(super) const fn count(count: fairlane_qdisc::Count) -> Count {
     Count { packets: count.packets, bytes: count.bytes }
 }
 
-fn reasons(counters: &Counters, of: impl Fn(&Counters, Reason) -> fairlane_qdisc::Count) -> Reasons {
+pub(super) fn reasons(counters: &Counters, of: impl Fn(&Counters, Reason) -> fairlane_qdisc::Count) -> Reasons {
     Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), count(of(counters, reason)))).collect()
 }
 
@@ -110,7 +115,7 @@ fn top_flow(flow: &linux::TopFlow) -> TopFlow {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, LinkLayer, Report, RouterConfig};
+    use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, LinkLayer, Report};
     use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 
     use super::super::example;
@@ -123,12 +128,11 @@ mod tests {
         let rate = Rate::from_bits_per_second(3_000_000);
         let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
         let settings = Settings {
-            router: RouterConfig {
-                path: DataPath::Bridge(BridgeConfig { inside, outside, gso: false }),
-                link: linux::Link { rate, layer: LinkLayer::default() },
-                discipline: QdiscParameters::new(Kind::Red).with("limit", "30p").unwrap().resolve(rate).unwrap(),
-                flows: FlowsBy::AddressPair,
-            },
+            path: Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso: false })),
+            chosen: None,
+            link: linux::Link { rate, layer: LinkLayer::default() },
+            discipline: QdiscParameters::new(Kind::Red).with("limit", "30p").unwrap().resolve(rate).unwrap(),
+            flows: FlowsBy::AddressPair,
             interfaces: vec!["eth7".to_owned()],
             ce_mark: 1,
             drain: fairlane_qdisc::Duration::ZERO,
@@ -154,6 +158,7 @@ mod tests {
             ("/kernel/waiting_packets", 14.into()),
             ("/kernel/dropped_full_packets", 15.into()),
             ("/kernel/dropped_unread_packets", 16.into()),
+            ("/flushed/packets", 24.into()),
             ("/backlog/packets", 17.into()),
             ("/backlog/bytes", 1700.into()),
             ("/average", 18.5.into()),

@@ -6,10 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_console::Failure;
-use fairlane_linux::{
-    BindError, BridgeError, DataPath, Firewall, InterfaceLock, Leftover, Report, Router, RouterHandle, RuleError,
-    Rules, StartError, leftovers, remove_rules,
-};
+use fairlane_linux::{DataPath, Firewall, InterfaceLock, Leftover, Report, RuleError, Rules, leftovers, remove_rules};
 use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -20,7 +17,8 @@ use tracing::{error, info, warn};
 use super::action::{Ready, refused};
 use super::http::{self, Current};
 use super::interfaces::WatchedInterfaces;
-use super::settings::{Settings, Sources};
+use super::remote::{Engine, Remote};
+use super::settings::{Path, Settings, Sources};
 use crate::args::router::{Log, MetricsAddress};
 
 /// The longest time in milliseconds between two checks of the router.
@@ -55,25 +53,28 @@ fn logged(form: Log, failure: Failure) -> Failure {
 
 fn work(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
-    let discipline = &settings.router.discipline;
+    let discipline = &settings.discipline;
     for warning in &discipline.explanation().warnings {
         warn!("{}: {warning}", discipline.kind());
     }
     // Before other threads start, since threads inherit the mask of signals.
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
-    let router = Router::new(&settings.router).map_err(|error| cannot_start(&error))?;
-    let remote = router.handle();
+    if let Some(reason) = &settings.chosen {
+        info!("path {reason}");
+    }
+    let router = Engine::open(settings)?;
+    let remote = router.remote();
     let current: Current = Arc::new(Mutex::new(settings.clone()));
     serve_metrics(settings.metrics, &remote, &current)?;
-    let installed = match settings.router.path {
-        DataPath::Queue(queue) => {
+    let installed = match settings.path {
+        Path::Process(DataPath::Queue(queue)) => {
             let queues = queue.queues;
             if rules.is_none() {
                 info!(queue = %queues, "no rules, since there is no --interface: your own rules have to send packets here");
             }
             Some(InstalledRules::new(queues.first(), rules.as_ref())?)
         }
-        DataPath::Bridge(_) => None,
+        Path::Process(DataPath::Bridge(_)) | Path::Kernel(_) => None,
     };
     let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
     let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
@@ -100,17 +101,18 @@ fn work(ready: &Ready) -> Result<(), Failure> {
 }
 
 fn log_start(settings: &Settings) {
-    let (rate, discipline) = (settings.router.link.rate, settings.router.discipline.kind());
-    match &settings.router.path {
-        DataPath::Queue(queue) => info!(queue = %queue.queues, %rate, %discipline, "working"),
-        DataPath::Bridge(bridge) => {
+    let (rate, discipline) = (settings.link.rate, settings.discipline.kind());
+    match &settings.path {
+        Path::Process(DataPath::Queue(queue)) => info!(queue = %queue.queues, %rate, %discipline, "working"),
+        Path::Kernel(interface) => info!(interface, %rate, %discipline, "working in the kernel"),
+        Path::Process(DataPath::Bridge(bridge)) => {
             info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
         }
     }
 }
 
 /// Serves metrics at the configured address. A default address in use, for example by another router, is no error.
-fn serve_metrics(metrics: MetricsAddress, remote: &RouterHandle, current: &Current) -> Result<(), Failure> {
+fn serve_metrics(metrics: MetricsAddress, remote: &Remote, current: &Current) -> Result<(), Failure> {
     let Some(address) = metrics.address() else { return Ok(()) };
     match http::serve(address, remote.clone(), Arc::clone(current)) {
         Ok(address) => info!(%address, "serving /metrics, and /state for fairlane top"),
@@ -138,15 +140,6 @@ fn signals() -> nix::Result<SignalFd> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     signals.thread_block()?;
     SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-}
-
-fn cannot_start(error: &StartError) -> Failure {
-    match error {
-        StartError::Bind(BindError::NotPermitted) | StartError::Bridge(BridgeError::NotPermitted) => {
-            Failure::new(error.to_string(), "nothing has changed")
-        }
-        _ => Failure::plain(error),
-    }
 }
 
 /// The rules in place; dropping it removes them.
@@ -247,7 +240,7 @@ impl LastReport {
 
 /// Supervises a running router.
 struct Supervisor<'s> {
-    remote: RouterHandle,
+    remote: Remote,
     sources: &'s Sources,
     settings: Settings,
     /// The same, for the HTTP server.
@@ -338,16 +331,20 @@ impl Supervisor<'_> {
         for word in self.settings.fixed(&new) {
             warn!("{word} changes with the next start");
         }
-        let (discipline, link) = (&new.router.discipline, new.router.link);
+        let (discipline, link) = (&new.discipline, new.link);
         if let Err(error) = self.remote.reload(discipline, link) {
             error!("the file is refused, and nothing has changed: {} {error}", discipline.kind());
             return;
         }
-        self.settings.router.discipline = new.router.discipline;
-        (self.settings.router.link, self.settings.drain) = (link, new.drain);
+        self.settings.discipline = new.discipline;
+        (self.settings.link, self.settings.drain) = (link, new.drain);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
         // After the update, as a reader of this line may request the state immediately.
-        info!(rate = %link.rate, discipline = %self.settings.router.discipline.kind(), "reloaded; queued packets leave first");
+        let queued = match self.settings.path {
+            Path::Process(_) => "leave first",
+            Path::Kernel(_) => "were dropped",
+        };
+        info!(rate = %link.rate, discipline = %self.settings.discipline.kind(), "reloaded; queued packets {queued}");
     }
 }
 
@@ -374,6 +371,7 @@ fn log_totals(report: &Report) {
         departed = counters.departed.packets,
         dropped = counters.dropped_total().packets,
         marked = counters.marked_total().packets,
+        flushed = report.flushed.packets,
         released = report.released,
         kernel_dropped = report.kernel_dropped(),
         "ended"

@@ -53,6 +53,7 @@ pub(super) fn state() -> State {
         departed: count(60_000, 60_000_000),
         dropped: reasons(&[("match_arrival", 18_000), ("match_victim", 18_000), ("early", 3900), ("limit", 0)]),
         marked: reasons(&[("early", 0)]),
+        flushed: count(0, 0),
         backlog: count(100, 100_000),
         average: Some(84.25),
         sojourn_s: delays(60_000),

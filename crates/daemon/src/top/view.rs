@@ -325,7 +325,11 @@ impl View<'_> {
 
     fn flows(&self, area: Rect, buffer: &mut Buffer) {
         let Some(change) = self.change.filter(|change| !change.flows.is_empty()) else {
-            let words = if self.state.top_flows.is_empty() { "No flow has lost a packet yet." } else { "" };
+            let words = match self.state {
+                state if state.is_in_kernel() => "A discipline in the kernel does not count flows.",
+                state if state.top_flows.is_empty() => "No flow has lost a packet yet.",
+                _ => "",
+            };
             return Line::raw(words).render(area, buffer);
         };
         let mut flows: Vec<&FlowChange> = change.flows.iter().collect();

@@ -23,6 +23,7 @@ use crate::flow::FlowKeys;
 use crate::link::LinkLayer;
 use crate::nfqueue::{Decision, Verdict};
 use crate::packet::QueuedPacket;
+use crate::rtnetlink::QdiscCounts;
 use crate::shaper::PacketObserver;
 use crate::socket::QueueSocket;
 
@@ -30,7 +31,7 @@ use super::direction::pass;
 use super::error::LabError;
 use super::host_link::{DelayLine, HostLink};
 use super::in_kernel::InKernel;
-use super::kernel_link::{KernelCounts, KernelLink};
+use super::kernel_link::KernelLink;
 use super::meter::Meter;
 use super::network::{EXIT, QUEUES, ROUTER};
 use super::plan::LabPlan;
@@ -64,7 +65,7 @@ pub(super) struct KernelDirection {
     totals: QueueSample,
     length: QueueLength,
     /// The kernel's counts, and the packets whose fate was open, at the start of the measurement.
-    begun: (KernelCounts, u64),
+    begun: (QdiscCounts, u64),
     lateness: DelayHistogram,
     /// Verdicts on packets at the entrance and at the exit.
     verdicts: [Vec<Verdict>; 2],
@@ -87,7 +88,7 @@ const BEHIND_PORTS: usize = 28;
 /// The length of the kernel's queue over time.
 #[derive(Default)]
 struct QueueLength {
-    last: KernelCounts,
+    last: QdiscCounts,
     looked: Time,
     from: Time,
     /// In packet-nanoseconds.
@@ -123,7 +124,7 @@ impl KernelDirection {
             meter: Meter::new(flows),
             totals: QueueSample::default(),
             length: QueueLength::default(),
-            begun: (KernelCounts::default(), 0),
+            begun: (QdiscCounts::default(), 0),
             lateness: DelayHistogram::default(),
             verdicts: [Vec::new(), Vec::new()],
         })
@@ -259,7 +260,7 @@ impl MeasuredWay for KernelDirection {
     }
 
     fn sample(&mut self) -> WaySample {
-        let KernelCounts { packets, bytes, .. } = self.length.last;
+        let QdiscCounts { packets, bytes, .. } = self.length.last;
         let backlog = Count { packets: packets.into(), bytes: bytes.into() };
         WaySample::new(QueueSample { backlog, ..self.totals }, &self.meter, &self.dropped_at_hosts)
     }
@@ -288,7 +289,7 @@ impl QueueLength {
         self.looked + LOOK
     }
 
-    fn add(&mut self, now: Time, counts: KernelCounts) {
+    fn add(&mut self, now: Time, counts: QdiscCounts) {
         self.area += u128::from(self.last.packets) * u128::from(now.since(self.looked).as_nanos());
         (self.last, self.looked) = (counts, now);
     }
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn the_mean_length_is_over_time() {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
-        let counts = |packets| KernelCounts { packets, ..KernelCounts::default() };
+        let counts = |packets| QdiscCounts { packets, ..QdiscCounts::default() };
         let mut length = QueueLength { looked: ms(100), from: ms(100), last: counts(4), area: 0 };
         assert_eq!(length.due(), ms(110));
         length.add(ms(110), counts(8));

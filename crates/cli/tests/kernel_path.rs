@@ -1,0 +1,287 @@
+//! `fairlane router --path bpf` in a guest: this program packs itself and `fairlane` into one (QEMU, without root).
+#![allow(clippy::disallowed_methods, reason = "the guest has a clock of its own, and a router works in the background")]
+
+use std::process::ExitCode;
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    println!("skipped: queue disciplines in BPF exist on Linux only");
+    ExitCode::SUCCESS
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    if fairlane_guest::inside::is_here() {
+        fairlane_guest::inside::serve(|job, _| inside::answer(&String::from_utf8_lossy(job)).into_bytes());
+        return ExitCode::SUCCESS;
+    }
+    match outside::run() {
+        Ok(answer) => {
+            println!("{answer}");
+            if answer.starts_with("failed") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Boots the guest.
+#[cfg(target_os = "linux")]
+mod outside {
+    use std::error::Error;
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use fairlane_guest::{Guest, GuestError, Kernel, Limits};
+
+    /// Where the kernel is kept from one test run to the next.
+    const KERNEL: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guest");
+
+    /// The program without its debugging information, which would not fit into a guest.
+    const PROGRAM: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernel_path/fairlane");
+
+    /// iptables-restore is looked for by a dry run of an NFQUEUE.
+    const PROGRAMS: [(&str, &str); 4] =
+        [("ip", "iproute2"), ("tc", "iproute2"), ("iptables-restore", "iptables"), ("ip6tables-restore", "iptables")];
+
+    const LIMITS: Limits = Limits { memory_mib: 768, cpu_s: 300 };
+
+    pub(super) fn run() -> Result<String, Box<dyn Error>> {
+        let kernel = match Kernel::below(Path::new(KERNEL)) {
+            Err(GuestError::NoKernel(_)) => Kernel::fetch(Path::new(KERNEL)),
+            found => found,
+        };
+        let kernel = match kernel {
+            Ok(kernel) => kernel,
+            Err(error) => return Ok(format!("skipped: there is no kernel for guests: {error}")),
+        };
+        fs::create_dir_all(Path::new(PROGRAM).parent().ok_or("a folder")?)?;
+        let built = env!("CARGO_BIN_EXE_fairlane");
+        if !Command::new("strip").args(["--strip-debug", "-o", PROGRAM, built]).status()?.success() {
+            return Err("strip(1) cannot strip the program".into());
+        }
+        let guest = Guest::new(&kernel, &PROGRAMS, &["dummy"], LIMITS);
+        let mut guest = match guest {
+            Err(error @ GuestError::NoTool(..)) => return Ok(format!("skipped: {error}")),
+            guest => guest?,
+        };
+        guest.add(Path::new(PROGRAM))?;
+        Ok(String::from_utf8(guest.run(PROGRAM.as_bytes(), 1, &mut |_| true)?)?)
+    }
+}
+
+/// The checks.
+#[cfg(target_os = "linux")]
+mod inside {
+    use std::error::Error;
+    use std::fs;
+    use std::io::{Read, Write};
+    use std::net::{TcpStream, UdpSocket};
+    use std::process::{Child, Command, Output, Stdio};
+    use std::thread::{sleep, spawn};
+    use std::time::Duration;
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    use serde_json::Value;
+
+    type Checked<T = ()> = Result<T, Box<dyn Error>>;
+
+    const FILE: &str = "/tmp/router.toml";
+    const LOG: &str = "/tmp/log";
+    const CHOKE: &str = r#"queue = { kind = "choke", limit = "300p", min = "20p", max = "60p" }"#;
+    const GCHOKE: &str = r#"queue = { kind = "gchoke", limit = "300p", min = "20p", max = "60p" }"#;
+    const CODEL: &str = r#"queue = { kind = "codel" }"#;
+
+    pub(super) fn answer(program: &str) -> String {
+        let said = check(program);
+        let log = fs::read_to_string(LOG).unwrap_or_default();
+        said.map_or_else(|error| format!("failed: {error}\nlog of the router:\n{log}"), |()| "passed".to_owned())
+    }
+
+    fn check(fairlane: &str) -> Checked {
+        for words in [
+            "addr add 127.0.0.1/8 dev lo",
+            "link set lo up",
+            "link add eth7 type dummy",
+            "link set eth7 up",
+            "addr add 10.9.0.1/24 dev eth7",
+        ] {
+            run("ip", words)?;
+        }
+        the_path_is_chosen(fairlane)?;
+        configure(CHOKE)?;
+        let mut router =
+            Command::new(fairlane).args(["router", "--config", FILE]).stderr(fs::File::create(LOG)?).spawn()?;
+        let worked = works(fairlane, &router);
+        let _ = kill(Pid::from_raw(i32::try_from(router.id())?), Signal::SIGTERM);
+        let status = router.wait()?;
+        worked?;
+        ensure(status.success(), || format!("the router ended with {status}"))?;
+        let left = run("tc", "qdisc show dev eth7")?;
+        ensure(!left.contains("fl_"), || format!("the discipline is still there: {left}"))?;
+        let pinned = fs::read_dir("/sys/fs/bpf/fairlane")?.count();
+        ensure(pinned == 0, || format!("{pinned} pinned folders are left"))?;
+        a_discipline_alone_can_be_watched(fairlane)
+    }
+
+    /// What `fairlane bpf attach` has left is seen by `bpf metrics` and `top --bpf`.
+    fn a_discipline_alone_can_be_watched(fairlane: &str) -> Checked {
+        run(fairlane, "bpf attach eth7 choke limit=300p min=20p max=60p --rate 10mbit")?;
+        flood()?;
+        let metrics = run(fairlane, "bpf metrics eth7")?;
+        let arrived =
+            metrics.lines().find_map(|line| line.strip_prefix("fairlane_arrived_packets_total{interface=\"eth7\"} "));
+        ensure(arrived.is_some_and(|count| count.parse::<u64>().is_ok_and(|count| count > 1000)), || metrics.clone())?;
+        let top = run(fairlane, "top --bpf eth7 --once")?;
+        for expected in ["choke, bpf on eth7", "10mbit, Ethernet", "limit 300p", "min 20p, max 60p", "0 in all"] {
+            ensure(top.contains(expected), || format!("there is no \"{expected}\" in\n{top}"))?;
+        }
+        run(fairlane, "bpf detach eth7")?;
+        let none = Command::new(fairlane).args(["top", "--bpf", "eth7", "--once"]).output()?;
+        let said = String::from_utf8(none.stderr)?;
+        ensure(none.status.code() == Some(2) && said.contains("fairlane bpf attach"), || said.clone())
+    }
+
+    /// `auto` names its reason; `bpf` is refused where it is not possible.
+    fn the_path_is_chosen(fairlane: &str) -> Checked {
+        let dry = |path: &str, rest: &str| -> Checked<Output> {
+            let words = format!("router --dry-run --path {path} --interface eth7 --rate 10mbit {rest}");
+            Ok(Command::new(fairlane).args(words.split(' ')).output()?)
+        };
+        let text = |output: &Output| [&*output.stdout, &*output.stderr].concat();
+        for (path, rest, expected) in [
+            ("auto", "choke", "Path bpf, since this kernel"),
+            ("auto", "codel", "Path nfqueue, since bpf is not possible: there is no BPF program for codel"),
+            ("auto", "choke --overhead 38b", "Path nfqueue, since bpf is not possible: the kernel knows no --overhead"),
+            ("bpf", "codel", "--path bpf: there is no BPF program for codel"),
+            ("bpf", "choke --queue-num 0", "--queue-num is for other paths than bpf"),
+            ("bpf", "choke --interface lo", "exactly one --interface"),
+        ] {
+            let said = String::from_utf8(text(&dry(path, rest)?))?;
+            ensure(said.contains(expected), || format!("--path {path} {rest} does not say \"{expected}\": {said}"))?;
+        }
+        Ok(())
+    }
+
+    /// The router from its start to its last reload.
+    fn works(fairlane: &str, router: &Child) -> Checked {
+        let pid = Pid::from_raw(i32::try_from(router.id())?);
+        let first = until("the router serves its state", || state().ok())?;
+        ensure(first["path"] == "bpf" && first["interfaces"][0] == "eth7", || format!("{first:#}"))?;
+        flood()?;
+        let before = balanced()?;
+        ensure(before["dropped"]["match_victim"]["packets"].as_u64() > Some(0), || format!("{before:#}"))?;
+        let metrics = get("/metrics")?;
+        for name in
+            ["arrived_packets_total", "departed_bytes_total", "flushed_packets_total", "backlog_packets", "average"]
+        {
+            let line = format!("fairlane_{name}{{interface=\"eth7\"}} ");
+            ensure(metrics.contains(&line), || format!("there is no {line} in {metrics}"))?;
+        }
+        let top = Command::new(fairlane).args(["top", "--once"]).output()?;
+        let top = String::from_utf8(top.stdout)?;
+        ensure(top.contains("choke, bpf on eth7") && top.contains("limit 300p"), || top.clone())?;
+
+        // Another discipline: counts go on, and what waited is counted as flushed.
+        configure(GCHOKE)?;
+        let flooding = spawn(|| (0..8).all(|_| flood().is_ok()));
+        sleep(Duration::from_millis(100));
+        kill(pid, Signal::SIGHUP)?;
+        until("the reload", || state().ok().filter(|state| state["reloads"] == 1))?;
+        ensure(flooding.join().is_ok_and(|sent| sent), || "the flood has failed".to_owned())?;
+        ensure(run("tc", "qdisc show dev eth7")?.contains("fl_gchoke"), || "gchoke is not attached".to_owned())?;
+        let after = balanced()?;
+        let arrived = |state: &Value| state["arrived"]["packets"].as_u64().unwrap_or_default();
+        ensure(arrived(&after) > arrived(&before) && after["flushed"]["packets"].as_u64() > Some(0), || {
+            format!("{after:#}")
+        })?;
+
+        // A discipline without a program changes nothing.
+        configure(CODEL)?;
+        kill(pid, Signal::SIGHUP)?;
+        until("the refusal", || fs::read_to_string(LOG).ok().filter(|log| log.contains("no BPF program for codel")))?;
+        ensure(balanced()?["discipline"]["kind"] == "gchoke", || "the discipline has changed".to_owned())?;
+
+        // Another program removes the discipline, and it comes back.
+        run("tc", "qdisc replace dev eth7 root pfifo")?;
+        until("the discipline is back", || {
+            run("tc", "qdisc show dev eth7").ok().filter(|text| text.contains("fl_gchoke"))
+        })?;
+
+        let second = Command::new(fairlane)
+            .args(["router", "--path", "bpf", "--interface", "eth7", "--rate", "1mbit", "choke"])
+            .output()?;
+        let said = String::from_utf8(second.stderr)?;
+        ensure(second.status.code() == Some(2) && said.contains("eth7"), || format!("a second router: {said}"))
+    }
+
+    /// Sends at four times the link's rate, from sockets each of which may have some packets in the queue.
+    fn flood() -> Checked {
+        let sockets = (0..8).map(|_| UdpSocket::bind("10.9.0.1:0")).collect::<Result<Vec<_>, _>>()?;
+        for socket in &sockets {
+            socket.set_nonblocking(true)?;
+        }
+        for _ in 0..500 {
+            for socket in &sockets {
+                // It is full for now.
+                let _ = socket.send_to(&[0; 972], "10.9.0.2:9");
+            }
+            sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Returns the state, whose books must be balanced.
+    fn balanced() -> Checked<Value> {
+        let state = state()?;
+        let number = |place: &str| state[place]["packets"].as_u64().unwrap_or_default();
+        let reasons = state["dropped"].as_object().into_iter().flat_map(|reasons| reasons.values());
+        let dropped: u64 = reasons.filter_map(|count| count["packets"].as_u64()).sum();
+        let sum = number("departed") + dropped + number("flushed") + number("backlog");
+        ensure(number("arrived") == sum && sum > 1000, || format!("{sum} of {state:#}"))?;
+        Ok(state)
+    }
+
+    fn configure(queue: &str) -> Checked {
+        Ok(fs::write(FILE, format!("path = \"bpf\"\ninterface = \"eth7\"\nrate = \"10mbit\"\n{queue}\n"))?)
+    }
+
+    fn state() -> Checked<Value> {
+        Ok(serde_json::from_str(&get("/state")?)?)
+    }
+
+    /// Returns the body of an answer.
+    fn get(place: &str) -> Checked<String> {
+        let mut stream = TcpStream::connect("127.0.0.1:9277")?;
+        write!(stream, "GET {place} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").ok_or("there is no body")?;
+        Ok(body.to_owned())
+    }
+
+    fn run(program: &str, words: &str) -> Checked<String> {
+        let output = Command::new(program).args(words.split(' ')).stdin(Stdio::null()).output()?;
+        ensure(output.status.success(), || format!("{program} {words}: {}", String::from_utf8_lossy(&output.stderr)))?;
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Asks again and again for up to twenty seconds of the guest.
+    fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> Checked<T> {
+        for _ in 0..200 {
+            if let Some(found) = found() {
+                return Ok(found);
+            }
+            sleep(Duration::from_millis(100));
+        }
+        Err(format!("waited in vain: {what}").into())
+    }
+
+    fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Checked {
+        if holds { Ok(()) } else { Err(otherwise().into()) }
+    }
+}

@@ -1,0 +1,62 @@
+//! Disciplines in the kernel that no router watches, as `fairlane bpf attach` leaves them.
+
+use std::collections::BTreeMap;
+
+use fairlane_bpf::{Attached, Error, Settings};
+use fairlane_console::Failure;
+
+use super::settings::Path;
+use super::state::{count, reasons};
+use super::{kernel, metrics};
+use crate::state::{Count, Delays, Discipline, Link, State};
+
+/// Returns the metrics of the discipline of a device, as a router serves them.
+///
+/// # Errors
+/// The device has no discipline of ours.
+pub fn attached_metrics(device: &str) -> Result<String, Failure> {
+    let state = Attached::at(device).and_then(|attached| attached.state()).map_err(Failure::plain)?;
+    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned())))
+}
+
+/// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are sizes.
+pub(crate) fn attached_state(device: &str) -> Result<State, String> {
+    read(device).map_err(|error| error.to_string())
+}
+
+fn read(device: &str) -> Result<State, Error> {
+    let attached = Attached::at(device)?;
+    let Settings { rate, limit, min, max } = attached.settings()?;
+    let report = kernel::report(&attached.state()?);
+    let parameters = [("limit", limit), ("min", min), ("max", max)];
+    let parameters: BTreeMap<String, String> =
+        parameters.into_iter().map(|(key, size)| (key.to_owned(), size.to_string())).collect();
+    Ok(State {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        path: "bpf".to_owned(),
+        bridge: None,
+        interfaces: vec![device.to_owned()],
+        flows_by: "five-tuple".to_owned(),
+        // A clock that was set back leaves no time.
+        uptime_s: attached.since()?.elapsed().unwrap_or_default().as_secs_f64(),
+        at_s: report.at.as_nanos() as f64 / 1e9,
+        link: Link { rate_bps: rate.bits_per_second(), layer: "Ethernet headers counted".to_owned() },
+        discipline: Discipline { kind: attached.discipline().to_owned(), parameters },
+        arrived: count(report.counters.arrived),
+        departed: count(report.counters.departed),
+        dropped: reasons(&report.counters, fairlane_qdisc::Counters::dropped),
+        marked: reasons(&report.counters, fairlane_qdisc::Counters::marked),
+        flushed: count(report.flushed),
+        backlog: Count { packets: report.packets as u64, bytes: report.bytes },
+        average: report.average,
+        sojourn_s: Delays::default(),
+        lateness_s: Delays::default(),
+        kernel: None,
+        overruns: 0,
+        unsent_verdicts: 0,
+        unknown_verdicts: 0,
+        malformed_messages: 0,
+        reloads: 0,
+        top_flows: Vec::new(),
+    })
+}

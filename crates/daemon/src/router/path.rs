@@ -1,0 +1,128 @@
+//! The choice of the data path.
+
+use fairlane_console::Failure;
+use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Queues};
+use fairlane_qdisc::QdiscConfig;
+
+use super::kernel;
+use super::settings::{Path, ce_mark, needs, segments};
+use crate::args::router::{FileOptions, PathChoice};
+
+/// What was asked for, from which the path follows.
+pub(super) struct Wanted<'w> {
+    pub(super) options: &'w FileOptions,
+    pub(super) file: &'w FileOptions,
+    pub(super) interfaces: &'w [String],
+    pub(super) link: Link,
+    pub(super) discipline: &'w QdiscConfig,
+    pub(super) flows: FlowsBy,
+}
+
+impl Wanted<'_> {
+    /// Returns the path, and the reason for it if it was left to us.
+    pub(super) fn path(&self) -> Result<(Path, Option<String>), Failure> {
+        let (bridge, choice) = (self.bridge(), self.options.path.or(self.file.path));
+        let asked = |path: Result<Path, Failure>| path.map(|path| (path, None));
+        match (choice, bridge) {
+            (None | Some(PathChoice::Bridge), Some(ends)) => asked(self.between(ends)),
+            (None, None) => {
+                asked(self.queue(self.numbers().ok_or_else(|| needs("--queue-num or --bridge", "--queue-num 0"))?))
+            }
+            (Some(PathChoice::Bridge), None) => Err(needs("--bridge for --path bridge", "--bridge lan0,wan0")),
+            (Some(PathChoice::Nfqueue), None) => asked(self.queue(self.numbers().unwrap_or((0, 0)))),
+            (Some(PathChoice::Bpf), None) => asked(self.in_kernel()),
+            (Some(PathChoice::Auto), Some(ends)) => {
+                self.between(ends).map(|path| (path, Some("bridge, since two interfaces are named".to_owned())))
+            }
+            (Some(PathChoice::Auto), None) => self.best(),
+            (Some(PathChoice::Nfqueue | PathChoice::Bpf), Some(_)) => {
+                Err(Failure::new("--bridge is a path of its own", "leave --bridge or --path out"))
+            }
+        }
+    }
+
+    /// Returns BPF if that is possible, and otherwise an NFQUEUE; and why.
+    fn best(&self) -> Result<(Path, Option<String>), Failure> {
+        match self.interface_in_kernel().and_then(|interface| kernel::check().map(|()| interface)) {
+            Ok(interface) => {
+                let reason = "bpf, since this kernel and this build have a program for the discipline";
+                Ok((Path::Kernel(interface), Some(reason.to_owned())))
+            }
+            Err(reason) => {
+                let path = self.queue(self.numbers().unwrap_or((0, 0)))?;
+                Ok((path, Some(format!("nfqueue, since bpf is not possible: {reason}"))))
+            }
+        }
+    }
+
+    fn in_kernel(&self) -> Result<Path, Failure> {
+        let of_a_queue = [
+            ("--queue-num", self.numbers().is_some()),
+            ("--ce-mark", self.options.ce_mark.or(self.file.ce_mark).is_some()),
+            ("--fail-open", self.options.fail_open.or(self.file.fail_open).is_some()),
+            ("--gso", self.options.gso.or(self.file.gso).is_some()),
+        ];
+        if let Some((word, _)) = of_a_queue.into_iter().find(|(_, given)| *given) {
+            let message = format!("{word} is for other paths than bpf");
+            return Err(Failure::new(message, format!("leave {word} out")));
+        }
+        self.interface_in_kernel().map(Path::Kernel).map_err(|reason| Failure::plain(format!("--path bpf: {reason}")))
+    }
+
+    /// Returns the interface for a discipline in the kernel, or the reason why there can be none.
+    fn interface_in_kernel(&self) -> Result<String, String> {
+        let [interface] = self.interfaces else {
+            return Err("it takes exactly one --interface".to_owned());
+        };
+        if self.link.layer != LinkLayer::default() {
+            return Err(
+                "the kernel knows no --overhead, --mpu and --framing; it counts a packet with its Ethernet header"
+                    .to_owned(),
+            );
+        }
+        if self.flows != FlowsBy::FiveTuple {
+            return Err("flows are five-tuples there".to_owned());
+        }
+        kernel::has_program(self.discipline, self.link.rate)?;
+        Ok(interface.clone())
+    }
+
+    fn numbers(&self) -> Option<(u16, u16)> {
+        self.options.queue_num.or(self.file.queue_num)
+    }
+
+    fn bridge(&self) -> Option<[String; 2]> {
+        self.options.bridge.clone().or_else(|| self.file.bridge.clone())
+    }
+
+    /// Returns one or more NFQUEUEs. With interfaces, rules of ours send packets leaving by them there.
+    fn queue(&self, (first, last): (u16, u16)) -> Result<Path, Failure> {
+        let ruled = !self.interfaces.is_empty();
+        let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
+        let marking = if ruled { Marking::ByRule(ce_mark(self.options, self.file)) } else { Marking::ByUs };
+        let gso =
+            if self.options.gso.or(self.file.gso) == Some(true) { Some(segments(self.interfaces)?) } else { None };
+        let fail_open = self.options.fail_open.or(self.file.fail_open).unwrap_or(false);
+        Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, fail_open, gso })))
+    }
+
+    /// Returns a bridge.
+    fn between(&self, [inside, outside]: [String; 2]) -> Result<Path, Failure> {
+        let of_a_queue = [
+            ("--queue-num", self.numbers().is_some()),
+            ("--interface", !self.interfaces.is_empty()),
+            ("--ce-mark", self.options.ce_mark.or(self.file.ce_mark).is_some()),
+            ("--fail-open", self.options.fail_open.or(self.file.fail_open).is_some()),
+        ];
+        match of_a_queue.into_iter().find(|(_, given)| *given) {
+            Some((word, _)) => {
+                let message = format!("{word} is for an NFQUEUE, and --bridge does without one");
+                Err(Failure::new(message, format!("leave {word} or --bridge out")))
+            }
+            None => {
+                let gso = self.options.gso.or(self.file.gso).unwrap_or(false);
+                Ok(Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso })))
+            }
+        }
+    }
+}
