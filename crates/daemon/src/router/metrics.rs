@@ -46,7 +46,7 @@ impl Collector for ReportCollector {
         of_discipline(&mut metrics, &self.report)?;
         match &self.report.bridge {
             _ if self.in_kernel => {
-                metrics.counts("flushed", "dropped with their queue", &[(None, self.report.flushed)])?
+                metrics.counts("flushed", "dropped with their queue", &[(None, self.report.flushed)])?;
             }
             Some(bridge) => of_bridge(&mut metrics, bridge)?,
             None => of_queue(&mut metrics, &self.report)?,
