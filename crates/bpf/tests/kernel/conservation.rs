@@ -1,5 +1,5 @@
-//! No packet is lost or counted twice: arrived = departed + dropped + flushed + queued, and the generator, the device and
-//! tc(8)'s statistics count the same.
+//! No packet is lost or counted twice: arrived = departed + dropped + flushed + queued, as many as the generator has sent
+//! arrive, and as many depart as the device counts.
 
 use std::error::Error;
 use std::thread;
