@@ -55,7 +55,7 @@ fn errors_of_the_file_have_their_place() {
         ("rate = \"1mbit\"\nrate = \"2mbit\"\n", &[":2:1: this is not TOML: duplicate key\n"]),
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
-        ("queue_num = 0\n", &[":1:1: there is no key \"queue_num\"; the keys are queue-num, bridge, rate"]),
+        ("queue_num = 0\n", &[":1:1: there is no key \"queue_num\"; the keys are path, queue-num, bridge, rate"]),
         ("flows = \"all\"\n", &[":1:9: flows: \"all\" is none of five-tuple, address-pair"]),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: expected one value"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),
