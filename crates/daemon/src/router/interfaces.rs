@@ -6,7 +6,7 @@ use tracing::{info, warn};
 
 /// An interface by its name in the rules.
 #[derive(Debug)]
-struct Watched {
+struct WatchedInterface {
     name: String,
     /// The kernel's number of the interface that has, or last had, this name.
     index: u32,
@@ -24,13 +24,13 @@ enum InterfaceChange {
 
 /// The interfaces of a router's rules.
 #[derive(Debug, Default)]
-pub(super) struct WatchedInterfaces(Vec<Watched>);
+pub(super) struct WatchedInterfaces(Vec<WatchedInterface>);
 
 impl WatchedInterfaces {
     pub(super) fn new(names: &[String]) -> Self {
         let watched = |name: &String| {
             let index = if_nametoindex(name.as_str()).ok();
-            Watched { name: name.clone(), index: index.unwrap_or(0), there: index.is_some() }
+            WatchedInterface { name: name.clone(), index: index.unwrap_or(0), there: index.is_some() }
         };
         Self(names.iter().map(watched).collect())
     }
@@ -60,7 +60,7 @@ impl WatchedInterfaces {
     }
 }
 
-impl Watched {
+impl WatchedInterface {
     /// Compares with the interface that has the name now. `name_of` returns the name of an interface.
     fn change(&mut self, index: Option<u32>, name_of: impl FnOnce(u32) -> Option<String>) -> Option<InterfaceChange> {
         let was_there = self.there;
@@ -82,7 +82,7 @@ mod tests {
     /// Each change is told once. Would catch a new interface with the old name that is mistaken for the old one when it goes too.
     #[test]
     fn each_change_is_told_once() {
-        let mut watched = Watched { name: "eth0".to_owned(), index: 2, there: true };
+        let mut watched = WatchedInterface { name: "eth0".to_owned(), index: 2, there: true };
         let none = |_| None;
         let renamed = |index| Some(format!("wan{index}"));
         assert_eq!(watched.change(Some(2), none), None);

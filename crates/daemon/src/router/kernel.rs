@@ -25,13 +25,13 @@ pub(super) fn has_program(discipline: &QdiscConfig, rate: Rate) -> Result<(), St
 /// A discipline in the kernel.
 pub(super) struct KernelRouter {
     interface: String,
-    now: Mutex<Watched>,
+    now: Mutex<InPlace>,
     told: Condvar,
     _claim: InterfaceLock,
 }
 
 /// What changes while it works.
-struct Watched {
+struct InPlace {
     program: Program,
     attached: Attached,
     /// The counts of the disciplines that this one has replaced.
@@ -45,7 +45,7 @@ impl KernelRouter {
         let claim = InterfaceLock::new(&[interface.to_owned()]).map_err(|error| error.to_string())?;
         let program = Program::new(discipline, link.rate).map_err(|error| error.to_string())?;
         let attached = attach(interface, &program)?;
-        let now = Watched { program, attached, before: Report::default(), stopping: false };
+        let now = InPlace { program, attached, before: Report::default(), stopping: false };
         Ok(Self { interface: interface.to_owned(), now: Mutex::new(now), told: Condvar::new(), _claim: claim })
     }
 
@@ -87,12 +87,12 @@ impl KernelRouter {
     }
 
     /// Poisoning is ignored: the data is consistent whenever the lock is released.
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, InPlace> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Watched {
+impl InPlace {
     /// Attaches a program, and takes over the final counts of the one before.
     fn replace(&mut self, interface: &str, program: Program) -> Result<(), String> {
         let attached = attach(interface, &program)?;
