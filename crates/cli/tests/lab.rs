@@ -118,17 +118,18 @@ fn few_flows_are_protected_less() {
 #[test]
 fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     let (place, file) = Place::with_small();
-    let lossy = place.write("lossy.toml", &SMALL.replace("delay = \"1ms\"\n", "delay = \"1ms\"\nloss = 0.1\n"));
+    let steps = "rate = { steps = [[\"0s\", \"1mbit\"], [\"1s\", \"2mbit\"]] }";
+    let varied = place.write("varied.toml", &SMALL.replace("rate = \"1mbit\"", steps));
     let told = |args: &[&str]| {
         let output = fairlane(args);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {stderr}");
         stderr
     };
-    let stderr = told(&["lab", &lossy]);
-    assert!(stderr.contains("lossy.toml:8:8: bottleneck.loss: the lab's link loses nothing; leave it out"), "{stderr}");
-    let stderr = told(&["lab", &file, "--set", "flows.cbr.source=poisson"]);
-    assert!(stderr.contains("--set flows.cbr.source=poisson"), "{stderr}");
+    let stderr = told(&["lab", &varied]);
+    assert!(stderr.contains("varied.toml:6:8: bottleneck.rate: the lab's link has one rate; leave it out"), "{stderr}");
+    let stderr = told(&["lab", &file, "--set", "flows.cbr.packet=20b"]);
+    assert!(stderr.contains("--set flows.cbr.packet=20b"), "{stderr}");
     // A key that is missing from the file is reported at the table that it belongs to.
     let tahoe = place.write("tahoe.toml", &SMALL.replace("count = 3", "count = 3\ncc = \"tahoe\""));
     let stderr = told(&["lab", &tahoe]);

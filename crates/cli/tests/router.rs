@@ -17,18 +17,19 @@ mod interfaces;
 #[path = "router/nftables.rs"]
 mod nftables;
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
+use std::io::{self, Write as _};
 use std::net::UdpSocket;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixDatagram;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Place, fairlane};
 use in_guest::Firewalls;
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
-use running::{Running, has_rules, rules, said, tables, through, with};
+use running::{Running, has_rules, metric, rules, said, scrape, tables, through, with};
 use serde_json::Value;
 
 /// In a guest, whose kernel can queue by nftables and has the tables of old: the tests above and below that install rules, and those that
@@ -95,6 +96,30 @@ fn a_killed_router_is_in_nobodys_way() {
                 assert_eq!(next.end(), Some(0), "{how}");
             }
             assert_eq!((rules(), tables()), before.clone(), "{how}");
+        }
+    });
+}
+
+/// A log that nobody reads, and one on a full disk, hold nothing up: packets pass, a reload is taken, the end takes the rules away, and the
+/// lines that were lost are counted.
+#[test]
+fn a_log_that_cannot_be_written_changes_nothing() {
+    in_namespace(|| {
+        // A pipe holds 64 KiB (pipe(7)).
+        let (_unread, mut pipe) = io::pipe().unwrap();
+        pipe.write_all(&[b'x'; 65_536]).unwrap();
+        let disk = File::options().write(true).open("/dev/full").unwrap();
+        for log in [Stdio::from(pipe), disk.into()] {
+            let mut router = Running::start_unheard(&with(&["droptail", "limit=100p"]), log);
+            assert_eq!((through(50), has_rules(0)), (50, true));
+            router.signal(Signal::SIGHUP);
+            let dropped = || metric(&scrape(), "fairlane_log_lines_dropped_total", "queue=\"0\"");
+            assert!(dropped() >= Some(1.0), "{:?}", dropped());
+            let told = Instant::now();
+            router.signal(Signal::SIGTERM);
+            assert_eq!(router.end(), Some(0));
+            assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+            assert!(!has_rules(0), "{}", rules());
         }
     });
 }

@@ -18,6 +18,8 @@ mod kernel;
 #[path = "router/no_kernel.rs"]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod log;
+#[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
 mod path;

@@ -79,6 +79,20 @@ impl Running {
         running
     }
 
+    /// Starts a router whose log goes to `log`, and waits until it answers.
+    pub(crate) fn start_unheard(args: &[&str], log: Stdio) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(log);
+        let (_, unheard) = channel();
+        let running = Self { child: command.spawn().unwrap(), log: unheard, said: String::new() };
+        let end = Instant::now() + PATIENCE;
+        while TcpStream::connect("127.0.0.1:9277").is_err() || !has_rules(0) {
+            assert!(Instant::now() < end, "the router does not start");
+            thread::sleep(Duration::from_millis(20));
+        }
+        running
+    }
+
     /// Reads the log up to a line that contains `word`, and returns that line.
     pub(crate) fn wait_for(&mut self, word: &str) -> String {
         let end = Instant::now() + PATIENCE;

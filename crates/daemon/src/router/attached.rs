@@ -16,7 +16,7 @@ use crate::state::{Count, Delays, Discipline, Link, State};
 /// The device has no discipline of ours.
 pub fn attached_metrics(device: &str) -> Result<String, Failure> {
     let state = Attached::at(device).and_then(|attached| attached.state()).map_err(Failure::plain)?;
-    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned())))
+    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), None))
 }
 
 /// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are sizes.

@@ -10,10 +10,10 @@ use axum::routing::get;
 use fairlane_console::Stopwatch;
 use tokio::runtime::Builder;
 
-use super::metrics;
 use super::remote::Remote;
 use super::settings::Settings;
 use super::state::state;
+use super::{log, metrics};
 
 /// The text format of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -30,7 +30,7 @@ struct Exporter {
 
 impl Exporter {
     fn metrics(&self) -> String {
-        metrics::text(self.remote.report(), &self.settings().path)
+        metrics::text(self.remote.report(), &self.settings().path, Some(log::lines_dropped()))
     }
 
     fn state(&self) -> String {

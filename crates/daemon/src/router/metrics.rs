@@ -15,8 +15,9 @@ use super::settings::Path;
 /// The maximum number of exported flows, as each takes several series.
 const FLOWS: usize = 16;
 
-/// Returns all metrics of a router from its `report`; its packets arrive by `path`.
-pub(super) fn text(report: Report, path: &Path) -> String {
+/// Returns all metrics of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no log whose lines
+/// could be dropped.
+pub(super) fn text(report: Report, path: &Path, log_lines_dropped: Option<u64>) -> String {
     let labels = match path {
         Path::Process(DataPath::Queue(queue)) => [("queue".into(), queue.queues.to_string().into())],
         Path::Process(DataPath::Bridge(bridge)) => {
@@ -25,7 +26,8 @@ pub(super) fn text(report: Report, path: &Path) -> String {
         Path::Kernel(interface) => [("interface".into(), interface.clone().into())],
     };
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
-    registry.register_collector(Box::new(ReportCollector { report, in_kernel: matches!(path, Path::Kernel(_)) }));
+    let in_kernel = matches!(path, Path::Kernel(_));
+    registry.register_collector(Box::new(ReportCollector { report, in_kernel, log_lines_dropped }));
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
@@ -38,6 +40,7 @@ struct ReportCollector {
     report: Report,
     /// It is that of a discipline in the kernel, which knows neither flows nor delays.
     in_kernel: bool,
+    log_lines_dropped: Option<u64>,
 }
 
 impl Collector for ReportCollector {
@@ -50,6 +53,9 @@ impl Collector for ReportCollector {
             }
             Some(bridge) => of_bridge(&mut metrics, bridge)?,
             None => of_queue(&mut metrics, &self.report)?,
+        }
+        if let Some(lines) = self.log_lines_dropped {
+            metrics.counter("log_lines_dropped", "lines of the log that could not be written at once", lines)?;
         }
         of_backlog(&mut metrics, &self.report)?;
         if self.in_kernel { Ok(()) } else { of_flows_and_delays(&mut metrics, &self.report) }
@@ -206,7 +212,7 @@ mod tests {
 
     /// The samples other than 0, without the prefix and the label that all have.
     fn samples(report: Report, path: DataPath, label: &str) -> Vec<String> {
-        short_samples(&text(report, &Path::Process(path)), label)
+        short_samples(&text(report, &Path::Process(path), Some(25)), label)
     }
 
     fn short_samples(text: &str, label: &str) -> Vec<String> {
@@ -240,6 +246,7 @@ mod tests {
             "unknown_verdicts_total 20",
             "malformed_messages_total 21",
             "unsent_verdicts_total 22",
+            "log_lines_dropped_total 25",
             "reloads_total 23",
             "backlog_packets 17.0",
             "backlog_bytes 1700.0",
@@ -251,7 +258,7 @@ mod tests {
     /// The same for a discipline in the kernel, which has no sockets, flows and delays.
     #[test]
     fn each_number_of_the_kernel_has_its_name() {
-        let text = text(report(), &Path::Kernel("eth7".to_owned()));
+        let text = text(report(), &Path::Kernel("eth7".to_owned()), None);
         let samples = short_samples(&text, "interface=\"eth7\"");
         let rest = ["flushed_packets_total 24", "flushed_bytes_total 2400", "reloads_total 23", "backlog_packets 17.0"];
         for expected in rest.iter().chain(&["arrived_packets_total 11", "marked_bytes_total{reason=\"early\"} 280"]) {
@@ -279,7 +286,7 @@ mod tests {
                 .map(|(direction, count)| format!("{name}_frames_total{{direction=\"{direction}\"}} {count}"))
         };
         let mut expected: Vec<String> = names.into_iter().flat_map(both).collect();
-        expected.push("reloads_total 23".to_owned());
+        expected.extend(["log_lines_dropped_total 25".to_owned(), "reloads_total 23".to_owned()]);
         assert_eq!(samples(report, path, "bridge=\"lan0,wan0\""), expected);
     }
 }

@@ -17,6 +17,7 @@ use tracing::{error, info, warn};
 use super::action::{Ready, refused};
 use super::http::{self, Current};
 use super::interfaces::WatchedInterfaces;
+use super::log;
 use super::remote::{Engine, Remote};
 use super::settings::{Path, Settings, Sources};
 use crate::args::router::{Log, MetricsAddress};
@@ -30,13 +31,13 @@ const QUIET: Duration = Duration::from_millis(5000);
 /// Runs a router until a signal ends it. Errors are written to the log too.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
     let form = ready.settings.log;
-    log(form);
+    log::start(form);
     work(ready).map_err(|failure| logged(form, failure))
 }
 
 /// Writes an error to the log before there is a router.
 pub(super) fn refuse(form: Log, failure: Failure) -> Failure {
-    log(form);
+    log::start(form);
     logged(form, failure)
 }
 
@@ -125,15 +126,6 @@ fn serve_metrics(metrics: MetricsAddress, remote: &Remote, current: &Current) ->
         }
     }
     Ok(())
-}
-
-/// Messages go to standard error.
-fn log(form: Log) {
-    let builder = tracing_subscriber::fmt().with_writer(io::stderr).with_target(false).with_ansi(false);
-    match form {
-        Log::Text => builder.init(),
-        Log::Json => builder.json().flatten_event(true).init(),
-    }
 }
 
 fn signals() -> nix::Result<SignalFd> {
