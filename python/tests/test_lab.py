@@ -17,7 +17,7 @@ import fairlane as fl
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLI = ROOT / "target/dist/fairlane"
+CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 SHORT = {"duration": "3s", "warmup": "1s", "flows.ftp.count": 8}
 
 
@@ -29,7 +29,7 @@ def kernel() -> Path:
     """The folder of the kernel that the tests of the command line have fetched."""
     folder = ROOT / "target/tmp/guest"
     if not CLI.exists():
-        pytest.skip("there is no target/dist/fairlane: make build makes it")
+        pytest.skip("there is no program: make build makes target/dist/fairlane")
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("there is no QEMU: install qemu-system-x86")
     if not folder.exists():
