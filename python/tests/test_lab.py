@@ -21,6 +21,12 @@ CLI = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 SHORT = {"duration": "3s", "warmup": "1s", "flows.ftp.count": 8}
 
 
+@pytest.fixture(autouse=True)
+def no_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that name no program find the one in PATH; the environment's is for the other tests."""
+    monkeypatch.delenv("FAIRLANE", raising=False)
+
+
 def scenario() -> fl.Scenario:
     return fl.Scenario.from_toml(ROOT / "scenarios/lab-fig3.toml").with_(SHORT)
 
