@@ -93,13 +93,13 @@ def test_the_program_gets_what_was_asked_for(tmp_path: Path, monkeypatch: pytest
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     changed = scenario().with_({"bottleneck.rate": "7mbit"})
-    asked = {"against_kernel": True, "against_bpf": True, "kernel": "k", "where": "host"}
+    asked = {"against_kernel": True, "against_bpf": True, "ipv6": True, "kernel": "k", "where": "host"}
     with pytest.warns(UserWarning, match="^the kernel's weight is 2\\^-9$"):
         (only,) = fl.lab(changed, queue=fl.Red(limit=99), seed=5, runs=2, **asked)  # type: ignore[arg-type]
     assert only.queue()["kind"] == "choke"
     arguments, text = json.loads(seen.read_text())
     assert arguments[0] == "lab"
-    assert {"--json", "--in=host", "--runs=2", "--against-bpf", "--against-kernel"} < set(arguments)
+    assert {"--json", "--in=host", "--runs=2", "--against-bpf", "--against-kernel", "--ipv6"} < set(arguments)
     assert arguments[arguments.index("--kernel") + 1] == "k"
     assert "--against-sim" not in arguments
     given = fl.Scenario.from_string(text)

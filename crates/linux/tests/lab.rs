@@ -271,6 +271,12 @@ rate = "1mbit"
     // TCP fills the link once, whatever the number of its groups: 75,000 packets per second, and not twice as many.
     let two = text.replace("kind = \"udp\"\nrate = \"1mbit\"", "kind = \"tcp\"").replace("10mbit", "600mbit");
     assert!(!matches!(Lab::new(&scenario(&two), IpVersion::V4), Err(LabError::Scenario(_))));
+    // In both directions it fills it twice.
+    let back = two.replace("name = \"cbr\"", "name = \"cbr\"\nfrom = \"right\"\nto = \"left\"");
+    match Lab::new(&scenario(&back), IpVersion::V4) {
+        Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "bottleneck.rate", "{cannot}"),
+        other => panic!("{other:?}"),
+    }
     let tfrc = text.replace("\"udp\"", "\"tfrc\"");
     match Lab::new(&scenario(&tfrc), IpVersion::V4) {
         Err(LabError::Scenario(cannot)) => assert_eq!(cannot.key, "flows.cbr.kind"),

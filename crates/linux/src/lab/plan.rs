@@ -248,10 +248,13 @@ fn check_load(scenario: &Scenario, link: &Link) -> Result<(), Unsupported> {
         Traffic::Tcp(_) | Traffic::Tfrc(_) => 0.0,
     };
     let udp: f64 = scenario.flows.iter().map(load).sum();
-    // TCP at most fills the link.
-    let rate = link.forward.rate.bits_per_second();
-    let tcp = scenario.flows.iter().filter(|group| tcp_of(group).is_some()).map(|group| a_second(rate, group));
-    let tcp = tcp.fold(0.0, f64::max);
+    // TCP at most fills the link, in each direction.
+    let filled = |side: Side| {
+        let rate = if side == Side::Left { link.forward.rate } else { link.reverse.rate };
+        let groups = scenario.flows.iter().filter(|group| tcp_of(group).is_some() && Side::of(group) == side);
+        groups.map(|group| a_second(rate.bits_per_second(), group)).fold(0.0, f64::max)
+    };
+    let tcp = filled(Side::Left) + filled(Side::Right);
     if udp + tcp <= MAX_PACKETS {
         return Ok(());
     }
