@@ -9,7 +9,11 @@ mod example;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
+mod guard;
+#[cfg(target_os = "linux")]
 mod http;
+#[cfg(target_os = "linux")]
+mod installed;
 #[cfg(target_os = "linux")]
 mod interfaces;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
@@ -24,6 +28,8 @@ mod metrics;
 #[cfg(target_os = "linux")]
 mod path;
 #[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(target_os = "linux")]
 mod remote;
 #[cfg(target_os = "linux")]
 mod settings;
@@ -33,6 +39,9 @@ mod state;
 mod supervisor;
 
 use fairlane_console::Failure;
+
+#[cfg(all(target_os = "linux", feature = "top"))]
+pub(crate) use settings::SOCKET;
 
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 pub use attached::attached_metrics;

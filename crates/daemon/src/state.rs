@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct State {
     /// The version of Fairlane.
     pub(crate) version: String,
+    /// `up` or `down` where both directions are shaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) direction: Option<String>,
     /// The source of packets, such as `queue 0`.
     pub(crate) path: String,
     /// `None` on an NFQUEUE.

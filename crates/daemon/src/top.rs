@@ -6,6 +6,7 @@ mod history;
 #[cfg(test)]
 mod samples;
 mod screen;
+mod socket;
 mod units;
 mod view;
 
@@ -18,7 +19,7 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use self::change::Change;
-use self::client::Client;
+use self::client::{Client, States};
 use self::history::History;
 use self::view::{Sort, View};
 use crate::TopArgs;
@@ -37,29 +38,32 @@ const LOOKS: usize = 8;
 pub fn show(args: &TopArgs) -> Result<(), Failure> {
     let client = match &args.bpf {
         Some(device) => Client::of_device(device)?,
-        None => Client::new(&args.address),
+        None => Client::new(args.address.as_deref())?,
     };
     let first = client.ask_first()?;
     let interval = Duration::from_nanos(args.interval.as_nanos());
     if args.once || !io::stdout().is_terminal() || dumb() {
-        let (state, change) = look(client, &first, interval)?;
-        output::print(&text(&state, change.as_ref(), output::width()))
+        let last = look(client, &first, interval)?;
+        let views = first
+            .iter()
+            .zip(&last)
+            .map(|(first, last)| text(last, Change::between(first, last).as_ref(), output::width()));
+        output::print(&views.collect::<Vec<_>>().join("\n"))
     } else {
         screen::show(client, first, interval)
     }
 }
 
-/// Returns the state after an interval, and the change since `first`.
-fn look(client: Client, first: &State, interval: Duration) -> Result<(State, Option<Change>), Failure> {
+/// Returns the states after an interval, or some more until all have changed.
+fn look(client: Client, first: &States, interval: Duration) -> Result<States, Failure> {
     let mut last = first.clone();
     for answer in client.watch(interval).answers.iter().take(LOOKS) {
         last = answer.map_err(Failure::plain)?;
-        let change = Change::between(first, &last);
-        if change.is_some() {
-            return Ok((last, change));
+        if first.iter().zip(&last).all(|(first, last)| Change::between(first, last).is_some()) {
+            break;
         }
     }
-    Ok((last, None))
+    Ok(last)
 }
 
 /// Returns the view as text of `width` columns.

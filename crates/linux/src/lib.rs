@@ -61,6 +61,7 @@ mod queues;
 mod report;
 mod router;
 mod rules;
+mod runtime;
 mod shaper;
 mod socket;
 mod top_flows;
@@ -78,7 +79,8 @@ pub use packet::Marking;
 pub use queues::Queues;
 pub use report::{BridgeCounts, DirectionCounts, Report};
 pub use router::{Router, StartError};
-pub use rules::{Firewall, InterfaceLock, Leftover, RuleError, Rules, leftovers, mtu, remove_rules};
+pub use rules::{Firewall, Leftover, Reservation, RuleChanges, RuleError, Rules, leftovers, mtu, remove_rules};
+pub use runtime::{runtime_file, runtime_folder};
 pub use socket::{BindError, QueueSocket, ReceiveBuffer, Received};
 pub use top_flows::TopFlow;
 

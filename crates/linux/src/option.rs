@@ -24,8 +24,18 @@ pub(crate) fn get(
     option: libc::c_int,
     room: usize,
 ) -> nix::Result<Vec<u8>> {
-    let mut value = vec![0_u8; room];
-    let mut length = room as libc::socklen_t;
+    get_with(socket, level, option, &vec![0; room])
+}
+
+/// Returns the value of a socket option that is asked for with `request`, as long as the request at most.
+pub(crate) fn get_with(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    request: &[u8],
+) -> nix::Result<Vec<u8>> {
+    let mut value = request.to_vec();
+    let mut length = value.len() as libc::socklen_t;
     // SAFETY: the pointer is to `length` bytes that live throughout the call, and the kernel writes no more.
     let result =
         unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length) };

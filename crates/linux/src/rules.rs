@@ -9,6 +9,7 @@
 use std::fmt;
 use std::io;
 
+use fairlane_qdisc::Duration;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
@@ -17,17 +18,32 @@ use crate::kernel::kernel_queues;
 use crate::lock::Lock;
 use crate::queues::Queues;
 
+mod changes;
 mod iptables;
 mod nft;
+mod reservation;
 mod tool;
 
-/// The rules of a router: its queues, the interfaces whose outgoing packets are queued, and the bit of the firewall
-/// mark for packets to be marked.
+pub use changes::RuleChanges;
+pub use reservation::Reservation;
+
+/// The rules of a router: its queues, the interfaces whose leaving or arriving packets are queued, and the bit of the
+/// firewall mark for packets to be marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
+    way: Way,
     queues: Queues,
     interfaces: Vec<String>,
     ce_bit: u32,
+}
+
+/// The packets of an interface that are queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Those that leave by it.
+    Leaving,
+    /// Those that arrive by it.
+    Arriving,
 }
 
 /// Errors with firewall rules.
@@ -48,9 +64,15 @@ pub enum RuleError {
          choose another interface"
     )]
     InUse(String),
-    /// The interface cannot be locked.
-    #[error("cannot reserve \"{0}\" for this router: {1}")]
-    CannotLock(String, #[source] io::Error),
+    /// Another router has the queue.
+    #[error("another fairlane router has queue {0}: end that router first, or choose another --queue-num")]
+    QueueInUse(u16),
+    /// The interface or the queue cannot be reserved.
+    #[error("cannot reserve {0} for this router: {1}")]
+    CannotReserve(String, #[source] io::Error),
+    /// Other routers were changing their rules all the time, or one hangs while it does.
+    #[error("another fairlane router is changing its rules, and does not come to an end")]
+    Changing,
     /// The mark is not a single bit.
     #[error("expected a single bit, such as 0x40000000, as the mark for Congestion Experienced, not {0:#x}")]
     NotOneBit(u32),
@@ -78,6 +100,19 @@ impl Rules {
     /// # Errors
     /// An interface does not exist, its name cannot be used in a rule, or `ce_bit` is not a single bit.
     pub fn new(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
+        Self::checked(Way::Leaving, queues.into(), interfaces, ce_bit)
+    }
+
+    /// Returns rules that send packets to `queues` if they arrive by one of `interfaces`, whether they are forwarded or for
+    /// this machine. They are queued before their destination is translated. The rest is as for [`new`](Self::new).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn arriving(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
+        Self::checked(Way::Arriving, queues.into(), interfaces, ce_bit)
+    }
+
+    fn checked(way: Way, queues: Queues, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
         for name in interfaces {
             check_name(name)?;
             if_nametoindex(name.as_str()).map_err(|error| match error {
@@ -94,35 +129,28 @@ impl Rules {
                 once.push(name.clone());
             }
         }
-        Ok(Self { queues: queues.into(), interfaces: once, ce_bit })
+        Ok(Self { way, queues, interfaces: once, ce_bit })
     }
 
-    /// Reserves the interfaces for one router. No other router can reserve them while the result exists.
+    /// Returns the same rules for other interfaces, which need not exist.
     ///
     /// # Errors
-    /// Another router has reserved one of them.
-    pub fn lock_interfaces(&self) -> Result<InterfaceLock, RuleError> {
-        InterfaceLock::new(&self.interfaces)
+    /// A name cannot be used in a rule.
+    pub fn with_interfaces(&self, interfaces: &[String]) -> Result<Self, RuleError> {
+        interfaces.iter().try_for_each(|name| check_name(name))?;
+        Ok(Self { interfaces: interfaces.to_vec(), ..self.clone() })
     }
-}
 
-/// Reserves interfaces for a router while it exists.
-#[derive(Debug)]
-pub struct InterfaceLock(#[expect(dead_code, reason = "the locks are released when it is dropped")] Vec<Lock>);
+    /// Returns the names of the interfaces.
+    #[must_use]
+    pub fn interfaces(&self) -> &[String] {
+        &self.interfaces
+    }
 
-impl InterfaceLock {
-    /// Reserves `interfaces`. No other router can reserve them while the result exists.
-    ///
-    /// # Errors
-    /// Another router has reserved one of them.
-    pub fn new(interfaces: &[String]) -> Result<Self, RuleError> {
-        let lock = |name: &String| {
-            Lock::new(&format!("queue/{name}")).map_err(|error| match error.kind() {
-                io::ErrorKind::AddrInUse => RuleError::InUse(name.clone()),
-                _ => RuleError::CannotLock(name.clone(), error),
-            })
-        };
-        interfaces.iter().map(lock).collect::<Result<_, _>>().map(Self)
+    /// Returns the number of the (first) queue.
+    #[must_use]
+    pub const fn queue(&self) -> u16 {
+        self.queues.first()
     }
 }
 
@@ -144,6 +172,17 @@ fn check_name(name: &str) -> Result<(), RuleError> {
         return Err(RuleError::BadName(name.to_owned()));
     }
     Ok(())
+}
+
+/// The time that one router waits while others change their rules.
+const CHANGES: Duration = Duration::from_millis(5000);
+
+/// Keeps other routers from changing rules while the result exists: a change takes several calls of a tool.
+fn changing() -> Result<Lock, RuleError> {
+    Lock::wait("rules", CHANGES).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => RuleError::Changing,
+        _ => RuleError::CannotReserve("the rules".to_owned(), error),
+    })
 }
 
 /// The tool that installs rules.
@@ -191,6 +230,7 @@ impl Firewall {
     /// # Errors
     /// The tool refused, as without the necessary rights. Nothing has changed then.
     pub fn install(self, rules: &Rules) -> Result<(), RuleError> {
+        let _changing = changing()?;
         match self {
             Self::Nft => nft::install(rules),
             Self::Iptables => iptables::install(rules),
@@ -203,7 +243,7 @@ impl Firewall {
     /// The tool could not list the rules.
     pub fn is_installed(self, rules: &Rules) -> Result<bool, RuleError> {
         match self {
-            Self::Nft => nft::has(rules.queues.first()),
+            Self::Nft => nft::is_installed(rules),
             Self::Iptables => iptables::is_installed(rules),
         }
     }
@@ -214,6 +254,7 @@ impl Firewall {
     /// # Errors
     /// The tool refused.
     pub fn stop(self, queue: u16) -> Result<(), RuleError> {
+        let _changing = changing()?;
         match self {
             Self::Nft => nft::stop(queue),
             Self::Iptables => iptables::stop(queue),
@@ -226,6 +267,7 @@ impl Firewall {
     /// # Errors
     /// The tool refused.
     pub fn remove(self, queue: u16) -> Result<(), RuleError> {
+        let _changing = changing()?;
         match self {
             Self::Nft => nft::remove(queue),
             Self::Iptables => iptables::remove(queue),
@@ -238,6 +280,7 @@ impl Firewall {
 /// # Errors
 /// A tool refused the request.
 pub fn remove_rules(queue: u16) -> Result<(), RuleError> {
+    let _changing = changing()?;
     nft::remove(queue)?;
     iptables::remove(queue)
 }
@@ -251,7 +294,7 @@ pub struct Leftover {
     pub queue: u16,
 }
 
-/// Returns the rules of Fairlane whose queue is not bound: their router was killed.
+/// Returns the rules of Fairlane whose queue is neither bound nor reserved: their router was killed.
 ///
 /// # Errors
 /// No tool can be used, a tool could not list the rules, or the bound queues cannot be listed.
@@ -265,7 +308,9 @@ pub fn leftovers() -> Result<Vec<Leftover>, RuleError> {
     found.extend(of(Firewall::Iptables, by_iptables.unwrap_or_default()));
     if !found.is_empty() {
         let bound = kernel_queues().map_err(RuleError::Unknown)?;
-        found.retain(|leftover| bound.iter().all(|queue| queue.number != leftover.queue));
+        found.retain(|leftover| {
+            bound.iter().all(|queue| queue.number != leftover.queue) && reservation::is_free(leftover.queue)
+        });
     }
     Ok(found)
 }
@@ -275,7 +320,12 @@ mod tests {
     use super::*;
 
     pub(super) fn rules() -> Rules {
-        Rules { queues: 7.into(), interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()], ce_bit: 0x4000_0000 }
+        Rules {
+            way: Way::Leaving,
+            queues: 7.into(),
+            interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()],
+            ce_bit: 0x4000_0000,
+        }
     }
 
     /// Would catch a name that is an option or matches other interfaces, and a mark of several bits, which would match

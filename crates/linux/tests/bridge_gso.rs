@@ -224,25 +224,64 @@ fn sum(bytes: &[u8]) -> u16 {
     total as u16
 }
 
-/// Frames with segments of one byte, sixty thousand each. For the discipline each segment is a packet: it drops those
-/// above its limit, every packet is accounted for, and frames of the other direction pass meanwhile. Would catch memory
-/// that grows without limit.
+/// Sends a datagram every 5 ms for two seconds to an echo, and returns the longest time between two answers.
+fn longest_pause(lab: &Lab) -> Duration {
+    let echo = lab.receiver.start(|| {
+        let socket = listen();
+        socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let mut datagram = [0; 100];
+        while let Ok((length, from)) = socket.recv_from(&mut datagram) {
+            socket.send_to(&datagram[..length], from).unwrap();
+        }
+    });
+    let longest = lab.sender.run(|| {
+        let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        let (start, mut last, mut longest) = (Instant::now(), Instant::now(), Duration::ZERO);
+        while start.elapsed() < MEASURED {
+            socket.send_to(&[1], (RECEIVER, PORT)).unwrap();
+            if socket.recv_from(&mut [0; 100]).is_ok() {
+                longest = longest.max(last.elapsed());
+                last = Instant::now();
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        longest.max(last.elapsed())
+    });
+    echo.recv().unwrap();
+    longest
+}
+
+/// 200 frames of 60 kB in either direction whose segments have 8 bytes, a million and a half of them. They are unfit, and
+/// everybody else's packets go on in both directions. Would catch a bridge that is busy for seconds with a few frames.
 #[test]
-fn segments_of_one_byte_are_many_packets() {
+fn frames_of_too_many_segments_stop_nobody() {
     bridged(false, |lab| {
         leave_cutting(lab);
         introduce(lab);
-        let bridge = start(Router::new(&router(&droptail("100p"), 20e6, false)).unwrap());
-        lab.sender.run(|| {
-            let frame = joined_by_hand(&[], 60_000);
-            (0..10).for_each(|_| send_joined("s0", &frame, [1, 1], [34, 16]));
-        });
-        there_and_back(lab, "10.77.2.9", RECEIVER);
-        let report = bridge.stop(2.0);
-        accounting(&report);
-        assert!(report.counters.arrived.packets > 600_000, "{report:?}");
-        // A packet of 41 bytes takes 16 us on that link, and much less to process here.
-        assert!(report.counters.dropped_total().packets > 300_000, "{report:?}");
+        for gso in [false, true] {
+            undisturbed(|| {
+                let bridge = start(Router::new(&router(&droptail("100p"), 20e6, gso)).unwrap());
+                let flood = |interface: &'static str| {
+                    move || {
+                        let frame = joined_by_hand(&[], 60_000);
+                        for _ in 0..100 {
+                            send_joined(interface, &frame, [1, 8], [34, 16]);
+                            thread::sleep(Duration::from_millis(5));
+                        }
+                    }
+                };
+                let floods = [lab.sender.start(flood("s0")), lab.receiver.start(flood("d0"))];
+                let pause = longest_pause(lab);
+                floods.into_iter().for_each(|flood| flood.recv().unwrap());
+                let report = bridge.stop(2.0);
+                let counts = report.bridge.unwrap();
+                let unfit = [counts.forward, counts.reverse].map(|way| (way.gso_frames, way.unfit, way.no_memory));
+                assert_eq!(unfit, [(100, 100, 0); 2], "{report:?}");
+                let result = if pause < Duration::from_millis(500) { Ok(()) } else { Err(format!("{pause:?}")) };
+                (report, result)
+            });
+        }
     });
 }
 

@@ -1,14 +1,14 @@
 //! The options of `fairlane router`.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
 use fairlane_console::values::{Setting, kind, rate, setting, time};
 use fairlane_qdisc::{Duration, Kind, Rate};
 
-#[cfg(target_os = "linux")]
-use super::address::USUAL;
 use super::address::address;
 
 /// Put a discipline on a real link: packets of an NFQUEUE, or between two interfaces, wait in it and leave at the link's rate (Linux, root)
@@ -18,6 +18,9 @@ use super::address::address;
 /// With --interface it installs the firewall rules that send packets leaving there to the queue, and removes them at the end. If
 /// it is killed, packets pass as if there were no queue, and the next start removes the rules. On SIGTERM and Ctrl-C the waiting
 /// packets leave first; SIGHUP reads --config again and keeps them.
+///
+/// With --up and --down in place of --rate it shapes both directions of an interface: fairlane router --interface wan0 --up 20mbit
+/// --down 80mbit fq-codel
 ///
 /// With --bridge in place of --queue-num the program itself forwards between two interfaces of a machine that does not route:
 /// faster, but nothing passes while it is not running.
@@ -45,6 +48,10 @@ pub struct RouterArgs {
     /// Remove the rules that killed routers have left behind, and do nothing else
     #[arg(long, exclusive = true)]
     pub(crate) clean: bool,
+
+    /// Take the rules away while the router that has started this process hangs
+    #[arg(long, hide = true, exclusive = true)]
+    pub(crate) guard: Option<GuardedRules>,
 }
 
 /// The options that the file may have too.
@@ -54,7 +61,8 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathChoice>,
 
-    /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue
+    /// The number of the NFQUEUE, 0 to 65535; or a range such as 0:3, with a thread for each queue. Of --up and --down, the second has
+    /// the numbers behind those of the first [default with these: 0]
     #[arg(long, value_name = "N", value_parser = queue_num)]
     pub(crate) queue_num: Option<(u16, u16)>,
 
@@ -62,11 +70,19 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
     pub(crate) bridge: Option<[String; 2]>,
 
-    /// Rate of the link
+    /// Rate of the link, for the packets that leave by it
     #[arg(long, value_parser = rate)]
     pub(crate) rate: Option<Rate>,
 
-    /// Send packets leaving by this interface to the queue; may be given several times. Without it, rules of your own must do so
+    /// In place of --rate: the rate of the packets that leave by --interface; with --down, each direction has a queue of its own
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) up: Option<Rate>,
+
+    /// In place of --rate: the rate of the packets that arrive by --interface
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) down: Option<Rate>,
+
+    /// Send packets of this interface to the queue; may be given several times. Without it, rules of your own must do so
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Vec<String>,
 
@@ -103,38 +119,53 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) drain: Option<Duration>,
 
-    /// Serve /metrics for Prometheus and /state for fairlane top at this address; a port alone is on loopback; "off" for none
-    /// [default: 127.0.0.1:9277, if it is free]
+    /// Serve /metrics for Prometheus and /state for fairlane top at this address, a port alone being on loopback; or at a socket, a
+    /// path with a slash; "off" for none [default: a socket in /run/fairlane]
     #[arg(long, value_name = "ADDR", value_parser = metrics)]
-    pub(crate) metrics: Option<MetricsAddress>,
+    pub(crate) metrics: Option<Metrics>,
 
     /// The form of messages on standard error [default: text]
     #[arg(long, value_name = "FORM")]
     pub(crate) log: Option<Log>,
 }
 
-/// `--metrics`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum MetricsAddress {
-    /// The default address, if it is free.
-    #[default]
-    Usual,
-    /// This address.
-    At(SocketAddr),
-    /// No metrics.
-    Off,
+/// The rules that a guard takes away: the tool that installed them, and the numbers of their queues, such as `nft:0,1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GuardedRules {
+    pub(crate) tool: String,
+    pub(crate) queues: Vec<u16>,
 }
 
-#[cfg(target_os = "linux")]
-impl MetricsAddress {
-    /// Returns the address, unless metrics are off.
-    pub(crate) const fn address(self) -> Option<SocketAddr> {
-        match self {
-            Self::Usual => Some(USUAL),
-            Self::At(address) => Some(address),
-            Self::Off => None,
-        }
+impl fmt::Display for GuardedRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queues: Vec<String> = self.queues.iter().map(u16::to_string).collect();
+        write!(f, "{}:{}", self.tool, queues.join(","))
     }
+}
+
+impl FromStr for GuardedRules {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "write a tool and the numbers of queues, such as nft:0,1".to_owned();
+        let (tool, queues) = text.split_once(':').ok_or_else(wrong)?;
+        let queues: Result<Vec<u16>, _> = queues.split(',').map(str::parse).collect();
+        Ok(Self { tool: tool.to_owned(), queues: queues.map_err(|_| wrong())? })
+    }
+}
+
+/// `--metrics`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Metrics {
+    /// A socket in the runtime folder, named after the queue or the interface.
+    #[default]
+    Usual,
+    /// A port.
+    At(SocketAddr),
+    /// A socket with this path.
+    Socket(PathBuf),
+    /// No metrics.
+    Off,
 }
 
 /// `--path`.
@@ -218,10 +249,10 @@ pub(crate) fn ce_mark(text: &str) -> Result<u32, String> {
     mark.filter(|mark| mark.is_power_of_two()).ok_or_else(|| "write one bit, such as 0x40000000".to_owned())
 }
 
-pub(crate) fn metrics(text: &str) -> Result<MetricsAddress, String> {
-    if text == "off" {
-        Ok(MetricsAddress::Off)
-    } else {
-        address(text).map(MetricsAddress::At).map_err(|how| format!("{how}; or off"))
+pub(crate) fn metrics(text: &str) -> Result<Metrics, String> {
+    match text {
+        "off" => Ok(Metrics::Off),
+        path if path.contains('/') => Ok(Metrics::Socket(path.into())),
+        _ => address(text).map(Metrics::At).map_err(|how| format!("{how}; or a path with a slash; or off")),
     }
 }

@@ -14,9 +14,10 @@ use super::address::{USUAL, address};
 /// and where TERM is dumb, it prints once.
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// Where the router serves its metrics: a port of this machine, or a host and a port
-    #[arg(value_name = "ADDR", default_value_t = USUAL.to_string(), value_parser = place)]
-    pub(crate) address: String,
+    /// Where the router serves its metrics: a port of this machine, a host and a port, or the path of a socket [default: the socket of
+    /// the router of this machine]
+    #[arg(value_name = "ADDR", value_parser = place)]
+    pub(crate) address: Option<String>,
 
     /// Watch the discipline that `fairlane bpf attach` gave to this device, which has no address (root)
     #[arg(long, value_name = "DEV", conflicts_with = "address")]
@@ -31,8 +32,11 @@ pub struct TopArgs {
     pub(crate) once: bool,
 }
 
-/// Reads a host and a port.
+/// Reads a host and a port, or the path of a socket.
 fn place(text: &str) -> Result<String, String> {
+    if text.starts_with(['/', '.']) {
+        return Ok(text.to_owned());
+    }
     let named = || {
         let (host, port) = text.rsplit_once(':')?;
         let is_name = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
@@ -61,6 +65,7 @@ mod tests {
             ("10.0.0.1:80", "10.0.0.1:80"),
             ("[fe80::1]:80", "[fe80::1]:80"),
             ("router.lan:9277", "router.lan:9277"),
+            ("/run/fairlane/1-queue-0.sock", "/run/fairlane/1-queue-0.sock"),
         ] {
             assert_eq!(place(text).as_deref(), Ok(expected));
         }

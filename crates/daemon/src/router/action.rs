@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use fairlane_console::{Failure, explain, output};
-use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Marking, RuleError, Rules, leftovers};
+use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Link, Marking, RuleError, Rules, leftovers};
+use nix::unistd::geteuid;
 
-use super::settings::{Path, Settings, Sources};
-use super::supervisor;
-use crate::args::router::{Log, MetricsAddress, RouterArgs};
+use super::settings::{Path, Settings, Sources, Way};
+use super::{guard, supervisor};
+use crate::args::router::{GuardedRules, Log, Metrics, RouterArgs};
 
 /// The requested action, with all settings read and checked.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) enum Action {
     DryRun(Box<Ready>),
     /// Remove the rules of killed routers.
     Clean,
+    /// Guard the rules of another process.
+    Guard(GuardedRules),
 }
 
 /// A router that can be started.
@@ -25,8 +28,8 @@ pub(super) enum Action {
 pub(super) struct Ready {
     pub(super) sources: Sources,
     pub(super) settings: Settings,
-    /// The firewall rules; `None` where others send packets to the queue.
-    pub(super) rules: Option<Rules>,
+    /// The firewall rules of each way; none where others send packets to the queue.
+    pub(super) rules: Vec<Rules>,
 }
 
 impl Action {
@@ -34,6 +37,9 @@ impl Action {
     pub(super) fn new(args: RouterArgs) -> Result<Self, Failure> {
         if args.clean {
             return Ok(Self::Clean);
+        }
+        if let Some(guarded) = args.guard {
+            return Ok(Self::Guard(guarded));
         }
         let (dry_run, form) = (args.dry_run, args.options.log.unwrap_or(Log::Text));
         // A dry run is always text, also with a log in JSON.
@@ -51,77 +57,110 @@ impl Action {
             Self::Run(ready) => supervisor::run(&ready),
             Self::DryRun(ready) => output::print(&ready.shown()?),
             Self::Clean => clean(),
+            Self::Guard(rules) => guard::run(&rules),
         }
     }
 }
 
 /// Returns the rules to install, after a check that the machine has what they or the bridge need.
-fn rules(settings: &Settings) -> Result<Option<Rules>, Failure> {
-    let Path::Process(path) = &settings.path else { return Ok(None) };
-    match (path, &*settings.interfaces) {
-        (DataPath::Queue(_), []) => Ok(None),
-        (DataPath::Queue(queue), interfaces) => {
-            Rules::new(queue.queues, interfaces, settings.ce_mark).map(Some).map_err(Failure::plain)
+fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
+    let mut all = Vec::new();
+    for way in &settings.ways {
+        let Path::Process(path) = &way.path else { continue };
+        match (path, &*settings.interfaces) {
+            (DataPath::Queue(_), []) => {}
+            (DataPath::Queue(queue), interfaces) => {
+                let new = if way.is_down() { Rules::arriving } else { Rules::new };
+                all.push(new(queue.queues, interfaces, settings.ce_mark).map_err(Failure::plain)?);
+            }
+            (DataPath::Bridge(bridge), _) => bridge.check().map_err(Failure::plain)?,
         }
-        (DataPath::Bridge(bridge), _) => bridge.check().map(|()| None).map_err(Failure::plain),
     }
+    Ok(all)
 }
 
 impl Ready {
     /// Returns the text of a dry run.
     fn shown(&self) -> Result<String, Failure> {
-        let Settings { path, link, flows, drain, metrics, .. } = &self.settings;
-        let rate = link.rate;
-        let place = match path {
-            Path::Process(DataPath::Queue(queue)) => format!("Queue {}", queue.queues),
-            Path::Process(DataPath::Bridge(bridge)) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
-            Path::Kernel(interface) => format!("In the kernel at {interface}"),
-        };
-        let mut text = format!("{place}, flows by {}\n", flows.name());
+        let mut text = String::new();
+        for way in &self.settings.ways {
+            text += &self.way_shown(way);
+        }
         if let Some(reason) = &self.settings.chosen {
             text += &format!("Path {reason}\n");
         }
-        text += &match path {
-            Path::Process(path) => {
-                let layer = link.layer;
-                let passing = how_packets_pass(path);
-                format!("Link of {rate}, {layer}\n{passing}At the end waiting packets have {drain} to leave\n")
-            }
-            Path::Kernel(_) => format!(
-                "Link of {rate}; a packet counts with its Ethernet header\nECN marks are written into the flow's next packet\n\
-                 Packets that are joined go through the discipline whole\nAt the end waiting packets are dropped\n"
-            ),
+        text += &match self.settings.path() {
+            Some(Path::Kernel(_)) => "At the end waiting packets are dropped\n".to_owned(),
+            _ => format!("At the end waiting packets have {} to leave\n", self.settings.drain),
         };
-        if let Some(address) = metrics.address() {
-            let free = if *metrics == MetricsAddress::Usual { ", if the port is free" } else { "" };
-            text += &format!("Metrics at http://{address}/metrics{free}\n");
+        text += &self.metrics_shown();
+        for warning in self.settings.warnings() {
+            text += &format!("Warning: {warning}\n");
         }
-        let explanation = self.settings.discipline.explanation();
-        text += &format!("\n{}", explain::explanation_text(explanation, rate, output::width()));
+        for way in &self.settings.ways {
+            let explanation = way.discipline.explanation();
+            text += &format!("\n{}", explain::explanation_text(explanation, way.link.rate, output::width()));
+        }
         Ok(text + "\n" + &self.rules_shown()?)
+    }
+
+    /// Returns the place and the link of one way.
+    fn way_shown(&self, way: &Way) -> String {
+        let Link { rate, layer } = way.link;
+        let flows = self.settings.flows.name();
+        let direction = way.direction.map_or(String::new(), |direction| format!("{}: ", direction.name()));
+        match &way.path {
+            Path::Process(path) => {
+                let place = match path {
+                    DataPath::Queue(queue) => format!("Queue {}", queue.queues),
+                    DataPath::Bridge(bridge) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
+                };
+                let passing = how_packets_pass(path);
+                format!("{direction}{place}, flows by {flows}\nLink of {rate}, {layer}\n{passing}")
+            }
+            Path::Kernel(interface) => format!(
+                "In the kernel at {interface}, flows by {flows}\nLink of {rate}; a packet counts with its Ethernet header\nECN marks are \
+                 written into the flow's next packet\nPackets that are joined go through the discipline whole\n"
+            ),
+        }
+    }
+
+    fn metrics_shown(&self) -> String {
+        match &self.settings.metrics {
+            Metrics::Off => String::new(),
+            Metrics::At(address) => format!("Metrics at http://{address}/metrics\n"),
+            Metrics::Socket(path) => format!("Metrics at the socket {}\n", path.display()),
+            Metrics::Usual => match self.settings.socket() {
+                Ok(path) => format!("Metrics at the socket {}\n", path.display()),
+                Err(error) => format!("No metrics: {error}\n"),
+            },
+        }
     }
 
     /// Returns the changes to the firewall.
     fn rules_shown(&self) -> Result<String, Failure> {
-        let Path::Process(path) = &self.settings.path else {
-            return Ok("No rules: the kernel's queue discipline of the interface is replaced\n".to_owned());
-        };
-        Ok(match (&self.rules, path) {
-            (Some(rules), _) => {
-                let firewall = Firewall::find().map_err(|error| refused(&error))?;
-                format!(
-                    "Rules for packets leaving by {}\n{}",
-                    self.settings.interfaces.join(", "),
-                    firewall.script(rules)
-                )
+        if self.rules.is_empty() {
+            return Ok(match self.settings.path() {
+                Some(Path::Process(DataPath::Queue(_))) => {
+                    "No rules, since there is no --interface: your own rules have to send packets to the queue\n"
+                }
+                Some(Path::Process(DataPath::Bridge(_))) => {
+                    "No rules: packets pass between the two interfaces by this program only\n"
+                }
+                Some(Path::Kernel(_)) | None => {
+                    "No rules: the kernel's queue discipline of the interface is replaced\n"
+                }
             }
-            (None, DataPath::Queue(_)) => {
-                "No rules, since there is no --interface: your own rules have to send packets to the queue\n".to_owned()
-            }
-            (None, DataPath::Bridge(_)) => {
-                "No rules: packets pass between the two interfaces by this program only\n".to_owned()
-            }
-        })
+            .to_owned());
+        }
+        let firewall = Firewall::find().map_err(|error| refused(&error))?;
+        let interfaces = self.settings.interfaces.join(", ");
+        let mut text = String::new();
+        for (rules, way) in self.rules.iter().zip(&self.settings.ways) {
+            let by = if way.is_down() { "arriving" } else { "leaving" };
+            text += &format!("Rules for packets {by} by {interfaces}\n{}", firewall.script(rules));
+        }
+        Ok(text)
     }
 }
 
@@ -171,7 +210,7 @@ fn clean() -> Result<(), Failure> {
 /// Converts an error with firewall rules, and adds the remedy.
 pub(super) fn refused(error: &RuleError) -> Failure {
     match error {
-        RuleError::Refused(..) | RuleError::Unknown(_) => {
+        RuleError::Refused(..) | RuleError::Unknown(_) if !geteuid().is_root() => {
             Failure::new(error.to_string(), "run it as root; nothing has changed")
         }
         _ => Failure::plain(error),

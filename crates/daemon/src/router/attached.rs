@@ -16,7 +16,7 @@ use crate::state::{Count, Delays, Discipline, Link, State};
 /// The device has no discipline of ours.
 pub fn attached_metrics(device: &str) -> Result<String, Failure> {
     let state = Attached::at(device).and_then(|attached| attached.state()).map_err(Failure::plain)?;
-    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), None))
+    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), None, None))
 }
 
 /// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are sizes.
@@ -33,6 +33,7 @@ fn read(device: &str) -> Result<State, Error> {
         parameters.into_iter().map(|(key, size)| (key.to_owned(), size.to_string())).collect();
     Ok(State {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        direction: None,
         path: "bpf".to_owned(),
         bridge: None,
         interfaces: vec![device.to_owned()],

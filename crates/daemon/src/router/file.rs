@@ -3,22 +3,26 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use clap::ValueEnum;
 use fairlane_console::{Failure, values};
 use fairlane_qdisc::{Kind, QdiscParameters, Value};
+use nix::fcntl::OFlag;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::args::router::{self as args, FileOptions};
 
 /// The keys that a file may have.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "path",
     "queue-num",
     "bridge",
     "rate",
+    "up",
+    "down",
     "interface",
     "overhead",
     "mpu",
@@ -41,6 +45,8 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(super) struct FileSettings {
     pub(super) options: FileOptions,
     pub(super) queue: Option<QdiscParameters>,
+    /// What is doubtful about the file.
+    pub(super) doubts: Vec<String>,
 }
 
 /// A file's text and its name, for errors that point into it.
@@ -58,19 +64,31 @@ impl Source<'_> {
 /// Reads the file at `path`.
 pub(super) fn read(path: &Path) -> Result<FileSettings, Failure> {
     let name = path.display().to_string();
-    let text = text(path)
+    let (text, open_to_all) = text(path)
         .map_err(|error| Failure::new(format!("cannot read {name}: {error}"), "name a file that can be read"))?;
-    parse(&name, &text)
+    let mut contents = parse(&name, &text)?;
+    if open_to_all {
+        contents
+            .doubts
+            .push(format!("{name}: everybody can write to this file, and so decide about the link: chmod o-w"));
+    }
+    Ok(contents)
 }
 
-/// Reads a file of limited length: a running router that is given an endless one must not take all memory.
-fn text(path: &Path) -> io::Result<String> {
+/// Reads a file of limited length, and whether everybody can write to it: a running router must neither wait for a pipe, nor take all memory for an endless device.
+fn text(path: &Path) -> io::Result<(String, bool)> {
     let mut text = String::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    // Opening a pipe would wait for its writer.
+    let file = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MOST_BYTES {
         return Err(io::Error::other("the file is longer than 1 MB"));
     }
-    Ok(text)
+    Ok((text, found.mode() & 0o002 != 0))
 }
 
 fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
@@ -92,6 +110,8 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
             "queue-num" => options.queue_num = Some(scalar.read(args::queue_num)?),
             "bridge" => options.bridge = Some(scalar.read(args::bridge)?),
             "rate" => options.rate = Some(scalar.read(values::rate)?),
+            "up" => options.up = Some(scalar.read(values::rate)?),
+            "down" => options.down = Some(scalar.read(values::rate)?),
             "interface" => options.interface = interfaces(&scalar)?,
             "overhead" => options.overhead = Some(scalar.read(args::overhead)?),
             "mpu" => options.mpu = Some(scalar.read(args::mpu)?),

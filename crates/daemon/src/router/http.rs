@@ -1,14 +1,34 @@
 //! A router's counts over HTTP: `/metrics` for Prometheus, `/state` as JSON.
+//!
+//! Whatever clients do, the router keeps its memory and its descriptors: there are few connections, each for one request and for a short
+//! time, and a new one takes the place of the oldest.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt;
+use std::fs::{self, Permissions};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::routing::get;
 use fairlane_console::Stopwatch;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::unistd::gethostname;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Builder;
+use tokio::task::JoinHandle as Task;
+use tokio::time::{sleep, timeout};
 
 use super::remote::Remote;
 use super::settings::Settings;
@@ -18,25 +38,114 @@ use super::{log, metrics};
 /// The text format of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// The most connections at a time.
+const MOST_CONNECTIONS: usize = 32;
+
+/// The time that a client has for the header of its request, and for everything.
+const HEADER: Duration = Duration::from_secs(5);
+const WHOLE: Duration = Duration::from_secs(10);
+
+/// The longest request in bytes; more than a browser sends.
+const LONGEST_REQUEST: usize = 16 << 10;
+
+/// The time until the next attempt after a connection could not be accepted, as without descriptors.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Endings of names to which no public server of names can give an address (RFC 6761, RFC 6762, RFC 8375, and those of home routers).
+const LOCAL_ENDINGS: [&str; 6] = [".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"];
+
 /// The current settings of a router; a reload changes them.
 pub(super) type Current = Arc<Mutex<Settings>>;
 
+/// The place where a router is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Tcp(SocketAddr),
+    /// A socket that only this user can open.
+    Socket(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Socket(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A running server. Dropping it removes its socket from the file system.
+pub(super) struct Server {
+    pub(super) place: Place,
+    thread: JoinHandle<()>,
+}
+
+impl Server {
+    /// Returns `true` if the server has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Place::Socket(path) = &self.place {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 /// The data for the answers.
-struct Exporter {
-    remote: Remote,
+pub(super) struct Exporter {
+    /// One for each way of the settings.
+    remotes: Vec<Remote>,
     settings: Current,
     since: Stopwatch,
 }
 
 impl Exporter {
+    pub(super) fn new(remotes: Vec<Remote>, settings: Current) -> Arc<Self> {
+        Arc::new(Self { remotes, settings, since: Stopwatch::start() })
+    }
+
+    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
+        if !host.is_none_or(is_ours) {
+            return plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this router answers to its address and to local names only\n",
+            );
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
+        }
+        match request.uri().path() {
+            "/metrics" => with_type(OPEN_METRICS, self.metrics()),
+            "/state" => with_type("application/json", self.state()),
+            _ => plain(StatusCode::NOT_FOUND, "there are /metrics and /state\n"),
+        }
+    }
+
     fn metrics(&self) -> String {
-        metrics::text(self.remote.report(), &self.settings().path, Some(log::lines_dropped()))
+        let settings = self.settings();
+        let ways = settings.ways.iter().zip(&self.remotes);
+        metrics::text_of_ways(ways.map(|(way, remote)| (way, remote.report())), log::lines_dropped())
     }
 
     fn state(&self) -> String {
-        let state = state(&self.settings(), self.since, &self.remote.report());
+        let settings = self.settings();
+        let of =
+            |at: usize| Some(state(&settings, settings.ways.get(at)?, self.since, &self.remotes.get(at)?.report()));
         // Maps with text keys and plain numbers always have a JSON form.
-        serde_json::to_string_pretty(&state).unwrap_or_default() + "\n"
+        let text = match &settings.ways[..] {
+            [_] => serde_json::to_string_pretty(&of(0)),
+            ways => {
+                let named = |(at, way): (usize, &super::settings::Way)| Some((way.direction?.name(), of(at)?));
+                let ways: std::collections::BTreeMap<_, _> = ways.iter().enumerate().filter_map(named).collect();
+                serde_json::to_string_pretty(&ways)
+            }
+        };
+        text.unwrap_or_default() + "\n"
     }
 
     fn settings(&self) -> Settings {
@@ -44,21 +153,156 @@ impl Exporter {
     }
 }
 
-/// Serves at `address` on a new thread until the program ends. Returns the address with the port in use, as port 0 stands for any free one.
-pub(super) fn serve(address: SocketAddr, remote: Remote, settings: Current) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address)?;
-    let address = listener.local_addr()?;
-    listener.set_nonblocking(true)?;
-    let runtime = Builder::new_current_thread().enable_io().build()?;
-    let for_metrics = Arc::new(Exporter { remote, settings, since: Stopwatch::start() });
-    let for_state = Arc::clone(&for_metrics);
-    let metrics = move || async move { ([(CONTENT_TYPE, OPEN_METRICS)], for_metrics.metrics()) };
-    let state = move || async move { ([(CONTENT_TYPE, "application/json")], for_state.state()) };
-    let app = axum::Router::new().route("/metrics", get(metrics)).route("/state", get(state));
-    let work = async move {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        axum::serve(listener, app).await
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response
+}
+
+fn with_type(kind: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+    response
+}
+
+/// Returns `true` if a name cannot be one that a web page elsewhere has given to this machine, to read the answer (DNS rebinding).
+fn is_ours(host: &str) -> bool {
+    let without_port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let name = without_port.map_or(host, |(name, _)| name);
+    if name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let local = !name.contains('.') || LOCAL_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    local || gethostname().is_ok_and(|own| own.to_str().is_some_and(|own| own.eq_ignore_ascii_case(&name)))
+}
+
+/// Serves on a new thread until the program ends. The result has the port in use, as port 0 stands for any free one.
+///
+/// # Errors
+/// The place is taken, or the system refuses a thread.
+pub(super) fn serve(place: &Place, exporter: Arc<Exporter>) -> io::Result<Server> {
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+    let (place, listener) = {
+        let _inside = runtime.enter();
+        listen(place)?
     };
-    thread::Builder::new().name("metrics".to_owned()).spawn(move || runtime.block_on(work))?;
-    Ok(address)
+    let work = move || {
+        runtime.block_on(async {
+            match listener {
+                Listener::Tcp(listener) => answer_all(async || Ok(listener.accept().await?.0), &exporter).await,
+                Listener::Unix(listener) => answer_all(async || Ok(listener.accept().await?.0), &exporter).await,
+            }
+        });
+    };
+    let thread = thread::Builder::new().name("metrics".to_owned()).spawn(work)?;
+    Ok(Server { place, thread })
+}
+
+enum Listener {
+    Tcp(tokio::net::TcpListener),
+    Unix(tokio::net::UnixListener),
+}
+
+fn listen(place: &Place) -> io::Result<(Place, Listener)> {
+    match place {
+        Place::Tcp(address) => {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok((Place::Tcp(address), Listener::Tcp(tokio::net::TcpListener::from_std(listener)?)))
+        }
+        Place::Socket(path) => {
+            let listener = bind(path)?;
+            listener.set_nonblocking(true)?;
+            Ok((Place::Socket(path.clone()), Listener::Unix(tokio::net::UnixListener::from_std(listener)?)))
+        }
+    }
+}
+
+/// Binds a socket that only this user can open, in place of one that a killed router has left.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => fs::remove_file(path)?,
+        Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Answers on all connections that `accept` returns.
+async fn answer_all<S>(accept: impl AsyncFn() -> io::Result<S>, exporter: &Arc<Exporter>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut open: VecDeque<Task<()>> = VecDeque::new();
+    loop {
+        match accept().await {
+            Ok(stream) => {
+                open.retain(|connection| !connection.is_finished());
+                if open.len() >= MOST_CONNECTIONS
+                    && let Some(oldest) = open.pop_front()
+                {
+                    oldest.abort();
+                }
+                open.push_back(tokio::spawn(answer(stream, Arc::clone(exporter))));
+            }
+            Err(_) => sleep(RETRY).await,
+        }
+    }
+}
+
+/// Answers one request.
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(stream: S, exporter: Arc<Exporter>) {
+    let service = service_fn(|request| {
+        let response = exporter.answer(&request);
+        async { Ok::<_, Infallible>(response) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER)
+        .max_buf_size(LONGEST_REQUEST)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    // A client that goes away or takes too long gets no answer.
+    let _ = timeout(WHOLE, connection).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a name of somebody else's that leads to this machine, and a way to ask it that people use.
+    #[test]
+    fn names_of_others_are_refused() {
+        for ours in [
+            "127.0.0.1:9277",
+            "[::1]:9277",
+            "10.0.0.1",
+            "[fe80::1]",
+            "localhost:9277",
+            "router:9277",
+            "router.lan",
+            "router.local.",
+            "a.home.arpa:80",
+            "",
+        ] {
+            assert!(is_ours(ours), "{ours}");
+        }
+        for other in [
+            "example.com",
+            "example.com:9277",
+            "1.2.3.4.in-addr.arpa",
+            "127.0.0.1.example.com:9277",
+            "a.b.c.",
+            "[::1].example.com",
+        ] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
 }

@@ -1,14 +1,16 @@
-//! The interfaces whose packets are queued, while the router runs. The rules contain their names: packets that leave by an
-//! interface that was renamed pass unqueued.
+//! The interfaces whose packets are queued, while the router runs. The rules contain their names.
 
 use nix::net::if_::{if_indextoname, if_nametoindex};
 use tracing::{info, warn};
 
-/// An interface by its name in the rules.
+/// An interface that the settings name.
 #[derive(Debug)]
 struct WatchedInterface {
+    /// The name in the settings.
     name: String,
-    /// The kernel's number of the interface that has, or last had, this name.
+    /// Its name now, which is in the rules.
+    now: String,
+    /// The kernel's number of the interface.
     index: u32,
     there: bool,
 }
@@ -17,8 +19,9 @@ struct WatchedInterface {
 #[derive(Debug, PartialEq, Eq)]
 enum InterfaceChange {
     Gone,
-    /// It has this name now.
-    Renamed(String),
+    /// It has another name now.
+    Renamed,
+    /// There is one with the name of the settings again.
     Back,
 }
 
@@ -30,47 +33,70 @@ impl WatchedInterfaces {
     pub(super) fn new(names: &[String]) -> Self {
         let watched = |name: &String| {
             let index = if_nametoindex(name.as_str()).ok();
-            WatchedInterface { name: name.clone(), index: index.unwrap_or(0), there: index.is_some() }
+            let there = index.is_some();
+            WatchedInterface { name: name.clone(), now: name.clone(), index: index.unwrap_or(0), there }
         };
         Self(names.iter().map(watched).collect())
     }
 
-    /// Logs each change since the last call.
-    pub(super) fn look(&mut self) {
+    /// Logs each change since the last call. Returns the present names of all interfaces if one of them has changed.
+    pub(super) fn look(&mut self) -> Option<Vec<String>> {
+        let mut renamed = false;
         for watched in &mut self.0 {
-            let index = if_nametoindex(watched.name.as_str()).ok();
+            let before = watched.now.clone();
             // Without such an interface, nix returns an empty name.
             let name_of = |index| if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty());
-            match watched.change(index, name_of) {
-                Some(InterfaceChange::Gone) => warn!(
-                    interface = watched.name,
-                    "there is no such interface any more: packets are queued again when one has this name"
-                ),
-                Some(InterfaceChange::Renamed(now)) => warn!(
-                    interface = watched.name,
-                    now,
-                    "the interface has another name, and its packets pass unqueued: give it the old name, or restart the router with the new one"
-                ),
+            let index_of = |name: &str| if_nametoindex(name).ok();
+            let (interface, now) = (&watched.name.clone(), &before);
+            match watched.change(index_of, name_of) {
+                Some(InterfaceChange::Gone) => {
+                    warn!(
+                        interface,
+                        now, "there is no such interface any more: packets are queued again when it is back"
+                    );
+                }
+                Some(InterfaceChange::Renamed) => {
+                    warn!(
+                        interface,
+                        now = watched.now,
+                        "the interface has another name, and its packets are queued by that"
+                    );
+                }
                 Some(InterfaceChange::Back) => {
-                    info!(interface = watched.name, "there is such an interface again: its packets are queued");
+                    info!(interface, "there is such an interface again: its packets are queued")
                 }
                 None => {}
             }
+            renamed |= watched.now != before;
         }
+        renamed.then(|| self.0.iter().map(|watched| watched.now.clone()).collect())
     }
 }
 
 impl WatchedInterface {
-    /// Compares with the interface that has the name now. `name_of` returns the name of an interface.
-    fn change(&mut self, index: Option<u32>, name_of: impl FnOnce(u32) -> Option<String>) -> Option<InterfaceChange> {
-        let was_there = self.there;
-        self.there = index.is_some();
-        match index {
-            Some(index) => {
-                self.index = index;
-                (!was_there).then_some(InterfaceChange::Back)
+    /// Finds the interface: the one with the name of the settings, otherwise the one that had the name, whatever it has now.
+    fn change(
+        &mut self,
+        index_of: impl FnOnce(&str) -> Option<u32>,
+        name_of: impl FnOnce(u32) -> Option<String>,
+    ) -> Option<InterfaceChange> {
+        let (was_there, was_named) = (self.there, self.now.clone());
+        if let Some(index) = index_of(&self.name) {
+            (self.index, self.there) = (index, true);
+            self.now.clone_from(&self.name);
+            return (!was_there || was_named != self.name).then_some(InterfaceChange::Back);
+        }
+        match name_of(self.index) {
+            Some(name) => {
+                self.there = true;
+                self.now = name;
+                (self.now != was_named).then_some(InterfaceChange::Renamed)
             }
-            None => was_there.then(|| name_of(self.index).map_or(InterfaceChange::Gone, InterfaceChange::Renamed)),
+            None => {
+                self.there = false;
+                self.now.clone_from(&self.name);
+                was_there.then_some(InterfaceChange::Gone)
+            }
         }
     }
 }
@@ -79,20 +105,28 @@ impl WatchedInterface {
 mod tests {
     use super::*;
 
-    /// Each change is told once. Would catch a new interface with the old name that is mistaken for the old one when it goes too.
+    /// Each change is told once. Would catch a renamed interface that is lost from sight, one that is followed although there is another
+    /// with the name of the settings, and a new interface with the old name that is mistaken for the old one when it goes too.
     #[test]
     fn each_change_is_told_once() {
-        let mut watched = WatchedInterface { name: "eth0".to_owned(), index: 2, there: true };
-        let none = |_| None;
-        let renamed = |index| Some(format!("wan{index}"));
-        assert_eq!(watched.change(Some(2), none), None);
-        assert_eq!(watched.change(None, renamed), Some(InterfaceChange::Renamed("wan2".to_owned())));
-        assert_eq!(watched.change(None, renamed), None);
-        assert_eq!(watched.change(Some(7), renamed), Some(InterfaceChange::Back));
-        assert_eq!(watched.change(Some(7), renamed), None);
+        let mut watched = WatchedInterface { name: "eth0".to_owned(), now: "eth0".to_owned(), index: 2, there: true };
+        let mut look = |with_name: Option<u32>, name_of_old: Option<&str>| {
+            let change = watched.change(|_| with_name, |_| name_of_old.map(str::to_owned));
+            (change, watched.now.clone(), watched.index)
+        };
+        let is = |change, now: &str, index| (change, now.to_owned(), index);
+        assert_eq!(look(Some(2), Some("eth0")), is(None, "eth0", 2));
+        assert_eq!(look(None, Some("wan2")), is(Some(InterfaceChange::Renamed), "wan2", 2));
+        assert_eq!(look(None, Some("wan2")), is(None, "wan2", 2));
+        assert_eq!(look(None, Some("wan3")), is(Some(InterfaceChange::Renamed), "wan3", 2));
+        assert_eq!(look(Some(7), Some("wan3")), is(Some(InterfaceChange::Back), "eth0", 7));
+        assert_eq!(look(Some(7), None), is(None, "eth0", 7));
         // Replaced between two looks: the rules apply to the new one too.
-        assert_eq!(watched.change(Some(8), renamed), None);
-        assert_eq!(watched.change(None, none), Some(InterfaceChange::Gone));
-        assert_eq!(watched.change(None, none), None);
+        assert_eq!(look(Some(8), None), is(None, "eth0", 8));
+        assert_eq!(look(None, None), is(Some(InterfaceChange::Gone), "eth0", 8));
+        assert_eq!(look(None, None), is(None, "eth0", 8));
+        assert_eq!(look(Some(9), None), is(Some(InterfaceChange::Back), "eth0", 9));
+        assert_eq!(look(None, Some("wan0")), is(Some(InterfaceChange::Renamed), "wan0", 9));
+        assert_eq!(look(None, None), is(Some(InterfaceChange::Gone), "eth0", 9));
     }
 }

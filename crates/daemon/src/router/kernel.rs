@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fairlane_bpf::{Attached, Program, State};
-use fairlane_linux::{InterfaceLock, Link, Report, now};
+use fairlane_linux::{Link, Report, Reservation, now};
 use fairlane_qdisc::{Count, QdiscConfig, Rate, Reason};
 use tracing::warn;
 
@@ -27,7 +27,7 @@ pub(super) struct KernelRouter {
     interface: String,
     now: Mutex<InPlace>,
     told: Condvar,
-    _claim: InterfaceLock,
+    _claim: Reservation,
 }
 
 /// What changes while it works.
@@ -42,7 +42,7 @@ struct InPlace {
 impl KernelRouter {
     /// Attaches a discipline to an interface.
     pub(super) fn attach(interface: &str, discipline: &QdiscConfig, link: Link) -> Result<Self, String> {
-        let claim = InterfaceLock::new(&[interface.to_owned()]).map_err(|error| error.to_string())?;
+        let claim = Reservation::new(&[interface.to_owned()], &[]).map_err(|error| error.to_string())?;
         let program = Program::new(discipline, link.rate).map_err(|error| error.to_string())?;
         let attached = attach(interface, &program)?;
         let now = InPlace { program, attached, before: Report::default(), stopping: false };

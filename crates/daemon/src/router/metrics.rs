@@ -10,22 +10,65 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::settings::Path;
+use super::settings::{Direction, Path, Way};
 
 /// The maximum number of exported flows, as each takes several series.
 const FLOWS: usize = 16;
 
-/// Returns all metrics of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no log whose lines
-/// could be dropped.
-pub(super) fn text(report: Report, path: &Path, log_lines_dropped: Option<u64>) -> String {
-    let labels = match path {
-        Path::Process(DataPath::Queue(queue)) => [("queue".into(), queue.queues.to_string().into())],
-        Path::Process(DataPath::Bridge(bridge)) => {
-            [("bridge".into(), format!("{},{}", bridge.inside, bridge.outside).into())]
+/// Returns all metrics of a router from the report of each of its ways. What is counted for the router as a whole has the labels of the
+/// first.
+pub(super) fn text_of_ways<'w>(ways: impl Iterator<Item = (&'w Way, Report)>, log_lines_dropped: u64) -> String {
+    let texts: Vec<String> = ways
+        .enumerate()
+        .map(|(at, (way, report))| text(report, &way.path, way.direction, (at == 0).then_some(log_lines_dropped)))
+        .collect();
+    match <[String; 1]>::try_from(texts) {
+        Ok([text]) => text,
+        Err(texts) => merged(&texts),
+    }
+}
+
+/// Merges texts with the same metrics, since all samples of a metric must follow its description.
+fn merged(texts: &[String]) -> String {
+    const END: &str = "# EOF\n";
+    let mut metrics: Vec<(&str, String)> = Vec::new();
+    for text in texts {
+        let mut place = 0;
+        for line in text.split_inclusive('\n').filter(|line| *line != END) {
+            let description = line.strip_prefix("# ").and_then(|rest| rest.split(' ').nth(1));
+            if let Some(name) = description {
+                let known = metrics.iter().position(|(other, _)| *other == name);
+                if known.is_none() {
+                    metrics.push((name, String::new()));
+                }
+                place = known.unwrap_or(metrics.len() - 1);
+            }
+            if let Some((_, text)) = metrics.get_mut(place)
+                && (description.is_none() || !text.contains(line))
+            {
+                text.push_str(line);
+            }
         }
-        Path::Kernel(interface) => [("interface".into(), interface.clone().into())],
+    }
+    metrics.into_iter().map(|(_, text)| text).collect::<String>() + END
+}
+
+/// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no log
+/// whose lines could be dropped.
+pub(super) fn text(
+    report: Report,
+    path: &Path,
+    direction: Option<Direction>,
+    log_lines_dropped: Option<u64>,
+) -> String {
+    let label = match path {
+        Path::Process(DataPath::Queue(queue)) => ("queue", queue.queues.to_string()),
+        Path::Process(DataPath::Bridge(bridge)) => ("bridge", format!("{},{}", bridge.inside, bridge.outside)),
+        Path::Kernel(interface) => ("interface", interface.clone()),
     };
-    let mut registry = Registry::with_prefix_and_labels("fairlane", labels.into_iter());
+    let direction = direction.map(|direction| ("direction", direction.name().to_owned()));
+    let labels = [label].into_iter().chain(direction).map(|(key, value)| (key.into(), value.into()));
+    let mut registry = Registry::with_prefix_and_labels("fairlane", labels);
     let in_kernel = matches!(path, Path::Kernel(_));
     registry.register_collector(Box::new(ReportCollector { report, in_kernel, log_lines_dropped }));
     let mut text = String::new();
@@ -212,7 +255,7 @@ mod tests {
 
     /// The samples other than 0, without the prefix and the label that all have.
     fn samples(report: Report, path: DataPath, label: &str) -> Vec<String> {
-        short_samples(&text(report, &Path::Process(path), Some(25)), label)
+        short_samples(&text(report, &Path::Process(path), None, Some(25)), label)
     }
 
     fn short_samples(text: &str, label: &str) -> Vec<String> {
@@ -255,10 +298,32 @@ mod tests {
         assert_eq!(samples(report(), DataPath::Queue(queue), "queue=\"4:7\""), expected);
     }
 
+    /// Both directions in one text: each metric is described once, in front of the samples of both (OpenMetrics 1.0). Would catch samples
+    /// that are told apart by nothing, and a second description.
+    #[test]
+    fn both_directions_are_one_text() {
+        let of = |number: u16, direction| {
+            let queues = number.into();
+            let queue = QueueConfig { queues, marking: Marking::ByUs, fail_open: false, gso: None };
+            text(report(), &Path::Process(DataPath::Queue(queue)), Some(direction), None)
+        };
+        let (up, down) = (of(0, Direction::Up), of(1, Direction::Down).replace("fairlane_average", "fairlane_other"));
+        let both = merged(&[up.clone(), down.clone()]);
+        let descriptions = |text: &str| text.lines().filter(|line| line.starts_with('#')).count();
+        assert_eq!(descriptions(&both), descriptions(&up) + 2);
+        let mut metric = "";
+        for line in both.lines() {
+            metric = line.strip_prefix("# HELP ").map_or(metric, |rest| rest.split(' ').next().unwrap());
+            assert!(line.starts_with('#') || line.starts_with(metric), "{line} behind {metric}");
+        }
+        let arrived = both.find("fairlane_arrived_packets_total{queue=\"0\",direction=\"up\"} 11\nfairlane_arrived_packets_total{queue=\"1\",direction=\"down\"} 11\n");
+        assert!(arrived.is_some() && both.ends_with("\n# EOF\n") && both.matches("# EOF").count() == 1, "{both}");
+    }
+
     /// The same for a discipline in the kernel, which has no sockets, flows and delays.
     #[test]
     fn each_number_of_the_kernel_has_its_name() {
-        let text = text(report(), &Path::Kernel("eth7".to_owned()), None);
+        let text = text(report(), &Path::Kernel("eth7".to_owned()), None, None);
         let samples = short_samples(&text, "interface=\"eth7\"");
         let rest = ["flushed_packets_total 24", "flushed_bytes_total 2400", "reloads_total 23", "backlog_packets 17.0"];
         for expected in rest.iter().chain(&["arrived_packets_total 11", "marked_bytes_total{reason=\"early\"} 280"]) {

@@ -5,7 +5,7 @@ use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Marking, 
 use fairlane_qdisc::QdiscConfig;
 
 use super::kernel;
-use super::settings::{Path, ce_mark, needs, segments};
+use super::settings::{Direction, Path, ce_mark, needs, segments};
 use crate::args::router::{FileOptions, PathChoice};
 
 /// What was asked for, from which the path follows.
@@ -16,12 +16,19 @@ pub(super) struct Wanted<'w> {
     pub(super) link: Link,
     pub(super) discipline: &'w QdiscConfig,
     pub(super) flows: FlowsBy,
+    /// `None` for the one of a router with `--rate`.
+    pub(super) direction: Option<Direction>,
+    /// The number of directions before this one, whose queues have the numbers before.
+    pub(super) before: u16,
 }
 
 impl Wanted<'_> {
     /// Returns the path, and the reason for it if it was left to us.
     pub(super) fn path(&self) -> Result<(Path, Option<String>), Failure> {
         let (bridge, choice) = (self.bridge(), self.options.path.or(self.file.path));
+        if self.direction.is_some() {
+            return self.of_direction(bridge.is_some(), choice);
+        }
         let asked = |path: Result<Path, Failure>| path.map(|path| (path, None));
         match (choice, bridge) {
             (None | Some(PathChoice::Bridge), Some(ends)) => asked(self.between(ends)),
@@ -39,6 +46,25 @@ impl Wanted<'_> {
                 Err(Failure::new("--bridge is a path of its own", "leave --bridge or --path out"))
             }
         }
+    }
+
+    /// Returns the NFQUEUE of one direction, the only path that has both.
+    fn of_direction(&self, bridge: bool, choice: Option<PathChoice>) -> Result<(Path, Option<String>), Failure> {
+        if bridge || matches!(choice, Some(PathChoice::Bridge | PathChoice::Bpf)) {
+            let message = "--up and --down need an NFQUEUE: a bridge and a BPF program shape one direction";
+            return Err(Failure::new(message, "write --rate, or leave --bridge and --path out"));
+        }
+        if self.interfaces.is_empty() {
+            return Err(needs("--interface for --up and --down", "--interface wan0"));
+        }
+        let (first, last) = self.numbers().unwrap_or((0, 0));
+        let step = last.saturating_sub(first).saturating_add(1).saturating_mul(self.before);
+        let (Some(first), Some(last)) = (first.checked_add(step), last.checked_add(step)) else {
+            let message = "--queue-num leaves no numbers for the queues of --down, which are behind those of --up";
+            return Err(Failure::new(message, "choose smaller numbers"));
+        };
+        let reason = || "nfqueue, since it alone shapes both directions".to_owned();
+        Ok((self.queue((first, last))?, (choice == Some(PathChoice::Auto)).then(reason)))
     }
 
     /// Returns BPF if that is possible, and otherwise an NFQUEUE; and why.

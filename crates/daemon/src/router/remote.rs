@@ -9,7 +9,7 @@ use fairlane_linux::{BindError, BridgeError, Report, Router, RouterHandle, Start
 use fairlane_qdisc::{Duration, QdiscConfig};
 
 use super::kernel::KernelRouter;
-use super::settings::{Path, Settings};
+use super::settings::{Path, Settings, Way};
 
 /// A router that is ready to run.
 pub(super) enum Engine {
@@ -19,14 +19,14 @@ pub(super) enum Engine {
 
 impl Engine {
     /// Opens the data path, or attaches the discipline.
-    pub(super) fn open(settings: &Settings) -> Result<Self, Failure> {
-        match &settings.path {
+    pub(super) fn open(settings: &Settings, way: &Way) -> Result<Self, Failure> {
+        match &way.path {
             Path::Process(path) => {
-                let router = Router::new(&settings.config(path.clone())).map_err(|error| cannot_start(&error))?;
+                let router = Router::new(&settings.config(way, path.clone())).map_err(|error| cannot_start(&error))?;
                 Ok(Self::Process(Box::new(router)))
             }
             Path::Kernel(interface) => {
-                let router = KernelRouter::attach(interface, &settings.discipline, settings.link);
+                let router = KernelRouter::attach(interface, &way.discipline, way.link);
                 router.map(Arc::new).map(Self::Kernel).map_err(Failure::plain)
             }
         }

@@ -1,18 +1,27 @@
 //! A router's settings, from the command line and the file together.
 
+use std::io;
 use std::mem::discriminant;
 use std::path::PathBuf;
 
 use fairlane_console::{Failure, explain};
-use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, QueueConfig, RouterConfig, mtu};
-use fairlane_qdisc::{Duration, QdiscConfig, QdiscParameters};
+use fairlane_linux::{
+    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, QueueConfig, Queues, RouterConfig, mtu, runtime_file,
+};
+use fairlane_qdisc::{Duration, Host, QdiscConfig, QdiscParameters, Rate, Seed, SimplePacket};
 
 use super::file::{self, FileSettings};
 use super::path::Wanted;
-use crate::args::router::{self as args, FileOptions, Log, MetricsAddress, RouterArgs};
+use crate::args::router::{self as args, FileOptions, Log, Metrics, RouterArgs};
 
 /// The default bit that tells our rules which packets to mark. Lower bits are in common use.
 const CE_MARK: u32 = 0x4000_0000;
+
+/// The maximum number of packets that wait in an NFQUEUE (`max_packets` in fairlane-linux).
+const KERNEL_LIMIT: u64 = 65_536;
+
+/// The ending of the names of default sockets.
+pub(crate) const SOCKET: &str = ".sock";
 
 /// The default of `--drain`.
 const DRAIN: Duration = Duration::from_millis(2000);
@@ -26,20 +35,64 @@ pub(super) enum Path {
     Kernel(String),
 }
 
+/// The packets of an interface that are shaped, where both directions can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Leaving.
+    Up,
+    /// Arriving.
+    Down,
+}
+
+impl Direction {
+    /// Returns the name in options, metrics and state.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// A queue and the link behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Way {
+    /// `None` for the one of a router with `--rate`.
+    pub(super) direction: Option<Direction>,
+    pub(super) path: Path,
+    pub(super) link: Link,
+    pub(super) discipline: QdiscConfig,
+}
+
+impl Path {
+    /// Returns the NFQUEUEs; `None` on other paths.
+    pub(super) fn queues(&self) -> Option<Queues> {
+        queue(self).map(|queue| queue.queues)
+    }
+}
+
+impl Way {
+    /// Returns `true` for packets that arrive by an interface.
+    pub(super) fn is_down(&self) -> bool {
+        self.direction == Some(Direction::Down)
+    }
+}
+
 /// All settings of a router.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
-    pub(super) path: Path,
+    /// One, or the two of `--up` and `--down`.
+    pub(super) ways: Vec<Way>,
     /// The reason why `--path auto` chose this path.
     pub(super) chosen: Option<String>,
-    pub(super) link: Link,
-    pub(super) discipline: QdiscConfig,
     pub(super) flows: FlowsBy,
     pub(super) interfaces: Vec<String>,
     pub(super) ce_mark: u32,
     pub(super) drain: Duration,
-    pub(super) metrics: MetricsAddress,
+    pub(super) metrics: Metrics,
     pub(super) log: Log,
+    /// What is doubtful about the file.
+    pub(super) doubts: Vec<String>,
 }
 
 /// The sources of the settings, so that they can be read again.
@@ -64,39 +117,57 @@ impl Sources {
 
     /// Reads the settings, with the present contents of the file.
     pub(super) fn read(&self) -> Result<Settings, Failure> {
-        let FileSettings { options: file, queue } = match &self.file {
+        let FileSettings { options: file, queue, doubts } = match &self.file {
             Some(path) => file::read(path)?,
             None => FileSettings::default(),
         };
         let options = &self.options;
-        let rate = options.rate.or(file.rate).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
+        let rates = rates(options, &file)?;
         let given = self.queue.as_ref().or(queue.as_ref());
         let discipline = given.ok_or_else(|| needs("a discipline", "choke limit=300p"))?;
-        // Contradictions are found here, before packets wait.
         let from = self.file.as_ref().filter(|_| self.queue.is_none());
         let from = from.map_or_else(String::new, |path| format!("{}: ", path.display()));
-        let refused = |error| Failure::plain(format!("{from}{} {error}", discipline.kind()));
-        let discipline = discipline.resolve(rate).map_err(refused)?;
         let interfaces = if options.interface.is_empty() { &file.interface } else { &options.interface };
         let (overhead, mpu) = (options.overhead.or(file.overhead), options.mpu.or(file.mpu));
         let framing = options.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
-        let link = Link { rate, layer };
         let flows = options.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by);
-        let wanted = Wanted { options, file: &file, interfaces, link, discipline: &discipline, flows };
-        let (path, chosen) = wanted.path()?;
+        let (mut ways, mut chosen) = (Vec::new(), None);
+        for (direction, rate) in rates {
+            // Contradictions are found here, before packets wait.
+            let refused = |error| Failure::plain(format!("{from}{} {error}", discipline.kind()));
+            let discipline = discipline.resolve(rate).map_err(refused)?;
+            let link = Link { rate, layer };
+            let before = ways.len() as u16;
+            let wanted =
+                Wanted { options, file: &file, interfaces, link, discipline: &discipline, flows, direction, before };
+            let (path, reason) = wanted.path()?;
+            chosen = reason;
+            ways.push(Way { direction, path, link, discipline });
+        }
         Ok(Settings {
-            path,
+            ways,
             chosen,
-            link,
-            discipline,
             flows,
             interfaces: interfaces.clone(),
             ce_mark: ce_mark(options, &file),
             drain: options.drain.or(file.drain).unwrap_or(DRAIN),
-            metrics: options.metrics.or(file.metrics).unwrap_or_default(),
+            metrics: options.metrics.clone().or(file.metrics).unwrap_or_default(),
             log: options.log.or(file.log).unwrap_or(Log::Text),
+            doubts,
         })
+    }
+}
+
+/// Returns the directions and their rates: the command line's, if it has any, otherwise the file's.
+fn rates(options: &FileOptions, file: &FileOptions) -> Result<Vec<(Option<Direction>, Rate)>, Failure> {
+    let any = |options: &&FileOptions| options.rate.or(options.up).or(options.down).is_some();
+    let given = [options, file].into_iter().find(any).ok_or_else(|| needs("--rate", "--rate 10mbit"))?;
+    let both = [(Direction::Up, given.up), (Direction::Down, given.down)];
+    match (given.rate, both.into_iter().filter_map(|(way, rate)| Some((Some(way), rate?))).collect()) {
+        (None, both) => Ok(both),
+        (Some(rate), both) if both.is_empty() => Ok(vec![(None, rate)]),
+        _ => Err(Failure::new("--rate and --up or --down contradict each other", "leave --rate out")),
     }
 }
 
@@ -105,23 +176,78 @@ pub(super) fn ce_mark(options: &FileOptions, file: &FileOptions) -> u32 {
 }
 
 impl Settings {
-    /// Returns the configuration of a router in this process.
-    pub(super) fn config(&self, path: DataPath) -> RouterConfig {
-        RouterConfig { path, link: self.link, discipline: self.discipline.clone(), flows: self.flows }
+    /// Returns the configuration of a router in this process, whose packets wait at `path`.
+    pub(super) fn config(&self, way: &Way, path: DataPath) -> RouterConfig {
+        RouterConfig { path, link: way.link, discipline: way.discipline.clone(), flows: self.flows }
+    }
+
+    /// Returns the path, which is the same for both directions but for the numbers of queues.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.ways.first().map(|way| &way.path)
+    }
+
+    /// Returns the default socket for metrics, whose name tells the path.
+    pub(super) fn socket(&self) -> io::Result<PathBuf> {
+        let name = match self.path() {
+            Some(Path::Process(DataPath::Queue(queue))) => format!("queue-{}", queue.queues.first()),
+            Some(Path::Process(DataPath::Bridge(bridge))) => format!("bridge-{}", bridge.inside),
+            Some(Path::Kernel(interface)) => format!("bpf-{interface}"),
+            None => "router".to_owned(),
+        };
+        runtime_file(&format!("{name}{SOCKET}"))
+    }
+
+    /// Returns what an operator should know before packets wait.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.doubts.clone();
+        if let Metrics::At(address) = &self.metrics
+            && !address.ip().is_loopback()
+        {
+            warnings.push(format!("--metrics {address}: whoever reaches this port learns whose packets pass here"));
+        }
+        for way in &self.ways {
+            let (kind, explanation) = (way.discipline.kind(), way.discipline.explanation());
+            warnings.extend(explanation.warnings.iter().map(|warning| format!("{kind}: {warning}")));
+            let limit = explanation.parameters.iter().find(|parameter| parameter.key == "limit");
+            let packets = limit.and_then(|limit| limit.value.strip_suffix('p')?.parse::<u64>().ok());
+            if way.path.queues().is_some() && packets.is_some_and(|packets| packets > KERNEL_LIMIT) {
+                warnings
+                    .push(format!("{kind}: the kernel holds no more than {KERNEL_LIMIT} packets, whatever limit says"));
+            }
+        }
+        warnings.dedup();
+        warnings
+    }
+
+    /// Checks that all disciplines can be built.
+    pub(super) fn can_be_built(&self) -> Result<(), String> {
+        let built = |way: &Way| {
+            let host = Host { rate: way.link.rate, seed: Seed::new(0) };
+            way.discipline
+                .build::<SimplePacket>(&host)
+                .map(drop)
+                .map_err(|error| format!("{} {error}", way.discipline.kind()))
+        };
+        self.ways.iter().try_for_each(built)
     }
 
     /// Returns the options that differ in `new` and can only change with a new start.
     pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
-        let (old, new_path) = (&self.path, &new.path);
+        let of =
+            |settings: &Self| -> Vec<Option<Direction>> { settings.ways.iter().map(|way| way.direction).collect() };
+        let paths = || self.ways.iter().zip(&new.ways).map(|(old, new)| (&old.path, &new.path));
+        let numbers = |path| queue(path).map(|queue| queue.queues);
+        let fail_open = |path| queue(path).map(|queue| queue.fail_open);
         let differ = [
-            ("path", discriminant(old) != discriminant(new_path)),
-            ("queue-num", queue(old).map(|queue| queue.queues) != queue(new_path).map(|queue| queue.queues)),
-            ("bridge", bridge(old).map(ends) != bridge(new_path).map(ends)),
+            ("the choice of --rate, --up and --down", of(self) != of(new)),
+            ("path", paths().any(|(old, new)| discriminant(old) != discriminant(new))),
+            ("queue-num", paths().any(|(old, new)| numbers(old) != numbers(new))),
+            ("bridge", paths().any(|(old, new)| bridge(old).map(ends) != bridge(new).map(ends))),
             ("interface", self.interfaces != new.interfaces),
             ("flows", self.flows != new.flows),
             ("ce-mark", self.ce_mark != new.ce_mark),
-            ("fail-open", queue(old).map(|queue| queue.fail_open) != queue(new_path).map(|queue| queue.fail_open)),
-            ("gso", whole(old) != whole(new_path)),
+            ("fail-open", paths().any(|(old, new)| fail_open(old) != fail_open(new))),
+            ("gso", paths().any(|(old, new)| whole(old) != whole(new))),
             ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];

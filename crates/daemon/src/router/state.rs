@@ -4,14 +4,14 @@ use fairlane_console::Stopwatch;
 use fairlane_linux as linux;
 use fairlane_qdisc::{Counters, Reason};
 
-use super::settings::{Path, Settings};
+use super::settings::{Path, Settings, Way};
 use crate::state::{
     Bridge, Count, Delays, DirectionCounts, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile,
 };
 
-/// Returns the state of a router with `settings` that was started at `since`, from its `report`.
-pub(super) fn state(settings: &Settings, since: Stopwatch, report: &linux::Report) -> State {
-    let (path, bridge) = match &settings.path {
+/// Returns the state of one way of a router with `settings` that was started at `since`, from its `report`.
+pub(super) fn state(settings: &Settings, way: &Way, since: Stopwatch, report: &linux::Report) -> State {
+    let (path, bridge) = match &way.path {
         Path::Kernel(_) => ("bpf".to_owned(), None),
         Path::Process(linux::DataPath::Queue(queue)) => (format!("queue {}", queue.queues), None),
         Path::Process(linux::DataPath::Bridge(config)) => {
@@ -19,21 +19,22 @@ pub(super) fn state(settings: &Settings, since: Stopwatch, report: &linux::Repor
             (path, Some(bridge(config, report.bridge.unwrap_or_default())))
         }
     };
-    let layer = match &settings.path {
-        Path::Process(_) => settings.link.layer.to_string(),
+    let layer = match &way.path {
+        Path::Process(_) => way.link.layer.to_string(),
         Path::Kernel(_) => "Ethernet headers counted".to_owned(),
     };
     let counters = &report.counters;
     State {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        direction: way.direction.map(|direction| direction.name().to_owned()),
         path,
         bridge,
         interfaces: settings.interfaces.clone(),
         flows_by: settings.flows.name().to_owned(),
         uptime_s: since.elapsed_s(),
         at_s: report.at.as_nanos() as f64 / 1e9,
-        link: Link { rate_bps: settings.link.rate.bits_per_second(), layer },
-        discipline: discipline(settings),
+        link: Link { rate_bps: way.link.rate.bits_per_second(), layer },
+        discipline: discipline(way),
         arrived: count(counters.arrived),
         departed: count(counters.departed),
         dropped: reasons(counters, Counters::dropped),
@@ -66,8 +67,8 @@ fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
     Bridge { inside, outside, out: way(counts.forward), back: way(counts.reverse) }
 }
 
-fn discipline(settings: &Settings) -> Discipline {
-    let config = &settings.discipline;
+fn discipline(way: &Way) -> Discipline {
+    let config = &way.discipline;
     let resolved = config.explanation().parameters.iter();
     let parameters = resolved.map(|parameter| (parameter.key.to_owned(), parameter.value.clone())).collect();
     Discipline { kind: config.kind().name().to_owned(), parameters }
@@ -120,27 +121,32 @@ mod tests {
 
     use super::super::example;
     use super::*;
-    use crate::args::router::{Log, MetricsAddress};
+    use crate::args::router::{Log, Metrics};
 
     /// No two numbers are the same. Would catch a number under the name of another one.
     #[test]
     fn each_number_has_its_key() {
         let rate = Rate::from_bits_per_second(3_000_000);
         let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
-        let settings = Settings {
+        let way = Way {
+            direction: None,
             path: Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso: false })),
-            chosen: None,
             link: linux::Link { rate, layer: LinkLayer::default() },
             discipline: QdiscParameters::new(Kind::Red).with("limit", "30p").unwrap().resolve(rate).unwrap(),
+        };
+        let settings = Settings {
+            ways: vec![way.clone()],
+            chosen: None,
             flows: FlowsBy::AddressPair,
             interfaces: vec!["eth7".to_owned()],
             ce_mark: 1,
             drain: fairlane_qdisc::Duration::ZERO,
-            metrics: MetricsAddress::Off,
+            metrics: Metrics::Off,
             log: Log::Text,
+            doubts: Vec::new(),
         };
         let report = Report { bridge: Some(example::bridge()), ..example::report() };
-        let told = serde_json::to_value(state(&settings, Stopwatch::start(), &report)).unwrap();
+        let told = serde_json::to_value(state(&settings, &way, Stopwatch::start(), &report)).unwrap();
         for (place, expected) in [
             ("/path", "bridge lan0,wan0".into()),
             ("/interfaces/0", "eth7".into()),

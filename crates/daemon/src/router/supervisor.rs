@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlane_console::Failure;
-use fairlane_linux::{DataPath, Firewall, InterfaceLock, Leftover, Report, RuleError, Rules, leftovers, remove_rules};
+use fairlane_linux::{DataPath, Report, Reservation, Rules};
 use fairlane_qdisc::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -15,18 +15,15 @@ use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
 use super::action::{Ready, refused};
-use super::http::{self, Current};
-use super::interfaces::WatchedInterfaces;
-use super::log;
+use super::http::{self, Current, Exporter, Place, Server};
+use super::installed::{InstalledRules, clean_up};
 use super::remote::{Engine, Remote};
-use super::settings::{Path, Settings, Sources};
-use crate::args::router::{Log, MetricsAddress};
+use super::settings::{Direction, Path, Settings, Sources, Way};
+use super::{log, privileges};
+use crate::args::router::{Log, Metrics};
 
 /// The longest time in milliseconds between two checks of the router.
 const LOOK_EVERY: u16 = 250;
-
-/// The time without a packet after which the rules are checked.
-const QUIET: Duration = Duration::from_millis(5000);
 
 /// Runs a router until a signal ends it. Errors are written to the log too.
 pub(super) fn run(ready: &Ready) -> Result<(), Failure> {
@@ -54,57 +51,65 @@ fn logged(form: Log, failure: Failure) -> Failure {
 
 fn work(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
-    let discipline = &settings.discipline;
-    for warning in &discipline.explanation().warnings {
-        warn!("{}: {warning}", discipline.kind());
-    }
-    // Before other threads start, since threads inherit the mask of signals.
+    settings.warnings().iter().for_each(|warning| warn!("{warning}"));
+    // Before other threads start, since threads inherit the mask of signals and the privileges.
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
+    privileges::pass_on();
     if let Some(reason) = &settings.chosen {
         info!("path {reason}");
     }
-    let router = Engine::open(settings)?;
-    let remote = router.remote();
+    let queues: Vec<u16> = rules.iter().map(Rules::queue).collect();
+    let reserved = if rules.is_empty() { Ok(None) } else { Reservation::new(&settings.interfaces, &queues).map(Some) };
+    let _reserved = reserved.map_err(|error| refused(&error))?;
+    let engines = settings.ways.iter().map(|way| Engine::open(settings, way)).collect::<Result<Vec<_>, _>>()?;
+    let remotes: Vec<Remote> = engines.iter().map(Engine::remote).collect();
     let current: Current = Arc::new(Mutex::new(settings.clone()));
-    serve_metrics(settings.metrics, &remote, &current)?;
-    let installed = match settings.path {
-        Path::Process(DataPath::Queue(queue)) => {
-            let queues = queue.queues;
-            if rules.is_none() {
-                info!(queue = %queues, "no rules, since there is no --interface: your own rules have to send packets here");
-            }
-            Some(InstalledRules::new(queues.first(), rules.as_ref())?)
-        }
-        Path::Process(DataPath::Bridge(_)) | Path::Kernel(_) => None,
-    };
-    let router = thread::Builder::new().name("router".to_owned()).spawn(|| router.run());
-    let router = router.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
-    log_start(settings);
+    let exporter = Exporter::new(remotes.clone(), Arc::clone(&current));
+    let server = serve_metrics(settings, &exporter)?;
+    let installed = install(settings, rules, &remotes)?;
+    let mut routers = Vec::new();
+    for (engine, way) in engines.into_iter().zip(&settings.ways) {
+        routers.push(Running::start(engine, way.direction)?);
+    }
+    settings.ways.iter().for_each(|way| log_start(way));
     notify(&[NotifyState::Ready]);
     let mut supervisor = Supervisor {
-        remote,
+        routers,
         sources,
         settings: settings.clone(),
         current,
-        interfaces: WatchedInterfaces::new(&settings.interfaces),
-        seen: LastReport::default(),
+        installed,
+        server,
+        exporter,
+        alive: Alive::default(),
         unfit: false,
     };
-    supervisor.until_told_to_end(&signals, &router, installed.as_ref());
+    supervisor.until_told_to_end(&signals);
     notify(&[NotifyState::Stopping]);
-    let stopped = installed.as_ref().map_or(Ok(()), InstalledRules::stop);
-    supervisor.remote.stop(supervisor.settings.drain);
-    supervisor.until_over(&signals, &router);
-    let report = router.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
-    let report = report.map_err(|error| Failure::plain(format!("the data path failed: {error}")))?;
-    log_totals(&report);
-    stopped.and(installed.map_or(Ok(()), InstalledRules::remove))
+    supervisor.end(&signals)
 }
 
-fn log_start(settings: &Settings) {
-    let (rate, discipline) = (settings.link.rate, settings.discipline.kind());
-    match &settings.path {
-        Path::Process(DataPath::Queue(queue)) => info!(queue = %queue.queues, %rate, %discipline, "working"),
+/// Installs the rules, if packets are queued, and removes those of killed routers.
+fn install(settings: &Settings, rules: &[Rules], remotes: &[Remote]) -> Result<Option<InstalledRules>, Failure> {
+    let queues: Vec<_> = settings.ways.iter().filter_map(|way| way.path.queues()).collect();
+    if queues.is_empty() {
+        return Ok(None);
+    }
+    let numbers: Vec<u16> = queues.iter().map(|queues| queues.first()).collect();
+    clean_up(&numbers, !rules.is_empty())?;
+    if rules.is_empty() {
+        let queues = queues.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        info!(queue = queues, "no rules, since there is no --interface: your own rules have to send packets here");
+        return Ok(None);
+    }
+    InstalledRules::install(rules, remotes.to_vec()).map(Some)
+}
+
+fn log_start(way: &Way) {
+    let (rate, discipline) = (way.link.rate, way.discipline.kind());
+    let direction = way.direction.map(Direction::name);
+    match &way.path {
+        Path::Process(DataPath::Queue(queue)) => info!(direction, queue = %queue.queues, %rate, %discipline, "working"),
         Path::Kernel(interface) => info!(interface, %rate, %discipline, "working in the kernel"),
         Path::Process(DataPath::Bridge(bridge)) => {
             info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
@@ -112,20 +117,33 @@ fn log_start(settings: &Settings) {
     }
 }
 
-/// Serves metrics at the configured address. A default address in use, for example by another router, is no error.
-fn serve_metrics(metrics: MetricsAddress, remote: &Remote, current: &Current) -> Result<(), Failure> {
-    let Some(address) = metrics.address() else { return Ok(()) };
-    match http::serve(address, remote.clone(), Arc::clone(current)) {
-        Ok(address) => info!(%address, "serving /metrics, and /state for fairlane top"),
-        Err(error) if metrics == MetricsAddress::Usual => {
-            warn!("no metrics, since {address} is not available: {error}; --metrics takes another port, or off");
+/// Serves metrics at the configured place. A default place that is not available is no error.
+fn serve_metrics(settings: &Settings, exporter: &Arc<Exporter>) -> Result<Option<Server>, Failure> {
+    let place = match &settings.metrics {
+        Metrics::Off => return Ok(None),
+        Metrics::At(address) => Place::Tcp(*address),
+        Metrics::Socket(path) => Place::Socket(path.clone()),
+        Metrics::Usual => match settings.socket() {
+            Ok(path) => Place::Socket(path),
+            Err(error) => {
+                warn!("no metrics: {error}; --metrics 9277 serves them at a port of loopback");
+                return Ok(None);
+            }
+        },
+    };
+    match http::serve(&place, Arc::clone(exporter)) {
+        Ok(server) => {
+            info!(at = %server.place, "serving /metrics, and /state for fairlane top");
+            Ok(Some(server))
+        }
+        Err(error) if settings.metrics == Metrics::Usual => {
+            warn!("no metrics, since {place} is not available: {error}; --metrics takes another place, or off");
+            Ok(None)
         }
         Err(error) => {
-            let message = format!("cannot serve metrics at {address}: {error}");
-            return Err(Failure::new(message, "choose another --metrics"));
+            Err(Failure::new(format!("cannot serve metrics at {place}: {error}"), "choose another --metrics"))
         }
     }
-    Ok(())
 }
 
 fn signals() -> nix::Result<SignalFd> {
@@ -134,125 +152,66 @@ fn signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }
 
-/// The rules in place; dropping it removes them.
-struct InstalledRules<'r> {
-    queue: u16,
-    by: Option<(Firewall, &'r Rules)>,
-    /// No other router queues packets of these interfaces.
-    _claim: Option<InterfaceLock>,
+/// A router at work on a thread of its own.
+struct Running {
+    direction: Option<Direction>,
+    remote: Remote,
+    thread: JoinHandle<io::Result<Report>>,
 }
 
-impl<'r> InstalledRules<'r> {
-    /// Removes the rules of killed routers and installs `rules` for `queue`, which is ours.
-    fn new(queue: u16, rules: Option<&'r Rules>) -> Result<Self, Failure> {
-        let claim = rules.map(Rules::lock_interfaces).transpose().map_err(|error| refused(&error))?;
-        let left = match leftovers() {
-            // Without rules no tool is needed.
-            Err(RuleError::NoTool) if rules.is_none() => Vec::new(),
-            left => left.map_err(|error| refused(&error))?,
-        };
-        for Leftover { firewall, queue } in left {
-            firewall.remove(queue).map_err(|error| refused(&error))?;
-            warn!(queue, %firewall, "removed the rules of a router that was killed");
-        }
-        remove_rules(queue).map_err(|error| refused(&error))?;
-        let Some(rules) = rules else { return Ok(Self { queue, by: None, _claim: None }) };
-        let firewall = Firewall::find().map_err(|error| refused(&error))?;
-        firewall.install(rules).map_err(|error| refused(&error))?;
-        info!(queue, %firewall, "rules installed");
-        Ok(Self { queue, by: Some((firewall, rules)), _claim: claim })
+impl Running {
+    fn start(engine: Engine, direction: Option<Direction>) -> Result<Self, Failure> {
+        let remote = engine.remote();
+        let name = direction.map_or("router", Direction::name).to_owned();
+        let thread = thread::Builder::new().name(name).spawn(|| engine.run());
+        let thread = thread.map_err(|error| Failure::plain(format!("cannot start a thread: {error}")))?;
+        Ok(Self { direction, remote, thread })
     }
 
-    /// Installs the rules again if another program has removed them.
-    fn keep(&self) {
-        let Some((firewall, rules)) = self.by else { return };
-        let mended = firewall.is_installed(rules).and_then(|there| {
-            if !there {
-                firewall.install(rules)?;
-                warn!(queue = self.queue, "another program removed the rules; they are installed again");
-            }
-            Ok(())
-        });
-        if let Err(error) = mended {
-            error!(%error, "packets may pass unqueued: the rules cannot be checked");
-        }
-    }
-
-    /// Stops sending packets to the queue.
-    fn stop(&self) -> Result<(), Failure> {
-        self.by.map_or(Ok(()), |(firewall, _)| firewall.stop(self.queue).map_err(|error| refused(&error)))
-    }
-
-    fn remove(mut self) -> Result<(), Failure> {
-        let Some((firewall, _)) = self.by.take() else { return Ok(()) };
-        firewall.remove(self.queue).map_err(|error| refused(&error))
+    /// Waits for the end, and logs the totals.
+    fn join(self) -> Result<(), Failure> {
+        let report =
+            self.thread.join().map_err(|_| Failure::plain("the router has failed: this is a defect of Fairlane"))?;
+        let report = report.map_err(|error| Failure::plain(format!("the data path failed: {error}")))?;
+        log_totals(self.direction, &report);
+        Ok(())
     }
 }
 
-impl Drop for InstalledRules<'_> {
-    fn drop(&mut self) {
-        if let Some((firewall, _)) = self.by.take()
-            && let Err(error) = firewall.remove(self.queue)
-        {
-            error!(%error, "the rules could not be removed: fairlane router --clean does it later");
-        }
-    }
-}
-
-/// Detects that no packets arrive, as when the rules were removed.
-struct QuietPeriod {
-    arrived: u64,
-    since: Time,
-}
-
-impl QuietPeriod {
-    /// Returns true if nothing has arrived for [`QUIET`], and then starts again.
-    fn is_long(&mut self, report: &Report) -> bool {
-        let arrived = report.counters.arrived.packets;
-        let long = arrived == self.arrived && report.at.since(self.since) > QUIET;
-        if long || arrived != self.arrived {
-            *self = Self { arrived, since: report.at };
-        }
-        long
-    }
-}
-
-/// The time of the last report.
+/// The times of the last reports.
 #[derive(Default)]
-struct LastReport(Time);
+struct Alive(Vec<Time>);
 
-impl LastReport {
-    /// Returns true if `report` is newer: the router is alive.
-    fn is_before(&mut self, report: &Report) -> bool {
-        let new = report.at > self.0;
-        self.0 = report.at;
-        new
+impl Alive {
+    /// Returns true if all of `reports` are newer than at the last call: all routers are alive.
+    fn are(&mut self, reports: &[Report]) -> bool {
+        self.0.resize(reports.len(), Time::ZERO);
+        let all = self.0.iter().zip(reports).all(|(seen, report)| report.at > *seen);
+        self.0 = reports.iter().map(|report| report.at).collect();
+        all
     }
 }
 
 /// Supervises a running router.
 struct Supervisor<'s> {
-    remote: Remote,
+    /// One for each way of the settings.
+    routers: Vec<Running>,
     sources: &'s Sources,
     settings: Settings,
     /// The same, for the HTTP server.
     current: Current,
-    interfaces: WatchedInterfaces,
-    seen: LastReport,
+    installed: Option<InstalledRules>,
+    server: Option<Server>,
+    exporter: Arc<Exporter>,
+    alive: Alive,
     /// `true` once the warning about frames that do not fit was logged.
     unfit: bool,
 }
 
 impl Supervisor<'_> {
-    fn until_told_to_end(
-        &mut self,
-        signals: &SignalFd,
-        router: &JoinHandle<io::Result<Report>>,
-        installed: Option<&InstalledRules<'_>>,
-    ) {
-        let mut quiet = QuietPeriod { arrived: 0, since: self.remote.report().at };
-        while !router.is_finished() {
-            match wait(signals) {
+    fn until_told_to_end(&mut self, signals: &SignalFd) {
+        while !self.routers.iter().any(|router| router.thread.is_finished()) {
+            match self.wait(signals) {
                 Some(Signal::SIGHUP) => self.reload(),
                 Some(signal) => {
                     info!(%signal, "ending");
@@ -260,46 +219,70 @@ impl Supervisor<'_> {
                 }
                 None => self.look(),
             }
-            if let Some(installed) = installed
-                && quiet.is_long(&self.remote.report())
-            {
-                installed.keep();
+            if let Some(installed) = &mut self.installed {
+                installed.look();
             }
         }
         error!("the router has ended by itself");
     }
 
-    /// Waits for the end; a second signal ends the draining.
-    fn until_over(&mut self, signals: &SignalFd, router: &JoinHandle<io::Result<Report>>) {
-        while !router.is_finished() {
-            match wait(signals) {
+    /// Lets queued packets leave, ends the routers and removes the rules. A second signal ends the draining.
+    fn end(mut self, signals: &SignalFd) -> Result<(), Failure> {
+        let stopped = self.installed.as_mut().map_or(Ok(()), InstalledRules::stop);
+        self.stop_routers(self.settings.drain);
+        while !self.routers.iter().all(|router| router.thread.is_finished()) {
+            match self.wait(signals) {
                 Some(Signal::SIGHUP) => {}
-                Some(_) => self.remote.stop(Duration::ZERO),
+                Some(_) => self.stop_routers(Duration::ZERO),
                 None => self.look(),
             }
         }
+        let mut result = stopped;
+        for router in self.routers.drain(..) {
+            result = router.join().and(result);
+        }
+        // After the last packet: see `Firewall::remove`.
+        result.and(self.installed.take().map_or(Ok(()), InstalledRules::remove))
     }
 
-    /// Checks the interfaces and the router's report.
+    fn stop_routers(&self, drain: Duration) {
+        self.routers.iter().for_each(|router| router.remote.stop(drain));
+    }
+
+    /// Waits a while for a signal, or until there is something to look at.
+    fn wait(&self, signals: &SignalFd) -> Option<Signal> {
+        let sources = self.installed.iter().flat_map(InstalledRules::sources).chain([signals.as_fd()]);
+        let mut ready: Vec<PollFd<'_>> = sources.map(|source| PollFd::new(source, PollFlags::POLLIN)).collect();
+        // An interrupted wait is shorter, which is harmless.
+        let _ = poll(&mut ready, PollTimeout::from(LOOK_EVERY));
+        let signal = signals.read_signal().ok()??;
+        Signal::try_from(i32::try_from(signal.ssi_signo).ok()?).ok()
+    }
+
+    /// Checks the routers' reports and the server.
     fn look(&mut self) {
-        self.interfaces.look();
-        let report = self.remote.report();
-        self.feed_watchdog(&report);
-        let unfit = report.bridge.is_some_and(|bridge| bridge.forward.unfit + bridge.reverse.unfit > 0);
-        if unfit && !self.unfit {
+        let reports: Vec<Report> = self.routers.iter().map(|router| router.remote.report()).collect();
+        // systemd's watchdog is told only while the routers themselves are alive.
+        if self.alive.are(&reports) {
+            notify(&[NotifyState::Watchdog]);
+        }
+        let is_unfit =
+            |report: &Report| report.bridge.is_some_and(|bridge| bridge.forward.unfit + bridge.reverse.unfit > 0);
+        if !self.unfit && reports.iter().any(is_unfit) {
             self.unfit = true;
             warn!(
                 "frames are dropped that the other interface cannot send: they are longer than its MTU was at the start, and a new start reads \
                  that again; or they are a tunnel's that offload has joined, for which ethtool -K NAME tso off gso off at the neighbour helps, or gro \
-                 off here"
+                 off here; or they were joined of more segments than any sender joins"
             );
         }
-    }
-
-    /// Notifies systemd's watchdog only while the router itself is alive.
-    fn feed_watchdog(&mut self, report: &Report) {
-        if self.seen.is_before(report) {
-            notify(&[NotifyState::Watchdog]);
+        if self.server.as_ref().is_some_and(Server::has_failed) {
+            error!("the server of metrics has failed, which is a defect of Fairlane; another is started");
+            self.server = None;
+            self.server = serve_metrics(&self.settings, &self.exporter).unwrap_or_else(|failure| {
+                error!("{}", failure.line());
+                None
+            });
         }
     }
 
@@ -313,40 +296,44 @@ impl Supervisor<'_> {
             notify(&[NotifyState::Reloading, now]);
         }
         match self.sources.read() {
-            Ok(new) => self.replace(new),
+            Ok(new) => self.replace(&new),
             Err(failure) => error!("the file is refused, and nothing has changed: {}", failure.line()),
         }
         notify(&[NotifyState::Ready]);
     }
 
-    fn replace(&mut self, new: Settings) {
-        for word in self.settings.fixed(&new) {
+    fn replace(&mut self, new: &Settings) {
+        for word in self.settings.fixed(new) {
             warn!("{word} changes with the next start");
         }
-        let (discipline, link) = (&new.discipline, new.link);
-        if let Err(error) = self.remote.reload(discipline, link) {
-            error!("the file is refused, and nothing has changed: {} {error}", discipline.kind());
+        new.warnings().iter().for_each(|warning| warn!("{warning}"));
+        if let Err(reason) = new.can_be_built() {
+            error!("the file is refused, and nothing has changed: {reason}");
             return;
         }
-        self.settings.discipline = new.discipline;
-        (self.settings.link, self.settings.drain) = (link, new.drain);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.clone();
-        // After the update, as a reader of this line may request the state immediately.
-        let queued = match self.settings.path {
-            Path::Process(_) => "leave first",
-            Path::Kernel(_) => "were dropped",
-        };
-        info!(rate = %link.rate, discipline = %self.settings.discipline.kind(), "reloaded; queued packets {queued}");
+        self.settings.drain = new.drain;
+        for (router, old) in self.routers.iter().zip(&mut self.settings.ways) {
+            let Some(way) = new.ways.iter().find(|way| way.direction == old.direction) else { continue };
+            let (rate, discipline) = (way.link.rate, way.discipline.kind());
+            if let Err(error) = router.remote.reload(&way.discipline, way.link) {
+                error!("the file is refused, and the discipline stays: {discipline} {error}");
+                continue;
+            }
+            (old.discipline, old.link) = (way.discipline.clone(), way.link);
+            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            for shown in current.ways.iter_mut().filter(|shown| shown.direction == old.direction) {
+                shown.clone_from(old);
+            }
+            drop(current);
+            // After the update, as a reader of this line may request the state immediately.
+            let queued = match old.path {
+                Path::Process(_) => "leave first",
+                Path::Kernel(_) => "were dropped",
+            };
+            let direction = way.direction.map(Direction::name);
+            info!(direction, %rate, %discipline, "reloaded; queued packets {queued}");
+        }
     }
-}
-
-/// Waits a while for a signal.
-fn wait(signals: &SignalFd) -> Option<Signal> {
-    let mut ready = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-    // An interrupted wait is shorter, which is harmless.
-    let _ = poll(&mut ready, PollTimeout::from(LOOK_EVERY));
-    let signal = signals.read_signal().ok()??;
-    Signal::try_from(i32::try_from(signal.ssi_signo).ok()?).ok()
 }
 
 /// Notifies systemd, if it started us.
@@ -356,9 +343,10 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-fn log_totals(report: &Report) {
+fn log_totals(direction: Option<Direction>, report: &Report) {
     let counters = &report.counters;
     info!(
+        direction = direction.map(Direction::name),
         arrived = counters.arrived.packets,
         departed = counters.departed.packets,
         dropped = counters.dropped_total().packets,
@@ -372,31 +360,18 @@ fn log_totals(report: &Report) {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::Count;
-
     use super::*;
 
-    /// Returns a report after this many seconds with this many arrived packets.
-    fn report(seconds: u64, packets: u64) -> Report {
-        let mut report = Report { at: Time::ZERO + Duration::from_millis(1000 * seconds), ..Report::default() };
-        report.counters.arrived = Count { packets, bytes: 0 };
-        report
+    /// Returns a report after this many seconds.
+    fn report(seconds: u64) -> Report {
+        Report { at: Time::ZERO + Duration::from_millis(1000 * seconds), ..Report::default() }
     }
 
-    /// A router that hangs publishes no reports. Would catch a watchdog that is notified although the router hangs.
+    /// A router that hangs publishes no reports. Would catch a watchdog that is notified although one of two routers hangs.
     #[test]
     fn a_router_that_hangs_is_seen() {
-        let mut seen = LastReport::default();
-        let told = [1, 1, 1, 2, 2, 3].map(|seconds| seen.is_before(&report(seconds, 0)));
+        let mut alive = Alive::default();
+        let told = [[1, 1], [1, 1], [2, 1], [3, 2], [4, 2], [5, 3]].map(|at| alive.are(&at.map(report)));
         assert_eq!(told, [true, false, false, true, false, true]);
-    }
-
-    /// Detected after more than five seconds without a packet, and again after five more.
-    #[test]
-    fn nothing_for_a_while_is_noticed() {
-        let mut quiet = QuietPeriod { arrived: 0, since: Time::ZERO };
-        let said = [(5, 0), (6, 0), (7, 0), (11, 0), (12, 0), (13, 9), (18, 9), (19, 9), (25, 10), (26, 10)]
-            .map(|(seconds, packets)| quiet.is_long(&report(seconds, packets)));
-        assert_eq!(said, [false, true, false, false, true, false, false, true, false, false]);
     }
 }

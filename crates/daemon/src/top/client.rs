@@ -1,5 +1,7 @@
 //! Asks a router for its state.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -7,24 +9,42 @@ use std::time::Duration;
 use fairlane_console::Failure;
 use ureq::Agent;
 
+use super::socket;
 use crate::state::State;
 
 /// The longest time that a router may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The maximum length of an answer in bytes, far more than the largest one.
-const MOST_BYTES: u64 = 16 << 20;
+pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// A client of a router, or of a discipline in the kernel.
 #[derive(Clone, Debug)]
 pub(super) enum Client {
-    Router { agent: Agent, address: String },
+    Router {
+        agent: Agent,
+        address: String,
+    },
+    /// A router of this machine, at its socket.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "these systems have no such sockets"))]
+    Socket(PathBuf),
     Device(String),
 }
 
+/// The states of a router: one, or those of both directions.
+pub(super) type States = Vec<State>;
+
 impl Client {
-    /// Makes a client of the router at `address`, a host and a port.
-    pub(super) fn new(address: &str) -> Self {
+    /// Makes a client of the router at `address`, a host and a port or the path of a socket; without one, of the router of this machine.
+    pub(super) fn new(address: Option<&str>) -> Result<Self, Failure> {
+        match address {
+            Some(path) if path.contains('/') => Ok(Self::Socket(path.into())),
+            Some(address) => Ok(Self::at(address)),
+            None => socket::only_one().map(Self::Socket),
+        }
+    }
+
+    fn at(address: &str) -> Self {
         // A proxy cannot reach the loopback of this machine.
         let config = Agent::config_builder().proxy(None).timeout_global(Some(PATIENCE)).build();
         Self::Router { agent: config.new_agent(), address: address.to_owned() }
@@ -41,27 +61,32 @@ impl Client {
         ))
     }
 
-    /// Returns the state, or the reason why it is unknown.
-    pub(super) fn ask(&self) -> Result<State, String> {
+    /// Returns the states, or the reason why they are unknown.
+    pub(super) fn ask(&self) -> Result<States, String> {
         match self {
             Self::Router { agent, address } => ask(agent, address),
+            Self::Socket(path) => {
+                let place = path.display();
+                let text = socket::get(path).map_err(|error| format!("no router answers at {place}: {error}"))?;
+                states(&text, &place.to_string())
+            }
             #[cfg(all(target_os = "linux", feature = "bpf"))]
-            Self::Device(device) => crate::router::attached_state(device),
+            Self::Device(device) => crate::router::attached_state(device).map(|state| vec![state]),
             #[cfg(not(all(target_os = "linux", feature = "bpf")))]
             Self::Device(device) => Err(format!("the discipline of {device} cannot be read")),
         }
     }
 
-    /// Returns the state for the first time; an error has a remedy.
-    pub(super) fn ask_first(&self) -> Result<State, Failure> {
+    /// Returns the states for the first time; an error has a remedy.
+    pub(super) fn ask_first(&self) -> Result<States, Failure> {
         let help = match self {
-            Self::Router { .. } => "name the --metrics address of a running fairlane router",
+            Self::Router { .. } | Self::Socket(_) => "name the --metrics address of a running fairlane router",
             Self::Device(_) => "attach a discipline first: fairlane bpf attach",
         };
         self.ask().map_err(|message| Failure::new(message, help))
     }
 
-    /// Requests the state every `interval` on a new thread, until the result is dropped.
+    /// Requests the states every `interval` on a new thread, until the result is dropped.
     pub(super) fn watch(self, interval: Duration) -> Watching {
         let (tell, answers) = mpsc::channel();
         let (stop, stopped) = mpsc::channel();
@@ -72,19 +97,31 @@ impl Client {
     }
 }
 
-fn ask(agent: &Agent, address: &str) -> Result<State, String> {
+fn ask(agent: &Agent, address: &str) -> Result<States, String> {
     let no_answer = |error| match error {
         ureq::Error::Io(error) => format!("no router answers at {address}: {error}"),
         error => format!("no router answers at {address}: {error}"),
     };
     let mut response = agent.get(format!("http://{address}/state")).call().map_err(no_answer)?;
     let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(no_answer)?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("what answers at {address} is not a router of this version: {error}"))
+    states(&text, address)
+}
+
+/// Reads what the router at `place` has answered.
+fn states(text: &str, place: &str) -> Result<States, String> {
+    let both = |text| {
+        // In the order of the alphabet, down is before up.
+        let ways: BTreeMap<String, State> = serde_json::from_str(text)?;
+        Ok(ways.into_values().rev().collect())
+    };
+    serde_json::from_str(text)
+        .map(|state| vec![state])
+        .or_else(|error: serde_json::Error| both(text).map_err(|_: serde_json::Error| error))
+        .map_err(|error| format!("what answers at {place} is not a router of this version: {error}"))
 }
 
 /// The stream of answers. Dropping it ends the thread.
 pub(super) struct Watching {
-    pub(super) answers: Receiver<Result<State, String>>,
+    pub(super) answers: Receiver<Result<States, String>>,
     _stop: Sender<()>,
 }

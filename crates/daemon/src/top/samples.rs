@@ -41,6 +41,7 @@ pub(super) fn state() -> State {
         parameters.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     State {
         version: "0.1.0".to_owned(),
+        direction: None,
         path: "queue 0".to_owned(),
         bridge: None,
         interfaces: vec!["eth0".to_owned()],

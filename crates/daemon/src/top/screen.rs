@@ -14,7 +14,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::change::Change;
-use super::client::{Client, Watching};
+use super::client::{Client, States, Watching};
 use super::history::History;
 use super::view::{Sort, View};
 use crate::state::State;
@@ -23,7 +23,7 @@ use crate::state::State;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Shows the router on the terminal, which is restored afterwards, also after a panic.
-pub(super) fn show(client: Client, first: State, interval: Duration) -> Result<(), Failure> {
+pub(super) fn show(client: Client, first: States, interval: Duration) -> Result<(), Failure> {
     let ended = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&ended);
     ctrlc::set_handler(move || heard.store(true, Ordering::Release))
@@ -32,20 +32,20 @@ pub(super) fn show(client: Client, first: State, interval: Duration) -> Result<(
         Failure::new(format!("cannot show anything on this terminal: {error}"), "fairlane top --once prints text")
     };
     let mut terminal = ratatui::try_init().map_err(failed)?;
-    let screen = Screen { watching: client.watch(interval), picture: Picture::new(first) };
+    let screen = Screen { watching: client.watch(interval), pictures: Pictures::new(first) };
     let result = screen.run(&mut terminal, &ended);
     ratatui::try_restore().and(result).map_err(failed)
 }
 
 struct Screen {
     watching: Watching,
-    picture: Picture,
+    pictures: Pictures,
 }
 
 impl Screen {
     fn run(mut self, terminal: &mut DefaultTerminal, ended: &AtomicBool) -> io::Result<()> {
         loop {
-            terminal.draw(|frame| self.picture.draw(frame.area(), frame.buffer_mut()))?;
+            terminal.draw(|frame| self.pictures.draw(frame.area(), frame.buffer_mut()))?;
             loop {
                 if ended.load(Ordering::Acquire) {
                     return Ok(());
@@ -54,13 +54,13 @@ impl Screen {
                 if event::poll(LOOK_EVERY)? {
                     match key_action(&event::read()?) {
                         KeyAction::End => return Ok(()),
-                        KeyAction::Sort => self.picture.sort = self.picture.sort.next(),
+                        KeyAction::Sort => self.pictures.sort(),
                         KeyAction::Nothing => {}
                     }
                     new = true;
                 }
                 for answer in self.watching.answers.try_iter() {
-                    self.picture.hear(answer);
+                    self.pictures.hear(answer);
                     new = true;
                 }
                 if new {
@@ -91,7 +91,49 @@ fn key_action(event: &Event) -> KeyAction {
     }
 }
 
-/// The state of the view.
+/// The views of a router's directions, one below the other.
+pub(super) struct Pictures(pub(super) Vec<Picture>);
+
+impl Pictures {
+    pub(super) fn new(states: States) -> Self {
+        Self(states.into_iter().map(Picture::new).collect())
+    }
+
+    /// Processes an answer.
+    pub(super) fn hear(&mut self, answer: Result<States, String>) {
+        let mut answers: Vec<Result<State, String>> = match answer {
+            Ok(states) => states.into_iter().map(Ok).collect(),
+            Err(why) => vec![Err(why); self.0.len()],
+        };
+        let directions = |answer: &Result<State, String>| answer.as_ref().ok().map(|state| state.direction.clone());
+        let known = |at: usize| self.0.get(at).map(|picture| picture.state.direction.clone());
+        if answers.len() != self.0.len()
+            || answers.iter().enumerate().any(|(at, answer)| directions(answer).is_some_and(|of| Some(of) != known(at)))
+        {
+            // Another router has started, with other directions.
+            self.0 = answers.drain(..).filter_map(Result::ok).map(Picture::new).collect();
+        }
+        for (picture, answer) in self.0.iter_mut().zip(answers) {
+            picture.hear(answer);
+        }
+    }
+
+    fn sort(&mut self) {
+        self.0.iter_mut().for_each(|picture| picture.sort = picture.sort.next());
+    }
+
+    pub(super) fn draw(&self, area: Rect, buffer: &mut ratatui::buffer::Buffer) {
+        let [above, below] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+        let areas = Layout::vertical(self.0.iter().map(|_| Constraint::Fill(1))).spacing(1).split(above);
+        for (picture, area) in self.0.iter().zip(areas.iter()) {
+            picture.draw(*area, buffer);
+        }
+        let keys = self.0.first().map_or_else(String::new, |picture| picture.sort.keys());
+        Line::styled(keys, Style::new().add_modifier(Modifier::DIM)).render(below, buffer);
+    }
+}
+
+/// The state of the view of one direction.
 pub(super) struct Picture {
     state: State,
     change: Option<Change>,
@@ -140,9 +182,7 @@ impl Picture {
             silent: silent.as_deref(),
             colour: self.colour,
         };
-        let [above, below] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
-        (&view).render(above, buffer);
-        Line::styled(view.keys(), Style::new().add_modifier(Modifier::DIM)).render(below, buffer);
+        (&view).render(area, buffer);
     }
 }
 

@@ -3,20 +3,20 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
 use super::samples::{later, state};
-use super::screen::Picture;
+use super::screen::Pictures;
 use super::*;
 use crate::state::{Bridge, Count, DirectionCounts, Discipline, Kernel, Reasons};
 
-fn drawn(picture: &Picture, width: u16, height: u16) -> Buffer {
+fn drawn(picture: &Pictures, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| picture.draw(frame.area(), frame.buffer_mut())).unwrap();
     terminal.backend().buffer().clone()
 }
 
 /// The view after both samples.
-fn picture() -> Picture {
-    let mut picture = Picture::new(state());
-    picture.hear(Ok(later()));
+fn picture() -> Pictures {
+    let mut picture = Pictures::new(vec![state()]);
+    picture.hear(Ok(vec![later()]));
     picture
 }
 
@@ -85,12 +85,12 @@ fn a_small_terminal_gets_the_first_flow() {
     assert!(line(&lost, "kernel").contains("3.5 dropped/s"), "{}", lines(&lost));
     assert_eq!(line(&lost, "backlog"), "backlog   125 packets, 125 kB, limit 30…");
     let kernel = Some(Kernel { waiting_packets: 0, dropped_full_packets: 0, dropped_unread_packets: 0 });
-    picture.hear(Ok(State { at_s: 5004.0, uptime_s: 3604.0, kernel, ..later() }));
+    picture.hear(Ok(vec![State { at_s: 5004.0, uptime_s: 3604.0, kernel, ..later() }]));
     let none = drawn(&picture, 40, 10);
     assert_eq!((line(&none, "kernel"), line(&none, "average")), (String::new(), String::new()));
     assert!(line(&none, "udp/").starts_with("udp/10.1.0"), "{}", lines(&none));
     let many = ["eth0", "eth1", "wlan0", "br-lan"].map(str::to_owned);
-    picture.hear(Ok(State { at_s: 5006.0, uptime_s: 3606.0, interfaces: many.into(), ..later() }));
+    picture.hear(Ok(vec![State { at_s: 5006.0, uptime_s: 3606.0, interfaces: many.into(), ..later() }]));
     assert_eq!(line(&drawn(&picture, 40, 10), "choke"), "choke, queue 0 on eth0, e…  up 1 h 0 min");
 }
 
@@ -110,7 +110,7 @@ fn no_size_is_too_small_and_no_number_too_large() {
     for limit in ["0p", "1b", "x", "4294967295p"] {
         strange.discipline.parameters.insert("limit".to_owned(), limit.to_owned());
         let mut picture = picture();
-        picture.hear(Ok(strange.clone()));
+        picture.hear(Ok(vec![strange.clone()]));
         picture.hear(Err("nobody".repeat(30)));
         for (width, height) in
             (0..90).step_by(7).flat_map(|width| (0..30).step_by(3).map(move |height| (width, height)))
@@ -132,7 +132,7 @@ fn a_router_that_is_silent_is_told_and_the_last_numbers_stay() {
     let silent = drawn(&picture, 80, 24);
     assert_eq!(line(&silent, "0 s ago"), "0 s ago; no router answers at 127.0.0.1:9277");
     assert!(line(&silent, "arrived").contains("24.0 Mbit/s"));
-    picture.hear(Ok(State { at_s: 5004.0, uptime_s: 3604.0, ..later() }));
+    picture.hear(Ok(vec![State { at_s: 5004.0, uptime_s: 3604.0, ..later() }]));
     let back = drawn(&picture, 80, 24);
     assert_eq!(
         (line(&back, "0 s ago"), line(&back, "10mbit")),
@@ -145,10 +145,10 @@ fn a_router_that_is_silent_is_told_and_the_last_numbers_stay() {
 #[test]
 fn the_past_is_drawn_until_the_router_is_another() {
     let mut picture = picture();
-    picture.hear(Ok(State { at_s: 5004.0, uptime_s: 3604.0, ..later() }));
+    picture.hear(Ok(vec![State { at_s: 5004.0, uptime_s: 3604.0, ..later() }]));
     let past = line(&drawn(&picture, 80, 24), "arrived");
     assert!(past.ends_with('█') || past.ends_with("█ "), "{past}");
-    picture.hear(Ok(State { uptime_s: 1.0, at_s: 6000.0, ..state() }));
+    picture.hear(Ok(vec![State { uptime_s: 1.0, at_s: 6000.0, ..state() }]));
     let anew = line(&drawn(&picture, 80, 24), "arrived");
     assert_eq!(anew, "arrived   –");
 }
@@ -180,7 +180,7 @@ fn flows_are_sorted_by_what_is_asked_for() {
 fn colour_is_only_there_where_it_is_wanted() {
     let mut picture = picture();
     for (colour, expected) in [(false, 0), (true, 3)] {
-        picture.colour = colour;
+        picture.0[0].colour = colour;
         let buffer = drawn(&picture, 80, 24);
         let colours: std::collections::HashSet<Color> =
             buffer.content.iter().map(|cell| cell.fg).filter(|colour| *colour != Color::Reset).collect();
@@ -221,4 +221,24 @@ fn a_bridge_tells_what_it_loses() {
     let of_a_bridge = |bridge| State { kernel: None, path: "bridge lan,wan".to_owned(), bridge, ..later() };
     let text = text(&of_a_bridge(bridge), None, 80);
     assert!(text.contains("choke, bridge lan,wan") && text.contains("kernel    0 dropped/s, 15 in all\n"), "{text}");
+}
+
+/// Both directions of a router, up above down, also where there is little room. Would catch one that hides the other.
+#[test]
+fn both_directions_are_shown() {
+    let of = |direction: &str, state: State| State { direction: Some(direction.to_owned()), ..state };
+    let mut pictures = Pictures::new(vec![of("up", state()), of("down", state())]);
+    pictures.hear(Ok(vec![of("up", later()), of("down", later())]));
+    for height in [50, 24, 12] {
+        let text = lines(&drawn(&pictures, 80, height));
+        let at = |word: &str| text.lines().position(|line| line.starts_with(word));
+        let (up, down) = (at("up: choke, queue 0 on eth0"), at("down: choke, queue 0 on eth0"));
+        assert!(up.is_some() && up < down, "{height}: {text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("arrived")).count(), 2, "{height}: {text}");
+        assert!(text.lines().last().unwrap().starts_with("q quit"), "{height}: {text}");
+    }
+    // Another router, which shapes one direction.
+    pictures.hear(Ok(vec![state()]));
+    let text = lines(&drawn(&pictures, 80, 24));
+    assert!(text.starts_with("choke, queue 0") && !text.contains("down:"), "{text}");
 }

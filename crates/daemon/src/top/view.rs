@@ -49,6 +49,11 @@ impl Sort {
         }
     }
 
+    /// Returns the help on the keys.
+    pub(super) fn keys(self) -> String {
+        format!("q quit   s sorted by {}", self.name())
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Matched => "matched",
@@ -139,9 +144,10 @@ impl View<'_> {
 
     /// The discipline and its queue, and on the right its uptime.
     fn heading(&self, width: u16) -> Line<'_> {
-        let State { discipline, path, interfaces, uptime_s, .. } = self.state;
+        let State { discipline, direction, path, interfaces, uptime_s, .. } = self.state;
         let interfaces = if interfaces.is_empty() { String::new() } else { format!(" on {}", interfaces.join(", ")) };
-        let left = format!("{}, {path}{interfaces}", discipline.kind);
+        let direction = direction.as_ref().map_or(String::new(), |direction| format!("{direction}: "));
+        let left = format!("{direction}{}, {path}{interfaces}", discipline.kind);
         let right = format!("up {}", span(*uptime_s));
         let width = usize::from(width);
         let left = cut(&left, width.saturating_sub(right.chars().count() + 2));
@@ -349,11 +355,6 @@ impl View<'_> {
         });
         let widths = [name].into_iter().chain(numbers.iter().map(|column| column.width)).map(Constraint::Length);
         Widget::render(Table::new(rows, widths).header(heading).column_spacing(1), area, buffer);
-    }
-
-    /// The help on the keys.
-    pub(super) fn keys(&self) -> String {
-        format!("q quit   s sorted by {}", self.sort.name())
     }
 }
 

@@ -24,6 +24,11 @@ const PROTOCOL_UDP: u8 = 17;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
+/// The largest number of segments. A frame of 64 kB whose segments carry 500 bytes has 131; TCP in Linux sends no shorter ones of
+/// its own accord (`min_pmtu`, ip-sysctl), and a UDP socket joins at most 128 datagrams. A frame with more costs its sender
+/// one packet and everybody else the work for thousands.
+const MOST_SEGMENTS: usize = 131;
+
 /// Space for a virtio header, an Ethernet header with three tags, an IP header with some extensions and a TCP header.
 const START: usize = 320;
 
@@ -43,8 +48,8 @@ pub(crate) struct GsoFrame<'f> {
 }
 
 impl<'f> GsoFrame<'f> {
-    /// Parses a GSO frame. Returns `None` if its headers contradict the virtio header, or if it was joined inside a
-    /// tunnel.
+    /// Parses a GSO frame. Returns `None` if its headers contradict the virtio header, if it was joined inside a tunnel, or if it
+    /// has more than [`MOST_SEGMENTS`].
     pub(crate) fn read(frame: &IncomingFrame<'f>) -> Option<Self> {
         let number = |at: usize| usize::from(u16::from_ne_bytes([frame.virtio[at], frame.virtio[at + 1]]));
         let (each, checked_from, sum_at) = (number(4), number(6), number(8));
@@ -66,7 +71,7 @@ impl<'f> GsoFrame<'f> {
         let headers = IncomingFrame { frame: frame.frame.get(..ip + network + transport)?, ..*frame };
         let data = packet.get(network + transport..)?;
         let mut start = [0; START];
-        if !as_said || VIRTIO + headers.bytes() > START {
+        if !as_said || VIRTIO + headers.bytes() > START || data.len() > each * MOST_SEGMENTS {
             return None;
         }
         let data_at = headers.write(&mut start);
@@ -313,6 +318,13 @@ mod tests {
         refused(&|frame, _| frame[14 + 6] = 0x20);
         refused(&|frame, _| frame[14 + 3] ^= 1);
         refused(&|frame, _| frame.truncate(100));
+        // The shortest segments that 2300 bytes may have, 18 bytes, and those of one byte less.
+        let each = |bytes: u16| {
+            let mut virtio = virtio;
+            virtio[4..6].copy_from_slice(&bytes.to_ne_bytes());
+            segments(&frame, virtio, None).map(|segments| segments.len())
+        };
+        assert_eq!((each(18), each(17), each(1)), (Some(128), None, None));
         let mut random = Seed::new(1).stream("joined");
         let mut cut = 0;
         for _ in 0..20_000 {

@@ -195,8 +195,8 @@ fn set_send_buffer(socket: BorrowedFd<'_>) -> nix::Result<()> {
 
 /// Acquires the interface for this process.
 fn lock(interface: &Interface) -> Result<Lock, BridgeError> {
-    Lock::new(&format!("bridge/{}", interface.index)).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => BridgeError::Taken(interface.name.clone()),
+    Lock::new(&format!("bridge-{}", interface.index)).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => BridgeError::Taken(interface.name.clone()),
         _ => BridgeError::Failed(interface.name.clone(), error),
     })
 }

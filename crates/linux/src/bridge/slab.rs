@@ -51,7 +51,7 @@ impl Slab {
     }
 
     /// Lets `write` fill a slot of at least `bytes` bytes and return the length written. Returns the frame's number;
-    /// `None` if the limit is reached or no slot is so long.
+    /// `None` if there is no memory, the limit is reached or no slot is so long.
     pub(crate) fn put(&mut self, bytes: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Option<u32> {
         let order = self.came;
         let number = if bytes <= self.short.room {
@@ -129,12 +129,19 @@ impl SlotPool {
     }
 
     /// Allocates another chunk unless the limit is reached.
+    /// Adds a chunk, unless the limit is reached or the system has no memory for it.
     fn grow(&mut self) {
-        let chunk = self.per_chunk * self.room;
-        if (self.chunks.len() + 1) * chunk > MAX_BYTES {
+        let bytes = self.per_chunk * self.room;
+        let mut chunk = Vec::new();
+        let refused = self.chunks.try_reserve(1).is_err()
+            || self.frames.try_reserve(self.per_chunk).is_err()
+            || self.free.try_reserve(self.per_chunk).is_err()
+            || chunk.try_reserve_exact(bytes).is_err();
+        if refused || (self.chunks.len() + 1) * bytes > MAX_BYTES {
             return;
         }
-        self.chunks.push(vec![0; chunk].into());
+        chunk.resize(bytes, 0);
+        self.chunks.push(chunk.into());
         let first = self.frames.len();
         self.frames.resize(first + self.per_chunk, Slot::default());
         // The slot with the lowest number is used first.

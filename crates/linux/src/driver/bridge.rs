@@ -16,7 +16,7 @@ use crate::nfqueue::{Decision, Verdict};
 use crate::packet::QueuedPacket;
 use crate::report::{BridgeCounts, DirectionCounts, Report};
 
-/// The number of frames read from one ring before the other has its turn.
+/// The number of frames of the link read from one ring before the other has its turn. A GSO frame counts as its segments.
 const BATCH: usize = 64;
 
 /// The interval between attempts to send on an interface that did not accept frames.
@@ -80,17 +80,18 @@ impl BridgeDriver {
         let Self { inside, outside, longest_inside, counts: BridgeCounts { reverse, .. }, buffer, .. } = self;
         let mut passed = 0;
         while passed < BATCH {
-            let taken = outside.receive(|frame| -> io::Result<()> {
-                let fits = if frame.is_gso() {
+            let taken = outside.receive(|frame| -> io::Result<usize> {
+                reverse.received += 1;
+                let segments = if frame.is_gso() {
                     reverse.gso_frames += 1;
-                    gso_frame(frame, *longest_inside).is_some()
+                    gso_frame(frame, *longest_inside).map(|joined| joined.segments())
                 } else {
-                    frame.fits(*longest_inside)
+                    frame.fits(*longest_inside).then_some(1)
                 };
-                if !fits {
+                let Some(segments) = segments else {
                     *(if frame.is_truncated() { &mut reverse.no_memory } else { &mut reverse.unfit }) += 1;
-                    return Ok(());
-                }
+                    return Ok(1);
+                };
                 let put = if frame.is_gso() {
                     let length = frame.write(buffer);
                     inside.send_gso(&buffer[..length])?
@@ -98,15 +99,13 @@ impl BridgeDriver {
                     inside.put(|slot| frame.write(slot))?
                 };
                 *(if put { &mut reverse.forwarded } else { &mut reverse.refused }) += 1;
-                Ok(())
+                Ok(segments)
             });
-            let Some(result) = taken else { break };
-            result?;
-            passed += 1;
+            let Some(segments) = taken else { break };
+            passed += segments?;
         }
-        reverse.received += passed as u64;
         inside.flush()?;
-        Ok(passed == BATCH)
+        Ok(passed >= BATCH)
     }
 
     /// Sends the frame `number`, marked or unchanged.

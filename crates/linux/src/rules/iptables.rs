@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::tool::run;
-use super::{RuleError, Rules};
+use super::{RuleError, Rules, Way};
 use crate::queues::Queues;
 
 /// The tools for IPv4 and IPv6.
@@ -175,10 +175,14 @@ fn target(queues: Queues) -> String {
     }
 }
 
-/// Returns the transaction that installs the rules. Packets are marked first in POSTROUTING, before another rule
-/// changes their mark.
+/// Returns the transaction that installs the rules. Packets are marked first in the hook behind the one that queues them, before
+/// another rule changes their mark.
 fn script(rules: &Rules) -> String {
-    let Rules { queues, interfaces, ce_bit } = rules;
+    let Rules { way, queues, interfaces, ce_bit } = rules;
+    let (queued_in, by, marked_in) = match way {
+        Way::Leaving => (&["FORWARD", "OUTPUT"][..], "-o", &["POSTROUTING"][..]),
+        Way::Arriving => (&["PREROUTING"][..], "-i", &["FORWARD", "INPUT"][..]),
+    };
     let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
     let mut script = format!(
         "\
@@ -191,13 +195,12 @@ fn script(rules: &Rules) -> String {
 "
     );
     for name in interfaces {
-        script += &format!(
-            "\
--A FORWARD -o {name} -j {chain}
--A OUTPUT -o {name} -j {chain}
--I POSTROUTING 1 -o {name} -m mark --mark {ce_bit:#x}/{ce_bit:#x} -j {chain}{MARKS}
-"
-        );
+        for hook in queued_in {
+            script += &format!("-A {hook} {by} {name} -j {chain}\n");
+        }
+        for hook in marked_in {
+            script += &format!("-I {hook} 1 {by} {name} -m mark --mark {ce_bit:#x}/{ce_bit:#x} -j {chain}{MARKS}\n");
+        }
     }
     script + "COMMIT\n"
 }
@@ -273,6 +276,21 @@ COMMIT
             assert!(left.len() < script.len() && !is_complete(&left, &rules()), "{gone}");
         }
         assert!(!is_complete("", &rules()));
+    }
+
+    /// Would catch a mark that is set in a hook before the queue's, and one that is left to other packets.
+    #[test]
+    fn arriving_packets_are_queued_before_they_are_routed() {
+        let rules = Rules { way: Way::Arriving, interfaces: vec!["wan0".to_owned()], ..rules() };
+        let script = script(&rules);
+        let jumps: Vec<&str> = script.lines().filter(|line| line.contains("wan0")).collect();
+        let expected = [
+            "-A PREROUTING -i wan0 -j FAIRLANE-Q7",
+            "-I FORWARD 1 -i wan0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
+            "-I INPUT 1 -i wan0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE",
+        ];
+        assert_eq!(jumps, expected);
+        assert!(is_complete(&script.replace("-I FORWARD 1", "-A FORWARD").replace("-I INPUT 1", "-A INPUT"), &rules));
     }
 
     /// Would catch a rule without bypass, and one for an interface that was not given.

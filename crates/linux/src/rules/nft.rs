@@ -1,7 +1,7 @@
 //! Rules by nft(8), in a table of their own.
 
 use super::tool::run;
-use super::{RuleError, Rules};
+use super::{RuleError, Rules, Way};
 use crate::queues::Queues;
 
 const NFT: &str = "nft";
@@ -56,8 +56,24 @@ pub(super) fn installed() -> Result<Option<Vec<u16>>, RuleError> {
     Ok(run(NFT, &["list", "tables"], "")?.map(|tables| queues(&tables)))
 }
 
+/// Returns `true` if all our statements are there.
+pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
+    let queue = rules.queues.first();
+    Ok(has(queue)?
+        && run(NFT, &["list", "table", FAMILY, &format!("{TABLE}{queue}")], "")?
+            .is_some_and(|listed| is_complete(&listed, rules)))
+}
+
+/// Returns `true` if the listed table has the rules. The tool's formatting differs from ours, so statements are counted.
+fn is_complete(listed: &str, rules: &Rules) -> bool {
+    let named = |line: &&str| rules.interfaces.iter().all(|name| line.contains(&format!("\"{name}\"")));
+    let of_ours: Vec<&str> = listed.lines().filter(|line| line.contains(matched(rules.way))).filter(named).collect();
+    let with = |word: &str| of_ours.iter().filter(|line| line.contains(word)).count();
+    with(" queue ") == 1 && with(" ecn set ce") == 2 && with(" meta mark set ") == 1
+}
+
 /// Returns `true` if there is a table of ours for `queue`.
-pub(super) fn has(queue: u16) -> Result<bool, RuleError> {
+fn has(queue: u16) -> Result<bool, RuleError> {
     Ok(installed()?.is_some_and(|queues| queues.contains(&queue)))
 }
 
@@ -87,13 +103,18 @@ fn statement(queues: Queues) -> String {
 /// Returns the transaction that installs the rules. The first two lines remove an existing table and work without one
 /// too.
 ///
-/// Packets are queued behind all filters (priority 0) and before source addresses are translated (priority 100). They
-/// continue with the hook after the one that queued them, which marks.
+/// Leaving packets are queued behind all filters (priority 0) and before source addresses are translated (priority 100); arriving
+/// ones behind connection tracking (-200) and before destinations are translated (-100). They continue with the hook after the one that
+/// queued them, which marks.
 fn script(rules: &Rules) -> String {
-    let Rules { queues, interfaces, ce_bit } = rules;
+    let Rules { way, queues, interfaces, ce_bit } = rules;
+    let (hook, priority) = match way {
+        Way::Leaving => ("postrouting", 0),
+        Way::Arriving => ("prerouting", -150),
+    };
     let names: Vec<String> = interfaces.iter().map(|name| format!("\"{name}\"")).collect();
-    let out = format!("oifname {{ {} }}", names.join(", "));
-    let marked = format!("{out} meta mark & {ce_bit:#x} == {ce_bit:#x}");
+    let by = format!("{} {{ {} }}", matched(*way), names.join(", "));
+    let marked = format!("{by} meta mark & {ce_bit:#x} == {ce_bit:#x}");
     let table = format!("table {FAMILY} {TABLE}{}", queues.first());
     let queue = statement(*queues);
     format!(
@@ -102,19 +123,28 @@ fn script(rules: &Rules) -> String {
 delete {table}
 {table} {{
 	chain to_queue {{
-		type filter hook postrouting priority 0; policy accept;
-		{out} {queue}
+		type filter hook {hook} priority {priority}; policy accept;
+		{by} {queue}
 	}}
 	chain set_ce {{
-		type filter hook postrouting priority 1; policy accept;
+		type filter hook {hook} priority {}; policy accept;
 		{marked} ip ecn set ce
 		{marked} ip6 ecn set ce
 		{marked} meta mark set meta mark & {:#x}
 	}}
 }}
 ",
+        priority + 1,
         !ce_bit
     )
+}
+
+/// Returns the key of a packet's interface.
+const fn matched(way: Way) -> &'static str {
+    match way {
+        Way::Leaving => "oifname",
+        Way::Arriving => "iifname",
+    }
 }
 
 #[cfg(test)]
@@ -133,6 +163,16 @@ mod tests {
         let script = script(&several);
         assert!(script.contains("} queue flags bypass,fanout to 7-9\n"), "{script}");
         assert!(script.starts_with("table inet fairlane_q7\n"), "{script}");
+    }
+
+    /// Connection tracking has priority -200, and destinations are translated at -100 (nft(8)).
+    #[test]
+    fn arriving_packets_are_queued_before_they_are_routed() {
+        let script = script(&Rules { way: Way::Arriving, ..rules() });
+        assert_eq!(script.matches("hook prerouting priority -150; policy accept;").count(), 1, "{script}");
+        assert_eq!(script.matches("hook prerouting priority -149; policy accept;").count(), 1, "{script}");
+        assert_eq!(script.matches("iifname { \"eth0\", \"wan.2\" }").count(), 4, "{script}");
+        assert!(!script.contains("oifname"), "{script}");
     }
 
     /// By nft(8). Would catch a rule without bypass or interface, and an old table that is not deleted in the same
@@ -154,6 +194,33 @@ mod tests {
                 format!("{out} meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff"),
             ]
         );
+    }
+
+    /// As nft 1.0.6 lists the rules. Would catch one that is missing, and rules for another interface.
+    #[test]
+    fn missing_statements_are_noticed() {
+        let listed = "\
+table inet fairlane_q7 {
+	chain to_queue {
+		type filter hook postrouting priority filter; policy accept;
+		oifname { \"eth0\", \"wan.2\" } queue flags bypass to 7
+	}
+
+	chain set_ce {
+		type filter hook postrouting priority 1; policy accept;
+		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 ip ecn set ce
+		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 ip6 ecn set ce
+		oifname { \"eth0\", \"wan.2\" } meta mark & 0x40000000 == 0x40000000 meta mark set meta mark & 0xbfffffff
+	}
+}
+";
+        assert!(is_complete(listed, &rules()));
+        let other = Rules { interfaces: vec!["eth0".to_owned(), "wan.3".to_owned()], ..rules() };
+        assert!(!is_complete(listed, &other));
+        for at in [3, 8, 9, 10] {
+            let left: Vec<&str> = listed.lines().enumerate().filter(|(n, _)| *n != at).map(|(_, line)| line).collect();
+            assert!(!is_complete(&left.join("\n"), &rules()), "{at}");
+        }
     }
 
     /// Would catch a probe that nft rejects for another reason than a missing queue statement, so that nft would never

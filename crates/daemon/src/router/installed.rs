@@ -1,0 +1,173 @@
+//! The firewall rules of a running router.
+
+use std::os::fd::BorrowedFd;
+
+use fairlane_console::{Failure, Stopwatch};
+use fairlane_linux::{Firewall, Leftover, RuleChanges, RuleError, Rules, leftovers, remove_rules};
+use tracing::{error, info, warn};
+
+use super::action::refused;
+use super::guard::Guard;
+use super::interfaces::WatchedInterfaces;
+use super::remote::Remote;
+use crate::args::router::GuardedRules;
+
+/// The longest time in seconds between two checks of the rules, and the shortest where others change rules all the time.
+const CHECK_EVERY: f64 = 5.0;
+const CHECK_AFTER: f64 = 1.0;
+
+/// The rules in place; dropping it removes them.
+pub(super) struct InstalledRules {
+    firewall: Firewall,
+    /// For each way, with the present names of the interfaces.
+    rules: Vec<Rules>,
+    interfaces: WatchedInterfaces,
+    changes: RuleChanges,
+    /// `true` if rules have changed since the last check.
+    changed: bool,
+    checked: Stopwatch,
+    /// `None` if it could not be started, and from the end on.
+    guard: Option<Guard>,
+}
+
+/// Removes the rules of killed routers, and those for our own `queues`.
+pub(super) fn clean_up(queues: &[u16], with_rules: bool) -> Result<(), Failure> {
+    let left = match leftovers() {
+        // Without rules no tool is needed.
+        Err(RuleError::NoTool) if !with_rules => Vec::new(),
+        left => left.map_err(|error| refused(&error))?,
+    };
+    for Leftover { firewall, queue } in left {
+        firewall.remove(queue).map_err(|error| refused(&error))?;
+        warn!(queue, %firewall, "removed the rules of a router that was killed");
+    }
+    queues.iter().try_for_each(|queue| remove_rules(*queue)).map_err(|error| refused(&error))
+}
+
+impl InstalledRules {
+    /// Installs `rules`, which have the same interfaces, and has them guarded while `routers` live.
+    pub(super) fn install(rules: &[Rules], routers: Vec<Remote>) -> Result<Self, Failure> {
+        let firewall = Firewall::find().map_err(|error| refused(&error))?;
+        let interfaces = WatchedInterfaces::new(rules.first().map_or(&[], |rules| rules.interfaces()));
+        let mut installed = Self {
+            firewall,
+            rules: Vec::new(),
+            interfaces,
+            changes: RuleChanges::new(),
+            changed: false,
+            checked: Stopwatch::start(),
+            guard: None,
+        };
+        for rules in rules {
+            // What was installed before an error is removed with `installed`.
+            firewall.install(rules).map_err(|error| refused(&error))?;
+            installed.rules.push(rules.clone());
+            info!(queue = rules.queue(), %firewall, "rules installed");
+        }
+        installed.changes.happened();
+        let queues = rules.iter().map(Rules::queue).collect();
+        let guarded = GuardedRules { tool: firewall.to_string(), queues };
+        match Guard::start(&guarded, routers) {
+            Ok(guard) => installed.guard = Some(guard),
+            Err(error) => warn!(%error, "no process guards the rules: if this router hangs, packets are lost"),
+        }
+        Ok(installed)
+    }
+
+    /// Returns the descriptors that are readable when there is something to [look](Self::look) at.
+    pub(super) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        // While a check has to wait, changes are not listened for.
+        let changes = self.changes.events().filter(|_| !self.changed);
+        changes.into_iter().chain(self.guard.as_ref().map(Guard::news))
+    }
+
+    /// Checks the rules if they may have changed, and puts right what is not.
+    pub(super) fn look(&mut self) {
+        let taken = self.guard.as_mut().map_or(Ok(false), Guard::has_taken);
+        if taken.is_err() {
+            self.guard = None;
+            warn!("the process that guards the rules has ended: if this router hangs, packets are lost");
+        }
+        if let Ok(true) = taken {
+            warn!("this router stood still for a second, and its rules were taken away: packets passed unqueued");
+            self.put_back();
+            return;
+        }
+        if let Some(names) = self.interfaces.look() {
+            self.follow(&names);
+        }
+        self.changed |= self.changes.happened();
+        let since = self.checked.elapsed_s();
+        if since > if self.changed { CHECK_AFTER } else { CHECK_EVERY } {
+            self.check();
+        }
+    }
+
+    /// Installs the rules again if another program has removed one.
+    fn check(&mut self) {
+        (self.changed, self.checked) = (false, Stopwatch::start());
+        let there = self.rules.iter().try_fold(true, |all, rules| Ok(all && self.firewall.is_installed(rules)?));
+        match there {
+            Ok(true) => {}
+            Ok(false) => {
+                warn!("another program removed rules of this router, and packets passed unqueued");
+                self.put_back();
+            }
+            Err::<_, RuleError>(error) => error!(%error, "packets may pass unqueued: the rules cannot be checked"),
+        }
+    }
+
+    /// Replaces the rules by those for other names of the interfaces.
+    fn follow(&mut self, names: &[String]) {
+        match self.rules.iter().map(|rules| rules.with_interfaces(names)).collect::<Result<Vec<_>, _>>() {
+            Ok(rules) => {
+                self.rules = rules;
+                self.put_back();
+            }
+            Err(error) => error!(%error, "packets pass unqueued"),
+        }
+    }
+
+    fn put_back(&mut self) {
+        match self.rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
+            Ok(()) => {
+                info!("the rules are installed again");
+                if let Some(guard) = &mut self.guard {
+                    guard.rules_are_back();
+                }
+            }
+            Err(error) => error!(%error, "packets pass unqueued: the rules cannot be installed"),
+        }
+        // Our own change is none to look at.
+        self.changes.happened();
+        (self.changed, self.checked) = (false, Stopwatch::start());
+    }
+
+    /// Stops sending packets to the queues.
+    pub(super) fn stop(&mut self) -> Result<(), Failure> {
+        self.guard = None;
+        self.rules.iter().try_for_each(|rules| self.firewall.stop(rules.queue())).map_err(|error| refused(&error))
+    }
+
+    /// Removes the rules.
+    pub(super) fn remove(mut self) -> Result<(), Failure> {
+        self.remove_all().map_err(|error| refused(&error))
+    }
+
+    fn remove_all(&mut self) -> Result<(), RuleError> {
+        self.guard = None;
+        let mut result = Ok(());
+        for rules in self.rules.drain(..) {
+            result = result.and(self.firewall.remove(rules.queue()));
+        }
+        result
+    }
+}
+
+impl Drop for InstalledRules {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove_all() {
+            error!(%error, "the rules could not be removed: fairlane router --clean does it later");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The sockets of routers of this machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fairlane_console::Failure;
+
+/// Asks the router at the socket `path` for its state.
+///
+/// # Errors
+/// Nobody listens there, or the answer is none.
+#[cfg(unix)]
+pub(super) fn get(path: &Path) -> io::Result<String> {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::client::{MOST_BYTES, PATIENCE};
+
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(b"GET /state HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    let mut text = String::new();
+    stream.take(MOST_BYTES).read_to_string(&mut text)?;
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).unwrap_or_default();
+    if status == "200" { Ok(body.to_owned()) } else { Err(io::Error::other(format!("it says {status}"))) }
+}
+
+/// Refuses: these systems have no such sockets.
+#[cfg(not(unix))]
+pub(super) fn get(_path: &Path) -> io::Result<String> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns the socket of the only router of this machine.
+///
+/// # Errors
+/// There is none, or there are several.
+pub(super) fn only_one() -> Result<PathBuf, Failure> {
+    let found = sockets().map_err(|error| {
+        Failure::new(
+            format!("cannot look for routers: {error}"),
+            "name the --metrics address of a running fairlane router",
+        )
+    })?;
+    match &found[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(Failure::new(
+            "no router of this user runs in this network namespace",
+            "run it as the user who runs the router, or name the --metrics address of one",
+        )),
+        several => {
+            let names: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::new(
+                format!("{} routers run here", several.len()),
+                format!("name one of {}", names.join(", ")),
+            ))
+        }
+    }
+}
+
+/// Returns the sockets in this network namespace at which a router listens.
+#[cfg(all(target_os = "linux", feature = "router"))]
+fn sockets() -> io::Result<Vec<PathBuf>> {
+    use std::os::unix::net::UnixStream;
+
+    let prefix = fairlane_linux::runtime_file("")?;
+    let Some(folder) = prefix.parent() else { return Ok(Vec::new()) };
+    let entries = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let ours = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.starts_with(&*prefix.to_string_lossy()) && name.ends_with(crate::router::SOCKET)
+    };
+    let mut found: Vec<PathBuf> = entries.filter(ours).filter(|path| UnixStream::connect(path).is_ok()).collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Returns none: routers are for Linux.
+#[cfg(not(all(target_os = "linux", feature = "router")))]
+fn sockets() -> io::Result<Vec<PathBuf>> {
+    Ok(Vec::new())
+}
