@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,9 +74,9 @@ def static_packages(tmp_path_factory: pytest.TempPathFactory, static_programs: P
     return {file.suffix[1:]: file for file in folder.iterdir()}
 
 
-@pytest.fixture
-def namespace() -> Iterator[list[str]]:
-    """Returns the beginning of a command that runs in a new network namespace that has only loopback."""
+@contextmanager
+def network() -> Iterator[list[str]]:
+    """Yields the beginning of a command that runs in a new network namespace that has only loopback."""
     need("ip", "unshare", "nsenter")
     need_root()
     holder = subprocess.Popen(["unshare", "--net", "sleep", "300"])
@@ -92,3 +93,10 @@ def namespace() -> Iterator[list[str]]:
     finally:
         holder.kill()
         holder.wait()
+
+
+@pytest.fixture(scope="module")
+def namespace() -> Iterator[list[str]]:
+    """Returns the beginning of a command that runs in a network namespace of the module."""
+    with network() as inside:
+        yield inside
