@@ -75,24 +75,27 @@ def static_packages(tmp_path_factory: pytest.TempPathFactory, static_programs: P
 
 
 @contextmanager
-def network() -> Iterator[list[str]]:
-    """Yields the beginning of a command that runs in a new network namespace that has only loopback."""
+def network(*setup: str) -> Iterator[list[str]]:
+    """Yields the beginning of a command that runs in a new network namespace that has only loopback.
+
+    With `setup`, a command, it also has a mount namespace of its own, in which that command runs first.
+    """
     need("ip", "unshare", "nsenter")
     need_root()
-    holder = subprocess.Popen(["unshare", "--net", "sleep", "300"])
-    inside = ["nsenter", f"--target={holder.pid}", "--net"]
-    own = Path("/proc/self/ns/net").readlink()
-    try:
-        while Path(f"/proc/{holder.pid}/ns/net").readlink() == own:
-            if holder.poll() is not None:
-                pytest.skip("no network namespace of our own")
-        run(*inside, "ip", "link", "set", "lo", "up")
-        if not Path(f"/proc/{holder.pid}/net/netfilter/nfnetlink_queue").exists():
-            pytest.skip("this kernel has no NFQUEUE")
-        yield inside
-    finally:
-        holder.kill()
-        holder.wait()
+    kinds = ["--net", "--mount"] if setup else ["--net"]
+    ready = '"$@" && echo ready && exec sleep 300'
+    command = ["unshare", *kinds, "sh", "-c", ready, "sh", *(setup or ["true"])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            if not holder.stdout or holder.stdout.readline() != "ready\n":
+                pytest.skip("this machine permits no namespaces of our own, or no overlay file system in them")
+            inside = ["nsenter", f"--target={holder.pid}", *kinds]
+            run(*inside, "ip", "link", "set", "lo", "up")
+            if not Path(f"/proc/{holder.pid}/net/netfilter/nfnetlink_queue").exists():
+                pytest.skip("this kernel has no NFQUEUE")
+            yield inside
+        finally:
+            holder.kill()
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +103,25 @@ def namespace() -> Iterator[list[str]]:
     """Returns the beginning of a command that runs in a network namespace of the module."""
     with network() as inside:
         yield inside
+
+
+@contextmanager
+def machine(root: Path) -> Iterator[list[str]]:
+    """Yields the beginning of a command that runs in a copy of this machine, whose changes end with it.
+
+    The copy's files are an overlay of this machine's at `root`, and its network is a namespace with eth0.
+    """
+    script = f"""
+        set -e
+        mount -t tmpfs tmpfs {root}
+        mkdir {root}/upper {root}/work {root}/all
+        mount -t overlay overlay -o lowerdir=/,upperdir={root}/upper,workdir={root}/work {root}/all
+        for folder in proc dev sys; do mount --rbind /$folder {root}/all/$folder; done
+        mount -t tmpfs tmpfs {root}/all/run
+        # Else an index of all manual pages is written after each package, for seconds.
+        rm -f {root}/all/var/lib/man-db/auto-update
+    """
+    with network("sh", "-c", script) as inside:
+        run(*inside, "ip", "link", "add", "eth0", "type", "veth", "peer", "name", "modem")
+        run(*inside, "ip", "link", "set", "eth0", "up")
+        yield [*inside, "chroot", f"{root}/all"]
