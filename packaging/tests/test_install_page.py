@@ -87,7 +87,7 @@ def place(inside: list[str], path: str, text: str) -> None:
 
 def test_a_debian_router(packages: dict[str, Path], tmp_path: Path) -> None:
     """Would catch a command that fails, a file that the package has elsewhere, and a router that leaves something."""
-    need("apt", "dpkg", "nft")
+    need("apt", "dpkg", "nft", "iptables-save")
     prometheus = ROOT / "target/tools/prometheus"
     with machine(tmp_path) as inside:
         place(inside, "/usr/local/bin/sudo", SUDO)
@@ -124,7 +124,7 @@ def test_a_debian_router(packages: dict[str, Path], tmp_path: Path) -> None:
 
 def has_rules(inside: list[str]) -> bool:
     """Returns true if a router's rules are installed, by nft or by iptables."""
-    tables = run(*inside, "nft", "list", "ruleset")
+    tables = run(*inside, "sh", "-c", "nft list tables; iptables-save")
     return bool(re.search("fairlane_q0|FAIRLANE-Q0", tables))
 
 
@@ -137,7 +137,7 @@ def listed(key: str) -> list[str]:
 
 def test_a_container(packages: dict[str, Path], tmp_path: Path) -> None:
     """A router works with the rights and the files of the container. Would catch a right that it lacks."""
-    need("setpriv", "nft")
+    need("setpriv", "nft", "iptables-save")
     dockerfile = (ROOT / "packaging/docker/Dockerfile").read_text()
     [entry] = re.findall(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)
     rights = ",".join(f"+{right.lower()}" for right in listed("cap_add"))

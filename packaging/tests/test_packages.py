@@ -143,7 +143,7 @@ def test_every_linked_crate_has_its_licence(packages: dict[str, Path], tmp_path:
         assert any(all(f'"{part}"' in allowed for part in choice.split(" AND ")) for choice in alternatives), licence
 
 
-def test_the_rpm_is_right(packages: dict[str, Path]) -> None:
+def test_the_rpm_is_right(packages: dict[str, Path], tmp_path: Path) -> None:
     """Would catch a package that rpm(8) does not read, and a missing need."""
     need("rpm")
     package = packages["rpm"]
@@ -156,6 +156,13 @@ def test_the_rpm_is_right(packages: dict[str, Path]) -> None:
     versions = {tuple(map(int, found.split("."))) for found in re.findall(r"Name: GLIBC_([\d.]+)", symbols)}
     assert f"libc.so.6(GLIBC_{'.'.join(map(str, max(versions)))})(64bit)" in requires
     assert "(nftables or iptables-nft)" in run("rpm", "-qp", "--recommends", package)
+    need_root()
+    # There is neither a library nor a shell in this root.
+    rpm = ["rpm", f"--root={tmp_path}", "--dbpath=/db", "--nodeps"]
+    run(*rpm, "--install", package)
+    run(*rpm, "--verify", "fairlane")
+    run(*rpm, "--erase", "--noscripts", "fairlane")
+    assert not [path for path in tmp_path.rglob("fairlane*") if path.is_file()]
 
 
 def test_the_ipk_has_the_service(static_programs: Path, tmp_path: Path) -> None:
