@@ -1,6 +1,7 @@
 # make test     everything that must pass before a change lands; installs what it needs
 # make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
 # make wheel    the Python package, into target/wheels
+# make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
 # make figures  the figures in docs/, from new runs
@@ -9,7 +10,7 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check deny build wheel papers bench figures
+.PHONY: test setup lint check deny build wheel packages papers bench figures
 
 test: setup lint check deny
 
@@ -32,6 +33,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	tests/browser/lint
 	python/lint
+	packaging/lint
 
 check:
 	$(CARGO) test --workspace --all-features --locked
@@ -47,6 +49,7 @@ check:
 	$(MAKE) --no-print-directory build PROFILE=release
 	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
 	FAIRLANE=$(CURDIR)/target/release/fairlane python/test
+	packaging/test
 
 deny:
 	target/tools/bin/cargo-deny --all-features check bans licenses sources
@@ -58,6 +61,10 @@ build:
 wheel:
 	@scripts/setup wheel
 	target/tools/maturin/bin/maturin build --profile $(PROFILE) --locked --manifest-path python/Cargo.toml --out target/wheels
+
+packages: build
+	@scripts/setup packages
+	packaging/build target/$(PROFILE)
 
 # Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build
