@@ -182,7 +182,7 @@ mod inside {
             let line = format!("fairlane_{name}{{interface=\"eth7\"}} ");
             ensure(metrics.contains(&line), || format!("there is no {line} in {metrics}"))?;
         }
-        let top = Command::new(fairlane).args(["top", "--once"]).output()?;
+        let top = Command::new(fairlane).args(["top", "9277", "--once"]).output()?;
         let top = String::from_utf8(top.stdout)?;
         ensure(top.contains("choke, bpf on eth7") && top.contains("limit 300p"), || top.clone())?;
 
@@ -247,7 +247,10 @@ mod inside {
     }
 
     fn configure(queue: &str) -> Checked {
-        Ok(fs::write(FILE, format!("path = \"bpf\"\ninterface = \"eth7\"\nrate = \"10mbit\"\n{queue}\n"))?)
+        Ok(fs::write(
+            FILE,
+            format!("path = \"bpf\"\ninterface = \"eth7\"\nrate = \"10mbit\"\nmetrics = 9277\n{queue}\n"),
+        )?)
     }
 
     fn state() -> Checked<Value> {

@@ -146,22 +146,29 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         let differ = others(&said).iter().zip(&others(&stdout_of_the_file)).filter(|(one, other)| one != other).count();
         assert_eq!(differ, 1, "{word} changes something else: {said}");
     }
-    // On loopback by default, and none with "off".
-    for (metrics, expected) in
-        [("", Some("127.0.0.1:9277/metrics, if the port is free\n")), ("metrics = \"off\"\n", None)]
-    {
+    // At a socket by default, and none with "off".
+    for (metrics, expected) in [
+        ("", Some("-queue-3.sock")),
+        ("metrics = \"/tmp/x.sock\"\n", Some("Metrics at the socket /tmp/x.sock")),
+        ("metrics = \"off\"\n", None),
+    ] {
         let text = format!("queue-num = 3\nrate = \"1mbit\"\n{metrics}queue = {{ kind = \"red\" }}\n");
         let said = printed(&["router", "--dry-run", "--config", &place.write("router.toml", &text)]);
-        let metrics = said.split_once("Metrics at http://").map(|(_, rest)| rest);
-        assert_eq!(metrics.and_then(|rest| rest.split_inclusive('\n').next()), expected, "{said}");
+        let line = said.lines().find(|line| line.starts_with("Metrics"));
+        assert_eq!(line.is_some(), expected.is_some(), "{said}");
+        assert!(line.zip(expected).is_none_or(|(line, expected)| line.ends_with(expected)), "{said}");
     }
 }
 
-/// Would catch a router that takes all memory for an endless file.
+/// Would catch a router that takes all memory for an endless file, and one that waits for the writer of a pipe.
 #[test]
-fn a_file_without_an_end_is_refused() {
+fn what_is_no_file_is_refused() {
+    let place = Place::new();
+    let pipe = place.name("pipe");
+    nix::unistd::mkfifo(pipe.as_str(), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    refused(&["router", "--config", &pipe, "--dry-run"], &["it is no file"]);
     refused(
         &["router", "--config", "/dev/zero", "--dry-run"],
-        &["cannot read /dev/zero: the file is longer than 1 MB", "name a file that can be read"],
+        &["cannot read /dev/zero: it is no file", "name a file that can be read"],
     );
 }

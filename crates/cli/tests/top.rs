@@ -8,9 +8,10 @@ mod namespace;
 #[path = "common/running.rs"]
 mod running;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -21,7 +22,7 @@ use namespace::{in_namespace, tool};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use running::{Running, metric, refused, rules, said, scrape, state, tables, with};
+use running::{Running, has_rules, metric, refused, rules, said, scrape, sockets, state, tables, with};
 
 /// A flood and a thin flow through CHOKe: both forms report the flood's matches under its name, and the flows' counts add up to those of
 /// the queue. Would catch a flow with another flow's name, and a loss that is counted for no flow.
@@ -65,31 +66,46 @@ fn the_flow_that_matches_itself_is_named() {
     });
 }
 
-/// If another router has the default port, the second one logs a warning and works without metrics. An address that was asked for must
-/// be free.
+/// Each router has a socket that only its user can open, named after its queue; one that a killed router has left stops nobody. A place
+/// that was asked for must be free.
 #[test]
-fn the_usual_port_stops_nobody() {
+fn each_router_has_its_socket() {
     in_namespace(|| {
         // No two routers have the same interface.
         tool("ip", "link add near type veth peer name far");
         let on = |number, interface| ["--queue-num", number, "--interface", interface, "--rate=10mbit", "droptail"];
-        let _first = Running::start(&on("0", "lo"));
+        let mut killed = Running::start(&on("0", "lo"));
+        let left = sockets();
+        killed.signal(Signal::SIGKILL);
+        killed.end();
+        assert!(left[0].exists() && sockets().is_empty());
+        let first_router = Running::start(&on("0", "lo"));
+        assert_eq!((sockets(), fs::metadata(&left[0]).unwrap().permissions().mode() & 0o777), (left.clone(), 0o600));
         // The state has a time from the first report on, since rates are differences between two of them.
         let first = state();
         assert_eq!(first["path"], "queue 0");
         assert!(first["at_s"].as_f64().unwrap() > 0.0, "{first:#}");
         let mut second = Running::start(&on("1", "near"));
-        assert!(second.said.contains("no metrics, since 127.0.0.1:9277 is not available"), "{}", second.said);
+        let both = sockets();
+        assert!(both.len() == 2 && second.said.contains(&both[1].display().to_string()), "{both:?}: {}", second.said);
+        refused(&["top", "--once"], &["2 routers run here", "name one of /run/fairlane/"]);
+        let shown = printed(&["top", "--once", &both[1].display().to_string()]);
+        assert!(shown.starts_with("droptail, queue 1 on near"), "{shown}");
         second.signal(Signal::SIGTERM);
-        assert_eq!(second.end(), Some(0));
-        let asked = [&["router", "--metrics", "9277"], &on("1", "near")[..]].concat();
+        assert_eq!((second.end(), both[1].exists()), (Some(0), false));
+        assert!(printed(&["top", "--once"]).starts_with("droptail, queue 0 on lo"));
+        let _taken = TcpListener::bind("127.0.0.1:9277").unwrap();
         let before = (rules(), tables());
-        refused(&asked, &["cannot serve metrics at 127.0.0.1:9277", "choose another --metrics"]);
+        for taken in ["9277", "/proc/version"] {
+            let asked = [&["router", "--metrics", taken], &on("1", "near")[..]].concat();
+            refused(&asked, &["cannot serve metrics at ", "choose another --metrics"]);
+        }
         assert_eq!((rules(), tables()), before);
         let mut silent = Running::start(&[&["--metrics", "off"], &on("1", "near")[..]].concat());
         assert!(!silent.said.contains("metrics"), "{}", silent.said);
         silent.signal(Signal::SIGTERM);
         assert_eq!(silent.end(), Some(0));
+        drop(first_router);
     });
 }
 
@@ -97,7 +113,9 @@ fn the_usual_port_stops_nobody() {
 #[test]
 fn no_router_is_said() {
     in_namespace(|| {
-        refused(&["top"], &["no router answers at 127.0.0.1:9277", "--metrics address"]);
+        refused(&["top"], &["no router of this user runs in this network namespace", "--metrics address"]);
+        refused(&["top", "9277"], &["no router answers at 127.0.0.1:9277", "--metrics address"]);
+        refused(&["top", "/nowhere"], &["no router answers at /nowhere", "--metrics address"]);
         let listener = TcpListener::bind("127.0.0.1:9277").unwrap();
         let other = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
@@ -106,6 +124,55 @@ fn no_router_is_said() {
         });
         refused(&["top", "9277"], &["what answers at 127.0.0.1:9277 is not a router"]);
         other.join().unwrap();
+    });
+}
+
+/// Whatever clients do, there are at most 32 connections, memory stays, and who asks is answered. Would catch connections without an end
+/// in time or number, and answers to the pages of others (DNS rebinding).
+#[test]
+fn clients_cannot_hold_the_router_up() {
+    in_namespace(|| {
+        let mut router = Running::start(&with(&["--metrics=9277", "droptail"]));
+        let memory = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", router.id())).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+        };
+        let descriptors = || fs::read_dir(format!("/proc/{}/fd", router.id())).unwrap().count();
+        let (before, open) = (memory(), descriptors());
+        let connect = || TcpStream::connect("127.0.0.1:9277").unwrap();
+        let (mut idle, mut half) = (Vec::new(), Vec::new());
+        for n in 0..800 {
+            idle.push(connect());
+            half.push(connect());
+            // A reset connection is one that the router has closed.
+            let _ = half[n].write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Long: ");
+            let _ = half[n].write_all(&[b'x'; 4096]);
+        }
+        assert!(scrape().contains("fairlane_arrived_packets_total"));
+        let (after, now) = (memory(), descriptors());
+        assert!(after < before + 4096, "{before} kB before, {after} kB after");
+        assert!(now <= open + 32, "{open} descriptors before, {now} after");
+        let answer = |request: &str| {
+            let (mut stream, mut text) = (connect(), String::new());
+            stream.write_all(request.as_bytes()).unwrap();
+            stream.read_to_string(&mut text).unwrap();
+            text.split("\r\n").next().unwrap().to_owned()
+        };
+        for (request, expected) in [
+            ("GET /metrics HTTP/1.1\r\nHost: evil.example.com\r\n\r\n", "HTTP/1.1 421 Misdirected Request"),
+            ("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9277\r\n\r\n", "HTTP/1.1 200 OK"),
+            ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 404 Not Found"),
+            ("POST /state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405 Method Not Allowed"),
+            ("nonsense\r\n\r\n", "HTTP/1.1 400 Bad Request"),
+        ] {
+            assert_eq!(answer(request), expected, "{request}");
+        }
+        // Rules that vanish come back all the same, and the end takes them away.
+        tool("iptables", "-t mangle -F");
+        router.wait_for("installed again");
+        router.signal(Signal::SIGTERM);
+        assert_eq!((router.end(), has_rules(0)), (Some(0), false));
     });
 }
 

@@ -2,8 +2,12 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 #![allow(clippy::disallowed_methods, reason = "signals and sockets need real time")]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -34,6 +38,16 @@ pub(crate) fn rules() -> String {
     let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
     let rules = all.lines().filter(|line| !line.starts_with('#'));
     rules.map(|line| format!("{}\n", line.split(" [").next().unwrap())).collect()
+}
+
+/// All rules and tables of a namespace that nobody has used before. The iptables on nf_tables leaves the tables that it has made empty
+/// behind, so they are made first.
+pub(crate) fn nothing() -> (String, String) {
+    for name in ["iptables", "ip6tables"] {
+        tool(name, "-t mangle -N PASSING");
+        tool(name, "-t mangle -X PASSING");
+    }
+    (rules(), tables())
 }
 
 /// Returns true if Fairlane's rules for `queue` are installed, by nft or by iptables.
@@ -86,7 +100,7 @@ impl Running {
         let (_, unheard) = channel();
         let running = Self { child: command.spawn().unwrap(), log: unheard, said: String::new() };
         let end = Instant::now() + PATIENCE;
-        while TcpStream::connect("127.0.0.1:9277").is_err() || !has_rules(0) {
+        while sockets().is_empty() || !has_rules(0) {
             assert!(Instant::now() < end, "the router does not start");
             thread::sleep(Duration::from_millis(20));
         }
@@ -106,8 +120,28 @@ impl Running {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The process that guards the router's rules.
+    pub(crate) fn guard(&self) -> Option<i32> {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.id())).unwrap();
+        let is_guard =
+            |id: &&str| fs::read(format!("/proc/{id}/cmdline")).unwrap().windows(7).any(|part| part == b"--guard");
+        children.split_whitespace().find(is_guard).map(|id| id.parse().unwrap())
+    }
+
+    /// The log up to the end of the router, which has ended.
+    pub(crate) fn rest(&mut self) -> String {
+        while let Ok(line) = self.log.recv_timeout(Duration::from_secs(5)) {
+            self.said += &format!("{line}\n");
+        }
+        self.said.clone()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+        kill(Pid::from_raw(self.id() as i32), signal).unwrap();
     }
 
     /// Waits for the end, and returns the exit code.
@@ -146,17 +180,40 @@ pub(crate) fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     [&LOOPBACK[..], rest].concat()
 }
 
-/// The router's answer at the default port.
+/// Asks the router at the default socket, or at port 9277.
 pub(crate) fn get(path: &str) -> String {
-    let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
-        .unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+    match sockets().first() {
+        Some(socket) => {
+            let mut stream = UnixStream::connect(socket).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            stream.read_to_string(&mut text).unwrap();
+        }
+        None => {
+            let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            stream.read_to_string(&mut text).unwrap();
+        }
+    }
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
     text
+}
+
+/// The sockets of routers in this namespace at which somebody listens.
+pub(crate) fn sockets() -> Vec<PathBuf> {
+    let namespace = fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
+    let Ok(entries) = fs::read_dir("/run/fairlane") else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(&format!("{namespace}-")) && name.ends_with(".sock") && UnixStream::connect(path).is_ok()
+    };
+    let mut sockets: Vec<PathBuf> = paths.filter(ours).collect();
+    sockets.sort();
+    sockets
 }
 
 pub(crate) fn scrape() -> String {

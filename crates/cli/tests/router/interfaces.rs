@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::common::fairlane;
 use crate::namespace::{in_namespace, tool};
-use crate::running::{Running, said, state};
+use crate::running::{Running, nothing, rules, said, state, tables};
 
 const WAN: [&str; 5] = ["--queue-num=0", "--interface=wan0", "--rate=10mbit", "droptail", "limit=1000p"];
 
@@ -45,27 +45,30 @@ fn settled(count: impl Fn() -> u64) -> u64 {
     count()
 }
 
-/// The rules contain the name: packets of a renamed interface pass unqueued until it has its name again, and the log says both. Would
-/// catch a link that is not shaped any more without a word.
+/// The rules contain the name, and follow the interface to another one, and back. Would catch a link that is not shaped any more, and
+/// rules for the old name that stay behind.
 #[test]
-fn a_renamed_interface_is_told() {
+fn a_renamed_interface_is_followed() {
     in_namespace(|| {
         make("wan0");
+        let before = nothing();
         let mut router = Running::start(&WAN);
         assert_eq!(queued(), 20);
         tool("ip", "link set wan0 down");
         tool("ip", "link set wan0 name lte0");
         set_up("lte0");
-        let line = router.wait_for("its packets pass unqueued");
+        let line = router.wait_for("its packets are queued by that");
         assert!(line.contains("interface=\"wan0\"") && line.contains("now=\"lte0\""), "{line}");
-        assert_eq!(queued(), 0);
+        router.wait_for("the rules are installed again");
+        assert_eq!(queued(), 20);
         tool("ip", "link set lte0 down");
         tool("ip", "link set lte0 name wan0");
         set_up("wan0");
         router.wait_for("there is such an interface again");
+        router.wait_for("the rules are installed again");
         assert_eq!(queued(), 20);
         router.signal(Signal::SIGTERM);
-        assert_eq!(router.end(), Some(0));
+        assert_eq!((router.end(), rules(), tables()), (Some(0), before.0, before.1));
     });
 }
 

@@ -133,7 +133,7 @@ fn serve_metrics(settings: &Settings, exporter: &Arc<Exporter>) -> Result<Option
     };
     match http::serve(&place, Arc::clone(exporter)) {
         Ok(server) => {
-            info!(at = %server.place, "serving /metrics, and /state for fairlane top");
+            info!(address = %server.place, "serving /metrics, and /state for fairlane top");
             Ok(Some(server))
         }
         Err(error) if settings.metrics == Metrics::Usual => {

@@ -109,14 +109,15 @@ fn ask(agent: &Agent, address: &str) -> Result<States, String> {
 
 /// Reads what the router at `place` has answered.
 fn states(text: &str, place: &str) -> Result<States, String> {
-    let both = |text| {
+    let both = || {
+        let ways: BTreeMap<String, State> = serde_json::from_str(text).ok()?;
         // In the order of the alphabet, down is before up.
-        let ways: BTreeMap<String, State> = serde_json::from_str(text)?;
-        Ok(ways.into_values().rev().collect())
+        let states: States = ways.into_values().rev().collect();
+        (!states.is_empty()).then_some(states)
     };
     serde_json::from_str(text)
         .map(|state| vec![state])
-        .or_else(|error: serde_json::Error| both(text).map_err(|_: serde_json::Error| error))
+        .or_else(|error: serde_json::Error| both().ok_or(error))
         .map_err(|error| format!("what answers at {place} is not a router of this version: {error}"))
 }
 

@@ -24,6 +24,7 @@ impl Reservation {
         // In order, so that of two routers with the same interfaces one gets all.
         let mut names: Vec<&String> = interfaces.iter().collect();
         names.sort();
+        names.dedup();
         for name in names {
             let lock = Lock::wait(&format!("interface-{name}"), ENDING);
             locks.push(lock.map_err(|error| reason(error, format!("\"{name}\""), RuleError::InUse(name.clone())))?);
