@@ -47,6 +47,7 @@ check:
 	$(CARGO) run --release --locked -- compare --runs 1
 	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
 	$(MAKE) --no-print-directory build PROFILE=release
+	tests/chaos/run $(CURDIR)/target/release/fairlane
 	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
 	FAIRLANE=$(CURDIR)/target/release/fairlane python/test
 	packaging/test

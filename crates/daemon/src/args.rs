@@ -8,6 +8,8 @@ pub(crate) mod router;
 #[cfg(feature = "top")]
 mod top;
 
+#[cfg(feature = "top")]
+pub(crate) use self::address::USUAL;
 #[cfg(feature = "router")]
 pub use self::aqmrun::AqmrunArgs;
 #[cfg(all(feature = "router", target_os = "linux"))]

@@ -31,7 +31,7 @@ pub use reservation::Reservation;
 /// firewall mark for packets to be marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    way: Way,
+    direction: RuleDirection,
     queues: Queues,
     interfaces: Vec<String>,
     ce_bit: u32,
@@ -39,7 +39,7 @@ pub struct Rules {
 
 /// The packets of an interface that are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum RuleDirection {
     /// Those that leave by it.
     Leaving,
     /// Those that arrive by it.
@@ -100,7 +100,7 @@ impl Rules {
     /// # Errors
     /// An interface does not exist, its name cannot be used in a rule, or `ce_bit` is not a single bit.
     pub fn new(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
-        Self::checked(Way::Leaving, queues.into(), interfaces, ce_bit)
+        Self::checked(RuleDirection::Leaving, queues.into(), interfaces, ce_bit)
     }
 
     /// Returns rules that send packets to `queues` if they arrive by one of `interfaces`, whether they are forwarded or for
@@ -109,10 +109,15 @@ impl Rules {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn arriving(queues: impl Into<Queues>, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
-        Self::checked(Way::Arriving, queues.into(), interfaces, ce_bit)
+        Self::checked(RuleDirection::Arriving, queues.into(), interfaces, ce_bit)
     }
 
-    fn checked(way: Way, queues: Queues, interfaces: &[String], ce_bit: u32) -> Result<Self, RuleError> {
+    fn checked(
+        direction: RuleDirection,
+        queues: Queues,
+        interfaces: &[String],
+        ce_bit: u32,
+    ) -> Result<Self, RuleError> {
         for name in interfaces {
             check_name(name)?;
             if_nametoindex(name.as_str()).map_err(|error| match error {
@@ -129,7 +134,7 @@ impl Rules {
                 once.push(name.clone());
             }
         }
-        Ok(Self { way, queues, interfaces: once, ce_bit })
+        Ok(Self { direction, queues, interfaces: once, ce_bit })
     }
 
     /// Returns the same rules for other interfaces, which need not exist.
@@ -321,7 +326,7 @@ mod tests {
 
     pub(super) fn rules() -> Rules {
         Rules {
-            way: Way::Leaving,
+            direction: RuleDirection::Leaving,
             queues: 7.into(),
             interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()],
             ce_bit: 0x4000_0000,

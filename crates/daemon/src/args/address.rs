@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The default address of a router's metrics, also for `fairlane top`.
+/// The usual address of a router's metrics where they are at a port, also for `fairlane top`.
 pub(crate) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9277);
 
 /// Reads an address and a port, or a port of loopback.

@@ -15,8 +15,9 @@ use crate::state::{Count, Delays, Discipline, Link, State};
 /// # Errors
 /// The device has no discipline of ours.
 pub fn attached_metrics(device: &str) -> Result<String, Failure> {
-    let state = Attached::at(device).and_then(|attached| attached.state()).map_err(Failure::plain)?;
-    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), None, None))
+    let read = |attached: Attached| Ok((attached.state()?, attached.settings()?.rate));
+    let (state, rate) = Attached::at(device).and_then(read).map_err(Failure::plain)?;
+    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), None, rate, None))
 }
 
 /// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are sizes.

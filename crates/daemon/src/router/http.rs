@@ -12,6 +12,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -30,6 +31,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinHandle as Task;
 use tokio::time::{sleep, timeout};
 
+use super::metrics::OwnCounts;
 use super::remote::Remote;
 use super::settings::Settings;
 use super::state::state;
@@ -101,11 +103,13 @@ pub(super) struct Exporter {
     remotes: Vec<Remote>,
     settings: Current,
     since: Stopwatch,
+    /// The times that the rules were installed again.
+    pub(super) rules_restored: AtomicU64,
 }
 
 impl Exporter {
     pub(super) fn new(remotes: Vec<Remote>, settings: Current) -> Arc<Self> {
-        Arc::new(Self { remotes, settings, since: Stopwatch::start() })
+        Arc::new(Self { remotes, settings, since: Stopwatch::start(), rules_restored: AtomicU64::new(0) })
     }
 
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
@@ -129,7 +133,9 @@ impl Exporter {
     fn metrics(&self) -> String {
         let settings = self.settings();
         let ways = settings.ways.iter().zip(&self.remotes);
-        metrics::text_of_ways(ways.map(|(way, remote)| (way, remote.report())), log::lines_dropped())
+        let rules_restored = self.rules_restored.load(Ordering::Relaxed);
+        let counts = OwnCounts { log_lines_dropped: log::lines_dropped(), rules_restored };
+        metrics::text_of_ways(ways.map(|(way, remote)| (way, remote.report())), counts)
     }
 
     fn state(&self) -> String {

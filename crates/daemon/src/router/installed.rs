@@ -23,11 +23,15 @@ pub(super) struct InstalledRules {
     rules: Vec<Rules>,
     interfaces: WatchedInterfaces,
     changes: RuleChanges,
-    /// `true` if rules have changed since the last check.
+    /// `true` if rules may have changed since the last check that worked.
     changed: bool,
     checked: Stopwatch,
+    restored: u64,
+    routers: Vec<Remote>,
     /// `None` if it could not be started, and from the end on.
     guard: Option<Guard>,
+    /// The time since the guard was started.
+    guarded: Stopwatch,
 }
 
 /// Removes the rules of killed routers, and those for our own `queues`.
@@ -56,7 +60,10 @@ impl InstalledRules {
             changes: RuleChanges::new(),
             changed: false,
             checked: Stopwatch::start(),
+            restored: 0,
+            routers,
             guard: None,
+            guarded: Stopwatch::start(),
         };
         for rules in rules {
             // What was installed before an error is removed with `installed`.
@@ -65,13 +72,18 @@ impl InstalledRules {
             info!(queue = rules.queue(), %firewall, "rules installed");
         }
         installed.changes.happened();
-        let queues = rules.iter().map(Rules::queue).collect();
-        let guarded = GuardedRules { tool: firewall.to_string(), queues };
-        match Guard::start(&guarded, routers) {
-            Ok(guard) => installed.guard = Some(guard),
+        installed.start_guard();
+        Ok(installed)
+    }
+
+    fn start_guard(&mut self) {
+        self.guarded = Stopwatch::start();
+        let queues = self.rules.iter().map(Rules::queue).collect();
+        let guarded = GuardedRules { tool: self.firewall.to_string(), queues };
+        match Guard::start(&guarded, self.routers.clone()) {
+            Ok(guard) => self.guard = Some(guard),
             Err(error) => warn!(%error, "no process guards the rules: if this router hangs, packets are lost"),
         }
-        Ok(installed)
     }
 
     /// Returns the descriptors that are readable when there is something to [look](Self::look) at.
@@ -81,12 +93,22 @@ impl InstalledRules {
         changes.into_iter().chain(self.guard.as_ref().map(Guard::news))
     }
 
+    /// Returns the times that the rules were installed again.
+    pub(super) const fn restored(&self) -> u64 {
+        self.restored
+    }
+
     /// Checks the rules if they may have changed, and puts right what is not.
     pub(super) fn look(&mut self) {
         let taken = self.guard.as_mut().map_or(Ok(false), Guard::has_taken);
         if taken.is_err() {
             self.guard = None;
-            warn!("the process that guards the rules has ended: if this router hangs, packets are lost");
+            warn!("the process that guards the rules has ended; another one is started");
+            if self.guarded.elapsed_s() > CHECK_AFTER {
+                self.start_guard();
+            }
+            // It may have taken the rules away before. The check starts another one if this was not done here.
+            self.changed = true;
         }
         if let Ok(true) = taken {
             warn!("this router stood still for a second, and its rules were taken away: packets passed unqueued");
@@ -106,6 +128,9 @@ impl InstalledRules {
     /// Installs the rules again if another program has removed one.
     fn check(&mut self) {
         (self.changed, self.checked) = (false, Stopwatch::start());
+        if self.guard.is_none() {
+            self.start_guard();
+        }
         let there = self.rules.iter().try_fold(true, |all, rules| Ok(all && self.firewall.is_installed(rules)?));
         match there {
             Ok(true) => {}
@@ -113,7 +138,10 @@ impl InstalledRules {
                 warn!("another program removed rules of this router, and packets passed unqueued");
                 self.put_back();
             }
-            Err::<_, RuleError>(error) => error!(%error, "packets may pass unqueued: the rules cannot be checked"),
+            Err::<_, RuleError>(error) => {
+                error!(%error, "packets may pass unqueued: the rules cannot be checked");
+                self.changed = true;
+            }
         }
     }
 
@@ -129,18 +157,23 @@ impl InstalledRules {
     }
 
     fn put_back(&mut self) {
+        self.changed = false;
         match self.rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
             Ok(()) => {
+                self.restored += 1;
                 info!("the rules are installed again");
                 if let Some(guard) = &mut self.guard {
                     guard.rules_are_back();
                 }
             }
-            Err(error) => error!(%error, "packets pass unqueued: the rules cannot be installed"),
+            Err(error) => {
+                error!(%error, "packets pass unqueued: the rules cannot be installed");
+                self.changed = true;
+            }
         }
         // Our own change is none to look at.
         self.changes.happened();
-        (self.changed, self.checked) = (false, Stopwatch::start());
+        self.checked = Stopwatch::start();
     }
 
     /// Stops sending packets to the queues.

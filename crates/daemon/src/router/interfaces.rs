@@ -63,7 +63,7 @@ impl WatchedInterfaces {
                     );
                 }
                 Some(InterfaceChange::Back) => {
-                    info!(interface, "there is such an interface again: its packets are queued")
+                    info!(interface, "there is such an interface again: its packets are queued");
                 }
                 None => {}
             }

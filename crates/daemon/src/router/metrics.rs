@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fairlane_linux::{BridgeCounts, DataPath, DelayHistogram, DirectionCounts, Report, TopFlow};
-use fairlane_qdisc::{Count, Reason};
+use fairlane_qdisc::{Count, Rate, Reason};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
@@ -15,12 +15,19 @@ use super::settings::{Direction, Path, Way};
 /// The maximum number of exported flows, as each takes several series.
 const FLOWS: usize = 16;
 
+/// Counts of a router as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnCounts {
+    pub(super) log_lines_dropped: u64,
+    pub(super) rules_restored: u64,
+}
+
 /// Returns all metrics of a router from the report of each of its ways. What is counted for the router as a whole has the labels of the
 /// first.
-pub(super) fn text_of_ways<'w>(ways: impl Iterator<Item = (&'w Way, Report)>, log_lines_dropped: u64) -> String {
+pub(super) fn text_of_ways<'w>(ways: impl Iterator<Item = (&'w Way, Report)>, counts: OwnCounts) -> String {
     let texts: Vec<String> = ways
         .enumerate()
-        .map(|(at, (way, report))| text(report, &way.path, way.direction, (at == 0).then_some(log_lines_dropped)))
+        .map(|(at, (way, report))| text(report, &way.path, way.direction, way.link.rate, (at == 0).then_some(counts)))
         .collect();
     match <[String; 1]>::try_from(texts) {
         Ok([text]) => text,
@@ -53,13 +60,14 @@ fn merged(texts: &[String]) -> String {
     metrics.into_iter().map(|(_, text)| text).collect::<String>() + END
 }
 
-/// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no log
-/// whose lines could be dropped.
+/// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no
+/// `counts`.
 pub(super) fn text(
     report: Report,
     path: &Path,
     direction: Option<Direction>,
-    log_lines_dropped: Option<u64>,
+    rate: Rate,
+    counts: Option<OwnCounts>,
 ) -> String {
     let label = match path {
         Path::Process(DataPath::Queue(queue)) => ("queue", queue.queues.to_string()),
@@ -70,7 +78,7 @@ pub(super) fn text(
     let labels = [label].into_iter().chain(direction).map(|(key, value)| (key.into(), value.into()));
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels);
     let in_kernel = matches!(path, Path::Kernel(_));
-    registry.register_collector(Box::new(ReportCollector { report, in_kernel, log_lines_dropped }));
+    registry.register_collector(Box::new(ReportCollector { report, rate, in_kernel, counts }));
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
@@ -81,9 +89,10 @@ pub(super) fn text(
 #[derive(Debug)]
 struct ReportCollector {
     report: Report,
+    rate: Rate,
     /// It is that of a discipline in the kernel, which knows neither flows nor delays.
     in_kernel: bool,
-    log_lines_dropped: Option<u64>,
+    counts: Option<OwnCounts>,
 }
 
 impl Collector for ReportCollector {
@@ -97,9 +106,19 @@ impl Collector for ReportCollector {
             Some(bridge) => of_bridge(&mut metrics, bridge)?,
             None => of_queue(&mut metrics, &self.report)?,
         }
-        if let Some(lines) = self.log_lines_dropped {
-            metrics.counter("log_lines_dropped", "lines of the log that could not be written at once", lines)?;
+        if let Some(OwnCounts { log_lines_dropped, rules_restored }) = self.counts {
+            metrics.counter(
+                "log_lines_dropped",
+                "lines of the log that could not be written at once",
+                log_lines_dropped,
+            )?;
+            metrics.counter(
+                "rules_restored",
+                "times that the rules were missing and installed again",
+                rules_restored,
+            )?;
         }
+        metrics.gauge("link_bits_per_second", "the rate of the link", self.rate.bits_per_second() as f64)?;
         of_backlog(&mut metrics, &self.report)?;
         if self.in_kernel { Ok(()) } else { of_flows_and_delays(&mut metrics, &self.report) }
     }
@@ -253,9 +272,12 @@ mod tests {
     use super::super::example::{bridge, report};
     use super::*;
 
+    const RATE: Rate = Rate::from_bits_per_second(27);
+    const COUNTS: OwnCounts = OwnCounts { log_lines_dropped: 25, rules_restored: 26 };
+
     /// The samples other than 0, without the prefix and the label that all have.
     fn samples(report: Report, path: DataPath, label: &str) -> Vec<String> {
-        short_samples(&text(report, &Path::Process(path), None, Some(25)), label)
+        short_samples(&text(report, &Path::Process(path), None, RATE, Some(COUNTS)), label)
     }
 
     fn short_samples(text: &str, label: &str) -> Vec<String> {
@@ -290,6 +312,8 @@ mod tests {
             "malformed_messages_total 21",
             "unsent_verdicts_total 22",
             "log_lines_dropped_total 25",
+            "rules_restored_total 26",
+            "link_bits_per_second 27.0",
             "reloads_total 23",
             "backlog_packets 17.0",
             "backlog_bytes 1700.0",
@@ -305,7 +329,7 @@ mod tests {
         let of = |number: u16, direction| {
             let queues = number.into();
             let queue = QueueConfig { queues, marking: Marking::ByUs, fail_open: false, gso: None };
-            text(report(), &Path::Process(DataPath::Queue(queue)), Some(direction), None)
+            text(report(), &Path::Process(DataPath::Queue(queue)), Some(direction), RATE, None)
         };
         let (up, down) = (of(0, Direction::Up), of(1, Direction::Down).replace("fairlane_average", "fairlane_other"));
         let both = merged(&[up.clone(), down.clone()]);
@@ -323,9 +347,15 @@ mod tests {
     /// The same for a discipline in the kernel, which has no sockets, flows and delays.
     #[test]
     fn each_number_of_the_kernel_has_its_name() {
-        let text = text(report(), &Path::Kernel("eth7".to_owned()), None, None);
+        let text = text(report(), &Path::Kernel("eth7".to_owned()), None, RATE, None);
         let samples = short_samples(&text, "interface=\"eth7\"");
-        let rest = ["flushed_packets_total 24", "flushed_bytes_total 2400", "reloads_total 23", "backlog_packets 17.0"];
+        let rest = [
+            "flushed_packets_total 24",
+            "flushed_bytes_total 2400",
+            "link_bits_per_second 27.0",
+            "reloads_total 23",
+            "backlog_packets 17.0",
+        ];
         for expected in rest.iter().chain(&["arrived_packets_total 11", "marked_bytes_total{reason=\"early\"} 280"]) {
             assert!(samples.iter().any(|sample| sample == expected), "{expected}: {samples:?}");
         }
@@ -351,7 +381,9 @@ mod tests {
                 .map(|(direction, count)| format!("{name}_frames_total{{direction=\"{direction}\"}} {count}"))
         };
         let mut expected: Vec<String> = names.into_iter().flat_map(both).collect();
-        expected.extend(["log_lines_dropped_total 25".to_owned(), "reloads_total 23".to_owned()]);
+        let own =
+            ["log_lines_dropped_total 25", "rules_restored_total 26", "link_bits_per_second 27.0", "reloads_total 23"];
+        expected.extend(own.map(str::to_owned));
         assert_eq!(samples(report, path, "bridge=\"lan0,wan0\""), expected);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -71,7 +72,7 @@ fn work(ready: &Ready) -> Result<(), Failure> {
     for (engine, way) in engines.into_iter().zip(&settings.ways) {
         routers.push(Running::start(engine, way.direction)?);
     }
-    settings.ways.iter().for_each(|way| log_start(way));
+    settings.ways.iter().for_each(log_start);
     notify(&[NotifyState::Ready]);
     let mut supervisor = Supervisor {
         routers,
@@ -221,6 +222,7 @@ impl Supervisor<'_> {
             }
             if let Some(installed) = &mut self.installed {
                 installed.look();
+                self.exporter.rules_restored.store(installed.restored(), Ordering::Relaxed);
             }
         }
         error!("the router has ended by itself");

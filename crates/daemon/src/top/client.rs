@@ -10,6 +10,7 @@ use fairlane_console::Failure;
 use ureq::Agent;
 
 use super::socket;
+use crate::args::USUAL;
 use crate::state::State;
 
 /// The longest time that a router may take to answer.
@@ -35,12 +36,13 @@ pub(super) enum Client {
 pub(super) type States = Vec<State>;
 
 impl Client {
-    /// Makes a client of the router at `address`, a host and a port or the path of a socket; without one, of the router of this machine.
+    /// Makes a client of the router at `address`, a host and a port or the path of a socket; without one, of the router of this machine,
+    /// at its socket or else at the usual port.
     pub(super) fn new(address: Option<&str>) -> Result<Self, Failure> {
         match address {
             Some(path) if path.contains('/') => Ok(Self::Socket(path.into())),
             Some(address) => Ok(Self::at(address)),
-            None => socket::only_one().map(Self::Socket),
+            None => Ok(socket::only_one()?.map_or_else(|| Self::at(&USUAL.to_string()), Self::Socket)),
         }
     }
 

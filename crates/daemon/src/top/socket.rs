@@ -33,31 +33,20 @@ pub(super) fn get(_path: &Path) -> io::Result<String> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the socket of the only router of this machine.
+/// Returns the socket of the only router of this machine; `None` if none can be found.
 ///
 /// # Errors
-/// There is none, or there are several.
-pub(super) fn only_one() -> Result<PathBuf, Failure> {
-    let found = sockets().map_err(|error| {
-        Failure::new(
-            format!("cannot look for routers: {error}"),
-            "name the --metrics address of a running fairlane router",
-        )
-    })?;
-    match &found[..] {
-        [only] => Ok(only.clone()),
-        [] => Err(Failure::new(
-            "no router of this user runs in this network namespace",
-            "run it as the user who runs the router, or name the --metrics address of one",
-        )),
-        several => {
-            let names: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
-            Err(Failure::new(
-                format!("{} routers run here", several.len()),
-                format!("name one of {}", names.join(", ")),
-            ))
-        }
+/// There are several.
+pub(super) fn only_one() -> Result<Option<PathBuf>, Failure> {
+    let mut found = sockets().unwrap_or_default();
+    if found.len() > 1 {
+        let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failure::new(
+            format!("{} routers run here", found.len()),
+            format!("name one of {}", names.join(", ")),
+        ));
     }
+    Ok(found.pop())
 }
 
 /// Returns the sockets in this network namespace at which a router listens.

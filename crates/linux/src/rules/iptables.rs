@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::tool::run;
-use super::{RuleError, Rules, Way};
+use super::{RuleDirection, RuleError, Rules};
 use crate::queues::Queues;
 
 /// The tools for IPv4 and IPv6.
@@ -178,10 +178,10 @@ fn target(queues: Queues) -> String {
 /// Returns the transaction that installs the rules. Packets are marked first in the hook behind the one that queues them, before
 /// another rule changes their mark.
 fn script(rules: &Rules) -> String {
-    let Rules { way, queues, interfaces, ce_bit } = rules;
-    let (queued_in, by, marked_in) = match way {
-        Way::Leaving => (&["FORWARD", "OUTPUT"][..], "-o", &["POSTROUTING"][..]),
-        Way::Arriving => (&["PREROUTING"][..], "-i", &["FORWARD", "INPUT"][..]),
+    let Rules { direction, queues, interfaces, ce_bit } = rules;
+    let (queued_in, by, marked_in) = match direction {
+        RuleDirection::Leaving => (&["FORWARD", "OUTPUT"][..], "-o", &["POSTROUTING"][..]),
+        RuleDirection::Arriving => (&["PREROUTING"][..], "-i", &["FORWARD", "INPUT"][..]),
     };
     let (chain, target) = (format!("{CHAIN}{}", queues.first()), target(*queues));
     let mut script = format!(
@@ -281,7 +281,7 @@ COMMIT
     /// Would catch a mark that is set in a hook before the queue's, and one that is left to other packets.
     #[test]
     fn arriving_packets_are_queued_before_they_are_routed() {
-        let rules = Rules { way: Way::Arriving, interfaces: vec!["wan0".to_owned()], ..rules() };
+        let rules = Rules { direction: RuleDirection::Arriving, interfaces: vec!["wan0".to_owned()], ..rules() };
         let script = script(&rules);
         let jumps: Vec<&str> = script.lines().filter(|line| line.contains("wan0")).collect();
         let expected = [

@@ -1,7 +1,7 @@
 //! Rules by nft(8), in a table of their own.
 
 use super::tool::run;
-use super::{RuleError, Rules, Way};
+use super::{RuleDirection, RuleError, Rules};
 use crate::queues::Queues;
 
 const NFT: &str = "nft";
@@ -67,7 +67,8 @@ pub(super) fn is_installed(rules: &Rules) -> Result<bool, RuleError> {
 /// Returns `true` if the listed table has the rules. The tool's formatting differs from ours, so statements are counted.
 fn is_complete(listed: &str, rules: &Rules) -> bool {
     let named = |line: &&str| rules.interfaces.iter().all(|name| line.contains(&format!("\"{name}\"")));
-    let of_ours: Vec<&str> = listed.lines().filter(|line| line.contains(matched(rules.way))).filter(named).collect();
+    let of_ours: Vec<&str> =
+        listed.lines().filter(|line| line.contains(matched(rules.direction))).filter(named).collect();
     let with = |word: &str| of_ours.iter().filter(|line| line.contains(word)).count();
     with(" queue ") == 1 && with(" ecn set ce") == 2 && with(" meta mark set ") == 1
 }
@@ -107,13 +108,13 @@ fn statement(queues: Queues) -> String {
 /// ones behind connection tracking (-200) and before destinations are translated (-100). They continue with the hook after the one that
 /// queued them, which marks.
 fn script(rules: &Rules) -> String {
-    let Rules { way, queues, interfaces, ce_bit } = rules;
-    let (hook, priority) = match way {
-        Way::Leaving => ("postrouting", 0),
-        Way::Arriving => ("prerouting", -150),
+    let Rules { direction, queues, interfaces, ce_bit } = rules;
+    let (hook, priority) = match direction {
+        RuleDirection::Leaving => ("postrouting", 0),
+        RuleDirection::Arriving => ("prerouting", -150),
     };
     let names: Vec<String> = interfaces.iter().map(|name| format!("\"{name}\"")).collect();
-    let by = format!("{} {{ {} }}", matched(*way), names.join(", "));
+    let by = format!("{} {{ {} }}", matched(*direction), names.join(", "));
     let marked = format!("{by} meta mark & {ce_bit:#x} == {ce_bit:#x}");
     let table = format!("table {FAMILY} {TABLE}{}", queues.first());
     let queue = statement(*queues);
@@ -140,10 +141,10 @@ delete {table}
 }
 
 /// Returns the key of a packet's interface.
-const fn matched(way: Way) -> &'static str {
-    match way {
-        Way::Leaving => "oifname",
-        Way::Arriving => "iifname",
+const fn matched(direction: RuleDirection) -> &'static str {
+    match direction {
+        RuleDirection::Leaving => "oifname",
+        RuleDirection::Arriving => "iifname",
     }
 }
 
@@ -168,7 +169,7 @@ mod tests {
     /// Connection tracking has priority -200, and destinations are translated at -100 (nft(8)).
     #[test]
     fn arriving_packets_are_queued_before_they_are_routed() {
-        let script = script(&Rules { way: Way::Arriving, ..rules() });
+        let script = script(&Rules { direction: RuleDirection::Arriving, ..rules() });
         assert_eq!(script.matches("hook prerouting priority -150; policy accept;").count(), 1, "{script}");
         assert_eq!(script.matches("hook prerouting priority -149; policy accept;").count(), 1, "{script}");
         assert_eq!(script.matches("iifname { \"eth0\", \"wan.2\" }").count(), 4, "{script}");

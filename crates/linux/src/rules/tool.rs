@@ -1,21 +1,36 @@
 //! Execution of other programs.
 
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use super::RuleError;
+
+/// Memory for the start of a program: rules must be removed also where a limit leaves nothing more.
+static RESERVE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+const RESERVE_BYTES: usize = 1 << 20;
+
+/// Starts a program. If there is no memory for that, the reserve is given up for it.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let started = match command.spawn() {
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            *reserve = Vec::new();
+            command.spawn()
+        }
+        result => result,
+    };
+    // If it cannot be had now, the next call tries again.
+    let _ = reserve.try_reserve_exact(RESERVE_BYTES);
+    started
+}
 
 /// Runs `program` with `arguments` and `input`, and returns its standard output; `None` if the program does not exist.
 pub(super) fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<Option<String>, RuleError> {
     let start = |error| RuleError::Start(program, error);
-    let command = Command::new(program)
-        .args(arguments)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = match command {
+    let mut command = Command::new(program);
+    command.args(arguments).env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match spawn(&mut command) {
         Ok(child) => child,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(start(error)),
