@@ -227,7 +227,7 @@ impl Config {
 }
 
 /// Checks a value against its range; NaN is in none.
-fn range<T: PartialOrd + fmt::Display>(
+fn range<T: PartialOrd + fmt::Display + Copy>(
     key: &'static str,
     value: T,
     range: RangeInclusive<T>,

@@ -74,7 +74,7 @@ fn with(scenario: &Scenario, change: impl Fn(&QdiscParameters) -> QdiscParameter
     for link in &mut changed.links {
         let (forward, reverse) = compared(&link.name, &link.forward, &link.reverse);
         for (_, side) in [(forward, &mut link.forward), (reverse, &mut link.reverse)].into_iter().filter(|it| it.0) {
-            let changed = change(side.queue.parameters()).resolve(side.rate);
+            let changed = change(side.queue.parameters()).resolve(side.queue_rate());
             side.queue =
                 changed.map_err(|error| Error::plain(format!("the queue of link \"{}\": {error}", link.name)))?;
             none = false;

@@ -47,6 +47,7 @@ mod replay;
 mod runner;
 mod sack_table;
 mod sampling;
+mod shaper;
 pub mod tcp;
 pub mod tfrc;
 mod timer;

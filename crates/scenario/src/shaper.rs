@@ -1,0 +1,41 @@
+//! A shaper in front of a link.
+
+use fairlane_autorate::Config;
+use fairlane_qdisc::{Rate, Size};
+
+/// A shaper in front of a link with a buffer of its own, such as a router before a modem: the discipline of the link's queue is
+/// emptied at the shaper's rate, and what the link cannot send at once waits in the buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shaper {
+    /// The rate's origin.
+    pub kind: ShaperKind,
+    /// The rate of a fixed shaper, and the base rate of the controller.
+    pub rate: Rate,
+    /// The parameters of the controller.
+    pub autorate: Config,
+    /// The size of the link's buffer, a FIFO that drops from the tail.
+    pub buffer: Size,
+}
+
+/// The origin of a shaper's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShaperKind {
+    /// The rate is fixed.
+    Fixed,
+    /// A controller adjusts the rate.
+    Autorate,
+}
+
+impl ShaperKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Fixed, Self::Autorate];
+
+    /// Returns its name in a scenario file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Autorate => "autorate",
+        }
+    }
+}
