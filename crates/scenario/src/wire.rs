@@ -74,6 +74,17 @@ impl RateSteps {
         self.every
     }
 
+    /// Returns the rate at `time` after the start.
+    #[must_use]
+    pub fn at(&self, time: Duration) -> Rate {
+        let within = match self.every {
+            Some(every) => Duration::from_nanos(time.as_nanos() % every.as_nanos().max(1)),
+            None => time,
+        };
+        let next = self.steps.partition_point(|(from, _)| *from <= within);
+        next.checked_sub(1).map_or(Rate::default(), |step| self.steps[step].1)
+    }
+
     /// The one rate that represents all: the mean if the steps repeat, else the highest; at least 1 bit/s.
     #[must_use]
     pub fn nominal(&self) -> Rate {

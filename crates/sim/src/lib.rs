@@ -55,6 +55,7 @@ mod topology;
 
 pub use control::Control;
 pub use engine::{Error, least_memory, run, run_with};
+pub use fairlane_autorate::Decision;
 pub use fairlane_outcome::{FlowSample, QueueSample};
 pub use fingerprint::Fingerprint;
 pub use intervals::Intervals;
