@@ -126,7 +126,12 @@ impl<'o, O: Observer> Network<'o, O> {
             }
             LinkQueue::Managed(managed) => {
                 let Managed { discipline, meter, busy, part, .. } = &mut **managed;
-                let (busy, part, packets) = (*busy, *part, discipline.packets());
+                // The shaper before a buffer, and the packets that the buffer holds.
+                let before = match part {
+                    Some(ShapedPart::Buffer(shaper)) => Some((*shaper, discipline.packets())),
+                    Some(ShapedPart::Queue(_)) | None => None,
+                };
+                let busy = *busy;
                 let (backlog, average) = observed::<O>(discipline);
                 let mut accounting = QueueAccounting {
                     link,
@@ -143,7 +148,7 @@ impl<'o, O: Observer> Network<'o, O> {
                 if let Some(meter) = meter {
                     meter.averaged(discipline.average());
                 }
-                if let Some(ShapedPart::Buffer(shaper)) = part
+                if let Some((shaper, packets)) = before
                     && discipline.packets() == packets
                 {
                     self.topology.overflowed(now, shaper, packet.flow);
@@ -157,12 +162,8 @@ impl<'o, O: Observer> Network<'o, O> {
 
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
     fn send_next(&mut self, now: Time, link: u32) {
-        let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
-        else {
-            return;
-        };
-        let Managed { discipline, meter, busy, release, impairments, part, .. } = &mut **managed;
-        let part = *part;
+        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
+        let Managed { discipline, meter, busy, release, part, .. } = &mut **managed;
         let mut accounting = QueueAccounting {
             link,
             meter: meter.as_mut(),
@@ -178,32 +179,57 @@ impl<'o, O: Observer> Network<'o, O> {
         };
         (accounting.backlog, accounting.average) = observed::<O>(discipline);
         *busy = true;
-        if let Some(ShapedPart::Queue(shaper)) = part {
-            accounting.handed_over(now, &packet);
-            return self.hand_over(now, shaper, &packet);
+        if let Some(part) = *part {
+            return self.send_shaped(now, link, part, &packet);
         }
         accounting.departed(now, &packet);
+        self.transmit(now, link, &packet);
+    }
+
+    /// Transmits `packet`, which has left the queue of `link`.
+    #[inline]
+    fn transmit(&mut self, now: Time, link: u32, packet: &Packet) {
+        let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
+        else {
+            return;
+        };
         let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
-        if let Some(impairments) = impairments {
-            let transmitted =
-                impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
-            self.events.push(transmitted.sent, Target::LinkFree(link));
-            match transmitted.arrival {
-                None => self.lose(now, link, &packet),
-                Some(arrival) if impairments.reorders() => {
-                    impairments.keep(&packet, arrival, packet.route + 1);
-                    self.events.push(arrival, Target::ReorderedArrival(link));
-                }
-                Some(arrival) => self.travel(arrival, link, &packet),
-            }
-        } else {
+        let Some(impairments) = &mut managed.impairments else {
             let sent = now + transmission.next(carry, packet.bytes);
             let arrival = sent + *delay;
             self.events.push(sent, Target::LinkFree(link));
-            self.travel(arrival, link, &packet);
+            return self.travel(arrival, link, packet);
+        };
+        let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
+        self.events.push(transmitted.sent, Target::LinkFree(link));
+        match transmitted.arrival {
+            None => self.lose(now, link, packet),
+            Some(arrival) if impairments.reorders() => {
+                impairments.keep(packet, arrival, packet.route + 1);
+                self.events.push(arrival, Target::ReorderedArrival(link));
+            }
+            Some(arrival) => self.travel(arrival, link, packet),
         }
-        if let Some(ShapedPart::Buffer(shaper)) = part {
-            self.topology.left_buffer(now, shaper, &packet);
+    }
+
+    /// Passes on `packet`, which has left a part of the queue of a link with a shaper.
+    #[cold]
+    fn send_shaped(&mut self, now: Time, link: u32, part: ShapedPart, packet: &Packet) {
+        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
+        let (backlog, average) = observed::<O>(&managed.discipline);
+        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut *self.observer);
+        let meter = managed.meter.as_mut();
+        let mut accounting = QueueAccounting { link, meter, sacks, dropped, observer, backlog, average };
+        match part {
+            ShapedPart::Queue(shaper) => {
+                accounting.handed_over(now, packet);
+                self.hand_over(now, shaper, packet);
+            }
+            ShapedPart::Buffer(shaper) => {
+                accounting.departed(now, packet);
+                self.topology.left_buffer(now, shaper, packet);
+                self.transmit(now, link, packet);
+            }
         }
     }
 
