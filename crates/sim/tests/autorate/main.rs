@@ -7,11 +7,11 @@ mod trace;
 
 use std::path::{Path, PathBuf};
 
-use fairlane_autorate::Law;
+use fairlane_autorate::{Decision, Law};
 use fairlane_outcome::Run;
-use fairlane_qdisc::Rate;
+use fairlane_qdisc::{Rate, Time};
 use fairlane_scenario::{Document, Scenario, ShaperKind};
-use fairlane_sim::{Control, run};
+use fairlane_sim::{Control, Observer, PacketEvent, run};
 
 use trace::{Chain, csv, mean};
 
@@ -91,6 +91,57 @@ fn the_queue_is_a_third_at_nine_tenths_of_the_goodput() {
         assert!(autorate.p95 <= fixed.p95 / 3.0, "{law:?}: {autorate:?} {fixed:?}");
         assert!(autorate.goodput >= 0.9 * fixed.goodput, "{law:?}: {autorate:?} {fixed:?}");
     }
+}
+
+/// Keeps the rate after each decision.
+#[derive(Default)]
+struct Rates(Vec<(f64, f64)>);
+
+impl Observer for Rates {
+    const ACTIVE: bool = false;
+    fn packet(&mut self, _event: &PacketEvent) {}
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+    fn decided(&mut self, _link: u32, decision: &Decision) {
+        self.0.push((decision.time.as_secs(), decision.rate.bits_per_second() as f64 / 1e6));
+    }
+}
+
+/// A link of 20 Mbit/s falls to 8 at 20 s and is back at 40 s. The fall shows when the queue has 60 ms, 40 ms later, in three
+/// probes, 150 ms, after a round trip of 46: within half a second. The way back takes five raises of 4 to 50 %, one each 200 ms, after
+/// a pause of 300: within 3 s, since TCP has to fill the rate each time. Would catch a controller that reacts to the second
+/// probe or the second queue only, that goes too low, or that is slow to come back.
+#[test]
+fn a_step_is_followed() {
+    let text = r#"
+        duration = "50s"
+        [tcp]
+        preset = "modern"
+        [bottleneck]
+        rate    = { steps = [["0s", "20mbit"], ["20s", "8mbit"], ["40s", "20mbit"]] }
+        delay   = "20ms"
+        queue   = { kind = "fq-codel" }
+        reverse = { rate = "50mbit" }
+        shaper  = { kind = "autorate", rate = "18mbit", min = "2mbit", max = "30mbit" }
+        [access]
+        rate = "1gbit"
+        [[flows]]
+        name   = "upload"
+        kind   = "tcp"
+        cc     = "cubic"
+        count  = 4
+        packet = "1500b"
+    "#;
+    let scenario = Document::parse("step.toml", text).and_then(|document| document.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let mut rates = Rates::default();
+    run(&scenario, 0, &Control::default(), &mut rates).unwrap_or_else(|error| panic!("{error}"));
+    let within =
+        |from: f64, to: f64| rates.0.iter().filter(move |(at, _)| (from..to).contains(at)).map(|(_, rate)| *rate);
+    assert!(within(19.0, 20.0).all(|rate| rate > 14.0));
+    assert!(within(20.0, 20.5).any(|rate| rate < 8.0), "{:?}", within(20.0, 20.5).last());
+    let mean = within(22.0, 40.0).sum::<f64>() / within(22.0, 40.0).count() as f64;
+    assert!((6.8..=8.4).contains(&mean), "{mean}");
+    assert!(within(40.0, 43.0).any(|rate| rate > 18.0));
 }
 
 /// The chains of the long form.
