@@ -97,6 +97,8 @@ fn a_rate_that_varies_is_read_in_order() {
     let (forward, reverse) = sides(steps);
     let rates = forward.wire.rates.as_ref().expect("it varies");
     assert_eq!(rates.steps(), [(ms(0), mbit(1)), (ms(2000), mbit(8)), (ms(3000), mbit(0))]);
+    let at = [0, 1999, 2000, 3500, 4000, 6000].map(|millis| rates.at(ms(millis)));
+    assert_eq!(at, [mbit(1), mbit(1), mbit(8), mbit(0), mbit(1), mbit(8)]);
     // 2 s at 1 Mbit/s, 1 s at 8 Mbit/s, 1 s of nothing.
     let mean = Rate::from_bits_per_second(2_500_000);
     assert_eq!((rates.every(), rates.nominal(), forward.rate), (Some(ms(4000)), mean, mean));
