@@ -6,7 +6,7 @@ use fairlane_qdisc::{Duration, Rate, Time};
 
 use crate::config::{Config, ConfigError, Direction, Law};
 use crate::decision::{Blocker, Decision, Reason};
-use crate::delay::{Baseline, Window};
+use crate::delay::{Baseline, ProbeDelay, Window};
 use crate::link_rate::LinkRate;
 use crate::load::LoadMeter;
 use crate::probes::{Probe, Probes};
@@ -85,16 +85,19 @@ impl Autorate {
 
     /// Tells that the answer to the probe that left for `reflector` at `sent` is here, and decides. Answers to unknown probes
     /// change nothing.
-    pub fn answered(&mut self, now: Time, reflector: usize, sent: Time, bytes: u64) -> Decision {
+    pub fn answered(&mut self, now: Time, reflector: usize, sent: Time, delay: ProbeDelay, bytes: u64) -> Decision {
         let Some(probe) = self.probes.answered(reflector, sent) else {
             return self.decided(now, Action::Hold(None));
         };
         self.answered = now;
-        let half = Duration::from_nanos(now.since(sent).as_nanos() / 2);
-        let above = self.baselines.entry(reflector).or_default().add(half);
+        // All of a round trip's excess is taken for the link's queue.
+        let (delay, part) = match delay {
+            ProbeDelay::RoundTrip => (now.since(sent).as_secs() / 2.0, 2.0),
+            ProbeDelay::OneWay(nanos) => (nanos as f64 / 1e9, 1.0),
+        };
+        let above = self.baselines.entry(reflector).or_default().add(delay);
         self.window.add(above, above > self.config.late.as_secs() + self.packet_time());
-        // All of the round trip's excess is taken for the link's queue.
-        let queue = 2.0 * above;
+        let queue = part * above;
         let busy = queue > self.config.raise_delay.as_secs();
         match self.config.direction {
             Direction::Upload => self.link.passed(sent.as_secs() + queue, probe.bytes, busy),

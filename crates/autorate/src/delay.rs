@@ -2,21 +2,28 @@
 
 use std::collections::VecDeque;
 
-use fairlane_qdisc::Duration;
-
 /// The weight of a delay above the baseline in the new baseline. Source: cake-autorate 3, `alpha_baseline_increase`.
 const UPWARD: f64 = 0.001;
 /// The weight of a delay below it. Source: cake-autorate 3, `alpha_baseline_decrease`.
 const DOWNWARD: f64 = 0.9;
+
+/// What an answer tells about the delay of its probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeDelay {
+    /// The time of the round trip, of which half is taken for the delay: an echo does not tell in which direction it waited.
+    RoundTrip,
+    /// The nanoseconds in this direction, from a time stamp of the reflector. Its clock need not agree with that of the user: the
+    /// difference between them is part of the baseline.
+    OneWay(i64),
+}
 
 /// The delay of a reflector without queues, in seconds: an exponentially weighted mean that falls fast and rises slowly.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Baseline(Option<f64>);
 
 impl Baseline {
-    /// Adds a delay and returns how far it is above the new baseline, in seconds; negative if it is below.
-    pub(crate) fn add(&mut self, delay: Duration) -> f64 {
-        let delay = delay.as_secs();
+    /// Adds a delay in seconds and returns how far it is above the new baseline, in seconds; negative if it is below.
+    pub(crate) fn add(&mut self, delay: f64) -> f64 {
         let before = self.0.unwrap_or(delay);
         let weight = if delay >= before { UPWARD } else { DOWNWARD };
         let now = before + weight * (delay - before);
@@ -64,7 +71,7 @@ mod tests {
     #[test]
     fn a_baseline_falls_fast_and_rises_slowly() {
         let mut baseline = Baseline::default();
-        let above = [20, 30, 10].map(|millis| baseline.add(Duration::from_millis(millis)) * 1e3);
+        let above = [0.020, 0.030, 0.010].map(|delay| baseline.add(delay) * 1e3);
         for (above, expected) in above.into_iter().zip([0.0, 9.99, -1.001]) {
             assert!((above - expected).abs() < 1e-9, "{above} {expected}");
         }

@@ -12,3 +12,4 @@ mod probes;
 pub use config::{Config, ConfigError, Direction, Law};
 pub use controller::Autorate;
 pub use decision::{Blocker, Decision, Reason};
+pub use delay::ProbeDelay;

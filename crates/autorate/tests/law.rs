@@ -1,6 +1,6 @@
 //! The law, with numbers that were calculated by hand from it.
 
-use fairlane_autorate::{Autorate, Blocker, Config, Decision, Direction, Law, Reason};
+use fairlane_autorate::{Autorate, Blocker, Config, Decision, Direction, Law, ProbeDelay, Reason};
 use fairlane_qdisc::{Duration, Rate, Time};
 
 const BASE: u64 = 20_000_000;
@@ -25,7 +25,7 @@ fn autorate(config: Config) -> Autorate {
 fn answer(autorate: &mut Autorate, reflector: usize, now: f64, round_trip: f64) -> Decision {
     let sent = ms(now - round_trip);
     autorate.sent(sent, reflector, 0);
-    autorate.answered(ms(now), reflector, sent, 0)
+    autorate.answered(ms(now), reflector, sent, ProbeDelay::RoundTrip, 0)
 }
 
 /// Six reflectors have baselines of 20 ms at 300 ms.
@@ -192,7 +192,7 @@ fn the_rate_of_a_busy_link_is_followed() {
     for probe in 0..5_u8 {
         let sent = 50.0 * f64::from(probe);
         autorate.sent(ms(sent), 0, 125_000 * u64::from(probe));
-        let decision = autorate.answered(ms(sent + 40.0 + sent), 0, ms(sent), 1_000_000);
+        let decision = autorate.answered(ms(sent + 40.0 + sent), 0, ms(sent), ProbeDelay::RoundTrip, 1_000_000);
         assert_eq!(decision.reason == Reason::Followed, probe == 4, "{probe}");
         last = Some(decision);
     }
@@ -209,9 +209,45 @@ fn the_rate_of_a_download_is_that_of_what_came() {
     for probe in 0..5_u8 {
         let sent = 50.0 * f64::from(probe);
         autorate.sent(ms(sent), 0, 0);
-        last = Some(autorate.answered(ms(sent + 40.0 + sent), 0, ms(sent), 125_000 * u64::from(probe)));
+        last = Some(autorate.answered(
+            ms(sent + 40.0 + sent),
+            0,
+            ms(sent),
+            ProbeDelay::RoundTrip,
+            125_000 * u64::from(probe),
+        ));
     }
     near(&last.expect("five probes"), 10e6 * (1.0 - 0.199_500_499_75 / 0.3));
+}
+
+/// As the test of the upload, with time stamps of a clock that is an hour behind: the delays in this direction are 20 ms and the queue,
+/// minus an hour, and the way back takes 500 ms. The baseline moves by 0.001 of all that is above it: the delays are 49.95, 99.85005
+/// and 149.70019995 ms above it, so the third late sample is the fourth probe. It passes at 299.70019995 ms. The last 200 ms begin with
+/// the first probe, when there was no queue: 375,000 bytes. Would catch a round trip that counts, half of a
+/// delay, and a clock that has to agree.
+#[test]
+fn time_stamps_tell_the_direction() {
+    const HOUR: i64 = 3_600_000_000_000;
+    let mut autorate = autorate(config(Law::Follow));
+    let mut last = None;
+    for probe in 0..4_u8 {
+        let sent = 50.0 * f64::from(probe);
+        autorate.sent(ms(sent), 0, 125_000 * u64::from(probe));
+        let delay = ProbeDelay::OneWay(20_000_000 + 50_000_000 * i64::from(probe) - HOUR);
+        let decision = autorate.answered(ms(sent + 20.0 + sent + 500.0), 0, ms(sent), delay, 1_000_000);
+        assert_eq!(decision.reason == Reason::Followed, probe == 3, "{probe}");
+        last = Some(decision);
+    }
+    let queue = 0.149_700_199_95;
+    let link = 375_000.0 * 8.0 / (0.15 + queue);
+    near(&last.expect("four probes"), link * (1.0 - queue / 0.3));
+    // The same round trips without a queue in this direction.
+    let mut autorate = with_baselines(config(Law::Follow));
+    for reflector in 0..6 {
+        autorate.sent(ms(400.0), reflector, 0);
+        let delay = ProbeDelay::OneWay(20_000_000);
+        assert!(!autorate.answered(ms(2000.0), reflector, ms(400.0), delay, 0).changes());
+    }
 }
 
 /// 8 Mbit/s times 1.04, 1.08, 1.16, 1.32 and 1.5, and no more than 30. Would catch raises that do not grow, grow without bound,
@@ -258,10 +294,10 @@ fn unknown_answers_change_nothing() {
     let mut autorate = with_baselines(config(Law::Steps));
     autorate.sent(ms(400.0), 0, 0);
     for _ in 0..10 {
-        assert_eq!(autorate.answered(ms(900.0), 0, ms(400.0), 0).reason, Reason::Held);
-        assert_eq!(autorate.answered(ms(900.0), 1, ms(401.0), 0).reason, Reason::Held);
+        assert_eq!(autorate.answered(ms(900.0), 0, ms(400.0), ProbeDelay::RoundTrip, 0).reason, Reason::Held);
+        assert_eq!(autorate.answered(ms(900.0), 1, ms(401.0), ProbeDelay::RoundTrip, 0).reason, Reason::Held);
     }
-    assert!(!autorate.answered(ms(1000.0), 0, ms(300.0), 0).changes());
+    assert!(!autorate.answered(ms(1000.0), 0, ms(300.0), ProbeDelay::RoundTrip, 0).changes());
     assert_eq!(autorate.rate(), rate(BASE));
 }
 

@@ -1,6 +1,6 @@
 //! The law of cake-autorate 3 against a slow reference, which keeps everything that happened and starts from it each time.
 
-use fairlane_autorate::{Autorate, Config, Law, Reason};
+use fairlane_autorate::{Autorate, Config, Law, ProbeDelay, Reason};
 use fairlane_qdisc::{Duration, Rate, Seed, Time};
 
 /// An answer: when it came, its reflector, and its round trip.
@@ -115,7 +115,7 @@ fn the_steps_are_those_of_the_reference() {
             reference.traffic(now.as_secs(), bytes);
             let sent = Time::from_nanos(now.as_nanos().saturating_sub(round_trip.as_nanos()));
             autorate.sent(sent, reflector, bytes);
-            let decision = autorate.answered(Time::ZERO + now, reflector, sent, bytes);
+            let decision = autorate.answered(Time::ZERO + now, reflector, sent, ProbeDelay::RoundTrip, bytes);
             changes[2] += u32::from(decision.reason == Reason::Cut);
             reference.answer(now.as_secs(), reflector, (Time::ZERO + now).since(sent).as_secs());
             let is = autorate.rate().bits_per_second() as f64;

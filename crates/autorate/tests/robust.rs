@@ -1,6 +1,6 @@
 //! Whatever happens, the rate is within its limits and nothing panics.
 
-use fairlane_autorate::{Autorate, Config, Direction, Law};
+use fairlane_autorate::{Autorate, Config, Direction, Law, ProbeDelay};
 use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};
 
 const MIN: u64 = 3;
@@ -43,7 +43,7 @@ fn nonsense_is_survived() {
                 1 => autorate.traffic(now, any(&mut random)),
                 _ => {
                     let (reflector, at) = sent[random.below(sent.len() as u32) as usize];
-                    autorate.answered(now, reflector, at, any(&mut random))
+                    autorate.answered(now, reflector, at, ProbeDelay::RoundTrip, any(&mut random))
                 }
             };
             changes += u32::from(decision.changes());

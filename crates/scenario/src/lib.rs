@@ -37,7 +37,7 @@ pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
 pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Tfrc, Traffic};
-pub use shaper::{Shaper, ShaperKind};
+pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use tcp::{Congestion, LossRecovery, SlowStart, Tcp};
 pub use vary::{Point, Vary};

@@ -13,8 +13,33 @@ pub struct Shaper {
     pub rate: Rate,
     /// The parameters of the controller.
     pub autorate: Config,
+    /// The controller's probes.
+    pub probe: ProbeKind,
     /// The size of the link's buffer, a FIFO that drops from the tail.
     pub buffer: Size,
+}
+
+/// A kind of probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProbeKind {
+    /// An echo, which tells the round trip.
+    Echo,
+    /// One with time stamps, which tells the delay in the shaper's direction.
+    OneWay,
+}
+
+impl ProbeKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Echo, Self::OneWay];
+
+    /// Returns its name in a scenario file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Echo => "echo",
+            Self::OneWay => "one-way",
+        }
+    }
 }
 
 /// The origin of a shaper's rate.

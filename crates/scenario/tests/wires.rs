@@ -1,6 +1,8 @@
 //! Loss, jitter and rates that vary: what the file says is what the engine is told.
 
-use fairlane_scenario::{Document, Duration, LinkSide, Loss, Rate, Scenario, Shaper, ShaperKind, Size, Wire};
+use fairlane_scenario::{
+    Document, Duration, LinkSide, Loss, ProbeKind, Rate, Scenario, Shaper, ShaperKind, Size, Wire,
+};
 
 fn scenario(link: &str, settings: &[(&str, &str)]) -> Scenario {
     let text = format!("duration = \"10s\"\n[bottleneck]\n{link}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
@@ -47,15 +49,15 @@ fn jitter_needs_a_delay_and_reordering_a_jitter() {
 #[test]
 fn a_shaper_is_of_its_direction() {
     let link = "rate = \"8mbit\"\nshaper = { rate = \"4mbit\" }\nreverse = { shaper = { kind = \"autorate\", \
-                rate = \"2mbit\", min = \"1mbit\", max = \"3mbit\", law = \"steps\", buffer = \"64kb\" } }";
+                rate = \"2mbit\", min = \"1mbit\", max = \"3mbit\", law = \"steps\", probe = \"one-way\", buffer = \"64kb\" } }";
     let (forward, reverse) = sides(link);
     let of = |side: &LinkSide| side.wire.shaper.clone().expect("it has a shaper");
-    let Shaper { kind, rate, autorate, buffer } = of(&forward);
-    assert_eq!((kind, rate, buffer), (ShaperKind::Fixed, mbit(4), Size::packets(1000)));
+    let Shaper { kind, rate, autorate, probe, buffer } = of(&forward);
+    assert_eq!((kind, rate, probe, buffer), (ShaperKind::Fixed, mbit(4), ProbeKind::Echo, Size::packets(1000)));
     assert_eq!((autorate.min, autorate.base, autorate.max), (mbit(1), mbit(4), mbit(16)));
     assert_eq!((forward.rate, forward.queue_rate()), (mbit(8), mbit(4)));
-    let Shaper { kind, autorate, buffer, .. } = of(&reverse);
-    assert_eq!((kind, buffer), (ShaperKind::Autorate, Size::bytes(64_000)));
+    let Shaper { kind, autorate, probe, buffer, .. } = of(&reverse);
+    assert_eq!((kind, probe, buffer), (ShaperKind::Autorate, ProbeKind::OneWay, Size::bytes(64_000)));
     assert_eq!((autorate.min, autorate.base, autorate.max), (mbit(1), mbit(2), mbit(3)));
     assert_eq!(autorate.law.name(), "steps");
     assert_eq!(sides("rate = \"8mbit\"\nshaper = { rate = \"4mbit\" }").1.wire, Wire::default());

@@ -92,6 +92,9 @@ impl<'o, O: Observer> Network<'o, O> {
                 Some(packet)
             }
             next => {
+                if packet.flow as usize >= self.topology.routes.len() {
+                    self.topology.probe_passed(now, &packet);
+                }
                 self.enter(now, next, &packet);
                 None
             }

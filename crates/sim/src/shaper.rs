@@ -1,10 +1,10 @@
 //! Shapers in front of links, and the probes of their controllers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use fairlane_autorate::{Autorate, Decision};
+use fairlane_autorate::{Autorate, Decision, ProbeDelay};
 use fairlane_qdisc::{Duration, Rate, Time};
-use fairlane_scenario::ShaperKind;
+use fairlane_scenario::{ProbeKind, ShaperKind};
 use fairlane_traffic::Transmitter;
 
 use crate::packet::{Flags, NO_SACK, Packet};
@@ -15,6 +15,12 @@ pub(crate) const PROBE_EVERY: Duration = Duration::from_millis(50);
 
 /// The reflectors of a controller, each of which answers a flow of its own.
 pub(crate) const REFLECTORS: u32 = 6;
+
+/// The hops of a probe before it turns: the discipline and the buffer.
+const HOPS: u32 = 2;
+
+/// The most probes on their way back that are remembered.
+const MOST_TURNED: usize = 4096;
 
 /// The size of a probe and of its answer: an ICMP echo over IPv4 with 56 bytes of data, as by fping(8).
 const PROBE_BYTES: u32 = 84;
@@ -50,6 +56,9 @@ pub(crate) struct RateControl {
     /// The number of the first reflector's flow.
     first_flow: u32,
     sent: u32,
+    probe: ProbeKind,
+    /// The times at which probes on their way back, by flow and sequence number, were at the far end of the link.
+    turned: BTreeMap<(u32, u32), Time>,
 }
 
 impl LinkShaper {
@@ -57,7 +66,14 @@ impl LinkShaper {
         let autorate =
             (shaper.kind == ShaperKind::Autorate).then(|| Autorate::new(shaper.autorate.clone(), Time::ZERO));
         let control = autorate.and_then(Result::ok);
-        let control = control.map(|autorate| RateControl { autorate, route: 0, first_flow, sent: 0 });
+        let control = control.map(|autorate| RateControl {
+            autorate,
+            route: 0,
+            first_flow,
+            sent: 0,
+            probe: shaper.probe,
+            turned: BTreeMap::new(),
+        });
         Self { queue, buffer, transmitter: Transmitter::new(shaper.rate), arrivals: VecDeque::new(), control }
     }
 
@@ -103,7 +119,21 @@ impl RateControl {
 
     /// Tells the controller that `packet`, one of its probes, is back.
     pub(crate) fn answered(&mut self, now: Time, packet: &Packet, bytes: u64) -> Option<Decision> {
-        self.reflector(packet).map(|reflector| self.autorate.answered(now, reflector, packet.sent, bytes))
+        let reflector = self.reflector(packet)?;
+        let turned = self.turned.remove(&(packet.flow, packet.seq));
+        let one_way = |turned: Time| ProbeDelay::OneWay(turned.since(packet.sent).as_nanos() as i64);
+        let delay = turned.map_or(ProbeDelay::RoundTrip, one_way);
+        Some(self.autorate.answered(now, reflector, packet.sent, delay, bytes))
+    }
+
+    /// Notes the time at which a probe with time stamps is at the far end of the link; its next hop is the way back.
+    pub(crate) fn passed(&mut self, now: Time, packet: &Packet) {
+        if self.probe == ProbeKind::OneWay && packet.route == self.route + HOPS {
+            self.turned.insert((packet.flow, packet.seq), now);
+            if self.turned.len() > MOST_TURNED {
+                self.turned.pop_first();
+            }
+        }
     }
 
     /// Returns the next probe.

@@ -272,6 +272,15 @@ impl Topology {
         self.shaped_queue(shaper).map_or(0, |queue| queue.discipline.counters().departed.bytes)
     }
 
+    /// Tells the controller of a probe that it has passed a link.
+    #[cold]
+    pub(crate) fn probe_passed(&mut self, now: Time, packet: &Packet) {
+        let shaper = self.shaper_of(packet).map(|number| &mut self.shapers[number as usize]);
+        if let Some(control) = shaper.and_then(|shaper| shaper.control.as_mut()) {
+            control.passed(now, packet);
+        }
+    }
+
     /// Returns the number of the shaper whose controller has sent the probe `packet`.
     pub(crate) fn shaper_of(&self, packet: &Packet) -> Option<u32> {
         let flows = self.routes.len() as u32;

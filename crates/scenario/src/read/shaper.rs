@@ -8,10 +8,10 @@ use fairlane_qdisc::{Rate, Size};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::read::RATE;
-use crate::shaper::{Shaper, ShaperKind};
+use crate::shaper::{ProbeKind, Shaper, ShaperKind};
 
 /// The keys of a shaper.
-pub(crate) const KEYS: [&str; 6] = ["kind", "rate", "min", "max", "law", "buffer"];
+pub(crate) const KEYS: [&str; 7] = ["kind", "rate", "min", "max", "law", "probe", "buffer"];
 const ELSEWHERE: Elsewhere = &[
     ("fixed", "a fixed shaper is kind = \"fixed\" with its rate, rate = \"8mbit\""),
     ("autorate", "a shaper with a controller is kind = \"autorate\""),
@@ -43,9 +43,11 @@ pub(crate) fn shaper(parent: &Reader<'_>) -> Result<Option<Shaper>, ScenarioErro
     let buffer = table.get("buffer").map_or(Ok(BUFFER), |field| buffer(&field))?;
     let laws = Law::ALL.map(|law| (law.name(), law));
     let law = table.get("law").map_or(Ok(Law::default()), |field| field.choice("law of autorate", &laws, &[]))?;
+    let probes = ProbeKind::ALL.map(|probe| (probe.name(), probe));
+    let probe = table.get("probe").map_or(Ok(ProbeKind::Echo), |field| field.choice("probe", &probes, &[]))?;
     let autorate = Config { law, ..Config::new(min, rate, max) };
     autorate.check().map_err(|error| table.error(error.to_string()))?;
-    Ok(Some(Shaper { kind, rate, autorate, buffer }))
+    Ok(Some(Shaper { kind, rate, autorate, probe, buffer }))
 }
 
 fn buffer(field: &Field<'_>) -> Result<Size, ScenarioError> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fairlane_autorate::{Decision, Law};
 use fairlane_outcome::Run;
 use fairlane_qdisc::{Duration, Rate, Time};
-use fairlane_scenario::{Document, Scenario, ShaperKind};
+use fairlane_scenario::{Document, ProbeKind, Scenario, ShaperKind};
 use fairlane_sim::{Control, Observer, PacketEvent, run};
 
 use trace::{Chain, csv, mean};
@@ -33,7 +33,7 @@ fn scenario(place: &Path) -> Scenario {
 enum Shaping {
     /// At this part of the scenario's rate.
     Fixed(f64),
-    Autorate(Law),
+    Autorate(Law, ProbeKind),
 }
 
 /// The 95th percentile of the delay in milliseconds, and the goodput in Mbit/s.
@@ -51,8 +51,9 @@ fn measure(scenario: &Scenario, shaping: Shaping, number: u32) -> Measured {
             shaper.kind = ShaperKind::Fixed;
             shaper.rate = Rate::from_bits_per_second((shaper.rate.bits_per_second() as f64 * part) as u64);
         }
-        Shaping::Autorate(law) => {
+        Shaping::Autorate(law, probe) => {
             shaper.kind = ShaperKind::Autorate;
+            shaper.probe = probe;
             shaper.autorate.law = law;
         }
     }
@@ -80,16 +81,18 @@ fn the_trace_is_that_of_its_law() {
     assert!((shaper.rate.bits_per_second() as f64 / mean(&steps) - 1.0).abs() < 0.01, "{}", mean(&steps));
 }
 
-/// The claim, for both laws. Would catch a controller that lets the modem's queue grow, or that keeps it empty by using little of the
+/// The claim, for both laws and kinds of probes. Would catch a controller that lets the modem's queue grow, or that keeps it empty by using little of the
 /// link.
 #[test]
 fn the_queue_is_a_third_at_nine_tenths_of_the_goodput() {
     let scenario = scenario(&folder());
     let fixed = measure(&scenario, Shaping::Fixed(1.0), 0);
-    for law in Law::ALL {
-        let autorate = measure(&scenario, Shaping::Autorate(law), 0);
-        assert!(autorate.p95 <= fixed.p95 / 3.0, "{law:?}: {autorate:?} {fixed:?}");
-        assert!(autorate.goodput >= 0.9 * fixed.goodput, "{law:?}: {autorate:?} {fixed:?}");
+    for (law, probe) in
+        [(Law::Steps, ProbeKind::Echo), (Law::Follow, ProbeKind::Echo), (Law::Follow, ProbeKind::OneWay)]
+    {
+        let autorate = measure(&scenario, Shaping::Autorate(law, probe), 0);
+        assert!(autorate.p95 <= fixed.p95 / 3.0, "{law:?}, {probe:?}: {autorate:?} {fixed:?}");
+        assert!(autorate.goodput >= 0.9 * fixed.goodput, "{law:?}, {probe:?}: {autorate:?} {fixed:?}");
     }
 }
 
@@ -139,11 +142,86 @@ fn a_step_is_followed() {
     let within =
         |from: f64, to: f64| rates.0.iter().filter(move |(at, _)| (from..to).contains(at)).map(|(_, rate)| *rate);
     assert!(within(19.0, 20.0).all(|rate| rate > 14.0));
-    assert!(within(20.0, 20.5).any(|rate| rate < 8.0), "{:?}", within(20.0, 20.5).last());
-    assert!(within(40.0, 43.0).any(|rate| rate > 18.0), "{:?}", within(40.0, 43.0).last());
+    assert!(within(20.0, 20.5).any(|rate| rate < 8.0), "{:?}", within(20.0, 20.5).next_back());
+    assert!(within(40.0, 43.0).any(|rate| rate > 18.0), "{:?}", within(40.0, 43.0).next_back());
     let slow = Scenario { warmup: Duration::from_millis(22_000), duration: Duration::from_millis(40_000), ..scenario };
     let slow = of(&run(&slow, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}")));
     assert!(slow.goodput >= 0.9 * 8.0 && slow.p95 <= 120.0, "{slow:?}");
+}
+
+/// A way back with a queue of its own, which UDP fills. An echo takes it for that of the link, so the rate falls to its minimum, 2 of
+/// 10 Mbit/s; time stamps tell the direction. Would catch time stamps that are taken at the wrong end.
+#[test]
+fn time_stamps_tell_in_which_direction_a_queue_is() {
+    let text = r#"
+        duration = "30s"
+        warmup   = "10s"
+        [tcp]
+        preset = "modern"
+        [bottleneck]
+        rate    = "10mbit"
+        delay   = "20ms"
+        queue   = { kind = "fq-codel" }
+        reverse = { rate = "1mbit", queue = { kind = "droptail", limit = "20p" } }
+        shaper  = { kind = "autorate", rate = "8mbit" }
+        [[flows]]
+        name   = "upload"
+        kind   = "tcp"
+        count  = 4
+        packet = "1500b"
+        [[flows]]
+        name   = "flood"
+        kind   = "udp"
+        rate   = "1100kbit"
+        packet = "1500b"
+        from   = "right"
+        to     = "left"
+    "#;
+    let used = |probe: &str| {
+        let mut document = Document::parse("echo.toml", text).unwrap_or_else(|error| panic!("{error}"));
+        document.set("bottleneck.shaper.probe", probe).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
+        let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        let bytes: u64 = run.flows.iter().filter(|flow| flow.group == "upload").map(|flow| flow.unique_bytes).sum();
+        bytes as f64 * 8e-6 / (run.to_s - run.from_s)
+    };
+    let (echo, one_way) = (used("echo"), used("one-way"));
+    assert!(echo <= 2.0 && one_way >= 8.0, "{echo} {one_way}");
+}
+
+/// Both directions vary, are loaded, and are adjusted. With echoes each pays for the queue of the other. Would catch controllers that
+/// drive each other to their minimum, or time stamps of the wrong direction.
+#[test]
+fn time_stamps_pay_if_both_directions_are_loaded() {
+    let place = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(folder().join("autorate.toml")).expect("the scenario");
+    let shaper = "{ kind = \"autorate\", rate = \"10mbit\", min = \"2mbit\", max = \"30mbit\" }";
+    let back = format!(
+        "reverse = {{ rate = {{ trace = \"back.csv\", every = \"120s\" }}, queue = {{ kind = \"fq-codel\" }}, shaper = {shaper} }}"
+    );
+    let download = "\n[[flows]]\nname = \"download\"\nkind = \"tcp\"\ncount = 4\ncc = \"cubic\"\npacket = \"1500b\"\nfrom = \"right\"\nto = \"left\"\n";
+    let text = text.replace("reverse = { rate = \"50mbit\" }", &back) + download;
+    for (name, text) in
+        [("autorate.csv", csv(&CHAIN.steps(1))), ("back.csv", csv(&CHAIN.steps(2))), ("autorate.toml", text)]
+    {
+        std::fs::write(place.path().join(name), text).expect("a file");
+    }
+    let used = |probe: ProbeKind| {
+        let mut scenario = scenario(place.path());
+        let link = &mut scenario.links[0];
+        for side in [&mut link.forward, &mut link.reverse] {
+            side.wire.shaper.as_mut().expect("both have a shaper").probe = probe;
+        }
+        let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        [0, 1].map(|index| {
+            let queue = &run.queues[index];
+            let bytes: u64 = queue.flows.iter().map(|flow| flow.departed_bytes).sum();
+            bytes as f64 * 8.0 / (run.to_s - run.from_s) / queue.rate_bps
+        })
+    };
+    let (echo, one_way) = (used(ProbeKind::Echo), used(ProbeKind::OneWay));
+    println!("used with echoes {echo:.2?}, with time stamps {one_way:.2?}");
+    assert!(one_way.iter().all(|used| *used > 0.75) && one_way.iter().zip(echo).all(|(one_way, echo)| *one_way > echo));
 }
 
 /// The chains of the long form.
@@ -176,14 +254,15 @@ fn other_traces_and_seeds() {
                 Shaping::Fixed(0.5),
                 Shaping::Fixed(0.8),
                 Shaping::Fixed(1.0),
-                Shaping::Autorate(Law::Steps),
-                Shaping::Autorate(Law::Follow),
+                Shaping::Autorate(Law::Steps, ProbeKind::Echo),
+                Shaping::Autorate(Law::Follow, ProbeKind::Echo),
+                Shaping::Autorate(Law::Follow, ProbeKind::OneWay),
             ];
             let measured = all.map(|shaping| (shaping, measure(&scenario, shaping, seed as u32)));
             for (shaping, Measured { p95, goodput }) in measured {
                 println!("| {name} | {seed} | {shaping:?} | {p95:.0} | {goodput:.2} |");
             }
-            let [_, _, (_, fixed), _, (_, autorate)] = measured;
+            let [_, _, (_, fixed), _, (_, autorate), _] = measured;
             assert!(autorate.goodput >= 0.9 * fixed.goodput, "{name}, seed {seed}");
             assert!(chain.jumps && chain.dwell_s < 3.0 || autorate.p95 <= fixed.p95 / 3.0, "{name}, seed {seed}");
         }
