@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use fairlane_outcome::{
-    DelayBin, DelayHistogram, GroupTimeline, Outcome as Inner, QueueTimeline, Timeline, tables as made,
+    DelayBin, DelayHistogram, GroupTimeline, Outcome as Inner, QueueTimeline, ShaperTimeline, Timeline, tables as made,
 };
 use fairlane_report::html::{Origin, compare_page, run_page, sweep_page};
 use fairlane_report::{Terminal, compare_table, run_report, sweep_table};
@@ -32,8 +32,11 @@ impl Outcome {
     }
 }
 
-/// A timeline as plain values: the times, and of each queue and group its name with its values.
-type PlainTimeline = (Vec<f64>, Vec<(String, Vec<f64>, Vec<f64>)>, Vec<(String, Vec<f64>)>);
+/// A name with two series of values.
+type PlainPair = (String, Vec<f64>, Vec<f64>);
+
+/// A timeline as plain values: the times, and of each queue, group and shaper its name with its values.
+type PlainTimeline = (Vec<f64>, Vec<PlainPair>, Vec<(String, Vec<f64>)>, Vec<PlainPair>);
 
 /// All data of an outcome as plain values: its JSON form; the histogram of each queue; its timeline; its tables.
 type Parts<'py> = (String, Vec<Vec<(u64, u64, u64)>>, Option<PlainTimeline>, Vec<Option<Bound<'py, PyBytes>>>);
@@ -120,13 +123,15 @@ fn from_bytes(bytes: &[u8]) -> PyResult<Vec<RecordBatch>> {
 fn plain(timeline: Timeline) -> PlainTimeline {
     let queues = timeline.queues.into_iter().map(|queue| (queue.name, queue.packets, queue.average));
     let groups = timeline.groups.into_iter().map(|group| (group.name, group.throughput_bps));
-    (timeline.time_s, queues.collect(), groups.collect())
+    let shapers = timeline.shapers.into_iter().map(|shaper| (shaper.name, shaper.rate_bps, shaper.link_bps));
+    (timeline.time_s, queues.collect(), groups.collect(), shapers.collect())
 }
 
-fn unplain((time_s, queues, groups): PlainTimeline) -> Timeline {
+fn unplain((time_s, queues, groups, shapers): PlainTimeline) -> Timeline {
     let queues = queues.into_iter().map(|(name, packets, average)| QueueTimeline { name, packets, average });
     let groups = groups.into_iter().map(|(name, throughput_bps)| GroupTimeline { name, throughput_bps });
-    Timeline { time_s, queues: queues.collect(), groups: groups.collect() }
+    let shapers = shapers.into_iter().map(|(name, rate_bps, link_bps)| ShaperTimeline { name, rate_bps, link_bps });
+    Timeline { time_s, queues: queues.collect(), groups: groups.collect(), shapers: shapers.collect() }
 }
 
 /// One of the tables of `docs/outcome.md`, of several outcomes.

@@ -105,6 +105,18 @@ def test_an_outcome_survives_a_pickle_with_all_it_has() -> None:
         _ = recorded.trace
 
 
+def test_a_shaper_stands_before_its_link() -> None:
+    scenario = fl.Scenario.from_toml(ROOT / "scenarios/autorate.toml")
+    scenario["duration"] = "20s"
+    adjusted = scenario.run()
+    scenario["bottleneck.shaper.kind"] = "fixed"
+    fixed = scenario.run()
+    assert [adjusted.queue(name)["kind"] for name in ("bottleneck", "bottleneck/buffer")] == ["fq-codel", "droptail"]
+    assert 3 * adjusted.queue()["delay_s"]["p95"] < fixed.queue()["delay_s"]["p95"]
+    assert "Rates of bottleneck over time" in adjusted.html()
+    assert pickle.loads(pickle.dumps(adjusted)).html() == adjusted.html()
+
+
 def test_series_and_trace_add_up_to_the_outcome() -> None:
     outcome = short(warmup="1ms").run(series="1s", trace=True)
     queue = outcome.queue()

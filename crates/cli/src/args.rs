@@ -10,13 +10,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
-use fairlane_console::values::{Setting, kind, rate, setting, time};
+use fairlane_console::values::{Setting, kind, rate, setting, shaper, time};
 #[cfg(feature = "router")]
 use fairlane_daemon::RouterArgs;
 #[cfg(feature = "top")]
 use fairlane_daemon::TopArgs;
 use fairlane_qdisc::{Duration, Kind, Rate};
 use fairlane_runner::MOST_THREADS;
+use fairlane_scenario::ShaperKind;
 
 #[cfg(feature = "bpf")]
 pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
@@ -120,6 +121,10 @@ pub(crate) struct CompareArgs {
     /// queue (droptail, 1000 packets) keep it.
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
     pub(crate) queue: Vec<Disciplines>,
+
+    /// Shapers to compare, "fixed" or "autorate", with the parameters of the file, and with its queue unless --queue names others
+    #[arg(long, value_name = "SHAPER", value_delimiter = ',', value_parser = shaper)]
+    pub(crate) shaper: Vec<ShaperKind>,
 
     #[command(flatten)]
     pub(crate) overrides: Overrides,

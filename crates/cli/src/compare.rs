@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use fairlane_console::Failure;
 use fairlane_qdisc::Kind;
 use fairlane_report::{PaperNumbers, compare_table};
-use fairlane_runner::compare::{usual, with_kind};
+use fairlane_runner::compare::{shaper_point, usual, with_kind, with_shaper};
 use fairlane_runner::{Batch, BatchResult, Job, so_far};
 use fairlane_scenario::Scenario;
 
-use crate::args::{CompareArgs, Disciplines};
+use crate::args::CompareArgs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};
 
@@ -29,11 +29,7 @@ impl CompareCommand {
     pub(crate) fn new(args: CompareArgs) -> Result<Self, Failure> {
         let document = shared::document(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
-        let kinds = kinds(&args.queue, &scenario);
-        let jobs = kinds.iter().map(|kind| {
-            Ok(Job { scenario: with_kind(&scenario, *kind)?, point: None, asked: format!("--queue {kind}") })
-        });
-        let batch = Batch::new(jobs.collect::<Result<_, Failure>>()?, args.runs, args.threads.jobs)?;
+        let batch = Batch::new(jobs(&args, &scenario)?, args.runs, args.threads.jobs)?;
         args.out.as_deref().map_or(Ok(()), output::folder)?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let batch = if page.is_some() { batch.recorded() } else { batch };
@@ -63,7 +59,33 @@ impl CompareCommand {
     }
 }
 
-/// Returns the requested disciplines, each once.
-fn kinds(asked: &[Disciplines], scenario: &Scenario) -> Vec<Kind> {
-    if asked.is_empty() { usual(scenario) } else { shared::kinds(asked) }
+/// Returns a job for each discipline, or for each discipline and shaper.
+fn jobs(args: &CompareArgs, scenario: &Scenario) -> Result<Vec<Job>, Failure> {
+    let disciplines = disciplines(args, scenario)?;
+    if args.shaper.is_empty() {
+        return Ok(disciplines);
+    }
+    let mut jobs = Vec::new();
+    for Job { scenario, asked, .. } in disciplines {
+        for (index, kind) in args.shaper.iter().enumerate() {
+            if args.shaper[..index].contains(kind) {
+                continue;
+            }
+            let asked = [asked.as_str(), &format!("--shaper {}", kind.name())].join(" ").trim_start().to_owned();
+            jobs.push(Job { scenario: with_shaper(&scenario, *kind)?, point: Some(shaper_point(*kind)), asked });
+        }
+    }
+    Ok(jobs)
+}
+
+/// Returns a job for each requested discipline; for that of the file if only shapers are compared.
+fn disciplines(args: &CompareArgs, scenario: &Scenario) -> Result<Vec<Job>, Failure> {
+    let kinds = match (args.queue.is_empty(), args.shaper.is_empty()) {
+        (true, false) => return Ok(vec![Job::of(scenario.clone())]),
+        (true, true) => usual(scenario),
+        (false, _) => shared::kinds(&args.queue),
+    };
+    let job =
+        |kind: &Kind| Ok(Job { scenario: with_kind(scenario, *kind)?, point: None, asked: format!("--queue {kind}") });
+    kinds.iter().map(job).collect()
 }

@@ -130,6 +130,9 @@ fn what_the_lab_cannot_do_has_its_place_in_the_file() {
     assert!(stderr.contains("varied.toml:6:8: bottleneck.rate: the lab's link has one rate; leave it out"), "{stderr}");
     let stderr = told(&["lab", &file, "--set", "flows.cbr.packet=20b"]);
     assert!(stderr.contains("--set flows.cbr.packet=20b"), "{stderr}");
+    let shaped = place.write("shaped.toml", &SMALL.replace("delay = \"1ms\"", "shaper = { rate = \"800kbit\" }"));
+    let stderr = told(&["lab", &shaped]);
+    assert!(stderr.contains("shaped.toml:7:10: bottleneck.shaper: the lab's link has no shaper"), "{stderr}");
     // A key that is missing from the file is reported at the table that it belongs to.
     let tahoe = place.write("tahoe.toml", &SMALL.replace("count = 3", "count = 3\ncc = \"tahoe\""));
     let stderr = told(&["lab", &tahoe]);

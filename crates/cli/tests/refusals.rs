@@ -36,6 +36,8 @@ fn words_that_are_not_known() {
     refused(&["run", &file, "--jsn"], &["--json"]);
     refused(&["compare", &file, "--queue", "chok"], &["did you mean \"choke\""]);
     refused(&["compare", &file, "--queue", "red,,choke"], &["\"\""]);
+    refused(&["compare", &file, "--shaper", "auto"], &["there is no shaper \"auto\"", "fixed and autorate"]);
+    refused(&["compare", &file, "--shaper", "autorate"], &["no shaper", "shaper = { rate = \"8mbit\" }"]);
     refused(&["explain", "chok"], &["did you mean \"choke\""]);
     refused(&["explain", "choke", "limti=300p"], &["limit"]);
     refused(&["explain", "choke", "limit"], &["KEY=VALUE"]);

@@ -218,6 +218,37 @@ fn explain_says_every_parameter_and_where_it_comes_from() {
     assert_eq!((&max["value"], &max["origin"]), (&"150p".into(), &"given".into()));
 }
 
+/// A link that is slower than its shaper for half of the time. Would catch a comparison that runs one shaper twice, or rows that
+/// cannot be told apart.
+#[test]
+fn shapers_stand_side_by_side() {
+    let (_place, file) = Place::with_small();
+    let link = [
+        "--set=bottleneck.shaper.rate=900kbit",
+        "--set=bottleneck.shaper.min=200kbit",
+        "--set=bottleneck.queue.kind=fq-codel",
+        "--set=duration=20s",
+        "--set=bottleneck.rate=600kbit",
+    ];
+    let args = [&["compare", &file, "--shaper", "fixed,autorate", "--runs", "1"], &link[..]].concat();
+    let compared = json(&[&args[..], &["--json"]].concat());
+    let outcomes = compared["outcomes"].as_array().unwrap();
+    let shapers: Vec<&str> = outcomes.iter().map(|outcome| outcome["point"]["shaper"].as_str().unwrap()).collect();
+    assert_eq!(shapers, ["fixed", "autorate"]);
+    let names: Vec<&str> =
+        outcomes[1]["queues"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bottleneck", "bottleneck/buffer"]);
+    let p95 = |index: usize| outcomes[index]["queues"][0]["delay_s"]["p95"].as_f64().unwrap();
+    assert!(p95(1) < p95(0) / 2.0, "{} {}", p95(1), p95(0));
+    let text = printed(&args);
+    for part in ["fq-codel, fixed", "fq-codel, autorate", "goodput", "p95"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let both = json(&[&args[..], &["--queue", "red,fq-codel", "--json"]].concat());
+    assert_eq!(both["outcomes"].as_array().unwrap().len(), 4);
+    assert!(!printed(&["compare", &file, "--runs", "1"]).contains("goodput"));
+}
+
 #[test]
 fn qdiscs_lists_them_all() {
     let list = json(&["qdiscs", "--json"]);

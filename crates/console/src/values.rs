@@ -1,6 +1,7 @@
 //! Values of options, read from text for [clap](https://docs.rs/clap).
 
 use fairlane_qdisc::{Duration, Kind, ParameterError, Rate, UnitError};
+use fairlane_scenario::ShaperKind;
 
 /// A `KEY=VALUE` of the command line.
 #[derive(Clone, Debug)]
@@ -30,6 +31,16 @@ pub fn setting(text: &str) -> Result<Setting, String> {
 /// No discipline has this name.
 pub fn kind(text: &str) -> Result<Kind, String> {
     text.parse().map_err(|error: ParameterError| error.message().to_owned())
+}
+
+/// Reads the name of a kind of shaper.
+///
+/// # Errors
+/// No kind has this name.
+pub fn shaper(text: &str) -> Result<ShaperKind, String> {
+    let names = ShaperKind::ALL.map(ShaperKind::name).join(" and ");
+    let known = ShaperKind::ALL.into_iter().find(|kind| kind.name() == text.trim());
+    known.ok_or_else(|| format!("there is no shaper \"{}\"; there are {names}", text.trim()))
 }
 
 /// Reads a time with its unit, such as `100ms`.

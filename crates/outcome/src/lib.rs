@@ -36,4 +36,4 @@ pub use schema::{
     Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome,
 };
 pub use series::{FlowRow, QueueRow};
-pub use timeline::{GroupTimeline, QueueTimeline, Timeline};
+pub use timeline::{GroupTimeline, QueueTimeline, ShaperTimeline, Timeline};

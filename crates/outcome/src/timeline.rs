@@ -9,6 +9,8 @@ pub struct Timeline {
     pub queues: Vec<QueueTimeline>,
     /// The groups of flows.
     pub groups: Vec<GroupTimeline>,
+    /// The shapers whose rate a controller adjusts.
+    pub shapers: Vec<ShaperTimeline>,
 }
 
 /// A queue over time; one value for each of [`Timeline::time_s`].
@@ -20,6 +22,17 @@ pub struct QueueTimeline {
     pub packets: Vec<f64>,
     /// The discipline's own average, in its own unit; empty where it keeps none.
     pub average: Vec<f64>,
+}
+
+/// A shaper over time; one value for each of [`Timeline::time_s`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShaperTimeline {
+    /// The name of its queue.
+    pub name: String,
+    /// Its rate in bit/s.
+    pub rate_bps: Vec<f64>,
+    /// The rate of the link behind it in bit/s.
+    pub link_bps: Vec<f64>,
 }
 
 /// A group of flows over time; one value for each of [`Timeline::time_s`].

@@ -4,7 +4,7 @@ use fairlane_outcome::Outcome;
 
 use crate::PaperNumbers;
 use crate::summary::{
-    NOTHING, group_names, heading, labels, legend, with_bottlenecks, with_groups, with_jain, with_shares,
+    NOTHING, group_names, heading, labels, legend, with_bottlenecks, with_goodput, with_groups, with_jain, with_shares,
 };
 use crate::table::{Look, Terminal, TextTable};
 
@@ -33,6 +33,6 @@ pub(crate) fn table(outcomes: &[Outcome], paper: Option<&PaperNumbers>) -> TextT
         let cells: Vec<String> = outcomes.iter().map(|outcome| text(outcome).unwrap_or("–").to_owned()).collect();
         table.faint("paper", cells)
     });
-    let table = with_shares(table, outcomes, &names);
+    let table = with_shares(with_goodput(table, outcomes), outcomes, &names);
     with_bottlenecks(with_jain(table, outcomes, &names), outcomes)
 }

@@ -64,12 +64,18 @@ pub(crate) fn fair_share(outcome: &Outcome, name: &str) -> f64 {
     outcome.group(name).map_or(0.0, |group| if all > 0 { group.flows as f64 / all as f64 } else { 0.0 })
 }
 
-/// Labels that distinguish the outcomes: the discipline, and the engine if there are several.
+/// The shaper of an outcome of a comparison of shapers.
+fn shaper(outcome: &Outcome) -> Option<String> {
+    outcome.point.as_ref()?.get("shaper").map(ToString::to_string)
+}
+
+/// Labels that distinguish the outcomes: the discipline, the shaper if shapers are compared, and the engine if there are several.
 pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
     let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
     let label = |outcome: &Outcome| {
         let kind = outcome.bottleneck().map_or("–", |queue| queue.kind.as_str());
-        if engines { format!("{kind} ({})", outcome.engine) } else { kind.to_owned() }
+        let kind = shaper(outcome).map_or_else(|| kind.to_owned(), |shaper| format!("{kind}, {shaper}"));
+        if engines { format!("{kind} ({})", outcome.engine) } else { kind }
     };
     outcomes.iter().map(label).collect()
 }
@@ -116,6 +122,17 @@ pub(crate) fn with_groups(
         table = beside(table.right(name, throughput(&groups, &scale)), name);
     }
     table
+}
+
+/// Adds the goodput of all flows together, if shapers are compared: behind a buffer of its own a link may carry much that is sent
+/// again.
+pub(crate) fn with_goodput(table: TextTable, outcomes: &[Outcome]) -> TextTable {
+    if !outcomes.iter().any(|outcome| shaper(outcome).is_some()) {
+        return table;
+    }
+    let goodput = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.goodput_bps.mean).sum();
+    let values: Vec<_> = outcomes.iter().map(|outcome| Some(Estimate::single(goodput(outcome)))).collect();
+    table.right("goodput", column(&values, Scale::rate))
 }
 
 /// Adds the bar of all groups' shares.

@@ -1,6 +1,7 @@
 //! The same traffic under several disciplines.
 
-use fairlane_scenario::{Kind, LinkSide, QdiscParameters, Scenario};
+use fairlane_outcome::Point;
+use fairlane_scenario::{Kind, LinkSide, QdiscParameters, Scenario, ShaperKind};
 
 use crate::Error;
 
@@ -49,6 +50,32 @@ pub fn with_parameters(scenario: &Scenario, parameters: &QdiscParameters) -> Res
     with(scenario, |_| parameters.clone())
 }
 
+/// Returns the scenario with every shaper of this kind.
+///
+/// # Errors
+/// The scenario has no shaper.
+pub fn with_shaper(scenario: &Scenario, kind: ShaperKind) -> Result<Scenario, Error> {
+    let mut changed = scenario.clone();
+    let mut none = true;
+    for side in changed.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.reverse]) {
+        if let Some(shaper) = &mut side.wire.shaper {
+            shaper.kind = kind;
+            none = false;
+        }
+    }
+    if none {
+        let message = "this scenario has no shaper, so there is nothing to compare";
+        return Err(Error::new(message, "give a link one: shaper = { rate = \"8mbit\" }"));
+    }
+    Ok(changed)
+}
+
+/// Returns the point of an outcome in a comparison of shapers: its key is `shaper`.
+#[must_use]
+pub fn shaper_point(kind: ShaperKind) -> Point {
+    Point::new().with("shaper", kind.name())
+}
+
 /// Returns the names of the links whose queues are compared, as by [`link_name`](fairlane_sim::link_name).
 ///
 /// # Errors
@@ -74,7 +101,7 @@ fn with(scenario: &Scenario, change: impl Fn(&QdiscParameters) -> QdiscParameter
     for link in &mut changed.links {
         let (forward, reverse) = compared(&link.name, &link.forward, &link.reverse);
         for (_, side) in [(forward, &mut link.forward), (reverse, &mut link.reverse)].into_iter().filter(|it| it.0) {
-            let changed = change(side.queue.parameters()).resolve(side.rate);
+            let changed = change(side.queue.parameters()).resolve(side.queue_rate());
             side.queue =
                 changed.map_err(|error| Error::plain(format!("the queue of link \"{}\": {error}", link.name)))?;
             none = false;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fairlane_outcome::{GroupTimeline, QueueTimeline, Timeline};
+use fairlane_outcome::{GroupTimeline, QueueTimeline, ShaperTimeline, Timeline};
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::Scenario;
-use fairlane_sim::{FlowSample, Observer, PacketEvent, QueueSample, link_name};
+use fairlane_scenario::{LinkSide, Scenario, ShaperKind};
+use fairlane_sim::{Decision, FlowSample, Observer, PacketEvent, QueueSample, link_name};
 
 /// The number of values of a run.
 const VALUES: u64 = 400;
@@ -24,6 +24,8 @@ pub struct Recorder {
     timeline: Timeline,
     /// The index of each link's queue in the timeline.
     queues: BTreeMap<u32, usize>,
+    /// The links behind shapers that are adjusted, with the present rate of the shaper in bit/s, in the order of the timeline.
+    shapers: BTreeMap<u32, f64>,
 }
 
 /// The samples of one moment.
@@ -44,7 +46,7 @@ impl Recorder {
         let none = vec![0; scenario.flows.len()];
         let group = |name: &str| GroupTimeline { name: name.to_owned(), throughput_bps: Vec::new() };
         let groups = scenario.flows.iter().map(|flows| group(&flows.name)).collect();
-        Self {
+        let recorder = Self {
             every: Duration::from_nanos((scenario.duration.as_nanos() / VALUES).max(1000)),
             group_of,
             now: Now { delivered: none.clone(), ..Now::default() },
@@ -52,7 +54,9 @@ impl Recorder {
             scenario: scenario.clone(),
             timeline: Timeline { groups, ..Timeline::default() },
             queues: BTreeMap::new(),
-        }
+            shapers: BTreeMap::new(),
+        };
+        recorder.with_shapers()
     }
 
     /// Returns the timeline.
@@ -83,8 +87,33 @@ impl Recorder {
             queue.packets.push(sample.backlog.packets as f64);
             queue.average.extend(sample.average);
         }
+        for ((link, rate), shaper) in self.shapers.iter().zip(&mut self.timeline.shapers) {
+            shaper.rate_bps.push(*rate);
+            shaper.link_bps.push(link_rate(&self.scenario, *link, self.now.at));
+        }
         self.last = (self.now.at, self.now.delivered.clone());
     }
+
+    /// Begins the timeline of the shapers that are adjusted.
+    fn with_shapers(mut self) -> Self {
+        let sides = self.scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+        for (link, side) in (0..).zip(sides) {
+            if let Some(shaper) = side.wire.shaper.as_ref().filter(|shaper| shaper.kind == ShaperKind::Autorate) {
+                self.shapers.insert(link, shaper.rate.bits_per_second() as f64);
+                let name = link_name(&self.scenario, link);
+                self.timeline.shapers.push(ShaperTimeline { name, ..ShaperTimeline::default() });
+            }
+        }
+        self
+    }
+}
+
+/// Returns the rate of a link at a time, in bit/s.
+fn link_rate(scenario: &Scenario, link: u32, at: Time) -> f64 {
+    let both = &scenario.links[link as usize / 2];
+    let LinkSide { rate, wire, .. } = if link.is_multiple_of(2) { &both.forward } else { &both.reverse };
+    let rate = wire.rates.as_ref().map_or(*rate, |rates| rates.at(at.since(Time::ZERO)));
+    rate.bits_per_second() as f64
 }
 
 impl Observer for Recorder {
@@ -114,5 +143,9 @@ impl Observer for Recorder {
 
     fn queue(&mut self, _at: Time, sample: &QueueSample) {
         self.now.queues.push(*sample);
+    }
+
+    fn decided(&mut self, link: u32, decision: &Decision) {
+        self.shapers.insert(link, decision.rate.bits_per_second() as f64);
     }
 }

@@ -35,3 +35,38 @@ fn a_batch_that_is_stopped_while_it_is_checked_begins_nothing() {
     let none = Batch::stoppable(jobs(), NonZeroU32::MIN, Some(1), &control).unwrap().execute(&control).unwrap();
     assert_eq!((none.outcomes.len(), none.interrupted, control.finished()), (0, true, 0));
 }
+
+/// Would catch a timeline of another link, or rates that are not those of the moment.
+#[test]
+fn the_timeline_has_the_rates_of_shaper_and_link() {
+    let text = r#"
+        duration = "8s"
+        [[links]]
+        from = "a"
+        to   = "b"
+        rate = "100mbit"
+        [[links]]
+        from   = "b"
+        to     = "c"
+        rate   = { steps = [["0s", "8mbit"], ["4s", "2mbit"]] }
+        queue  = { kind = "fq-codel" }
+        shaper = { kind = "autorate", rate = "6mbit", min = "1mbit", max = "10mbit" }
+        [[flows]]
+        name = "upload"
+        kind = "tcp"
+        from = "a"
+        to   = "c"
+    "#;
+    let scenario = Document::parse("timeline.toml", text).unwrap().scenario().unwrap();
+    let batch = Batch::new(vec![Job::of(scenario)], NonZeroU32::MIN, None).unwrap().recorded();
+    let done = batch.execute(&Control::default()).unwrap();
+    let timeline = done.timelines[0].as_ref().unwrap();
+    let [shaper] = &timeline.shapers[..] else { panic!("{} shapers", timeline.shapers.len()) };
+    assert_eq!((shaper.name.as_str(), shaper.rate_bps.len()), ("b-c", timeline.time_s.len()));
+    for ((time, rate), link) in timeline.time_s.iter().zip(&shaper.rate_bps).zip(&shaper.link_bps) {
+        assert_eq!(*link, if *time < 4.0 { 8e6 } else { 2e6 }, "{time}");
+        assert!((1e6..=10e6).contains(rate), "{time}: {rate}");
+    }
+    let slowest = shaper.rate_bps.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(shaper.rate_bps[0] == 6e6 && slowest < 2e6, "{slowest}");
+}

@@ -58,8 +58,16 @@ pub struct LinkSide {
     pub delay: Duration,
     /// The discipline of its queue.
     pub queue: QdiscConfig,
-    /// Loss, jitter and changes of the rate.
+    /// A shaper, loss, jitter and changes of the rate.
     pub wire: Wire,
+}
+
+impl LinkSide {
+    /// Returns the rate at which the queue is emptied: that of the shaper, if there is one.
+    #[must_use]
+    pub fn queue_rate(&self) -> Rate {
+        self.wire.queue_rate(self.rate)
+    }
 }
 
 /// The link that connects a host to its node, the same in both directions.

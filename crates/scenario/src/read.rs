@@ -6,6 +6,7 @@ mod memory;
 mod network;
 mod packets;
 mod queue;
+mod shaper;
 mod source;
 mod tcp;
 mod tfrc;
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_reference_names_every_key() {
-        let wire = [&wire::RATE_KEYS[..], &wire::LOSS_KEYS];
+        let wire = [&wire::RATE_KEYS[..], &wire::LOSS_KEYS, &shaper::KEYS];
         let tables = [&KEYS[..], &network::LINK_KEYS, &network::SIDE_KEYS, &tcp::KEYS].into_iter().chain(wire);
         let (udp, application, tfrc) = (source::keys(), application::keys(), tfrc::keys());
         let flows = [&flows::COMMON_KEYS[..], &flows::TCP_KEYS, &udp, &application, &tfrc];
@@ -106,6 +107,6 @@ mod tests {
             let scenario = Document::parse("docs/scenario.md", text).and_then(|document| document.scenario());
             scenario.unwrap_or_else(|error| panic!("{error}"));
         });
-        assert_eq!(checked.count(), 3);
+        assert_eq!(checked.count(), 4);
     }
 }

@@ -1,10 +1,14 @@
-//! Impairments of a link: loss, jitter and changes of its rate.
+//! What a link has behind its queue: a shaper, changes of its rate, loss and jitter.
 
 use fairlane_qdisc::{Duration, Rate};
 
-/// The impairments between the end of a link's transmission and the other end.
+use crate::shaper::Shaper;
+
+/// Everything between a link's queue and its other end but a constant rate and delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wire {
+    /// The shaper between the queue and the link; `None`: the link itself empties the queue.
+    pub shaper: Option<Shaper>,
     /// Packet loss; `None`: no losses.
     pub loss: Option<Loss>,
     /// Each packet's delay is drawn uniformly from the link's delay ± this; at most the delay.
@@ -13,6 +17,13 @@ pub struct Wire {
     pub reorder: bool,
     /// Changes of the rate; `None`: the link's rate is constant.
     pub rates: Option<RateSteps>,
+}
+
+impl Wire {
+    /// Returns the rate at which the queue of a link of `rate` is emptied: that of the shaper, if there is one.
+    pub(crate) fn queue_rate(&self, rate: Rate) -> Rate {
+        self.shaper.as_ref().map_or(rate, |shaper| shaper.rate)
+    }
 }
 
 /// Random loss with two states, good and bad (Gilbert 1960, Elliott 1963), as `gemodel` of tc-netem(8). Each packet is lost with
@@ -61,6 +72,17 @@ impl RateSteps {
     #[must_use]
     pub const fn every(&self) -> Option<Duration> {
         self.every
+    }
+
+    /// Returns the rate at `time` after the start.
+    #[must_use]
+    pub fn at(&self, time: Duration) -> Rate {
+        let within = match self.every {
+            Some(every) => Duration::from_nanos(time.as_nanos() % every.as_nanos().max(1)),
+            None => time,
+        };
+        let next = self.steps.partition_point(|(from, _)| *from <= within);
+        next.checked_sub(1).map_or(Rate::default(), |step| self.steps[step].1)
     }
 
     /// The one rate that represents all: the mean if the steps repeat, else the highest; at least 1 bit/s.

@@ -1,6 +1,8 @@
 //! Loss, jitter and rates that vary: what the file says is what the engine is told.
 
-use fairlane_scenario::{Document, Duration, LinkSide, Loss, Rate, Scenario, Wire};
+use fairlane_scenario::{
+    Document, Duration, LinkSide, Loss, ProbeKind, Rate, Scenario, Shaper, ShaperKind, Size, Wire,
+};
 
 fn scenario(link: &str, settings: &[(&str, &str)]) -> Scenario {
     let text = format!("duration = \"10s\"\n[bottleneck]\n{link}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n");
@@ -43,6 +45,53 @@ fn jitter_needs_a_delay_and_reordering_a_jitter() {
     assert_eq!((reverse.delay, reverse.wire.jitter, reverse.wire.reorder), (ms(5), ms(1), false));
 }
 
+/// Would catch a shaper of the wrong direction, bounds that do not follow its rate, and a queue that is told the link's rate.
+#[test]
+fn a_shaper_is_of_its_direction() {
+    let link = "rate = \"8mbit\"\nshaper = { rate = \"4mbit\" }\nreverse = { shaper = { kind = \"autorate\", \
+                rate = \"2mbit\", min = \"1mbit\", max = \"3mbit\", law = \"steps\", probe = \"one-way\", buffer = \"64kb\" } }";
+    let (forward, reverse) = sides(link);
+    let of = |side: &LinkSide| side.wire.shaper.clone().expect("it has a shaper");
+    let Shaper { kind, rate, autorate, probe, buffer } = of(&forward);
+    assert_eq!((kind, rate, probe, buffer), (ShaperKind::Fixed, mbit(4), ProbeKind::Echo, Size::packets(1000)));
+    assert_eq!((autorate.min, autorate.base, autorate.max), (mbit(1), mbit(4), mbit(16)));
+    assert_eq!((forward.rate, forward.queue_rate()), (mbit(8), mbit(4)));
+    let Shaper { kind, autorate, probe, buffer, .. } = of(&reverse);
+    assert_eq!((kind, probe, buffer), (ShaperKind::Autorate, ProbeKind::OneWay, Size::bytes(64_000)));
+    assert_eq!((autorate.min, autorate.base, autorate.max), (mbit(1), mbit(2), mbit(3)));
+    assert_eq!(autorate.law.name(), "steps");
+    assert_eq!(sides("rate = \"8mbit\"\nshaper = { rate = \"4mbit\" }").1.wire, Wire::default());
+    let settings = [("bottleneck.shaper.kind", "autorate"), ("bottleneck.shaper.rate", "5mbit")];
+    let changed = scenario(link, &settings).links.remove(0).forward;
+    assert_eq!((of(&changed).kind, of(&changed).rate), (ShaperKind::Autorate, mbit(5)));
+}
+
+/// Would catch a shaper that would stop its link, and errors that do not say what would be right.
+#[test]
+fn a_shaper_that_contradicts_itself_is_refused() {
+    let refusal = |shaper: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = \"8mbit\"\nshaper = {shaper}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
+        );
+        let read = Document::parse("s.toml", &text).and_then(|file| file.scenario());
+        read.err().map_or(String::new(), |error| error.to_string())
+    };
+    let cases = [
+        ("{ kind = \"autorate\" }", "rate = \"8mbit\""),
+        ("{ rate = \"0bit\" }", "from 1bit to 100gbit"),
+        ("{ rate = \"4mbit\", min = \"5mbit\" }", "from 1bit to 4mbit"),
+        ("{ rate = \"4mbit\", max = \"3mbit\" }", "from 4mbit to 100gbit"),
+        ("{ rate = \"4mbit\", buffer = \"0p\" }", "at least 1p"),
+        ("{ rate = \"4mbit\", law = \"pid\" }", "there is no law of autorate \"pid\""),
+        ("{ rate = \"4mbit\", kind = \"auto\" }", "autorate"),
+        ("{ fixed = \"4mbit\" }", "kind = \"fixed\""),
+    ];
+    for (shaper, part) in cases {
+        let error = refusal(shaper);
+        assert!(error.contains("s.toml:") && error.contains(part), "{shaper}: {error}");
+    }
+}
+
 /// The reverse direction has the same rate, so it varies alike unless it says its own.
 #[test]
 fn a_rate_that_varies_is_read_in_order() {
@@ -50,6 +99,8 @@ fn a_rate_that_varies_is_read_in_order() {
     let (forward, reverse) = sides(steps);
     let rates = forward.wire.rates.as_ref().expect("it varies");
     assert_eq!(rates.steps(), [(ms(0), mbit(1)), (ms(2000), mbit(8)), (ms(3000), mbit(0))]);
+    let at = [0, 1999, 2000, 3500, 4000, 6000].map(|millis| rates.at(ms(millis)));
+    assert_eq!(at, [mbit(1), mbit(1), mbit(8), mbit(0), mbit(1), mbit(8)]);
     // 2 s at 1 Mbit/s, 1 s at 8 Mbit/s, 1 s of nothing.
     let mean = Rate::from_bits_per_second(2_500_000);
     assert_eq!((rates.every(), rates.nominal(), forward.rate), (Some(ms(4000)), mean, mean));

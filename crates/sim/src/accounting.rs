@@ -31,6 +31,11 @@ impl<O: Observer> QueueAccounting<'_, O> {
         if let Some(meter) = &mut self.meter {
             meter.departed(now, packet.flow, packet.bytes, packet.at);
         }
+        self.handed_over(now, packet);
+    }
+
+    /// Reports a departure that is not counted here, since the packet stays in another part of the same queue.
+    pub(crate) fn handed_over(&mut self, now: Time, packet: &Packet) {
         self.report(now, packet, QueueEvent::Departed { sojourn: now - packet.at });
     }
 

@@ -135,7 +135,8 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         custom: Option<&'c mut CustomQdiscs<'c>>,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
-        let wanted = 2 * scenario.links.len() + 4 * count;
+        // Links with a shaper have a buffer as well, in each direction.
+        let wanted = 4 * scenario.links.len() + 4 * count;
         if wanted > TARGETS {
             return Err(Error::TooLarge { wanted });
         }
@@ -158,6 +159,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
                 flows.push(flow);
             }
         }
+        network.start_controllers();
         let (prefetcher, sampling) = (Prefetcher::new(count), Sampling::of(network.observer));
         let (before, now, from) = (Vec::new(), Time::ZERO, Time::ZERO);
         Ok(Self { scenario, network, flows, prefetcher, before, now, from, events: 0, sampling })
@@ -214,19 +216,28 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         match target {
             Target::Arrival(link) => {
                 if let Some(packet) = self.network.arrive(now, link) {
-                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.network);
+                    self.deliver(now, packet);
                 }
             }
             Target::LinkFree(link) => self.network.link_free(now, link),
             Target::ReorderedArrival(link) => {
                 if let Some(packet) = self.network.arrive_reordered(now, link) {
-                    self.flows[packet.flow as usize].on_packet(now, packet, &mut self.network);
+                    self.deliver(now, packet);
                 }
             }
             Target::Release(link) => self.network.release(now, link),
             Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.network),
             Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.network),
             Target::ReceiverTimer(flow) => self.flows[flow as usize].on_receiver_timer(now, &mut self.network),
+            Target::RateControl(shaper) => self.network.control_rate(now, shaper),
+        }
+    }
+
+    /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
+    fn deliver(&mut self, now: Time, packet: Packet) {
+        match self.flows.get_mut(packet.flow as usize) {
+            Some(flow) => flow.on_packet(now, packet, &mut self.network),
+            None => self.network.probe_answered(now, &packet),
         }
     }
 

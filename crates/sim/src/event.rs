@@ -22,6 +22,8 @@ pub(crate) enum Target {
     SenderTimer(u32),
     /// The timer of this flow's receiver may be due.
     ReceiverTimer(u32),
+    /// The controller of this shaper observes the traffic and sends its next probe.
+    RateControl(u32),
 }
 
 /// A pending event. `tie` holds the sequence number above the target, so that one comparison of the key orders events.
@@ -47,6 +49,7 @@ impl Target {
             Self::ReceiverTimer(index) => (4, index),
             Self::Release(index) => (5, index),
             Self::ReorderedArrival(index) => (6, index),
+            Self::RateControl(index) => (7, index),
         };
         (index as u64) << KIND_BITS | kind
     }
@@ -61,7 +64,8 @@ impl Target {
             3 => Self::SenderTimer(index),
             4 => Self::ReceiverTimer(index),
             5 => Self::Release(index),
-            _ => Self::ReorderedArrival(index),
+            6 => Self::ReorderedArrival(index),
+            _ => Self::RateControl(index),
         }
     }
 }

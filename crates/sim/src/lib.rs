@@ -47,6 +47,7 @@ mod replay;
 mod runner;
 mod sack_table;
 mod sampling;
+mod shaper;
 pub mod tcp;
 pub mod tfrc;
 mod timer;
@@ -54,6 +55,7 @@ mod topology;
 
 pub use control::Control;
 pub use engine::{Error, least_memory, run, run_with};
+pub use fairlane_autorate::Decision;
 pub use fairlane_outcome::{FlowSample, QueueSample};
 pub use fingerprint::Fingerprint;
 pub use intervals::Intervals;

@@ -9,6 +9,7 @@ use crate::impairments::Impairments;
 use crate::meter::{FlowRanges, Meter};
 use crate::packet::Packet;
 use crate::pipe::Pipe;
+use crate::shaper::ShapedPart;
 use crate::timer::Timer;
 
 /// One direction of a link. Each flow has four of its own, so what similar links share is kept in a [`Medium`].
@@ -57,6 +58,8 @@ pub(crate) struct Managed {
     /// The counts of this queue; `None` at host links and where only acknowledgements pass.
     pub(crate) meter: Option<Meter>,
     pub(crate) impairments: Option<Impairments>,
+    /// The part of a link with a shaper; `None` for links without one.
+    pub(crate) part: Option<ShapedPart>,
 }
 
 impl std::fmt::Debug for Managed {
@@ -75,7 +78,7 @@ impl Managed {
         impairments: Option<Impairments>,
     ) -> Self {
         let meter = metered.map(|ranges| Meter::new(ranges.iter().cloned()));
-        Self { kind, discipline, busy: false, release: Timer::off(), meter, impairments }
+        Self { kind, discipline, busy: false, release: Timer::off(), meter, impairments, part: None }
     }
 }
 

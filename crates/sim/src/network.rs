@@ -1,5 +1,6 @@
 //! The network during a run: packets in queues and on links.
 
+use fairlane_autorate::Decision;
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::QueueAccounting;
@@ -9,6 +10,7 @@ use crate::observer::Observer;
 use crate::packet::{Packet, PacketKind};
 use crate::pipe::PacketStore;
 use crate::sack_table::SackTable;
+use crate::shaper::{PROBE_EVERY, ShapedPart};
 use crate::topology::{END, Topology};
 
 /// All links with their queues and packets, and the pending events.
@@ -36,7 +38,7 @@ pub(crate) struct Network<'o, O> {
 
 impl<'o, O: Observer> Network<'o, O> {
     pub(crate) fn new(topology: Topology, events_per_second: f64, observer: &'o mut O) -> Self {
-        let zeros = vec![0; topology.routes.len()];
+        let zeros = vec![0; topology.routes.len() + topology.probe_flows()];
         Self {
             events: EventQueue::new(events_per_second),
             topology,
@@ -90,6 +92,9 @@ impl<'o, O: Observer> Network<'o, O> {
                 Some(packet)
             }
             next => {
+                if packet.flow as usize >= self.topology.routes.len() {
+                    self.topology.probe_passed(now, &packet);
+                }
                 self.enter(now, next, &packet);
                 None
             }
@@ -123,7 +128,13 @@ impl<'o, O: Observer> Network<'o, O> {
                 }
             }
             LinkQueue::Managed(managed) => {
-                let Managed { discipline, meter, busy, .. } = &mut **managed;
+                let Managed { discipline, meter, busy, part, .. } = &mut **managed;
+                // The shaper before a buffer, and the packets that the buffer holds.
+                let before = match part {
+                    Some(ShapedPart::Buffer(shaper)) => Some((*shaper, discipline.packets())),
+                    Some(ShapedPart::Queue(_)) | None => None,
+                };
+                let busy = *busy;
                 let (backlog, average) = observed::<O>(discipline);
                 let mut accounting = QueueAccounting {
                     link,
@@ -140,7 +151,12 @@ impl<'o, O: Observer> Network<'o, O> {
                 if let Some(meter) = meter {
                     meter.averaged(discipline.average());
                 }
-                if !*busy {
+                if let Some((shaper, packets)) = before
+                    && discipline.packets() == packets
+                {
+                    self.topology.overflowed(now, shaper, packet.flow);
+                }
+                if !busy {
                     self.send_next(now, link);
                 }
             }
@@ -149,11 +165,8 @@ impl<'o, O: Observer> Network<'o, O> {
 
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
     fn send_next(&mut self, now: Time, link: u32) {
-        let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
-        else {
-            return;
-        };
-        let Managed { discipline, meter, busy, release, impairments, .. } = &mut **managed;
+        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
+        let Managed { discipline, meter, busy, release, part, .. } = &mut **managed;
         let mut accounting = QueueAccounting {
             link,
             meter: meter.as_mut(),
@@ -168,25 +181,111 @@ impl<'o, O: Observer> Network<'o, O> {
             return;
         };
         (accounting.backlog, accounting.average) = observed::<O>(discipline);
-        accounting.departed(now, &packet);
         *busy = true;
+        if let Some(part) = *part {
+            return self.send_shaped(now, link, part, &packet);
+        }
+        accounting.departed(now, &packet);
+        self.transmit(now, link, &packet);
+    }
+
+    /// Transmits `packet`, which has left the queue of `link`.
+    #[inline]
+    fn transmit(&mut self, now: Time, link: u32, packet: &Packet) {
+        let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
+        else {
+            return;
+        };
         let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
-        let Some(impairments) = impairments else {
+        let Some(impairments) = &mut managed.impairments else {
             let sent = now + transmission.next(carry, packet.bytes);
             let arrival = sent + *delay;
             self.events.push(sent, Target::LinkFree(link));
-            return self.travel(arrival, link, &packet);
+            return self.travel(arrival, link, packet);
         };
         let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
         self.events.push(transmitted.sent, Target::LinkFree(link));
         match transmitted.arrival {
-            None => self.lose(now, link, &packet),
+            None => self.lose(now, link, packet),
             Some(arrival) if impairments.reorders() => {
-                impairments.keep(&packet, arrival, packet.route + 1);
+                impairments.keep(packet, arrival, packet.route + 1);
                 self.events.push(arrival, Target::ReorderedArrival(link));
             }
-            Some(arrival) => self.travel(arrival, link, &packet),
+            Some(arrival) => self.travel(arrival, link, packet),
         }
+    }
+
+    /// Passes on `packet`, which has left a part of the queue of a link with a shaper.
+    #[cold]
+    fn send_shaped(&mut self, now: Time, link: u32, part: ShapedPart, packet: &Packet) {
+        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
+        let (backlog, average) = observed::<O>(&managed.discipline);
+        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut *self.observer);
+        let meter = managed.meter.as_mut();
+        let mut accounting = QueueAccounting { link, meter, sacks, dropped, observer, backlog, average };
+        match part {
+            ShapedPart::Queue(shaper) => {
+                accounting.handed_over(now, packet);
+                self.hand_over(now, shaper, packet);
+            }
+            ShapedPart::Buffer(shaper) => {
+                accounting.departed(now, packet);
+                self.topology.left_buffer(now, shaper, packet);
+                self.transmit(now, link, packet);
+            }
+        }
+    }
+
+    /// Hands `packet`, which has left its discipline, over to the buffer of the link behind `shaper`.
+    fn hand_over(&mut self, now: Time, shaper: u32, packet: &Packet) {
+        let bytes = self.topology.handed_over(shaper);
+        let state = &mut self.topology.shapers[shaper as usize];
+        let (queue, buffer) = (state.queue, state.buffer);
+        self.events.push(now + state.hand_over(packet), Target::LinkFree(queue));
+        let mut packet = Packet { route: packet.route + 1, ..*packet };
+        if state.control.as_mut().is_some_and(|control| control.left(now, &packet, bytes)) {
+            packet.sent = now;
+        }
+        self.enter(now, buffer, &packet);
+    }
+
+    /// Schedules the first observation of each controller.
+    pub(crate) fn start_controllers(&mut self) {
+        for (number, shaper) in self.topology.shapers.iter().enumerate() {
+            if shaper.control.is_some() {
+                self.events.push(Time::ZERO, Target::RateControl(number as u32));
+            }
+        }
+    }
+
+    /// Shows the traffic to the controller of `shaper`, and sends its next probe.
+    pub(crate) fn control_rate(&mut self, now: Time, shaper: u32) {
+        self.events.push(now + PROBE_EVERY, Target::RateControl(shaper));
+        let bytes = self.topology.handed_over(shaper);
+        let Some(control) = &mut self.topology.shapers[shaper as usize].control else { return };
+        let decision = control.autorate.traffic(now, bytes);
+        let probe = control.probe(now);
+        self.decided(shaper, &decision);
+        self.inject(now, &probe);
+    }
+
+    /// Tells the controller that its probe was answered.
+    pub(crate) fn probe_answered(&mut self, now: Time, packet: &Packet) {
+        let Some(number) = self.topology.shaper_of(packet) else { return };
+        let bytes = self.topology.handed_over(number);
+        let Some(control) = &mut self.topology.shapers[number as usize].control else { return };
+        if let Some(decision) = control.answered(now, packet, bytes) {
+            self.decided(number, &decision);
+        }
+    }
+
+    /// Applies a decision about the rate of `shaper`.
+    fn decided(&mut self, shaper: u32, decision: &Decision) {
+        let link = self.topology.shapers[shaper as usize].queue;
+        if decision.changes() {
+            self.topology.set_shaper_rate(shaper, decision.rate);
+        }
+        self.observer.decided(link, decision);
     }
 
     /// Counts `packet`, which `link` has begun to send, as lost during transmission.
@@ -200,6 +299,9 @@ impl<'o, O: Observer> Network<'o, O> {
         let (backlog, average) = observed::<O>(&managed.discipline);
         let (meter, sacks, dropped) = (managed.meter.as_mut(), &mut self.sacks, &mut self.dropped);
         QueueAccounting { link, meter, sacks, dropped, observer: self.observer, backlog, average }.lost(now, packet);
+        if let Some(ShapedPart::Buffer(shaper)) = managed.part {
+            self.topology.lost_behind(shaper, packet.flow);
+        }
     }
 
     /// Schedules the arrival of `packet`, which `link` has sent, at the far end at `arrival`.

@@ -1,5 +1,6 @@
 //! Observers of a run: traces, captures, fingerprints.
 
+use fairlane_autorate::Decision;
 use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::{Duration, Reason, Time};
 
@@ -76,6 +77,9 @@ pub trait Observer {
 
     /// Called for each queue at the end of an interval, after all flows.
     fn queue(&mut self, _at: Time, _sample: &QueueSample) {}
+
+    /// Called for each decision about the rate of the shaper before link `link`: about 40 a second.
+    fn decided(&mut self, _link: u32, _decision: &Decision) {}
 }
 
 impl Observer for () {
@@ -106,6 +110,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.queue(at, sample);
         self.1.queue(at, sample);
     }
+    fn decided(&mut self, link: u32, decision: &Decision) {
+        self.0.decided(link, decision);
+        self.1.decided(link, decision);
+    }
 }
 
 impl<O: Observer> Observer for Option<O> {
@@ -133,6 +141,11 @@ impl<O: Observer> Observer for Option<O> {
             observer.queue(at, sample);
         }
     }
+    fn decided(&mut self, link: u32, decision: &Decision) {
+        if let Some(observer) = self {
+            observer.decided(link, decision);
+        }
+    }
 }
 
 impl<O: Observer> Observer for &mut O {
@@ -151,5 +164,8 @@ impl<O: Observer> Observer for &mut O {
     }
     fn queue(&mut self, at: Time, sample: &QueueSample) {
         (**self).queue(at, sample);
+    }
+    fn decided(&mut self, link: u32, decision: &Decision) {
+        (**self).decided(link, decision);
     }
 }

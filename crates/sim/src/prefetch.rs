@@ -74,7 +74,7 @@ impl Prefetcher {
                 }
                 Target::Source(flow) | Target::SenderTimer(flow) => self.acting.push((flow, true)),
                 Target::ReceiverTimer(flow) => self.acting.push((flow, false)),
-                Target::LinkFree(_) | Target::Release(_) | Target::ReorderedArrival(_) => {}
+                Target::LinkFree(_) | Target::Release(_) | Target::ReorderedArrival(_) | Target::RateControl(_) => {}
             }
         }
     }
@@ -89,6 +89,7 @@ impl Prefetcher {
         let mut read = self.slots.iter().fold(0, |read, slot| read ^ behind(slot));
         for &(flow, route, ack) in &self.arriving {
             match network.topology.table[route as usize] {
+                END if flow as usize >= network.topology.routes.len() => {}
                 END => self.acting.push((flow, ack)),
                 next => read ^= network.topology.links[next as usize].prefetch(flow),
             }

@@ -1,13 +1,16 @@
 //! The topology of a scenario: all links, and the route of each flow as a sequence of links.
 
 use fairlane_outcome::QueueRun;
-use fairlane_qdisc::{BoxQdisc, Host, ParameterError, Seed, Time};
-use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario};
+use fairlane_qdisc::{
+    BoxQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, Time,
+};
+use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario, Shaper, Wire};
 
 use crate::impairments::Impairments;
 use crate::link::{Link, LinkQueue, Managed, Medium, plain_limit};
 use crate::meter::{FlowRanges, Meter};
 use crate::packet::Packet;
+use crate::shaper::{LinkShaper, REFLECTORS, ShapedPart};
 
 /// The end of a route: the packet has reached its host.
 pub(crate) const END: u32 = u32::MAX;
@@ -25,13 +28,15 @@ pub(crate) struct Routes {
 /// Links and routes.
 #[derive(Debug)]
 pub(crate) struct Topology {
-    /// The scenario's links, each forward and then reverse, followed by the hosts' links.
+    /// The scenario's links, each forward and then reverse, followed by the buffers of those with a shaper and by the hosts'
+    /// links.
     pub(crate) links: Vec<Link>,
     pub(crate) media: Vec<Medium>,
     /// All routes, one after the other, each ended by [`END`].
     pub(crate) table: Vec<u32>,
     /// The routes of each flow.
     pub(crate) routes: Vec<Routes>,
+    pub(crate) shapers: Vec<LinkShaper>,
     first_host_link: u32,
 }
 
@@ -102,6 +107,11 @@ pub fn link_name(scenario: &Scenario, link: u32) -> String {
         return format!("{}{}", named.name, reverse(index % 2 == 1));
     }
     index -= 2 * scenario.links.len();
+    let shaped = shaped_hops(scenario);
+    if let Some((hop, _)) = shaped.get(index) {
+        return format!("{}{}/buffer", scenario.links[hop.link].name, reverse(hop.reverse));
+    }
+    index -= shaped.len();
     for group in &scenario.flows {
         let ends: Vec<&str> = [(&group.source, "source"), (&group.sink, "sink")]
             .into_iter()
@@ -117,15 +127,27 @@ pub fn link_name(scenario: &Scenario, link: u32) -> String {
     format!("link {link}")
 }
 
-/// Returns the flows whose data or acknowledgements cross `hop`.
+/// Returns the directions of links that have a shaper, in the order of the numbers of their buffers.
+fn shaped_hops(scenario: &Scenario) -> Vec<(Hop, &Shaper)> {
+    let sides = scenario.links.iter().enumerate().flat_map(|(link, both)| {
+        [(&both.forward, false), (&both.reverse, true)].map(|(side, reverse)| (Hop { link, reverse }, side))
+    });
+    sides.filter_map(|(hop, side)| Some((hop, side.wire.shaper.as_ref()?))).collect()
+}
+
+/// Returns the flows whose data, acknowledgements or probes cross `hop`.
 fn flows_across(scenario: &Scenario, hop: Hop) -> FlowRanges {
+    let flows: u32 = scenario.flows.iter().map(|group| group.count).sum();
+    let probes = (0_u32..).zip(shaped_hops(scenario)).filter(|(_, (shaped, _))| shaped.link == hop.link);
+    let probes = probes.map(|(number, _)| flows + number * REFLECTORS..flows + (number + 1) * REFLECTORS);
     let mut first = 0;
     let ranges = scenario.flows.iter().map(|group| {
         let range = first..first + group.count;
         first = range.end;
         (group, range)
     });
-    ranges.filter(|(group, _)| group.path.contains(&hop) || group.back.contains(&hop)).map(|(_, range)| range).collect()
+    let crossing = ranges.filter(|(group, _)| group.path.contains(&hop) || group.back.contains(&hop));
+    crossing.map(|(_, range)| range).chain(probes).collect()
 }
 
 impl Topology {
@@ -137,15 +159,23 @@ impl Topology {
         custom: Option<&'c mut CustomQdiscs<'c>>,
     ) -> Result<Self, QueueError> {
         let mut source = QueueSource { scenario, seed, custom };
-        let mut topology =
-            Self { links: Vec::new(), media: Vec::new(), table: Vec::new(), routes: Vec::new(), first_host_link: 0 };
+        let mut topology = Self {
+            links: Vec::new(),
+            media: Vec::new(),
+            table: Vec::new(),
+            routes: Vec::new(),
+            shapers: Vec::new(),
+            first_host_link: 0,
+        };
         for (index, link) in scenario.links.iter().enumerate() {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
                 let hop = Hop { link: index, reverse };
-                let metered = scenario.flows.iter().any(|group| group.path.contains(&hop));
-                let kind = topology.kind(side.clone(), metered.then(|| flows_across(scenario, hop)));
+                let kind = topology.kind(queue_side(side), metered_flows(scenario, hop));
                 topology.add_link(&kind, &mut source)?;
             }
+        }
+        for (hop, shaper) in shaped_hops(scenario) {
+            topology.add_buffer(hop, shaper, &mut source)?;
         }
         topology.first_host_link = topology.links.len() as u32;
         topology.reserve(scenario);
@@ -156,7 +186,117 @@ impl Topology {
                 topology.add_flow(group, &ends, &mut source)?;
             }
         }
+        topology.add_probe_routes(scenario);
         Ok(topology)
+    }
+
+    /// Adds the buffer of the link `hop` behind its shaper.
+    fn add_buffer(&mut self, hop: Hop, shaper: &Shaper, source: &mut QueueSource<'_, '_>) -> Result<(), QueueError> {
+        let scenario = source.scenario;
+        let link = &scenario.links[hop.link];
+        let side = if hop.reverse { &link.reverse } else { &link.forward };
+        let size = QdiscParameters::new(Kind::DropTail).with("limit", shaper.buffer.to_string().as_str());
+        let queue = size.and_then(|size| size.resolve(side.rate));
+        let queue = queue.map_err(|error| QueueError { link: link_name(scenario, link_of(hop)), error })?;
+        let side = LinkSide { queue, wire: Wire { shaper: None, ..side.wire.clone() }, ..side.clone() };
+        let kind = LinkKind { plain: false, ..self.kind(side, metered_flows(scenario, hop)) };
+        let (queue, number) = (link_of(hop), self.shapers.len() as u32);
+        let buffer = self.add_link(&kind, source)?;
+        for (link, part) in [(queue, ShapedPart::Queue(number)), (buffer, ShapedPart::Buffer(number))] {
+            if let LinkQueue::Managed(managed) = &mut self.links[link as usize].queue {
+                managed.part = Some(part);
+            }
+        }
+        let flows: u32 = scenario.flows.iter().map(|group| group.count).sum();
+        self.shapers.push(LinkShaper::new(queue, buffer, shaper, flows + number * REFLECTORS));
+        Ok(())
+    }
+
+    /// Adds the routes of probes: over the link, and back.
+    fn add_probe_routes(&mut self, scenario: &Scenario) {
+        for (number, (hop, _)) in shaped_hops(scenario).into_iter().enumerate() {
+            let start = self.table.len() as u32;
+            let back = Hop { reverse: !hop.reverse, ..hop };
+            let route: Vec<u32> = [hop, back].into_iter().flat_map(|hop| self.links_of(hop)).collect();
+            self.table.extend(route);
+            self.table.push(END);
+            self.shapers[number].probe_along(start);
+        }
+    }
+
+    /// Returns the links that a packet crosses at `hop`: with a shaper, the buffer too.
+    fn links_of(&self, hop: Hop) -> impl Iterator<Item = u32> + use<> {
+        let link = link_of(hop);
+        let buffer = self.shapers.iter().find(|shaper| shaper.queue == link).map(|shaper| shaper.buffer);
+        [Some(link), buffer].into_iter().flatten()
+    }
+
+    /// Returns the number of flows of probes.
+    pub(crate) fn probe_flows(&self) -> usize {
+        self.shapers.len() * REFLECTORS as usize
+    }
+
+    /// Returns the discipline of the queue before `shaper` and its meter.
+    fn shaped_queue(&mut self, shaper: u32) -> Option<&mut Managed> {
+        match &mut self.links[self.shapers[shaper as usize].queue as usize].queue {
+            LinkQueue::Managed(managed) => Some(managed),
+            LinkQueue::Plain { .. } => None,
+        }
+    }
+
+    /// Counts a packet that the link behind `shaper` begins to send: only now it has left the whole queue.
+    pub(crate) fn left_buffer(&mut self, now: Time, shaper: u32, packet: &Packet) {
+        let arrived = self.shapers[shaper as usize].left();
+        if let Some(meter) = self.shaped_queue(shaper).and_then(|queue| queue.meter.as_mut()) {
+            meter.departed(now, packet.flow, packet.bytes, arrived.unwrap_or(packet.at));
+        }
+    }
+
+    /// Counts a packet of `flow` for which the buffer behind `shaper` had no room.
+    pub(crate) fn overflowed(&mut self, now: Time, shaper: u32, flow: u32) {
+        self.shapers[shaper as usize].overflowed();
+        if let Some(meter) = self.shaped_queue(shaper).and_then(|queue| queue.meter.as_mut()) {
+            meter.dropped(now, flow, Reason::Limit);
+        }
+    }
+
+    /// Counts a packet of `flow` that was lost on the wire behind `shaper`.
+    pub(crate) fn lost_behind(&mut self, shaper: u32, flow: u32) {
+        if let Some(meter) = self.shaped_queue(shaper).and_then(|queue| queue.meter.as_mut()) {
+            meter.lost(flow);
+        }
+    }
+
+    /// Returns the bytes that `shaper` has handed over so far.
+    pub(crate) fn handed_over(&mut self, shaper: u32) -> u64 {
+        self.shaped_queue(shaper).map_or(0, |queue| queue.discipline.counters().departed.bytes)
+    }
+
+    /// Tells the controller of a probe that it has passed a link.
+    #[cold]
+    pub(crate) fn probe_passed(&mut self, now: Time, packet: &Packet) {
+        let shaper = self.shaper_of(packet).map(|number| &mut self.shapers[number as usize]);
+        if let Some(control) = shaper.and_then(|shaper| shaper.control.as_mut()) {
+            control.passed(now, packet);
+        }
+    }
+
+    /// Returns the number of the shaper whose controller has sent the probe `packet`.
+    pub(crate) fn shaper_of(&self, packet: &Packet) -> Option<u32> {
+        let flows = self.routes.len() as u32;
+        packet
+            .flow
+            .checked_sub(flows)
+            .map(|probe| probe / REFLECTORS)
+            .filter(|number| *number < self.shapers.len() as u32)
+    }
+
+    /// Sets the rate of `shaper` and tells the discipline before it.
+    pub(crate) fn set_shaper_rate(&mut self, shaper: u32, rate: Rate) {
+        self.shapers[shaper as usize].set_rate(rate);
+        if let Some(queue) = self.shaped_queue(shaper) {
+            queue.discipline.link_rate(rate);
+        }
     }
 
     /// Returns true for a plain link between a node and a host. Each host has one flow and its own link.
@@ -185,8 +325,12 @@ impl Topology {
 
     /// Returns the metered queues in the scenario's order, measured from `from` to `to`.
     pub(crate) fn metered(self, scenario: &Scenario, (from, to): (Time, Time)) -> impl Iterator<Item = MeteredQueue> {
+        let sending = |link: usize| {
+            let shaper = self.shapers.iter().find(|shaper| shaper.queue as usize == link);
+            &self.links[shaper.map_or(link, |shaper| shaper.buffer as usize)]
+        };
         let rates: Vec<f64> =
-            self.links[..self.first_host_link as usize].iter().map(|link| self.mean_rate(link, from, to)).collect();
+            (0..self.first_host_link as usize).map(|link| self.mean_rate(sending(link), from, to)).collect();
         self.links.into_iter().zip(rates).enumerate().filter_map(|(id, (link, rate_bps))| {
             let LinkQueue::Managed(managed) = link.queue else { return None };
             let (name, kind) = (link_name(scenario, id as u32), managed.kind);
@@ -196,7 +340,7 @@ impl Topology {
 
     /// Returns the kind of links like `side`, and adds its medium. With `metered` the packets of those flows are counted.
     fn kind(&mut self, side: LinkSide, metered: Option<FlowRanges>) -> LinkKind {
-        let plain = metered.is_none() && side.wire == fairlane_scenario::Wire::default();
+        let plain = metered.is_none() && side.wire == Wire::default();
         let limit = plain_limit(side.queue.config()).filter(|_| plain);
         self.media.push(Medium::new(&side, limit.unwrap_or(0)));
         LinkKind { side, plain: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
@@ -228,16 +372,24 @@ impl Topology {
         let [sender, receiver] = hosts;
         let forward = self.table.len() as u32;
         self.table.extend(sender.map(|(up, _)| up));
-        self.table.extend(group.path.iter().copied().map(link_of));
+        self.add_hops(&group.path);
         self.table.extend(receiver.map(|(down, _)| down));
         self.table.push(END);
         let back = self.table.len() as u32;
         self.table.extend(receiver.map(|(_, up)| up));
-        self.table.extend(group.back.iter().copied().map(link_of));
+        self.add_hops(&group.back);
         self.table.extend(sender.map(|(_, down)| down));
         self.table.push(END);
         self.routes.push(Routes { forward, back });
         Ok(())
+    }
+
+    /// Adds the links of a path to the table of routes.
+    fn add_hops(&mut self, path: &[Hop]) {
+        for hop in path {
+            let links = self.links_of(*hop);
+            self.table.extend(links);
+        }
     }
 
     /// Adds one direction of a link and returns its number.
@@ -246,6 +398,22 @@ impl Topology {
         let queue = source.queue(kind, id)?;
         self.links.push(Link::new(kind.medium, queue));
         Ok(id)
+    }
+}
+
+/// Returns the flows that are counted at `hop`; `None` if it carries no data.
+fn metered_flows(scenario: &Scenario, hop: Hop) -> Option<FlowRanges> {
+    scenario.flows.iter().any(|group| group.path.contains(&hop)).then(|| flows_across(scenario, hop))
+}
+
+/// Returns the side of the queue: with a shaper, what empties it has the shaper's rate, and nothing else.
+fn queue_side(side: &LinkSide) -> LinkSide {
+    match &side.wire.shaper {
+        None => side.clone(),
+        Some(shaper) => {
+            let wire = Wire { shaper: side.wire.shaper.clone(), ..Wire::default() };
+            LinkSide { rate: shaper.rate, delay: Duration::ZERO, queue: side.queue.clone(), wire }
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! Figures of how one run went over time.
 
-use fairlane_outcome::{Estimate, QueueTimeline, Timeline};
+use fairlane_outcome::{Estimate, QueueTimeline, ShaperTimeline, Timeline};
 
 use super::Block;
 use crate::figure::{Axis, Figure, Line, LineStyle};
 
 /// The most lines of one figure: more could not be told apart.
 pub(super) const LINES: usize = 6;
+
+/// The axis of rates.
+const RATE: &str = "rate (Mb/s)";
 
 /// The note below these figures.
 const NOTE: &str = "The first run, its warm-up included.";
@@ -19,9 +22,17 @@ pub(super) fn of_one(timeline: &Timeline) -> Vec<Block> {
         let title = format!("Length of {} over time", queue.name);
         over_time(&title, "packets", vec![length, average])
     };
+    let shaper = |shaper: &ShaperTimeline| {
+        let lines = vec![
+            line(timeline, "the link", &shaper.link_bps, 1e-6),
+            line(timeline, "the shaper", &shaper.rate_bps, 1e-6),
+        ];
+        over_time(&format!("Rates of {} over time", shaper.name), RATE, lines)
+    };
     let groups = timeline.groups.iter().map(|group| line(timeline, &group.name, &group.throughput_bps, 1e-6)).collect();
     let throughput = over_time("Throughput of each group over time", "throughput (Mb/s)", groups);
-    timeline.queues.iter().take(LINES).flat_map(queue).chain(throughput).collect()
+    let shapers = timeline.shapers.iter().take(LINES).flat_map(shaper);
+    timeline.queues.iter().take(LINES).flat_map(queue).chain(shapers).chain(throughput).collect()
 }
 
 /// Several scenarios beside each other, each with its label and the queue that it is about.
@@ -32,6 +43,13 @@ pub(super) fn of_several(timelines: &[(&str, &str, &Timeline)]) -> Vec<Block> {
     };
     let lengths = timelines.iter().filter_map(queue).collect();
     let mut figures = over_time("Length of the queue over time", "packets", lengths);
+    let adjusted = timelines.iter().filter_map(|(label, name, timeline)| {
+        Some((label, *timeline, timeline.shapers.iter().find(|shaper| shaper.name == *name)?))
+    });
+    let adjusted: Vec<(&&str, &Timeline, &ShaperTimeline)> = adjusted.collect();
+    let link = adjusted.first().map(|(_, timeline, shaper)| line(timeline, "the link", &shaper.link_bps, 1e-6));
+    let rates = adjusted.iter().map(|(label, timeline, shaper)| line(timeline, label, &shaper.rate_bps, 1e-6));
+    figures.extend(over_time("Rate of the shaper over time", RATE, link.into_iter().chain(rates).collect()));
     let mut names: Vec<&str> = Vec::new();
     for group in timelines.iter().flat_map(|(_, _, timeline)| &timeline.groups) {
         if !names.contains(&group.name.as_str()) {

@@ -25,12 +25,12 @@ const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(
 const ACCESS_RATE: Rate = Rate::from_bits_per_second(10_000_000);
 
 /// The keys of `[bottleneck]`.
-const BOTTLENECK_KEYS: [&str; 7] = ["rate", "delay", "queue", "reverse", "loss", "jitter", "reorder"];
+const BOTTLENECK_KEYS: [&str; 8] = ["rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder"];
 /// The keys of one of `[[links]]`.
-pub(crate) const LINK_KEYS: [&str; 10] =
-    ["name", "from", "to", "rate", "delay", "queue", "reverse", "loss", "jitter", "reorder"];
+pub(crate) const LINK_KEYS: [&str; 11] =
+    ["name", "from", "to", "rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder"];
 /// The keys of `reverse`.
-pub(crate) const SIDE_KEYS: [&str; 6] = ["rate", "delay", "queue", "loss", "jitter", "reorder"];
+pub(crate) const SIDE_KEYS: [&str; 7] = ["rate", "delay", "queue", "shaper", "loss", "jitter", "reorder"];
 /// The keys of `access`.
 const ACCESS_KEYS: [&str; 3] = ["rate", "delay", "queue"];
 
@@ -133,7 +133,7 @@ fn sides(table: &Reader<'_>) -> Result<(LinkSide, LinkSide), ScenarioError> {
     let (rate, rates) = wire::rate(&table.need("rate", "\"1mbit\"")?)?;
     let delay = delay(table, DELAY)?;
     let wire = wire::wire(table, delay, rates)?;
-    let forward = LinkSide { rate, delay, queue: queue(table, rate)?, wire };
+    let forward = LinkSide { rate, delay, queue: queue(table, wire.queue_rate(rate))?, wire };
     let reverse = match table.get("reverse") {
         Some(field) => side(field.table()?, &forward)?,
         None => LinkSide { rate, delay, queue: plain(table, rate)?, wire: same_rate(&forward) },
@@ -147,7 +147,7 @@ fn side(table: Reader<'_>, forward: &LinkSide) -> Result<LinkSide, ScenarioError
     let (rate, rates) = table.get("rate").map_or_else(same, |field| wire::rate(&field))?;
     let delay = delay(&table, forward.delay)?;
     let wire = wire::wire(&table, delay, rates)?;
-    Ok(LinkSide { rate, delay, queue: queue(&table, rate)?, wire })
+    Ok(LinkSide { rate, delay, queue: queue(&table, wire.queue_rate(rate))?, wire })
 }
 
 /// A wire whose rate varies as that of the other direction, without loss or jitter.

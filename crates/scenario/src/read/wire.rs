@@ -6,7 +6,7 @@ use fairlane_qdisc::{Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::{DURATION, RATE, trace};
+use crate::read::{DURATION, RATE, shaper, trace};
 use crate::wire::{Loss, RateSteps, Wire};
 
 /// A step may also be an outage.
@@ -105,7 +105,7 @@ pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>
     let loss = table.get("loss").map(|field| loss(&field)).transpose()?.flatten();
     let jitter = table.get("jitter").map_or(Ok(Duration::ZERO), |field| jitter(&field, delay))?;
     let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, jitter))?;
-    Ok(Wire { loss, jitter, reorder, rates })
+    Ok(Wire { shaper: shaper::shaper(table)?, loss, jitter, reorder, rates })
 }
 
 /// Reads a probability, or a table as of tc-netem(8); `None` if no loss is possible.
