@@ -38,8 +38,15 @@ pub enum Error {
         /// The flow group's name.
         group: String,
     },
-    /// A link of rate zero would never send.
+    /// A link or a shaper of rate zero would never send.
     NoRate,
+    /// The parameters of a shaper's controller contradict each other.
+    Shaper {
+        /// The link's name.
+        link: String,
+        /// The error in the parameters.
+        error: fairlane_autorate::ConfigError,
+    },
 }
 
 impl fmt::Display for Error {
@@ -53,6 +60,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::NoRate => f.write_str("a link needs a rate above zero"),
+            Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
             Self::NoLink { group } => {
                 write!(
                     f,
@@ -146,6 +154,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         if let Some(group) = scenario.flows.iter().find(no_link) {
             return Err(Error::NoLink { group: group.name.clone() });
         }
+        check_shapers(scenario)?;
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
         let topology = Topology::new(scenario, seed, custom)?;
         let mut network = Network::new(topology, events_per_second(scenario), observer);
@@ -308,6 +317,19 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         metered(&self.network.topology.links[link])
             .then(|| self.network.topology.links[..link].iter().filter(|link| metered(link)).count())
     }
+}
+
+/// Checks the shapers of a scenario that was not read from a file.
+fn check_shapers(scenario: &Scenario) -> Result<(), Error> {
+    for link in &scenario.links {
+        for shaper in [&link.forward, &link.reverse].into_iter().filter_map(|side| side.wire.shaper.as_ref()) {
+            shaper.autorate.check().map_err(|error| Error::Shaper { link: link.name.clone(), error })?;
+            if shaper.rate.bits_per_second() == 0 {
+                return Err(Error::NoRate);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The counts of a flow since time zero: those of its end points, and its packets that the network dropped or lost.

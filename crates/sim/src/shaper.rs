@@ -65,6 +65,7 @@ impl LinkShaper {
     pub(crate) fn new(queue: u32, buffer: u32, shaper: &fairlane_scenario::Shaper, first_flow: u32) -> Self {
         let autorate =
             (shaper.kind == ShaperKind::Autorate).then(|| Autorate::new(shaper.autorate.clone(), Time::ZERO));
+        // The engine has checked the parameters.
         let control = autorate.and_then(Result::ok);
         let control = control.map(|autorate| RateControl {
             autorate,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use fairlane_autorate::{Decision, Reason};
 use fairlane_outcome::{QueueFlowRun, QueueRun, Run};
 use fairlane_qdisc::{BoxQdisc, Counters, DropSink, Host, Kind, Qdisc, QdiscParameters, Rate, Status, Time};
-use fairlane_scenario::{Document, Scenario};
+use fairlane_scenario::{Document, Scenario, Shaper};
 use fairlane_sim::{Control, Fingerprint, Observer, Packet, PacketEvent, QueueEvent, run, run_with};
 
 const CBR: &str = "[[flows]]\nname = \"cbr\"\nkind = \"udp\"\nrate = \"2mbit\"\njitter = 0.5\n";
@@ -244,4 +244,20 @@ fn the_warm_up_does_not_count() {
     let departed = sum(&run.queues[0], |flow| flow.departed);
     assert!(departed.abs_diff(10_000) <= 1, "{departed}");
     assert!((run.queues[0].mean_packets - 19.5).abs() < 0.6, "{}", run.queues[0].mean_packets);
+}
+
+/// Would catch a division by zero, and a controller that is left out without a word.
+#[test]
+fn shapers_that_a_program_made_are_checked() {
+    let good = scenario(1, "rate = \"1mbit\"\nshaper = { kind = \"autorate\", rate = \"1mbit\" }", CBR);
+    let refusal = |change: fn(&mut Shaper)| {
+        let mut scenario = good.clone();
+        scenario.links[0].forward.wire.shaper.as_mut().map(change);
+        run(&scenario, 0, &Control::default(), &mut ()).map(drop).expect_err("it is refused").to_string()
+    };
+    assert_eq!(refusal(|shaper| shaper.rate = Rate::default()), "a link needs a rate above zero");
+    assert_eq!(
+        refusal(|shaper| shaper.autorate.min = Rate::default()),
+        "the shaper of link \"bottleneck\": min: it must be greater than zero"
+    );
 }
