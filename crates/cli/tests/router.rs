@@ -10,6 +10,8 @@ mod namespace;
 #[path = "common/running.rs"]
 mod running;
 
+#[path = "router/autorate.rs"]
+mod autorate;
 #[path = "router/clock.rs"]
 mod clock;
 #[path = "router/directions.rs"]

@@ -4,6 +4,10 @@
 mod action;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod attached;
+#[cfg(target_os = "linux")]
+mod autorate;
+#[cfg(target_os = "linux")]
+mod autorate_settings;
 #[cfg(all(test, target_os = "linux"))]
 mod example;
 #[cfg(target_os = "linux")]

@@ -23,6 +23,9 @@ pub(crate) struct State {
     /// The time of the counts, by a monotonic clock.
     pub(crate) at_s: f64,
     pub(crate) link: Link,
+    /// `None` if the rate stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) autorate: Option<AutorateState>,
     pub(crate) discipline: Discipline,
     pub(crate) arrived: Count,
     pub(crate) departed: Count,
@@ -68,6 +71,23 @@ pub(crate) type Reasons = BTreeMap<String, Count>;
 pub(crate) struct Link {
     pub(crate) rate_bps: u64,
     pub(crate) layer: String,
+}
+
+/// How the rate of the link is adjusted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AutorateState {
+    /// The rate that was decided.
+    pub(crate) rate_bps: u64,
+    pub(crate) min_bps: u64,
+    pub(crate) base_bps: u64,
+    pub(crate) max_bps: u64,
+    /// Decisions are not carried out.
+    pub(crate) dry_run: bool,
+    /// The reason of the last decision, and what stood in the way of a change.
+    pub(crate) reason: String,
+    pub(crate) blocker: Option<String>,
+    pub(crate) probes_sent: u64,
+    pub(crate) probes_answered: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Host, ParameterError, QdiscConfig};
+use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Host, ParameterError, QdiscConfig, Rate};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::flow::random_seed;
@@ -17,6 +17,8 @@ use crate::shaper::TimestampedPacket;
 pub(crate) enum Command {
     /// Changes the discipline and the link.
     Reload(Box<Reload>),
+    /// Changes the rate of the link, and nothing else.
+    SetRate(Rate),
     /// Ends the router, at the latest after this time.
     Stop(Duration),
 }
@@ -67,6 +69,12 @@ impl RouterHandle {
         Ok(())
     }
 
+    /// Changes the rate of the link. The discipline stays, also where defaults of its parameters follow from the rate, and learns the
+    /// new one.
+    pub fn set_rate(&self, rate: Rate) {
+        self.send(Command::SetRate(rate));
+    }
+
     /// Ends the router when its queue is empty, or after `max_wait`; packets that still wait then are sent at once.
     ///
     /// Stop the flow of packets first, with [`Firewall::stop`](crate::Firewall::stop), or the queue may never become empty.
@@ -81,7 +89,13 @@ impl RouterHandle {
     }
 
     fn send(&self, command: Command) {
-        lock(&self.0.commands).push(command);
+        let mut commands = lock(&self.0.commands);
+        // A router that stands still takes the last rate only.
+        if matches!((commands.last(), &command), (Some(Command::SetRate(_)), Command::SetRate(_))) {
+            commands.pop();
+        }
+        commands.push(command);
+        drop(commands);
         self.0.pending.store(true, Ordering::Release);
         // If this fails, the router sees the command when it publishes its next report.
         let _ = self.0.wake.write(1);

@@ -44,6 +44,21 @@ pub(crate) fn get_with(
     Ok(value)
 }
 
+/// An instruction of a socket filter (`struct sock_filter`): code, jump if true, jump if false, and a number.
+pub(crate) type FilterInstruction = (u16, u8, u8, u32);
+
+/// Has the kernel pass only those packets to `socket` for which the filter returns a length (socket(7), `SO_ATTACH_FILTER`).
+pub(crate) fn attach_filter(socket: BorrowedFd<'_>, filter: &[FilterInstruction]) -> nix::Result<()> {
+    let mut instructions: Vec<libc::sock_filter> =
+        filter.iter().map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();
+    let program = libc::sock_fprog { len: instructions.len() as u16, filter: instructions.as_mut_ptr() };
+    let (value, length) = (std::ptr::from_ref(&program).cast(), size_of::<libc::sock_fprog>() as libc::socklen_t);
+    // SAFETY: the program and its instructions live throughout the call, and the kernel copies them.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, value, length) };
+    Errno::result(result).map(drop)
+}
+
 /// Enables `NETLINK_NO_ENOBUFS`. Without it, a full receive buffer also loses what arrives until the buffer is empty
 /// again.
 pub(crate) fn no_enobufs(socket: BorrowedFd<'_>) -> nix::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fairlane_autorate::Config;
 use fairlane_console::{Failure, explain, output};
 use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Link, Marking, RuleError, Rules, leftovers};
 use nix::unistd::geteuid;
@@ -93,6 +94,7 @@ impl Ready {
             Some(Path::Kernel(_)) => "At the end waiting packets are dropped\n".to_owned(),
             _ => format!("At the end waiting packets have {} to leave\n", self.settings.drain),
         };
+        text += &self.autorate_shown();
         text += &self.metrics_shown();
         for warning in self.settings.warnings() {
             text += &format!("Warning: {warning}\n");
@@ -123,6 +125,21 @@ impl Ready {
                  written into the flow's next packet\nPackets that are joined go through the discipline whole\n"
             ),
         }
+    }
+
+    /// Returns how the rates are adjusted.
+    fn autorate_shown(&self) -> String {
+        let Some(autorate) = &self.settings.autorate else { return String::new() };
+        let mut text = String::new();
+        for (way, config) in self.settings.ways.iter().zip(&autorate.configs) {
+            let Some(Config { min, base, max, law, .. }) = config else { continue };
+            let direction = way.direction.map_or(String::new(), |direction| format!(" {}", direction.name()));
+            let how = if autorate.dry_run { "would be adjusted" } else { "is adjusted" };
+            text +=
+                &format!("The rate{direction} {how} from {min} to {max}, from {base} on, by the law {}\n", law.name());
+        }
+        let reflectors: Vec<String> = autorate.reflectors.iter().map(ToString::to_string).collect();
+        text + &format!("Probes, 20 a second, to {}\n", reflectors.join(", "))
     }
 
     fn metrics_shown(&self) -> String {

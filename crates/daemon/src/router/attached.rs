@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fairlane_bpf::{Attached, Error, Settings};
 use fairlane_console::Failure;
 
+use super::metrics::Rates;
 use super::settings::Path;
 use super::state::{count, reasons};
 use super::{kernel, metrics};
@@ -17,7 +18,8 @@ use crate::state::{Count, Delays, Discipline, Link, State};
 pub fn attached_metrics(device: &str) -> Result<String, Failure> {
     let read = |attached: Attached| Ok((attached.state()?, attached.settings()?.rate));
     let (state, rate) = Attached::at(device).and_then(read).map_err(Failure::plain)?;
-    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), None, rate, None))
+    let rates = Rates { direction: None, link: rate, autorate: None };
+    Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), rates, None))
 }
 
 /// Returns the state of the discipline of a device, as a router serves it. Of the parameters it has those that are sizes.
@@ -43,6 +45,7 @@ fn read(device: &str) -> Result<State, Error> {
         uptime_s: attached.since()?.elapsed().unwrap_or_default().as_secs_f64(),
         at_s: report.at.as_nanos() as f64 / 1e9,
         link: Link { rate_bps: rate.bits_per_second(), layer: "Ethernet headers counted".to_owned() },
+        autorate: None,
         discipline: Discipline { kind: attached.discipline().to_owned(), parameters },
         arrived: count(report.counters.arrived),
         departed: count(report.counters.departed),

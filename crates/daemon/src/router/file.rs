@@ -13,10 +13,11 @@ use nix::fcntl::OFlag;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::autorate_settings::AutorateTable;
 use crate::args::router::{self as args, FileOptions};
 
 /// The keys that a file may have.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "path",
     "queue-num",
     "bridge",
@@ -35,6 +36,7 @@ const KEYS: [&str; 18] = [
     "metrics",
     "log",
     "queue",
+    "autorate",
 ];
 
 /// The maximum length of a file in bytes, far more than these keys need.
@@ -45,18 +47,19 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(super) struct FileSettings {
     pub(super) options: FileOptions,
     pub(super) queue: Option<QdiscParameters>,
+    pub(super) autorate: Option<AutorateTable>,
     /// What is doubtful about the file.
     pub(super) doubts: Vec<String>,
 }
 
 /// A file's text and its name, for errors that point into it.
-struct Source<'t> {
+pub(super) struct Source<'t> {
     name: &'t str,
     text: &'t str,
 }
 
 impl Source<'_> {
-    fn error(&self, span: Range<usize>, message: impl Into<String>) -> Failure {
+    pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> Failure {
         Failure::at(self.name, self.text, span, message)
     }
 }
@@ -124,6 +127,7 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
             "metrics" => options.metrics = Some(scalar.read(args::metrics)?),
             "log" => options.log = Some(scalar.read(choice)?),
             "queue" => contents.queue = Some(queue(&source, value)?),
+            "autorate" => contents.autorate = Some(AutorateTable::read(&source, value)?),
             other => {
                 let message = format!("there is no key \"{other}\"; the keys are {}", KEYS.join(", "));
                 return Err(source.error(key.span(), message));
@@ -134,15 +138,16 @@ fn parse(name: &str, text: &str) -> Result<FileSettings, Failure> {
 }
 
 /// A key whose value is a single one.
-struct Scalar<'t> {
-    source: &'t Source<'t>,
-    key: &'t str,
-    value: &'t Spanned<DeValue<'t>>,
+#[derive(Clone, Copy)]
+pub(super) struct Scalar<'t> {
+    pub(super) source: &'t Source<'t>,
+    pub(super) key: &'t str,
+    pub(super) value: &'t Spanned<DeValue<'t>>,
 }
 
 impl Scalar<'_> {
     /// Parses the value as the command line parses the option.
-    fn read<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+    pub(super) fn read<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let text = match self.value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) => {
@@ -153,12 +158,12 @@ impl Scalar<'_> {
         read(&text).map_err(|message| self.error(&message))
     }
 
-    fn error(&self, message: &str) -> Failure {
+    pub(super) fn error(&self, message: &str) -> Failure {
         self.source.error(self.value.span(), format!("{}: {message}", self.key))
     }
 }
 
-fn switch(text: &str) -> Result<bool, String> {
+pub(super) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "write true or false".to_owned())
 }
 

@@ -31,9 +31,10 @@ use tokio::runtime::Builder;
 use tokio::task::JoinHandle as Task;
 use tokio::time::{sleep, timeout};
 
+use super::autorate::{AutorateView, AutorateViews};
 use super::metrics::OwnCounts;
 use super::remote::Remote;
-use super::settings::Settings;
+use super::settings::{Settings, Way};
 use super::state::state;
 use super::{log, metrics};
 
@@ -105,11 +106,19 @@ pub(super) struct Exporter {
     since: Stopwatch,
     /// The times that the rules were installed again.
     pub(super) rules_restored: AtomicU64,
+    /// How the rates are adjusted; empty if they stay.
+    pub(super) autorate: AutorateViews,
 }
 
 impl Exporter {
     pub(super) fn new(remotes: Vec<Remote>, settings: Current) -> Arc<Self> {
-        Arc::new(Self { remotes, settings, since: Stopwatch::start(), rules_restored: AtomicU64::new(0) })
+        Arc::new(Self {
+            remotes,
+            settings,
+            since: Stopwatch::start(),
+            rules_restored: AtomicU64::new(0),
+            autorate: AutorateViews::default(),
+        })
     }
 
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
@@ -131,27 +140,38 @@ impl Exporter {
     }
 
     fn metrics(&self) -> String {
-        let settings = self.settings();
-        let ways = settings.ways.iter().zip(&self.remotes);
+        let (settings, autorate) = (self.settings(), self.autorate());
+        let ways = settings.ways.iter().zip(&self.remotes).enumerate();
         let rules_restored = self.rules_restored.load(Ordering::Relaxed);
         let counts = OwnCounts { log_lines_dropped: log::lines_dropped(), rules_restored };
-        metrics::text_of_ways(ways.map(|(way, remote)| (way, remote.report())), counts)
+        let of = |(at, (way, remote)): (usize, (&Way, &Remote))| {
+            let autorate: Option<AutorateView> = autorate.get(at).cloned().flatten();
+            (way.clone(), remote.report(), autorate)
+        };
+        metrics::text_of_ways(ways.map(of), counts)
     }
 
     fn state(&self) -> String {
-        let settings = self.settings();
-        let of =
-            |at: usize| Some(state(&settings, settings.ways.get(at)?, self.since, &self.remotes.get(at)?.report()));
+        let (settings, autorate) = (self.settings(), self.autorate());
+        let of = |at: usize| {
+            let (way, report) = (settings.ways.get(at)?, self.remotes.get(at)?.report());
+            let autorate = autorate.get(at).and_then(Option::as_ref);
+            Some(state(&settings, way, self.since, &report, autorate))
+        };
         // Maps with text keys and plain numbers always have a JSON form.
         let text = match &settings.ways[..] {
             [_] => serde_json::to_string_pretty(&of(0)),
             ways => {
-                let named = |(at, way): (usize, &super::settings::Way)| Some((way.direction?.name(), of(at)?));
+                let named = |(at, way): (usize, &Way)| Some((way.direction?.name(), of(at)?));
                 let ways: std::collections::BTreeMap<_, _> = ways.iter().enumerate().filter_map(named).collect();
                 serde_json::to_string_pretty(&ways)
             }
         };
         text.unwrap_or_default() + "\n"
+    }
+
+    fn autorate(&self) -> Vec<Option<AutorateView>> {
+        self.autorate.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn settings(&self) -> Settings {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fairlane_autorate::Reason as AutorateReason;
 use fairlane_linux::{BridgeCounts, DataPath, DelayHistogram, DirectionCounts, Report, TopFlow};
 use fairlane_qdisc::{Count, Rate, Reason};
 use prometheus_client::collector::Collector;
@@ -10,10 +11,28 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
+use super::autorate::AutorateView;
 use super::settings::{Direction, Path, Way};
 
 /// The maximum number of exported flows, as each takes several series.
 const FLOWS: usize = 16;
+
+/// The direction of the packets, and the rate of the link.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    pub(super) direction: Option<Direction>,
+    /// As in the settings.
+    pub(super) link: Rate,
+    /// `None` if the rate stays.
+    pub(super) autorate: Option<AutorateView>,
+}
+
+impl Rates {
+    /// Returns the rate at which packets leave.
+    fn now(&self) -> Rate {
+        self.autorate.as_ref().filter(|view| !view.dry_run).map_or(self.link, |view| view.rate)
+    }
+}
 
 /// Counts of a router as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +43,16 @@ pub(super) struct OwnCounts {
 
 /// Returns all metrics of a router from the report of each of its ways. What is counted for the router as a whole has the labels of the
 /// first.
-pub(super) fn text_of_ways<'w>(ways: impl Iterator<Item = (&'w Way, Report)>, counts: OwnCounts) -> String {
+pub(super) fn text_of_ways(
+    ways: impl Iterator<Item = (Way, Report, Option<AutorateView>)>,
+    counts: OwnCounts,
+) -> String {
     let texts: Vec<String> = ways
         .enumerate()
-        .map(|(at, (way, report))| text(report, &way.path, way.direction, way.link.rate, (at == 0).then_some(counts)))
+        .map(|(at, (way, report, autorate))| {
+            let Way { direction, path, link, .. } = way;
+            text(report, &path, Rates { direction, link: link.rate, autorate }, (at == 0).then_some(counts))
+        })
         .collect();
     match <[String; 1]>::try_from(texts) {
         Ok([text]) => text,
@@ -62,23 +87,17 @@ fn merged(texts: &[String]) -> String {
 
 /// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no
 /// `counts`.
-pub(super) fn text(
-    report: Report,
-    path: &Path,
-    direction: Option<Direction>,
-    rate: Rate,
-    counts: Option<OwnCounts>,
-) -> String {
+pub(super) fn text(report: Report, path: &Path, rates: Rates, counts: Option<OwnCounts>) -> String {
     let label = match path {
         Path::Process(DataPath::Queue(queue)) => ("queue", queue.queues.to_string()),
         Path::Process(DataPath::Bridge(bridge)) => ("bridge", format!("{},{}", bridge.inside, bridge.outside)),
         Path::Kernel(interface) => ("interface", interface.clone()),
     };
-    let direction = direction.map(|direction| ("direction", direction.name().to_owned()));
+    let direction = rates.direction.map(|direction| ("direction", direction.name().to_owned()));
     let labels = [label].into_iter().chain(direction).map(|(key, value)| (key.into(), value.into()));
     let mut registry = Registry::with_prefix_and_labels("fairlane", labels);
     let in_kernel = matches!(path, Path::Kernel(_));
-    registry.register_collector(Box::new(ReportCollector { report, rate, in_kernel, counts }));
+    registry.register_collector(Box::new(ReportCollector { report, rates, in_kernel, counts }));
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
@@ -89,7 +108,7 @@ pub(super) fn text(
 #[derive(Debug)]
 struct ReportCollector {
     report: Report,
-    rate: Rate,
+    rates: Rates,
     /// It is that of a discipline in the kernel, which knows neither flows nor delays.
     in_kernel: bool,
     counts: Option<OwnCounts>,
@@ -118,10 +137,30 @@ impl Collector for ReportCollector {
                 rules_restored,
             )?;
         }
-        metrics.gauge("link_bits_per_second", "the rate of the link", self.rate.bits_per_second() as f64)?;
+        of_rates(&mut metrics, &self.rates)?;
         of_backlog(&mut metrics, &self.report)?;
         if self.in_kernel { Ok(()) } else { of_flows_and_delays(&mut metrics, &self.report) }
     }
+}
+
+/// Writes the rate of the link, and how it is adjusted.
+fn of_rates(metrics: &mut MetricsEncoder<'_>, rates: &Rates) -> fmt::Result {
+    metrics.gauge("link_bits_per_second", "the rate of the link", rates.now().bits_per_second() as f64)?;
+    let Some(view) = &rates.autorate else { return Ok(()) };
+    metrics.gauge(
+        "autorate_bits_per_second",
+        "the rate that autorate has decided",
+        view.rate.bits_per_second() as f64,
+    )?;
+    metrics.counter("autorate_probes_sent", "probes sent", view.sent)?;
+    metrics.counter("autorate_probes_answered", "probes answered", view.answered)?;
+    let help = "decisions about the rate";
+    let mut metric = metrics.0.encode_descriptor("autorate_decisions", help, None, MetricType::Counter)?;
+    for (reason, count) in AutorateReason::ALL.into_iter().zip(view.decisions) {
+        let labels = [("reason", reason.words())];
+        metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&count, None)?;
+    }
+    Ok(())
 }
 
 /// Writes what every path has.
@@ -272,12 +311,15 @@ mod tests {
     use super::super::example::{bridge, report};
     use super::*;
 
-    const RATE: Rate = Rate::from_bits_per_second(27);
+    const fn rates(direction: Option<Direction>) -> Rates {
+        Rates { direction, link: Rate::from_bits_per_second(27), autorate: None }
+    }
+
     const COUNTS: OwnCounts = OwnCounts { log_lines_dropped: 25, rules_restored: 26 };
 
     /// The samples other than 0, without the prefix and the label that all have.
     fn samples(report: Report, path: DataPath, label: &str) -> Vec<String> {
-        short_samples(&text(report, &Path::Process(path), None, RATE, Some(COUNTS)), label)
+        short_samples(&text(report, &Path::Process(path), rates(None), Some(COUNTS)), label)
     }
 
     fn short_samples(text: &str, label: &str) -> Vec<String> {
@@ -322,6 +364,41 @@ mod tests {
         assert_eq!(samples(report(), DataPath::Queue(queue), "queue=\"4:7\""), expected);
     }
 
+    /// Would catch a dry run that shows the rate that packets do not have.
+    #[test]
+    fn the_adjusted_rate_is_that_of_the_link() {
+        let of = |bits| Rate::from_bits_per_second(bits);
+        let mut view = AutorateView {
+            config: fairlane_autorate::Config::new(of(10), of(20), of(90)),
+            rate: of(41),
+            dry_run: false,
+            reason: AutorateReason::Cut,
+            blocker: None,
+            decisions: [1, 2, 3, 4, 5, 6, 7],
+            sent: 42,
+            answered: 40,
+        };
+        let shown = |view: &AutorateView| {
+            let rates = Rates { autorate: Some(view.clone()), ..rates(None) };
+            short_samples(&text(report(), &Path::Kernel("eth7".to_owned()), rates, None), "interface=\"eth7\"")
+        };
+        let lines = shown(&view);
+        for expected in [
+            "link_bits_per_second 41.0",
+            "autorate_bits_per_second 41.0",
+            "autorate_probes_sent_total 42",
+            "autorate_probes_answered_total 40",
+            "autorate_decisions_total{reason=\"cut by delay\"} 1",
+            "autorate_decisions_total{reason=\"held\"} 7",
+        ] {
+            assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:?}");
+        }
+        view.dry_run = true;
+        let lines = shown(&view);
+        assert!(lines.contains(&"link_bits_per_second 27.0".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"autorate_bits_per_second 41.0".to_owned()), "{lines:?}");
+    }
+
     /// Both directions in one text: each metric is described once, in front of the samples of both (OpenMetrics 1.0). Would catch samples
     /// that are told apart by nothing, and a second description.
     #[test]
@@ -329,7 +406,7 @@ mod tests {
         let of = |number: u16, direction| {
             let queues = number.into();
             let queue = QueueConfig { queues, marking: Marking::ByUs, fail_open: false, gso: None };
-            text(report(), &Path::Process(DataPath::Queue(queue)), Some(direction), RATE, None)
+            text(report(), &Path::Process(DataPath::Queue(queue)), rates(Some(direction)), None)
         };
         let (up, down) = (of(0, Direction::Up), of(1, Direction::Down).replace("fairlane_average", "fairlane_other"));
         let both = merged(&[up.clone(), down.clone()]);
@@ -347,7 +424,7 @@ mod tests {
     /// The same for a discipline in the kernel, which has no sockets, flows and delays.
     #[test]
     fn each_number_of_the_kernel_has_its_name() {
-        let text = text(report(), &Path::Kernel("eth7".to_owned()), None, RATE, None);
+        let text = text(report(), &Path::Kernel("eth7".to_owned()), rates(None), None);
         let samples = short_samples(&text, "interface=\"eth7\"");
         let rest = [
             "flushed_packets_total 24",

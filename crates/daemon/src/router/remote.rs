@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fairlane_console::Failure;
 use fairlane_linux::Link;
 use fairlane_linux::{BindError, BridgeError, Report, Router, RouterHandle, StartError};
-use fairlane_qdisc::{Duration, QdiscConfig};
+use fairlane_qdisc::{Duration, QdiscConfig, Rate};
 
 use super::kernel::KernelRouter;
 use super::settings::{Path, Settings, Way};
@@ -79,6 +79,13 @@ impl Remote {
         match self {
             Self::Process(handle) => handle.reload(discipline, link).map_err(|error| error.to_string()),
             Self::Kernel(router) => router.reload(discipline, link),
+        }
+    }
+
+    /// Changes the rate of the link alone, in this process.
+    pub(super) fn set_rate(&self, rate: Rate) {
+        if let Self::Process(handle) = self {
+            handle.set_rate(rate);
         }
     }
 

@@ -10,6 +10,7 @@ use fairlane_linux::{
 };
 use fairlane_qdisc::{Duration, Host, QdiscConfig, QdiscParameters, Rate, Seed, SimplePacket};
 
+use super::autorate_settings::AutorateSettings;
 use super::file::{self, FileSettings};
 use super::path::Wanted;
 use crate::args::router::{self as args, FileOptions, Log, Metrics, RouterArgs};
@@ -83,6 +84,8 @@ impl Way {
 pub(super) struct Settings {
     /// One, or the two of `--up` and `--down`.
     pub(super) ways: Vec<Way>,
+    /// `None` for a link whose rate does not vary.
+    pub(super) autorate: Option<AutorateSettings>,
     /// The reason why `--path auto` chose this path.
     pub(super) chosen: Option<String>,
     pub(super) flows: FlowsBy,
@@ -117,7 +120,7 @@ impl Sources {
 
     /// Reads the settings, with the present contents of the file.
     pub(super) fn read(&self) -> Result<Settings, Failure> {
-        let FileSettings { options: file, queue, doubts } = match &self.file {
+        let FileSettings { options: file, queue, autorate, doubts } = match &self.file {
             Some(path) => file::read(path)?,
             None => FileSettings::default(),
         };
@@ -145,8 +148,10 @@ impl Sources {
             chosen = reason;
             ways.push(Way { direction, path, link, discipline });
         }
+        let autorate = autorate.map(|table| table.resolve(&ways, interfaces)).transpose()?;
         Ok(Settings {
             ways,
+            autorate,
             chosen,
             flows,
             interfaces: interfaces.clone(),

@@ -1,16 +1,24 @@
 //! A router's report as JSON.
 
+use fairlane_autorate::Config;
 use fairlane_console::Stopwatch;
 use fairlane_linux as linux;
 use fairlane_qdisc::{Counters, Reason};
 
+use super::autorate::AutorateView;
 use super::settings::{Path, Settings, Way};
 use crate::state::{
-    Bridge, Count, Delays, DirectionCounts, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile,
+    AutorateState, Bridge, Count, Delays, DirectionCounts, Discipline, Kernel, Link, Reasons, State, TopFlow, quantile,
 };
 
 /// Returns the state of one way of a router with `settings` that was started at `since`, from its `report`.
-pub(super) fn state(settings: &Settings, way: &Way, since: Stopwatch, report: &linux::Report) -> State {
+pub(super) fn state(
+    settings: &Settings,
+    way: &Way,
+    since: Stopwatch,
+    report: &linux::Report,
+    autorate: Option<&AutorateView>,
+) -> State {
     let (path, bridge) = match &way.path {
         Path::Kernel(_) => ("bpf".to_owned(), None),
         Path::Process(linux::DataPath::Queue(queue)) => (format!("queue {}", queue.queues), None),
@@ -24,6 +32,7 @@ pub(super) fn state(settings: &Settings, way: &Way, since: Stopwatch, report: &l
         Path::Kernel(_) => "Ethernet headers counted".to_owned(),
     };
     let counters = &report.counters;
+    let rate = autorate.filter(|view| !view.dry_run).map_or(way.link.rate, |view| view.rate);
     State {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         direction: way.direction.map(|direction| direction.name().to_owned()),
@@ -33,7 +42,8 @@ pub(super) fn state(settings: &Settings, way: &Way, since: Stopwatch, report: &l
         flows_by: settings.flows.name().to_owned(),
         uptime_s: since.elapsed_s(),
         at_s: report.at.as_nanos() as f64 / 1e9,
-        link: Link { rate_bps: way.link.rate.bits_per_second(), layer },
+        link: Link { rate_bps: rate.bits_per_second(), layer },
+        autorate: autorate.map(autorate_state),
         discipline: discipline(way),
         arrived: count(counters.arrived),
         departed: count(counters.departed),
@@ -55,6 +65,21 @@ pub(super) fn state(settings: &Settings, way: &Way, since: Stopwatch, report: &l
         malformed_messages: report.malformed,
         reloads: report.reloads,
         top_flows: report.flows.iter().map(top_flow).collect(),
+    }
+}
+
+fn autorate_state(view: &AutorateView) -> AutorateState {
+    let Config { min, base, max, .. } = view.config;
+    AutorateState {
+        rate_bps: view.rate.bits_per_second(),
+        min_bps: min.bits_per_second(),
+        base_bps: base.bits_per_second(),
+        max_bps: max.bits_per_second(),
+        dry_run: view.dry_run,
+        reason: view.reason.words().to_owned(),
+        blocker: view.blocker.map(|blocker| blocker.words().to_owned()),
+        probes_sent: view.sent,
+        probes_answered: view.answered,
     }
 }
 
@@ -136,6 +161,7 @@ mod tests {
         };
         let settings = Settings {
             ways: vec![way.clone()],
+            autorate: None,
             chosen: None,
             flows: FlowsBy::AddressPair,
             interfaces: vec!["eth7".to_owned()],
@@ -146,7 +172,7 @@ mod tests {
             doubts: Vec::new(),
         };
         let report = Report { bridge: Some(example::bridge()), ..example::report() };
-        let told = serde_json::to_value(state(&settings, &way, Stopwatch::start(), &report)).unwrap();
+        let told = serde_json::to_value(state(&settings, &way, Stopwatch::start(), &report, None)).unwrap();
         for (place, expected) in [
             ("/path", "bridge lan0,wan0".into()),
             ("/interfaces/0", "eth7".into()),

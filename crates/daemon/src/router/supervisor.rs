@@ -16,6 +16,7 @@ use sd_notify::NotifyState;
 use tracing::{error, info, warn};
 
 use super::action::{Ready, refused};
+use super::autorate::Adjuster;
 use super::http::{self, Current, Exporter, Place, Server};
 use super::installed::{InstalledRules, clean_up};
 use super::remote::{Engine, Remote};
@@ -82,9 +83,11 @@ fn work(ready: &Ready) -> Result<(), Failure> {
         installed,
         server,
         exporter,
+        adjuster: None,
         alive: Alive::default(),
         unfit: false,
     };
+    supervisor.adjust()?;
     supervisor.until_told_to_end(&signals);
     notify(&[NotifyState::Stopping]);
     supervisor.end(&signals)
@@ -204,6 +207,8 @@ struct Supervisor<'s> {
     installed: Option<InstalledRules>,
     server: Option<Server>,
     exporter: Arc<Exporter>,
+    /// `None` if the rates stay.
+    adjuster: Option<Adjuster>,
     alive: Alive,
     /// `true` once the warning about frames that do not fit was logged.
     unfit: bool,
@@ -228,8 +233,25 @@ impl Supervisor<'_> {
         error!("the router has ended by itself");
     }
 
+    /// Begins to adjust the rates anew, from those of the settings, or ceases to.
+    fn adjust(&mut self) -> Result<(), Failure> {
+        self.adjuster = None;
+        self.exporter.autorate.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let (Some(autorate), [interface]) = (&self.settings.autorate, &self.settings.interfaces[..]) else {
+            return Ok(());
+        };
+        let remotes: Vec<Remote> = self.routers.iter().map(|router| router.remote.clone()).collect();
+        let adjuster = Adjuster::start(autorate, interface, &remotes, &self.exporter.autorate);
+        let adjuster =
+            adjuster.map_err(|error| Failure::plain(format!("autorate: cannot probe by {interface}: {error}")))?;
+        info!(dry_run = autorate.dry_run, "adjusting the rate");
+        self.adjuster = Some(adjuster);
+        Ok(())
+    }
+
     /// Lets queued packets leave, ends the routers and removes the rules. A second signal ends the draining.
     fn end(mut self, signals: &SignalFd) -> Result<(), Failure> {
+        self.adjuster = None;
         let stopped = self.installed.as_mut().map_or(Ok(()), InstalledRules::stop);
         self.stop_routers(self.settings.drain);
         while !self.routers.iter().all(|router| router.thread.is_finished()) {
@@ -313,7 +335,9 @@ impl Supervisor<'_> {
             error!("the file is refused, and nothing has changed: {reason}");
             return;
         }
+        self.adjuster = None;
         self.settings.drain = new.drain;
+        self.settings.autorate.clone_from(&new.autorate);
         for (router, old) in self.routers.iter().zip(&mut self.settings.ways) {
             let Some(way) = new.ways.iter().find(|way| way.direction == old.direction) else { continue };
             let (rate, discipline) = (way.link.rate, way.discipline.kind());
@@ -334,6 +358,9 @@ impl Supervisor<'_> {
             };
             let direction = way.direction.map(Direction::name);
             info!(direction, %rate, %discipline, "reloaded; queued packets {queued}");
+        }
+        if let Err(failure) = self.adjust() {
+            error!("the rate stays: {}", failure.line());
         }
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn state() -> State {
         uptime_s: 3600.0,
         at_s: 5000.0,
         link: Link { rate_bps: 10_000_000, layer: "overhead 38b, mpu 84b, noatm".to_owned() },
+        autorate: None,
         discipline: Discipline { kind: "choke".to_owned(), parameters },
         arrived: count(100_000, 100_000_000),
         departed: count(60_000, 60_000_000),

@@ -10,7 +10,7 @@ use ratatui::widgets::{RenderDirection, Row, Sparkline, Table, Widget};
 use super::change::{ByReason, Change, FlowChange, Pace};
 use super::history::{History, Series};
 use super::units::{bits, bytes, pace, percent, span, time};
-use crate::state::{Count, State};
+use crate::state::{AutorateState, Count, State};
 
 /// The columns of a row's name.
 const NAME: u16 = 10;
@@ -162,7 +162,9 @@ impl View<'_> {
             Some(why) => Line::styled(why, self.style(Color::Red).add_modifier(Modifier::REVERSED)),
             None => {
                 let link = &self.state.link;
-                Line::raw(format!("{}, {}", Rate::from_bits_per_second(link.rate_bps), link.layer))
+                let rate = Rate::from_bits_per_second(link.rate_bps);
+                let adjusted = self.state.autorate.as_ref().map_or_else(String::new, adjusted);
+                Line::raw(format!("{rate}{adjusted}, {}", link.layer))
             }
         }
     }
@@ -356,6 +358,18 @@ impl View<'_> {
         let widths = [name].into_iter().chain(numbers.iter().map(|column| column.width)).map(Constraint::Length);
         Widget::render(Table::new(rows, widths).header(heading).column_spacing(1), area, buffer);
     }
+}
+
+/// Returns how the rate is adjusted, behind the rate.
+fn adjusted(autorate: &AutorateState) -> String {
+    let AutorateState { reason, blocker, probes_sent, probes_answered, .. } = autorate;
+    let blocker = blocker.as_ref().map_or_else(String::new, |blocker| format!(", {blocker}"));
+    let dry = if autorate.dry_run {
+        format!(", dry run at {}", Rate::from_bits_per_second(autorate.rate_bps))
+    } else {
+        String::new()
+    };
+    format!(" (autorate {reason}{blocker}{dry}; {probes_answered} of {probes_sent} probes answered)")
 }
 
 /// A number of each flow.

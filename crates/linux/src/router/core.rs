@@ -50,6 +50,9 @@ impl Core {
         for command in self.handle.take_commands() {
             match command {
                 Command::Reload(reload) => self.reload(*reload),
+                // A rate of 0 would never send.
+                Command::SetRate(rate) if rate.bits_per_second() > 0 => self.shaper.set_link_rate(rate),
+                Command::SetRate(_) => {}
                 Command::Stop(max_wait) => {
                     self.end = Some(now + max_wait);
                     stop = true;
@@ -190,6 +193,26 @@ mod tests {
         core.handle.reload(&other, link).unwrap();
         core.run_commands(Time::ZERO + Duration::from_millis(12));
         assert_eq!((core.report().average, core.report().packets), (Some(0.0), packets - 2));
+    }
+
+    /// Would catch a controller of the rate that replaces the discipline each time,
+    /// and a rate of 0 that ends all sending.
+    #[test]
+    fn a_rate_alone_keeps_the_discipline() {
+        let mut core = core(&resolve(Kind::DropTail, MEGABIT));
+        fill(&mut core);
+        let packets = core.shaper.packets();
+        for rate in [4_000_000, 3_000_000, 2_000_000].map(Rate::from_bits_per_second) {
+            core.handle.set_rate(rate);
+        }
+        core.run_commands(Time::ZERO);
+        assert_eq!((core.shaper.packets(), core.report().reloads), (packets, 0));
+        core.shaper.advance(Time::ZERO + Duration::from_millis(8 + 4));
+        assert_eq!(core.shaper.packets(), packets - 2, "the packet under way, and one at the new rate");
+        core.handle.set_rate(Rate::from_bits_per_second(0));
+        core.run_commands(Time::ZERO + Duration::from_millis(12));
+        core.shaper.advance(Time::ZERO + Duration::from_millis(12 + 4));
+        assert_eq!(core.shaper.packets(), packets - 3);
     }
 
     /// Reloads each discipline for another rate, on which defaults of some parameters depend. Would catch a comparison of the
