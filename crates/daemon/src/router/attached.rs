@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairlane_bpf::{Attached, Error, Settings};
 use fairlane_console::Failure;
 
-use super::metrics::Rates;
+use super::metrics::LinkRates;
 use super::settings::Path;
 use super::state::{count, reasons};
 use super::{kernel, metrics};
@@ -18,7 +18,7 @@ use crate::state::{Count, Delays, Discipline, Link, State};
 pub fn attached_metrics(device: &str) -> Result<String, Failure> {
     let read = |attached: Attached| Ok((attached.state()?, attached.settings()?.rate));
     let (state, rate) = Attached::at(device).and_then(read).map_err(Failure::plain)?;
-    let rates = Rates { direction: None, link: rate, autorate: None };
+    let rates = LinkRates { direction: None, link: rate, autorate: None };
     Ok(metrics::text(kernel::report(&state), &Path::Kernel(device.to_owned()), rates, None))
 }
 

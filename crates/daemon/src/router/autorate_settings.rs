@@ -18,7 +18,7 @@ const RATES: [&str; 2] = ["min", "max"];
 
 /// The least and the highest rate of a direction; both are there once the file has been read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Rates {
+struct RateRange {
     min: Option<Rate>,
     max: Option<Rate>,
 }
@@ -30,9 +30,9 @@ pub(super) struct AutorateTable {
     reflectors: Vec<Ipv4Addr>,
     law: Law,
     dry_run: bool,
-    one: Rates,
-    up: Rates,
-    down: Rates,
+    one: RateRange,
+    up: RateRange,
+    down: RateRange,
 }
 
 /// What a router does to adjust its rates.
@@ -108,14 +108,16 @@ impl AutorateTable {
                 Some(Direction::Down) => ("autorate.down", self.down),
             };
             configs.push(match rates {
-                Rates { min: Some(min), max: Some(max) } => {
+                RateRange { min: Some(min), max: Some(max) } => {
                     let direction = if way.is_down() { Side::Download } else { Side::Upload };
                     let config = Config { law: self.law, direction, ..Config::new(min, way.link.rate, max) };
                     config.check().map_err(|error| Failure::plain(format!("{name}.{error}")))?;
                     Some(config)
                 }
-                Rates { min: None, max: None } => None,
-                Rates { .. } => return Err(Failure::new(format!("{name} needs both min and max"), "write both rates")),
+                RateRange { min: None, max: None } => None,
+                RateRange { .. } => {
+                    return Err(Failure::new(format!("{name} needs both min and max"), "write both rates"));
+                }
             });
         }
         if configs.iter().all(Option::is_none) {
@@ -129,7 +131,7 @@ impl AutorateTable {
 }
 
 /// Reads `{ min = "2mbit", max = "30mbit" }`.
-fn rates(source: &Source<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Rates, Failure> {
+fn rates(source: &Source<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Result<RateRange, Failure> {
     let wrong =
         || source.error(value.span(), format!("autorate.{name}: expected {{ min = \"2mbit\", max = \"30mbit\" }}"));
     let DeValue::Table(table) = value.get_ref() else { return Err(wrong()) };
@@ -137,7 +139,7 @@ fn rates(source: &Source<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Resul
         return Err(wrong());
     }
     let of = |key: &str| table.get(key).map(|value| Scalar { source, key: name, value }.read(values::rate)).transpose();
-    Ok(Rates { min: of("min")?, max: of("max")? })
+    Ok(RateRange { min: of("min")?, max: of("max")? })
 }
 
 /// Reads a kind and an address, such as `echo:192.0.2.1`.

@@ -19,7 +19,7 @@ const FLOWS: usize = 16;
 
 /// The direction of the packets, and the rate of the link.
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
+pub(super) struct LinkRates {
     pub(super) direction: Option<Direction>,
     /// As in the settings.
     pub(super) link: Rate,
@@ -27,7 +27,7 @@ pub(super) struct Rates {
     pub(super) autorate: Option<AutorateView>,
 }
 
-impl Rates {
+impl LinkRates {
     /// Returns the rate at which packets leave.
     fn now(&self) -> Rate {
         self.autorate.as_ref().filter(|view| !view.dry_run).map_or(self.link, |view| view.rate)
@@ -51,7 +51,7 @@ pub(super) fn text_of_ways(
         .enumerate()
         .map(|(at, (way, report, autorate))| {
             let Way { direction, path, link, .. } = way;
-            text(report, &path, Rates { direction, link: link.rate, autorate }, (at == 0).then_some(counts))
+            text(report, &path, LinkRates { direction, link: link.rate, autorate }, (at == 0).then_some(counts))
         })
         .collect();
     match <[String; 1]>::try_from(texts) {
@@ -87,7 +87,7 @@ fn merged(texts: &[String]) -> String {
 
 /// Returns all metrics of one way of a router from its `report`; its packets arrive by `path`. A discipline that no router watches has no
 /// `counts`.
-pub(super) fn text(report: Report, path: &Path, rates: Rates, counts: Option<OwnCounts>) -> String {
+pub(super) fn text(report: Report, path: &Path, rates: LinkRates, counts: Option<OwnCounts>) -> String {
     let label = match path {
         Path::Process(DataPath::Queue(queue)) => ("queue", queue.queues.to_string()),
         Path::Process(DataPath::Bridge(bridge)) => ("bridge", format!("{},{}", bridge.inside, bridge.outside)),
@@ -108,7 +108,7 @@ pub(super) fn text(report: Report, path: &Path, rates: Rates, counts: Option<Own
 #[derive(Debug)]
 struct ReportCollector {
     report: Report,
-    rates: Rates,
+    rates: LinkRates,
     /// It is that of a discipline in the kernel, which knows neither flows nor delays.
     in_kernel: bool,
     counts: Option<OwnCounts>,
@@ -144,7 +144,7 @@ impl Collector for ReportCollector {
 }
 
 /// Writes the rate of the link, and how it is adjusted.
-fn of_rates(metrics: &mut MetricsEncoder<'_>, rates: &Rates) -> fmt::Result {
+fn of_rates(metrics: &mut MetricsEncoder<'_>, rates: &LinkRates) -> fmt::Result {
     metrics.gauge("link_bits_per_second", "the rate of the link", rates.now().bits_per_second() as f64)?;
     let Some(view) = &rates.autorate else { return Ok(()) };
     metrics.gauge(
@@ -311,8 +311,8 @@ mod tests {
     use super::super::example::{bridge, report};
     use super::*;
 
-    const fn rates(direction: Option<Direction>) -> Rates {
-        Rates { direction, link: Rate::from_bits_per_second(27), autorate: None }
+    const fn rates(direction: Option<Direction>) -> LinkRates {
+        LinkRates { direction, link: Rate::from_bits_per_second(27), autorate: None }
     }
 
     const COUNTS: OwnCounts = OwnCounts { log_lines_dropped: 25, rules_restored: 26 };
@@ -379,7 +379,7 @@ mod tests {
             answered: 40,
         };
         let shown = |view: &AutorateView| {
-            let rates = Rates { autorate: Some(view.clone()), ..rates(None) };
+            let rates = LinkRates { autorate: Some(view.clone()), ..rates(None) };
             short_samples(&text(report(), &Path::Kernel("eth7".to_owned()), rates, None), "interface=\"eth7\"")
         };
         let lines = shown(&view);
