@@ -128,9 +128,12 @@ fn the_metrics_that_the_pages_name_are_served() {
             tool("ip", &format!("link add {name} type veth peer name {name}-peer"));
             tool("ip", &format!("link set {name} up"));
         }
-        // One after the other, since both use the default port.
+        let place = Place::new();
+        let autorate = "[autorate]\nprobe = \"echo:127.0.0.1\"\nmin = \"1mbit\"\nmax = \"20mbit\"\n";
+        let file = place.write("router.toml", &format!("queue = {{ kind = \"choke\" }}\n{autorate}"));
         let bridge = ["--bridge=lan0,wan0", "--rate=10mbit", "choke"];
-        let served = [&bridge[..], &with(&["choke"])].map(|args| {
+        // One after the other, so that it is clear which one is asked.
+        let served = [&bridge[..], &with(&["--config", &file])].map(|args| {
             let _router = Running::start(args);
             scrape()
         });
@@ -138,7 +141,7 @@ fn the_metrics_that_the_pages_name_are_served() {
         let pages = [page("deploy.md"), page("router.md")].concat();
         let words = pages.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
         // The tables of nftables have similar names, and only a discipline in the kernel flushes packets (tests/kernel_path.rs).
-        let others = ["fairlane_q", "fairlane_flushed_packets_total"];
+        let others = ["fairlane_q", "fairlane_flushed_packets_total", "fairlane_autorate_"];
         let names = words.filter(|word| word.starts_with("fairlane_") && !others.contains(word));
         let mut found = 0;
         for name in names {

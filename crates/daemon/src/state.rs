@@ -10,7 +10,6 @@ pub(crate) struct State {
     /// The version of Fairlane.
     pub(crate) version: String,
     /// `up` or `down` where both directions are shaped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) direction: Option<String>,
     /// The source of packets, such as `queue 0`.
     pub(crate) path: String,
@@ -24,7 +23,6 @@ pub(crate) struct State {
     pub(crate) at_s: f64,
     pub(crate) link: Link,
     /// `None` if the rate stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) autorate: Option<AutorateState>,
     pub(crate) discipline: Discipline,
     pub(crate) arrived: Count,
