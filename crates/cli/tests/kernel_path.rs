@@ -50,11 +50,7 @@ mod outside {
     const LIMITS: Limits = Limits { memory_mib: 768, cpu_s: 300 };
 
     pub(super) fn run() -> Result<String, Box<dyn Error>> {
-        let kernel = match Kernel::below(Path::new(KERNEL)) {
-            Err(GuestError::NoKernel(_)) => Kernel::fetch(Path::new(KERNEL)),
-            found => found,
-        };
-        let kernel = match kernel {
+        let kernel = match Kernel::below_or_fetched(Path::new(KERNEL)) {
             Ok(kernel) => kernel,
             Err(error) => return Ok(format!("skipped: there is no kernel for guests: {error}")),
         };

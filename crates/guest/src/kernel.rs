@@ -51,6 +51,17 @@ impl Kernel {
         Ok(Self { modules: Modules::below(folder)?, image, version })
     }
 
+    /// Returns the kernel [below](Self::below) `folder`, which is [fetched](Self::fetch) into it if there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or there is no kernel and none can be fetched.
+    pub fn below_or_fetched(folder: &Path) -> Result<Self, GuestError> {
+        match Self::below(folder) {
+            Err(GuestError::NoKernel(_)) => Self::fetch(folder),
+            found => found,
+        }
+    }
+
     /// The version, such as `7.3.4+deb13-cloud-amd64`; empty if neither the image's name nor its folder tells it.
     #[must_use]
     pub fn version(&self) -> &str {
@@ -209,7 +220,8 @@ mod tests {
         assert_eq!(Kernel::below(folder.path()).expect("one").version(), "6.16.3-cloud-amd64");
         image("usr/lib/modules/6.16.12-cloud-amd64/vmlinuz");
         image("usr/lib/modules/6.16.12-cloud-amd64/kernel/net/a.ko");
-        let kernel = Kernel::below(folder.path()).expect("the newest");
+        // What is there is not fetched.
+        let kernel = Kernel::below_or_fetched(folder.path()).expect("the newest");
         assert_eq!(kernel.version(), "6.16.12-cloud-amd64");
         assert_eq!(kernel.modules.with_what_they_need(&["a"]).expect("it is there").len(), 1);
     }

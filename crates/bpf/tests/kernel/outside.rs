@@ -56,7 +56,13 @@ pub(super) fn main() -> ExitCode {
 
 /// Runs each job in a guest, and prints the answers. Returns true if all checks passed.
 fn run(jobs: &[String], cpu_s: u64) -> Result<bool, GuestError> {
-    let Some(kernel) = kernel()? else { return Ok(true) };
+    let kernel = match Kernel::below_or_fetched(Path::new(FOLDER)) {
+        Ok(kernel) => kernel,
+        Err(error) => {
+            println!("skipped: there is no kernel for guests: {error}");
+            return Ok(true);
+        }
+    };
     let guest = Guest::new(&kernel, &PROGRAMS, &MODULES, Limits { memory_mib: 512, cpu_s })?;
     let mut passed = true;
     for job in jobs {
@@ -66,19 +72,4 @@ fn run(jobs: &[String], cpu_s: u64) -> Result<bool, GuestError> {
         passed &= !answer.lines().any(|line| line.starts_with("failed: "));
     }
     Ok(passed)
-}
-
-/// Returns the kernel for guests, which is fetched once; `None`, with a message, where it cannot be fetched.
-fn kernel() -> Result<Option<Kernel>, GuestError> {
-    match Kernel::below(Path::new(FOLDER)) {
-        Err(GuestError::NoKernel(_)) => {}
-        found => return found.map(Some),
-    }
-    match Kernel::fetch(Path::new(FOLDER)) {
-        Ok(kernel) => Ok(Some(kernel)),
-        Err(error) => {
-            println!("skipped: there is no kernel for guests: {error}");
-            Ok(None)
-        }
-    }
 }

@@ -1,6 +1,9 @@
 //! The kernel of guests, for tests.
 
+use std::path::Path;
 use std::sync::OnceLock;
+
+use fairlane_guest::Kernel;
 
 use super::fairlane;
 
@@ -24,18 +27,10 @@ pub(crate) fn kernel() -> Option<&'static str> {
     *KERNEL.get_or_init(|| fetched().and_then(|_| boots()))
 }
 
-/// Returns the folder as [`kernel`] does, without booting one.
-pub(crate) fn fetched() -> Option<&'static str> {
-    // Without a kernel in it the folder is fetched again.
-    if std::fs::read_dir(FOLDER).is_ok_and(|mut files| files.next().is_some()) {
-        return Some(FOLDER);
-    }
-    let output = fairlane(&["lab", "--setup", "--kernel", FOLDER]);
-    if output.status.success() {
-        return Some(FOLDER);
-    }
-    eprintln!("skipped: there is no kernel for guests: {}", String::from_utf8_lossy(&output.stderr));
-    None
+/// Returns the kernel, without booting it.
+pub(crate) fn fetched() -> Option<Kernel> {
+    let fetched = Kernel::below_or_fetched(Path::new(FOLDER));
+    fetched.map_err(|error| eprintln!("skipped: there is no kernel for guests: {error}")).ok()
 }
 
 /// Boots a guest. One that cannot boot for want of a program is skipped; everything else is an error.

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use fairlane_guest::{Guest, GuestError, Kernel, Limits, inside};
+use fairlane_guest::{Guest, GuestError, Limits, inside};
 use serde::{Deserialize, Serialize};
 
 use crate::common::guest::fetched;
@@ -91,8 +91,7 @@ impl Firewalls {
 /// Runs the named tests of this program in a guest, with each of these firewalls in turn; a test that fails there, or is
 /// skipped, fails here. Where guests cannot run it prints why.
 pub(crate) fn run(wanted: &[(Firewalls, &[&str])]) {
-    let Some(folder) = fetched() else { return };
-    let kernel = Kernel::below(Path::new(folder)).unwrap();
+    let Some(kernel) = fetched() else { return };
     let mut guest = match Guest::new(&kernel, &PROGRAMS, &MODULES, LIMITS) {
         Ok(guest) => guest,
         Err(error @ GuestError::NoTool(..)) => return eprintln!("skipped: {error}"),

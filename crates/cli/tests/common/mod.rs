@@ -1,6 +1,7 @@
 //! Helpers shared by the tests of the command line.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+#[cfg(target_os = "linux")]
 pub(crate) mod guest;
 
 use std::path::PathBuf;

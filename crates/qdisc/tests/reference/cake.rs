@@ -205,7 +205,7 @@ pub(crate) struct Cake {
 
 impl Cake {
     pub(crate) fn new(s: Settings, seed: Seed) -> Self {
-        let shares: &[(u32, i64)] = if s.diffserv3 { &[(0, 1024), (4, 64), (2, 512)] } else { &[(0, 65_535)] };
+        let shares: &[(u32, i64)] = if s.diffserv3 { &[(0, 1024), (4, 64), (2, 256)] } else { &[(0, 65_535)] };
         Self {
             s,
             hash: Hash::new(seed),

@@ -124,7 +124,7 @@ pub(super) struct TinShare {
 pub(super) const DIFFSERV3: &[TinShare] = &[
     TinShare { rate_shift: 0, quantum: 1024 },
     TinShare { rate_shift: 4, quantum: 64 },
-    TinShare { rate_shift: 2, quantum: 512 },
+    TinShare { rate_shift: 2, quantum: 256 },
 ];
 const BESTEFFORT: &[TinShare] = &[TinShare { rate_shift: 0, quantum: 65_535 }];
 

@@ -86,14 +86,14 @@ fn classes() -> [SimplePacket; 3] {
     [0, 8, 46].map(|dscp| SimplePacket::new(u64::from(dscp), 1000).with_class(dscp << 2))
 }
 
-/// Tins share by 1024 : 64 : 512 where nothing is shaped; of a shaped rate bulk has a sixteenth and voice a quarter
+/// Tins share by 1024 : 64 : 256 where nothing is shaped; of a shaped rate bulk has a sixteenth and voice a quarter
 /// (sch_cake's `cake_config_diffserv3`).
 #[test]
 fn tins_share_by_quanta_or_by_thresholds() {
     let tin = |packet: &SimplePacket| tin_of(packet.class) as u64;
     let mut cake = new_cake(None, Diffserv::Diffserv3, Isolation::Flows);
     let bytes = shares(&mut cake, &classes(), tin, 100_000);
-    assert!((ratio(&bytes, 0, 1) / 16.0 - 1.0).abs() < 0.02 && (ratio(&bytes, 0, 2) / 2.0 - 1.0).abs() < 0.02);
+    assert!((ratio(&bytes, 0, 1) / 16.0 - 1.0).abs() < 0.02 && (ratio(&bytes, 0, 2) / 4.0 - 1.0).abs() < 0.02);
     let mut cake = new_cake(Some(10_000_000), Diffserv::Diffserv3, Isolation::Flows);
     let bytes = shares(&mut cake, &classes(), tin, 100_000);
     let total: u64 = bytes.values().sum();
