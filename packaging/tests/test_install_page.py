@@ -144,7 +144,7 @@ def test_a_container(packages: dict[str, Path], tmp_path: Path) -> None:
     with machine(tmp_path) as inside:
         # What the Dockerfile's RUN does, without the network.
         run(*inside[:-2], "dpkg-deb", "--extract", packages["deb"], inside[-1])
-        [config] = re.findall(r"<<'END'\n(queue-num.*?)^END$", PAGE, re.MULTILINE | re.DOTALL)
+        [config] = re.findall(r"<<'END'\n(interface = .*?)^END$", PAGE, re.MULTILINE | re.DOTALL)
         place(inside, listed("command")[0], config)
         root = inside[-1]
         assert listed("tmpfs") == ["/run"]
