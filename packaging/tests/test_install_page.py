@@ -93,13 +93,13 @@ def test_a_debian_router(packages: dict[str, Path], tmp_path: Path) -> None:
         place(inside, "/usr/local/bin/sudo", SUDO)
         place(inside, "/usr/local/bin/apt", APT.format(prometheus=prometheus))
         place(inside, "/usr/local/bin/systemctl", SYSTEMCTL.format(python=sys.executable))
-        run(*inside, "rm", "-rf", "/root/page", "/etc/fairlane")
-        run(*inside, "mkdir", "/root/page")
-        run(*inside, "cp", packages["deb"], "/root/page")
+        run(*inside, "rm", "-rf", "/etc/fairlane")
+        run(*inside, "mkdir", "/srv/page")
+        run(*inside, "cp", packages["deb"], "/srv/page")
 
         def at_page(commands: str) -> str:
             path = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-            return run(*inside, "env", path, "sh", "-ec", f"cd /root/page\n{commands}")
+            return run(*inside, "env", path, "sh", "-ec", f"cd /srv/page\n{commands}")
 
         *steps, remove = blocks("A Debian router")
         there = (prometheus / "usr/bin/promtool").is_file()

@@ -25,7 +25,7 @@ RULES_TEST = ROOT / "packaging/tests/fairlane.rules.test.yml"
 # Labels that Prometheus adds, and that of a router in the kernel, which this machine may not support.
 OTHER_LABELS = {"instance", "job", "interface", "alertname"}
 # What Grafana puts in place of its own variables.
-VARIABLES = {"$__rate_interval": "5m", "$instance": ".*", "$link_rate": "18000000", "$min": "60", "$max": "120"}
+VARIABLES = {"$__rate_interval": "5m", "$instance": ".*", "$min": "60", "$max": "120"}
 
 FETCH = "import sys, urllib.request as u; sys.stdout.write(u.urlopen('http://127.0.0.1:9277/metrics').read().decode())"
 # 300 packets in bursts that a queue of 20 does not hold.

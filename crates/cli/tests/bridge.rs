@@ -5,20 +5,21 @@
 mod common;
 #[path = "common/namespace.rs"]
 mod namespace;
+#[path = "../../linux/tests/common/node.rs"]
+mod node;
 #[path = "common/running.rs"]
 mod running;
 
+use std::fs;
 use std::net::UdpSocket;
 use std::process::{Command, Output};
-use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use common::{Place, fairlane};
 use namespace::{in_namespace, tool};
-use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::Signal;
-use nix::unistd::gettid;
+use node::Node;
 use running::{Running, metric, said, scrape, state};
 
 fn router(rest: &[&str]) -> Output {
@@ -57,34 +58,12 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// A thread in its own network namespace.
-struct Host(Sender<Box<dyn FnOnce() + Send>>, i32);
-
-impl Host {
-    fn new() -> Self {
-        let (jobs, todo) = channel::<Box<dyn FnOnce() + Send>>();
-        let (tell, told) = channel();
-        thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET).unwrap();
-            tell.send(gettid().as_raw()).unwrap();
-            todo.iter().for_each(|job| job());
-        });
-        Self(jobs, told.recv().unwrap())
-    }
-
-    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = channel();
-        self.0.send(Box::new(move || drop(tell.send(job())))).unwrap();
-        told.recv().unwrap()
-    }
-}
-
 /// Runs `test` where `lan0` and `wan0` lead to two hosts, 10.77.4.1 and 10.77.4.2.
-fn between_hosts(test: impl FnOnce(&[Host; 2]) + Send + 'static) {
+fn between_hosts(test: impl FnOnce(&[Node; 2]) + Send + 'static) {
     in_namespace(|| {
-        let hosts = [Host::new(), Host::new()];
+        let hosts = [Node::new(), Node::new()];
         for (host, name, number) in [(&hosts[0], "lan0", 1), (&hosts[1], "wan0", 2)] {
-            tool("ip", &format!("link add {name} type veth peer name h0 netns {}", host.1));
+            tool("ip", &format!("link add {name} type veth peer name h0 netns {}", host.tid));
             tool("ip", &format!("link set {name} up"));
             host.run(move || {
                 tool("ip", &format!("address add 10.77.4.{number}/24 dev h0"));
@@ -96,7 +75,7 @@ fn between_hosts(test: impl FnOnce(&[Host; 2]) + Send + 'static) {
 }
 
 /// Sends `packets` datagrams from the first host to the second and returns how many arrive.
-fn through(hosts: &[Host; 2], packets: u32) -> u32 {
+fn through(hosts: &[Node; 2], packets: u32) -> u32 {
     let receiver = hosts[1].run(|| UdpSocket::bind("10.77.4.2:7777").unwrap());
     receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     hosts[0].run(move || {
@@ -209,5 +188,44 @@ fn who_may_not_is_told_so() {
         assert_eq!((code, &*stdout), (Some(2), ""), "{stderr}");
         assert!(stderr.contains("CAP_NET_RAW: run it as root") && stderr.contains("nothing has changed"), "{stderr}");
         assert_eq!(through(hosts, 5), 0);
+    });
+}
+
+/// With no address space left, frames that find no memory are counted and dropped, and the bridge works on. Would catch an allocation
+/// that ends the program.
+#[test]
+fn without_memory_frames_are_dropped() {
+    between_hosts(|hosts| {
+        if Command::new("prlimit").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no prlimit");
+            return;
+        }
+        let slow = ["--bridge", "lan0,wan0", "--rate", "100kbit", "--drain=0s", "droptail", "limit=1000000p"];
+        let mut running = Running::start(&slow);
+        let id = running.id();
+        let limit = |space: &str| drop(tool("prlimit", &format!("--pid {id} --as={space}:unlimited")));
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+        let size: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+        limit(&(size * 1024).to_string());
+        // 140 MB, more than the 64 MB of address space that a thread's heap reserves (malloc(3)).
+        hosts[0].run(|| {
+            let sender = UdpSocket::bind("10.77.4.1:0").unwrap();
+            for n in 0..100_000 {
+                let _ = sender.send_to(&[1; 1372], "10.77.4.2:7777");
+                if n % 50 == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        thread::sleep(Duration::from_millis(600));
+        assert!(running.is_working(), "{}", running.rest());
+        let told = state();
+        let out = |key: &str| told["bridge"]["out"][key].as_u64().unwrap();
+        assert!(out("no_memory") > 1000, "{told:#}");
+        assert_eq!(out("received"), told["arrived"]["packets"].as_u64().unwrap() + out("no_memory") + out("unfit"));
+        limit("unlimited");
+        running.signal(Signal::SIGTERM);
+        assert_eq!(running.end(), Some(0), "{}", running.rest());
     });
 }

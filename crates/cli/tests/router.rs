@@ -7,6 +7,8 @@ mod common;
 mod in_guest;
 #[path = "common/namespace.rs"]
 mod namespace;
+#[path = "../../linux/tests/common/node.rs"]
+mod node;
 #[path = "common/running.rs"]
 mod running;
 
@@ -35,7 +37,7 @@ use common::{Place, fairlane};
 use in_guest::Firewalls;
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
-use running::{Running, has_rules, metric, rules, said, scrape, tables, through, with};
+use running::{Running, has_rules, metric, nothing, rules, said, scrape, tables, through, with};
 use serde_json::Value;
 
 /// In a guest, whose kernel can queue by nftables and has the tables of old: the tests above and below that install rules, and those that
@@ -296,6 +298,25 @@ fn without_tools_it_says_so() {
         let mut router = Running::start_with(&["--queue-num=0", "--rate=1mbit", "droptail"], &nowhere);
         router.signal(Signal::SIGTERM);
         assert_eq!(router.end(), Some(0));
+    });
+}
+
+/// A router starts while another one of the same interface and queue ends, ten times. Would catch a start that is refused, and one that
+/// trips over rules which the other removes at that moment.
+#[test]
+fn a_start_that_crosses_an_end_works() {
+    in_namespace(|| {
+        let before = nothing();
+        let mut router = Running::start(&with(&["droptail"]));
+        for _ in 0..10 {
+            router.signal(Signal::SIGTERM);
+            let next = Running::start(&with(&["droptail"]));
+            assert_eq!(router.end(), Some(0));
+            router = next;
+        }
+        assert_eq!((through(20), has_rules(0)), (20, true));
+        router.signal(Signal::SIGTERM);
+        assert_eq!((router.end(), rules(), tables()), (Some(0), before.0, before.1));
     });
 }
 

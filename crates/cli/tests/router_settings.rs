@@ -8,6 +8,9 @@ mod namespace;
 #[path = "common/running.rs"]
 mod running;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
 use common::{Place, fairlane, printed};
 use running::{refused, said};
 
@@ -157,6 +160,30 @@ queue = { kind = \"red\", limit = \"30p\", ecn = true, probability = 0.5 }
         let line = said.lines().find(|line| line.starts_with("Metrics"));
         assert_eq!(line.is_some(), expected.is_some(), "{said}");
         assert!(line.zip(expected).is_none_or(|(line, expected)| line.ends_with(expected)), "{said}");
+    }
+}
+
+/// What an operator may not have meant is said, and refused by nobody. 65,536 packets is the kernel's limit of an NFQUEUE (`max_packets`).
+#[test]
+fn what_is_doubtful_is_said() {
+    let place = Place::new();
+    let warnings = |metrics: &str, limit: &str, mode: u32| {
+        let queue = format!("queue = {{ kind = \"droptail\", limit = \"{limit}\" }}");
+        let file =
+            place.write("router.toml", &format!("queue-num = 3\nrate = \"1gbit\"\nmetrics = \"{metrics}\"\n{queue}\n"));
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let said = printed(&["router", "--dry-run", "--config", &file]);
+        said.lines().filter(|line| line.starts_with("Warning: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings("9277", "65536p", 0o644), [""; 0]);
+    for (metrics, limit, mode, part) in [
+        ("9277", "65536p", 0o646, "everybody can write to this file"),
+        ("0.0.0.0:9277", "65536p", 0o644, "--metrics 0.0.0.0:9277: whoever reaches this port"),
+        ("[::]:9277", "65536p", 0o644, "--metrics [::]:9277: whoever reaches this port"),
+        ("off", "65537p", 0o644, "droptail: the kernel holds no more than 65536 packets"),
+    ] {
+        let said = warnings(metrics, limit, mode);
+        assert!(matches!(&said[..], [only] if only.contains(part)), "{part}: {said:?}");
     }
 }
 

@@ -167,6 +167,13 @@ fn clients_cannot_hold_the_router_up() {
         ] {
             assert_eq!(answer(request), expected, "{request}");
         }
+        // Five seconds for a header, by docs/router.md.
+        let (mut slow, start) = (connect(), Instant::now());
+        slow.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+        slow.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let _ = slow.read_to_end(&mut Vec::new());
+        let waited = start.elapsed().as_secs_f64();
+        assert!((4.9..9.5).contains(&waited), "{waited} s");
         // Rules that vanish come back all the same, and the end takes them away.
         tool("iptables", "-t mangle -F");
         router.wait_for("installed again");

@@ -322,6 +322,10 @@ pub fn leftovers() -> Result<Vec<Leftover>, RuleError> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use nix::sched::{CloneFlags, unshare};
+
     use super::*;
 
     pub(super) fn rules() -> Rules {
@@ -330,6 +334,29 @@ mod tests {
             queues: 7.into(),
             interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()],
             ce_bit: 0x4000_0000,
+        }
+    }
+
+    /// Twice five at once remove the rules of a killed router, each by several calls of a tool. Would catch one that trips over
+    /// what another has removed between two of its calls.
+    #[test]
+    fn several_may_clean_up_at_once() {
+        let tried = thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+            let firewall = Firewall::find().map_err(|error| error.to_string())?;
+            for _ in 0..2 {
+                firewall.install(&rules()).map_err(|error| error.to_string())?;
+                let removed = thread::scope(|scope| {
+                    let threads: Vec<_> = (0..5).map(|_| scope.spawn(|| remove_rules(7))).collect();
+                    threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+                });
+                assert!(removed.iter().all(Result::is_ok), "{removed:?}");
+                assert!(!firewall.is_installed(&rules()).unwrap());
+            }
+            Ok::<(), String>(())
+        });
+        if let Err(reason) = tried.join().unwrap() {
+            eprintln!("skipped: {reason}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The network during a run: packets in queues and on links.
 
-use fairlane_autorate::Decision;
+use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::QueueAccounting;
@@ -10,7 +10,7 @@ use crate::observer::Observer;
 use crate::packet::{Packet, PacketKind};
 use crate::pipe::PacketStore;
 use crate::sack_table::SackTable;
-use crate::shaper::{PROBE_EVERY, ShapedPart};
+use crate::shaper::ShapedPart;
 use crate::topology::{END, Topology};
 
 /// All links with their queues and packets, and the pending events.
@@ -260,7 +260,7 @@ impl<'o, O: Observer> Network<'o, O> {
 
     /// Shows the traffic to the controller of `shaper`, and sends its next probe.
     pub(crate) fn control_rate(&mut self, now: Time, shaper: u32) {
-        self.events.push(now + PROBE_EVERY, Target::RateControl(shaper));
+        self.events.push(now + PROBE_INTERVAL, Target::RateControl(shaper));
         let bytes = self.topology.handed_over(shaper);
         let Some(control) = &mut self.topology.shapers[shaper as usize].control else { return };
         let decision = control.autorate.traffic(now, bytes);

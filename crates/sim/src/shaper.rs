@@ -9,10 +9,6 @@ use fairlane_traffic::Transmitter;
 
 use crate::packet::{Flags, NO_SACK, Packet};
 
-/// The time between two probes, and between two observations of the traffic: six reflectors, each probed every 0.3 s, as
-/// by cake-autorate 3.
-pub(crate) const PROBE_EVERY: Duration = Duration::from_millis(50);
-
 /// The reflectors of a controller, each of which answers a flow of its own.
 pub(crate) const REFLECTORS: u32 = 6;
 

@@ -120,6 +120,11 @@ impl Running {
         }
     }
 
+    /// Returns true if the router has not ended.
+    pub(crate) fn is_working(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -180,24 +185,29 @@ pub(crate) fn with<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     [&LOOPBACK[..], rest].concat()
 }
 
+/// Sends a request, and returns everything that comes back.
+fn answer(mut stream: impl Read + Write, request: &str) -> String {
+    let mut text = String::new();
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
 /// Asks the router at the default socket, or at port 9277.
 pub(crate) fn get(path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    let mut text = String::new();
-    match sockets().first() {
+    let text = match sockets().first() {
         Some(socket) => {
-            let mut stream = UnixStream::connect(socket).unwrap();
+            let stream = UnixStream::connect(socket).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            stream.read_to_string(&mut text).unwrap();
+            answer(stream, &request)
         }
         None => {
-            let mut stream = TcpStream::connect("127.0.0.1:9277").unwrap();
+            let stream = TcpStream::connect("127.0.0.1:9277").unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            stream.read_to_string(&mut text).unwrap();
+            answer(stream, &request)
         }
-    }
+    };
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
     text
 }

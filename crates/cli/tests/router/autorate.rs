@@ -2,51 +2,30 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::Signal;
-use nix::unistd::gettid;
 use serde_json::Value;
 
 use crate::common::{Place, printed};
 use crate::namespace::{in_namespace, tool};
+use crate::node::Node;
 use crate::running::{Running, metric, nothing, refused, rules, scrape, state, tables};
 
-/// Runs jobs in the namespace behind the link: of the modem, whose own router is the link, and of the host that takes everything.
-struct Far {
-    jobs: Sender<Box<dyn FnOnce() + Send>>,
-}
-
-impl Far {
-    /// Makes the namespace and the link, whose near end is `wan0` with the address 10.9.0.1.
-    fn new() -> Self {
-        let (jobs, todo) = channel::<Box<dyn FnOnce() + Send>>();
-        let (tell, told) = channel();
-        thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET).unwrap();
-            tell.send(gettid().as_raw()).unwrap();
-            todo.iter().for_each(|job| job());
-        });
-        let far = Self { jobs };
-        tool("ip", &format!("link add wan0 type veth peer name far0 netns {}", told.recv().unwrap()));
-        tool("ip", "addr add 10.9.0.1/24 dev wan0");
-        tool("ip", "link set wan0 up");
-        far.run(|| {
-            tool("ip", "link set lo up");
-            tool("ip", "addr add 10.9.0.2/24 dev far0");
-            tool("ip", "link set far0 up");
-        });
-        far
-    }
-
-    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = channel();
-        self.jobs.send(Box::new(move || drop(tell.send(job())))).unwrap();
-        told.recv().unwrap()
-    }
+/// Makes the link, whose near end is `wan0` with the address 10.9.0.1, and returns its far end: the modem, whose own router is the
+/// link, and the host that takes everything.
+fn link() -> Node {
+    let far = Node::new();
+    tool("ip", &format!("link add wan0 type veth peer name far0 netns {}", far.tid));
+    tool("ip", "addr add 10.9.0.1/24 dev wan0");
+    tool("ip", "link set wan0 up");
+    far.run(|| {
+        tool("ip", "addr add 10.9.0.2/24 dev far0");
+        tool("ip", "link set far0 up");
+    });
+    far
 }
 
 /// Asks until the state of the router is as expected, and returns it; `None` after 20 s.
@@ -72,7 +51,7 @@ fn rate(state: &Value) -> f64 {
 fn the_rate_follows_the_link() {
     in_namespace(|| {
         let place = Place::new();
-        let far = Far::new();
+        let far = link();
         let modem = place.name("modem.toml");
         let set_link = {
             let modem = modem.clone();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::{io, process};
 
-use fairlane_autorate::{Autorate, Blocker, Config, Decision, Direction, ProbeDelay, Reason};
+use fairlane_autorate::{Autorate, Blocker, Config, Decision, Direction, PROBE_INTERVAL, ProbeDelay, Reason};
 use fairlane_linux::{ProbeAnswer, ProbeEvent, ProbeSocket, now};
 use fairlane_qdisc::{Duration, Rate, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -15,9 +15,6 @@ use tracing::{info, warn};
 
 use super::autorate_settings::AutorateSettings;
 use super::remote::Remote;
-
-/// The time between two probes: six reflectors, each probed every 0.3 s, as cake-autorate does by default.
-const PROBE_EVERY: Duration = Duration::from_millis(50);
 
 /// The time until sockets that have failed are opened again, as for an interface that was removed.
 const REOPEN: Duration = Duration::from_millis(1000);
@@ -143,7 +140,7 @@ impl Adjustment {
                 continue;
             }
             if now() >= due {
-                due = now() + PROBE_EVERY;
+                due = now() + PROBE_INTERVAL;
                 self.probe();
             }
         }
@@ -203,7 +200,7 @@ impl Adjustment {
         }
         if let Some(Some(view)) = lock(&self.views).get_mut(*at) {
             (view.rate, view.blocker) = (decision.rate, decision.blocker);
-            // Between two answers there is nothing to say, which hides nothing.
+            // Most observations ask for no change; those keep the last reason in view.
             if decision.reason != Reason::Held || decision.blocker.is_some() {
                 view.reason = decision.reason;
                 let place = Reason::ALL.iter().position(|reason| *reason == decision.reason);

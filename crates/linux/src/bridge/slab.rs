@@ -7,6 +7,11 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// what is dropped.
 const MAX_BYTES: usize = 256 << 20;
 
+/// The memory that is left to the rest of the program, and the part of it for each slot: the queue of a discipline has an entry of some
+/// hundred bytes for each frame, and doubles when it grows. Unlike the slots, it cannot do without.
+const SPARE_BYTES: usize = 1 << 20;
+const SPARE_BYTES_PER_SLOT: usize = 256;
+
 /// The size of a cache line. The size of a slot is an odd number of lines, so that slots do not all begin in the same
 /// few sets of the cache.
 const LINE: usize = 64;
@@ -132,11 +137,14 @@ impl SlotPool {
     /// Adds a chunk, unless the limit is reached or the system has no memory for it.
     fn grow(&mut self) {
         let bytes = self.per_chunk * self.room;
-        let mut chunk = Vec::new();
+        let spare_bytes = SPARE_BYTES + SPARE_BYTES_PER_SLOT * (self.frames.len() + self.per_chunk);
+        let (mut chunk, mut spare) = (Vec::new(), Vec::<u8>::new());
         let refused = self.chunks.try_reserve(1).is_err()
             || self.frames.try_reserve(self.per_chunk).is_err()
             || self.free.try_reserve(self.per_chunk).is_err()
-            || chunk.try_reserve_exact(bytes).is_err();
+            || chunk.try_reserve_exact(bytes).is_err()
+            || spare.try_reserve_exact(spare_bytes).is_err();
+        drop(spare);
         if refused || (self.chunks.len() + 1) * bytes > MAX_BYTES {
             return;
         }

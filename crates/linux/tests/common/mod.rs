@@ -1,6 +1,7 @@
 //! A sender, a router and a receiver in network namespaces that end with the threads of the test.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+mod node;
 pub(crate) mod send;
 
 use std::fs;
@@ -8,7 +9,6 @@ use std::io::{ErrorKind, IoSliceMut, Write};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +18,6 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, ReceiveTimestampns};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt};
 use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
-use nix::unistd::gettid;
 
 pub(crate) use fairlane_linux::RouterConfig;
 use fairlane_linux::{
@@ -26,6 +25,7 @@ use fairlane_linux::{
     RouterHandle, Rules, nfqueue,
 };
 use fairlane_qdisc::{QdiscParameters, Rate};
+pub(crate) use node::Node;
 
 pub(crate) const SENDER: &str = "10.77.1.1";
 pub(crate) const RECEIVER: &str = "10.77.2.1";
@@ -37,40 +37,6 @@ pub(crate) const OUT: &str = "r1";
 
 pub(crate) mod bridged;
 pub(crate) mod tags;
-
-type Job = Box<dyn FnOnce() + Send>;
-
-/// A thread in its own network namespace.
-pub(crate) struct Node {
-    jobs: Sender<Job>,
-    tid: i32,
-}
-
-impl Node {
-    fn new() -> Self {
-        let (jobs, todo) = channel::<Job>();
-        let (tell, told) = channel();
-        thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET).unwrap();
-            ip("link set lo up");
-            tell.send(gettid().as_raw()).unwrap();
-            todo.iter().for_each(|job| job());
-        });
-        Self { jobs, tid: told.recv().unwrap() }
-    }
-
-    /// Starts `job` on the thread and returns a channel that receives its result.
-    pub(crate) fn start<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
-        let (tell, told) = channel();
-        self.jobs.send(Box::new(move || drop(tell.send(job())))).unwrap();
-        told
-    }
-
-    /// Runs `job` on the thread and returns its result.
-    pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
-        self.start(job).recv().expect("a job that does not panic")
-    }
-}
 
 /// The sender and the receiver. The test's own thread is the router between them.
 pub(crate) struct Lab {
