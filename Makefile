@@ -10,9 +10,11 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check deny build wheel packages papers bench figures
+.PHONY: test setup lint check debug release deny build wheel packages papers bench figures
 
-test: setup lint check deny
+# Two at a time: where one waits for real time or for a lock, the other has the processors.
+test: setup
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line debug lint release deny
 
 setup:
 	@scripts/setup
@@ -35,8 +37,12 @@ lint:
 	python/lint
 	packaging/lint
 
-check:
+check: debug release
+
+debug:
 	$(CARGO) test --workspace --all-features --locked
+
+release:
 	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
 	$(CARGO) test --release --locked -p fairlane-sim --test shares deciles
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples

@@ -69,10 +69,12 @@ struct Books {
 }
 
 impl Books {
-    /// Removes a packet. It must have been queued, and only its label may have changed since.
+    /// Removes a packet. It must have been queued, and since then only its label may have changed, and its class cleared (`wash` of CAKE).
     fn take(&mut self, packet: &SimplePacket) {
         let known = self.queued.remove(&packet.id).unwrap_or_else(|| panic!("{packet:?} was not queued"));
-        assert_eq!(SimplePacket { label: known.label, ..*packet }, known);
+        // The ECN codepoint stays.
+        assert!([known.class, known.class & 0b11].contains(&packet.class), "{packet:?} had the class {}", known.class);
+        assert_eq!(SimplePacket { label: known.label, class: known.class, ..*packet }, known);
     }
 }
 

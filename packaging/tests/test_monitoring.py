@@ -59,7 +59,7 @@ def read(text: str) -> Metrics:
 @contextmanager
 def router(inside: list[str], *arguments: str) -> Iterator[None]:
     """Runs a router until its metrics are served."""
-    command = [*inside, str(PROGRAMS / "fairlane"), "router", "--rate", "10mbit", "--metrics", "9277", *arguments]
+    command = [*inside, str(PROGRAMS / "fairlane"), "router", "--metrics", "9277", *arguments]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             end = time.monotonic() + 60
@@ -73,10 +73,10 @@ def router(inside: list[str], *arguments: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def metrics(namespace: list[str]) -> Metrics:
-    """Returns what a router of an NFQUEUE that has dropped packets, and one of a bridge, serve."""
+    """Returns what three routers serve: of an NFQUEUE that drops packets, of a bridge, and of both directions."""
     inside = namespace
     queue = ["choke", "limit=20p", "min=3p", "max=10p"]
-    with router(inside, "--queue-num", "0", "--interface", "lo", *queue):
+    with router(inside, "--queue-num", "0", "--interface", "lo", "--rate", "10mbit", *queue):
         run(*inside, sys.executable, "-c", SEND)
         # What it serves may be a quarter of a second old.
         end = time.monotonic() + 60
@@ -86,8 +86,13 @@ def metrics(namespace: list[str]) -> Metrics:
     for name in ("lan0", "wan0"):
         run(*inside, "ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}-peer")
         run(*inside, "ip", "link", "set", name, "up")
-    with router(inside, "--bridge", "lan0,wan0", "choke"):
-        served.append(run(*inside, sys.executable, "-c", FETCH))
+    links = [
+        ("--bridge", "lan0,wan0", "--rate", "10mbit"),
+        ("--interface", "wan0", "--up", "10mbit", "--down", "20mbit"),
+    ]
+    for link in links:
+        with router(inside, *link, "choke"):
+            served.append(run(*inside, sys.executable, "-c", FETCH))
     read_each = [read(text) for text in served]
     return Metrics(
         {name: kind for each in read_each for name, kind in each.types.items()},
@@ -140,6 +145,14 @@ def test_dashboard_and_alerts_name_what_a_router_serves(metrics: Metrics) -> Non
     # The other texts, and the samples of the alerts' tests.
     for text in (rules, RULES_TEST.read_text(), DASHBOARD.read_text()):
         assert {name for _, name, _, _ in named(text)} <= metrics.types.keys()
+
+
+def test_directions_are_told_apart(metrics: Metrics) -> None:
+    """Would catch a direction that is left out, and two directions in one series."""
+    backlogs = [labels for name, labels in metrics.samples if name == "fairlane_backlog_packets"]
+    directions = [found[1] if (found := re.search(r'direction="(\w+)"', labels)) else None for labels in backlogs]
+    assert {"up", "down"} <= set(directions), backlogs
+    assert len(set(backlogs)) == len(backlogs)
 
 
 def test_every_panel_shows_a_running_router(metrics: Metrics, tmp_path: Path) -> None:

@@ -106,6 +106,12 @@ impl Document {
         self.inner.queues()
     }
 
+    /// Returns the names of the queues that outcomes report.
+    fn reported(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let scenario = self.inner.scenario().map_err(|error| errors::scenario(py, &error))?;
+        Ok(fairlane_sim::queue_names(&scenario))
+    }
+
     /// Returns the number of flows, of links and of simulated seconds.
     fn size(&self, py: Python<'_>) -> PyResult<(u64, usize, f64)> {
         let scenario = self.inner.scenario().map_err(|error| errors::scenario(py, &error))?;

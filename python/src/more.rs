@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fairlane_capture::FlowsBy;
 use fairlane_papers::{Library, Options, Plan, json};
 use fairlane_qdisc::Rate;
 use fairlane_runner::machine::thread_cpu_s;
@@ -16,19 +17,20 @@ use crate::errors;
 use crate::outcome::Outcome;
 use crate::watched::watched;
 
-/// Sends the packets of a capture through each of `queues`; also returns the number of packets that were out of order.
+/// Sends the packets of a capture through each of `queues`, with the rate of the link, the seed and the definition of flows; also returns the number of packets that were out of order.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,
     file: PathBuf,
-    rate: &str,
     queues: Vec<Given<'_>>,
-    seed: u64,
+    link: (&str, u64, &str),
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<Outcome>, bool, u64)> {
     use rayon::prelude::*;
+    let (rate, seed, flows) = link;
     let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
+    let flows: FlowsBy = flows.parse().map_err(|error| PyValueError::new_err(format!("flows: {error}")))?;
     let queues = queues.iter().map(config).collect::<PyResult<Vec<_>>>()?;
     let prepared = captures::check(&file)
         .and_then(|()| queues.iter().try_for_each(|queue| captures::build(queue, rate, seed).map(drop)))
@@ -36,7 +38,7 @@ pub(crate) fn replay(
     let pool = prepared.map_err(|error| errors::batch(py, &error))?;
     let control = Control::with_clock(thread_cpu_s);
     let pass = |queue| {
-        let passed = captures::pass(&file, (queue, rate, seed), &control, &mut ());
+        let passed = captures::pass(&file, (queue, rate, seed), flows, &control, &mut ());
         control.finish_one();
         passed
     };

@@ -32,13 +32,16 @@ impl Outcome {
     }
 }
 
-/// A name with two series of values.
-type PlainPair = (String, Vec<f64>, Vec<f64>);
+/// A name with series of values.
+type PlainSeries = (String, Vec<Vec<f64>>);
 
-/// A timeline as plain values: the times, and of each queue, group and shaper its name with its values.
-type PlainTimeline = (Vec<f64>, Vec<PlainPair>, Vec<(String, Vec<f64>)>, Vec<PlainPair>);
+/// A queue's series, and the names and values of its thresholds.
+type PlainQueue = (PlainSeries, Vec<(String, f64)>);
 
-/// All data of an outcome as plain values: its JSON form; the histogram of each queue; its timeline; its tables.
+/// A timeline as plain values: the times, and the series of the queues, groups and shapers.
+type PlainTimeline = (Vec<f64>, Vec<PlainQueue>, Vec<PlainSeries>, Vec<PlainSeries>);
+
+/// All data of an outcome as plain values: its JSON form; the histograms of its queues and of its groups' transfers; its timeline; its tables.
 type Parts<'py> = (String, Vec<Vec<(u64, u64, u64)>>, Option<PlainTimeline>, Vec<Option<Bound<'py, PyBytes>>>);
 
 #[pymethods]
@@ -62,6 +65,16 @@ impl Outcome {
         self.trace.clone().map(Table::new)
     }
 
+    /// Returns a copy whose summaries show this queue.
+    fn shown_at(&self, queue: String) -> Self {
+        Self {
+            inner: Inner { at: Some(queue), ..self.inner.clone() },
+            timeline: self.timeline.clone(),
+            series: self.series.clone(),
+            trace: self.trace.clone(),
+        }
+    }
+
     /// The report of the command line.
     fn report(&self, width: usize) -> String {
         run_report(&self.inner, &Terminal { width, colour: false })
@@ -74,7 +87,10 @@ impl Outcome {
 
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
         let bins = |bin: &DelayBin| (bin.from_ns, bin.to_ns, bin.packets);
-        let histograms = self.inner.queues.iter().map(|queue| queue.delay_histogram.bins().iter().map(bins).collect());
+        let of_queues = self.inner.queues.iter().map(|queue| &queue.delay_histogram);
+        let of_groups =
+            self.inner.groups.iter().filter_map(|group| Some(&group.transfers.as_ref()?.completion_histogram));
+        let histograms = of_queues.chain(of_groups).map(|histogram| histogram.bins().iter().map(bins).collect());
         let [flows, queues] = match &self.series {
             Some([flows, queues]) => [Some(flows), Some(queues)],
             None => [None, None],
@@ -89,9 +105,12 @@ impl Outcome {
     fn from_parts(parts: Parts<'_>) -> PyResult<Self> {
         let (json, histograms, timeline, tables) = parts;
         let mut inner = Inner::from_json(&json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        for (queue, bins) in inner.queues.iter_mut().zip(histograms) {
+        let of_queues = inner.queues.iter_mut().map(|queue| &mut queue.delay_histogram);
+        let with_transfers = inner.groups.iter_mut().filter_map(|group| group.transfers.as_mut());
+        let of_groups = with_transfers.map(|transfers| &mut transfers.completion_histogram);
+        for (histogram, bins) in of_queues.chain(of_groups).zip(histograms) {
             let bins = bins.into_iter().map(|(from_ns, to_ns, packets)| DelayBin { from_ns, to_ns, packets });
-            queue.delay_histogram = DelayHistogram::from_bins(bins);
+            *histogram = DelayHistogram::from_bins(bins);
         }
         let mut tables = tables.into_iter().map(|table| table.map(|bytes| from_bytes(bytes.as_bytes())).transpose());
         let mut next = || tables.next().transpose().map(Option::flatten);
@@ -121,17 +140,42 @@ fn from_bytes(bytes: &[u8]) -> PyResult<Vec<RecordBatch>> {
 }
 
 fn plain(timeline: Timeline) -> PlainTimeline {
-    let queues = timeline.queues.into_iter().map(|queue| (queue.name, queue.packets, queue.average));
-    let groups = timeline.groups.into_iter().map(|group| (group.name, group.throughput_bps));
-    let shapers = timeline.shapers.into_iter().map(|shaper| (shaper.name, shaper.rate_bps, shaper.link_bps));
+    let queue = |queue: QueueTimeline| {
+        let QueueTimeline { name, packets, average, probability, dropped_pps, marked_pps, thresholds } = queue;
+        ((name, vec![packets, average, probability, dropped_pps, marked_pps]), thresholds)
+    };
+    let queues = timeline.queues.into_iter().map(queue);
+    let group = |group: GroupTimeline| (group.name, vec![group.goodput_bps, group.cwnd_packets, group.srtt_s]);
+    let groups = timeline.groups.into_iter().map(group);
+    let shapers = timeline.shapers.into_iter().map(|shaper| (shaper.name, vec![shaper.rate_bps, shaper.link_bps]));
     (timeline.time_s, queues.collect(), groups.collect(), shapers.collect())
 }
 
 fn unplain((time_s, queues, groups, shapers): PlainTimeline) -> Timeline {
-    let queues = queues.into_iter().map(|(name, packets, average)| QueueTimeline { name, packets, average });
-    let groups = groups.into_iter().map(|(name, throughput_bps)| GroupTimeline { name, throughput_bps });
-    let shapers = shapers.into_iter().map(|(name, rate_bps, link_bps)| ShaperTimeline { name, rate_bps, link_bps });
-    Timeline { time_s, queues: queues.collect(), groups: groups.collect(), shapers: shapers.collect() }
+    /// Takes the series out one after the other; one that is missing is empty.
+    fn each<const COUNT: usize>(series: Vec<Vec<f64>>) -> [Vec<f64>; COUNT] {
+        let mut series = series.into_iter();
+        std::array::from_fn(|_| series.next().unwrap_or_default())
+    }
+    let queue = |((name, series), thresholds): PlainQueue| {
+        let [packets, average, probability, dropped_pps, marked_pps] = each(series);
+        QueueTimeline { name, packets, average, probability, dropped_pps, marked_pps, thresholds }
+    };
+    let group = |(name, series): PlainSeries| {
+        let [goodput_bps, cwnd_packets, srtt_s] = each(series);
+        GroupTimeline { name, goodput_bps, cwnd_packets, srtt_s }
+    };
+    let shaper = |(name, series): PlainSeries| {
+        let [rate_bps, link_bps] = each(series);
+        ShaperTimeline { name, rate_bps, link_bps }
+    };
+    let queues = queues.into_iter().map(queue).collect();
+    Timeline {
+        time_s,
+        queues,
+        groups: groups.into_iter().map(group).collect(),
+        shapers: shapers.into_iter().map(shaper).collect(),
+    }
 }
 
 /// One of the tables of `docs/outcome.md`, of several outcomes.

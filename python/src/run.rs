@@ -178,7 +178,7 @@ fn batch(
         let batch = if recorded { batch.recorded() } else { batch };
         batch.execute(&control)
     })?;
-    let BatchResult { outcomes, timelines, interrupted } = done.map_err(|error| errors::batch(py, &error))?;
+    let BatchResult { outcomes, timelines, interrupted, .. } = done.map_err(|error| errors::batch(py, &error))?;
     let interrupted = interrupted || outcomes.len() < count;
     let outcomes = outcomes.into_iter().zip(timelines).map(|(inner, timeline)| Outcome::new(inner, timeline));
     Ok((outcomes.collect(), interrupted))

@@ -6,12 +6,14 @@ import pickle
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fairlane as fl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +115,7 @@ def test_a_shaper_stands_before_its_link() -> None:
     fixed = scenario.run()
     assert [adjusted.queue(name)["kind"] for name in ("bottleneck", "bottleneck/buffer")] == ["fq-codel", "droptail"]
     assert 3 * adjusted.queue()["delay_s"]["p95"] < fixed.queue()["delay_s"]["p95"]
-    assert "Rates of bottleneck over time" in adjusted.html()
+    assert "Rate of bottleneck" in adjusted.html()
     assert pickle.loads(pickle.dumps(adjusted)).html() == adjusted.html()
 
 
@@ -210,3 +212,65 @@ def test_other_threads_go_on() -> None:
     stop.set()
     thread.join()
     assert len(ticks) > 3
+
+
+TWO_LINKS = """
+duration = "3s"
+warmup = "1s"
+[[links]]
+name = "first"
+from = "a"
+to = "b"
+rate = "2mbit"
+queue = { kind = "choke" }
+[[links]]
+name = "second"
+from = "b"
+to = "c"
+rate = "1mbit"
+queue = { kind = "red" }
+[[flows]]
+name = "ftp"
+kind = "tcp"
+from = "a"
+to = "c"
+[[flows]]
+name = "flood"
+kind = "udp"
+rate = "500kbit"
+from = "a"
+to = "b"
+"""
+
+
+def test_tables_show_one_queue_or_name_all(tmp_path: Path) -> None:
+    """Would catch a column of numbers of different queues."""
+    scenario = fl.Scenario.from_string(TWO_LINKS)
+    queues = ["droptail", "fq-codel"]
+    rows = scenario.compare(queues).groups.to_dict()
+    named = list(zip(rows["outcome"], rows["group"], rows["queue"], strict=True))
+    each = [("ftp", "first"), ("ftp", "second"), ("flood", "first")]
+    assert named == [(outcome, *pair) for outcome in (0, 1) for pair in each]
+    outcomes = scenario.compare(queues, at="second")
+    assert set(outcomes.groups.to_dict()["queue"]) == {"second", ""}
+    assert "queue second" in str(outcomes)
+    assert outcomes[0].to_dict()["at"] == "second"
+    varied = {"links.second.rate": ["1mbit", "4mbit"]}
+    here = scenario.sweep(varied, at="second")
+    with ThreadPoolExecutor(1) as executor:
+        assert scenario.sweep(varied, at="second", executor=executor) == here
+    file = scenario.sweep(varied, at="second", out=tmp_path / "swept.parquet")
+    assert set(pa.parquet.read_table(file)["queue"].to_pylist()) == {"second", ""}
+    with pytest.raises(fl.ScenarioError, match="it shows the queue second, and not first"):
+        scenario.sweep(varied, at="first", out=tmp_path / "swept.parquet")
+    with pytest.raises(ValueError, match="name one of them: first, second"):
+        scenario.compare(queues, at="third")
+
+
+def test_fair_rates_and_limits_are_told() -> None:
+    """A flow of 500 kbit/s has what it demands of 2 Mbit/s, and the download the whole second link."""
+    outcome = fl.Scenario.from_string(TWO_LINKS).run()
+    assert (outcome.group("ftp")["fair_bps"], outcome.group("flood")["fair_bps"]) == pytest.approx((1e6, 0.5e6))
+    assert outcome.notes == []
+    slow = fl.Scenario.from_string(TWO_LINKS + 'access = { rate = "400kbit" }\n').run()
+    assert "carry 400kbit, less than the 500kbit" in slow.notes[0]

@@ -42,6 +42,7 @@ def test_a_dumbbell_is_the_file_of_the_paper() -> None:
         window=300,
         start="0s..1s",
         preset="ns2-1999",
+        access_rate="10mbit",
     )
     theirs = fl.Scenario.figure_3()
     short = {"duration": "4s", "warmup": "2s", "name": "the same"}

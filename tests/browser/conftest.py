@@ -54,6 +54,7 @@ kind = "udp"
 rate = "2mbit"
 """
 
+CAPTURE = str(ROOT / "crates/capture/tests/data/linux-tcp.pcap")
 FIGURE_3 = str(ROOT / "scenarios/choke-fig3.toml")
 SHORT = ["--set", "duration=20s", "--set", "warmup=5s"]
 VARY = ["--vary", "flows.cbr.rate=100kbit..10mbit/5log", "--vary", "bottleneck.queue.kind=red,choke"]
@@ -63,15 +64,17 @@ KINDS = "bottleneck.queue.kind=droptail,red,choke,gchoke,xchoke,codel,pie,fq-cod
 COMMANDS = {
     "compare": ["compare", *SHORT, "--runs", "3"],
     "compare-all": ["compare", *SHORT, "--queue", "all", "--runs", "1"],
-    "run": ["run", FIGURE_3, *SHORT],
+    # The series has the interval of the page's charts.
+    "run": ["run", FIGURE_3, *SHORT, "--series", "{folder}/run.csv", "--interval", "25ms"],
     "run-names": ["run", "{names}", "--runs", "2"],
     "sweep": ["sweep", FIGURE_3, *SHORT, *VARY, "--runs", "3"],
     "sweep-kinds": ["sweep", FIGURE_3, *SHORT, "--vary", KINDS],
-    "papers": ["paper", "run", "choke-fig3", "--short"],
+    "papers": ["paper", "run", "choke-fig3", "choke-fig5", "--short"],
+    "replay": ["replay", CAPTURE, "--rate", "5mbit", "--queue", "droptail,choke", "limit=100p"],
 }
 PAGES = list(COMMANDS)
-# The pages for slow tests, without one that only has more of the same.
-SMALLER = [name for name in PAGES if name != "compare-all"]
+# The pages for slow tests, without those that only have more of the same.
+SMALLER = [name for name in PAGES if name not in ("compare-all", "replay")]
 
 
 @dataclass
@@ -91,13 +94,14 @@ class Pages:
         self.browser = browser
         self.files = files
 
-    def open(self, name: str, width: int = 1600, mode: str = "light") -> Seen:
-        """Open the page called `name` and record all requests and messages."""
-        return self.open_file(self.files[name], width, mode)
+    def open(self, name: str, width: int = 1280, mode: str = "light", *, script: bool = True) -> Seen:
+        """Open the page called `name`, with or without its script, and record all requests and messages."""
+        return self.open_file(self.files[name], width, mode, script=script)
 
-    def open_file(self, file: Path, width: int = 1600, mode: str = "light") -> Seen:
+    def open_file(self, file: Path, width: int = 1280, mode: str = "light", *, script: bool = True) -> Seen:
         """Open a file."""
         context = self.browser.new_context(
+            java_script_enabled=script,
             viewport={"width": width, "height": 900},
             color_scheme="dark" if mode == "dark" else "light",
         )
@@ -130,7 +134,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, command in COMMANDS.items():
         file = folder / f"{name}.html"
         state = ["--state", str(folder / "state")] if command[0] == "paper" else []
-        words = [str(PROGRAM), *(word.format(names=names) for word in command), *state, "--html", str(file)]
+        words = [
+            str(PROGRAM),
+            *(word.format(names=names, folder=folder) for word in command),
+            *state,
+            "--html",
+            str(file),
+        ]
         # The page is also written for a claim whose short form falls short (1) or is not decided (3).
         done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603
         assert done.returncode in ((0, 1, 3) if command[0] == "paper" else (0,)), done.stderr

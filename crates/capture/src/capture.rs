@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fairlane_qdisc::Time;
+use flate2::read::MultiGzDecoder;
 use pcap_file::pcap::{PcapReader, RawPcapPacket};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{PcapError, TsResolution};
@@ -18,6 +19,9 @@ use crate::link::LinkType;
 
 /// No packet is longer: Linux's largest offloaded segments are half as long.
 pub(crate) const LONGEST: u32 = 1 << 20;
+
+/// The first bytes of a gzip file (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// No capture is longer, in nanoseconds: 10^9 s, as a scenario.
 const LONGEST_NS: u128 = 1_000_000_000_000_000_000;
@@ -51,7 +55,7 @@ pub struct Late {
     pub most: Duration,
 }
 
-/// A pcap or pcapng file that is read packet by packet.
+/// A pcap or pcapng file that is read packet by packet; it may be compressed by gzip.
 pub struct Capture<R: Read> {
     name: String,
     file: Format<R>,
@@ -63,13 +67,36 @@ pub struct Capture<R: Read> {
     late: Late,
 }
 
-/// The input, including the first bytes that identified the format.
-type Input<R> = io::Chain<Cursor<Vec<u8>>, R>;
+/// Bytes with those before them that identified the format.
+type Rejoined<R> = io::Chain<Cursor<Vec<u8>>, R>;
+type Input<R> = Rejoined<Unpacked<R>>;
+
+/// The bytes of the capture, whether the file is compressed or not.
+enum Unpacked<R> {
+    Plain(R),
+    Gzip(Box<MultiGzDecoder<Rejoined<R>>>),
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(input) => input.read(into),
+            Self::Gzip(input) => input.read(into),
+        }
+    }
+}
 
 enum Format<R: Read> {
     Pcap(PcapReader<Input<R>>, LinkType),
     /// The buffer holds the packet that was read last.
     PcapNg(Box<PcapNgReader<Input<R>>>, Vec<u8>),
+}
+
+/// Reads the first four bytes, or fewer if there are no more.
+fn beginning(input: &mut impl Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    input.take(4).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(bytes)
 }
 
 /// A packet as recorded in the file.
@@ -141,8 +168,14 @@ impl<R: Read> Capture<R> {
 impl<R: Read> Format<R> {
     /// Detects the format from the first bytes.
     fn of(mut input: R) -> Result<Self, String> {
-        let mut magic = Vec::new();
-        input.by_ref().take(4).read_to_end(&mut magic).map_err(|error| format!("cannot be read: {error}"))?;
+        let magic = beginning(&mut input)?;
+        let (magic, input) = if magic.starts_with(&GZIP) {
+            let packed = Cursor::new(magic).chain(input);
+            let mut input = Unpacked::Gzip(Box::new(MultiGzDecoder::new(packed)));
+            (beginning(&mut input)?, input)
+        } else {
+            (magic, Unpacked::Plain(input))
+        };
         let known = *magic.first_chunk::<4>().ok_or("is too short for a pcap or pcapng file")?;
         let input = Cursor::new(magic).chain(input);
         match known {
@@ -158,7 +191,7 @@ impl<R: Read> Format<R> {
                 let link = link_type(reader.header().datalink.into())?;
                 Ok(Self::Pcap(reader, link))
             }
-            [0x1f, 0x8b, ..] => Err("is compressed with gzip; unpack it first".to_owned()),
+            [0x1f, 0x8b, ..] => Err("is compressed twice; unpack it once".to_owned()),
             [0x28, 0xb5, 0x2f, 0xfd] => Err("is compressed with zstd; unpack it first".to_owned()),
             _ => Err("is not a pcap or pcapng file; convert it with: editcap FILE COPY.pcapng".to_owned()),
         }

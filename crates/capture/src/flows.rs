@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use fairlane_qdisc::{Duration, Time};
 
 use crate::flow::FlowId;
+use crate::flows_by::{FlowName, FlowsBy};
 use crate::headers::Headers;
 
 /// Datagrams whose later fragments are waited for at a time; the one begun first makes room.
@@ -17,17 +18,25 @@ const WAIT: Duration = Duration::from_millis(60_000);
 /// The flows that have been seen.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
-    numbers: HashMap<FlowId, u32>,
-    all: Vec<FlowId>,
+    by: FlowsBy,
+    numbers: HashMap<FlowName, u32>,
+    all: Vec<FlowName>,
+    connections: HashMap<FlowId, u32>,
     hosts: HashMap<IpAddr, u32>,
     datagrams: Datagrams,
 }
 
 impl Flows {
-    /// No flows yet.
+    /// No flows yet, by 5-tuples.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No flows yet, as defined by `by`.
+    #[must_use]
+    pub fn by(by: FlowsBy) -> Self {
+        Self { by, ..Self::default() }
     }
 
     /// The number of the flow of a packet with `headers` that came at `time`: from 0, in the order in which flows were first
@@ -48,6 +57,12 @@ impl Flows {
         self.datagrams.flow_of(time, &datagram).unwrap_or_else(|| self.of(headers.flow))
     }
 
+    /// The number of the connection of packets with `id`, whatever a flow is, from 0 in the order in which they were first asked for.
+    pub fn connection(&mut self, id: FlowId) -> u32 {
+        let next = self.connections.len() as u32;
+        *self.connections.entry(id).or_insert(next)
+    }
+
     /// The number of a host, from 0 in the order in which they were first asked for.
     pub fn host(&mut self, address: IpAddr) -> u32 {
         let next = self.hosts.len() as u32;
@@ -56,11 +71,12 @@ impl Flows {
 
     /// All flows, by their numbers.
     #[must_use]
-    pub fn all(&self) -> &[FlowId] {
+    pub fn all(&self) -> &[FlowName] {
         &self.all
     }
 
-    fn of(&mut self, flow: FlowId) -> u32 {
+    fn of(&mut self, id: FlowId) -> u32 {
+        let flow = self.by.flow(id);
         let next = self.all.len() as u32;
         let number = *self.numbers.entry(flow).or_insert(next);
         if number == next {

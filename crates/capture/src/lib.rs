@@ -3,7 +3,7 @@
 //! [`Capture`] reads a pcap or pcapng file packet by packet, in memory that does not grow with the file. Each [`Packet`]
 //! has an arrival time, a length on the wire and parsed headers: its flow, its traffic class and ECN
 //! codepoint. [`Flows`] gives each flow a number and keeps the fragments of a datagram together. [`Writer`] writes
-//! packets as another capture, and [`mark_ce`] sets Congestion Experienced in a real header.
+//! packets as another capture, and [`mark_ce`] and [`clear_dscp`] change the class in a real header.
 //!
 //! Headers are read as far as they were captured: a file that was made with a short snapshot length will do.
 //!
@@ -33,17 +33,21 @@ mod clock;
 mod error;
 mod flow;
 mod flows;
+mod flows_by;
 mod headers;
 mod link;
+mod tcp;
 mod write;
 
 pub use capture::{Capture, Late, Packet};
 pub use error::CaptureError;
 pub use flow::FlowId;
 pub use flows::Flows;
+pub use flows_by::{FlowName, FlowsBy, UnknownFlowsBy};
 pub use headers::{Fragment, Headers};
 pub use link::LinkType;
-pub use write::{Writer, mark_ce};
+pub use tcp::tcp_header;
+pub use write::{Writer, clear_dscp, mark_ce};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,14 +2,18 @@
 
 #[cfg(feature = "bpf")]
 mod bpf;
+mod check;
+mod explain;
 #[cfg(feature = "papers")]
 mod paper;
+mod shown;
 mod theory;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
+use fairlane_capture::FlowsBy;
 use fairlane_console::values::{Setting, kind, rate, setting, shaper, time};
 #[cfg(feature = "router")]
 use fairlane_daemon::RouterArgs;
@@ -21,8 +25,11 @@ use fairlane_scenario::ShaperKind;
 
 #[cfg(feature = "bpf")]
 pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
+pub(crate) use self::check::{CheckArgs, ScenariosArgs};
+pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
+pub(crate) use self::shown::{PageFile, ShownQueue};
 pub(crate) use self::theory::{
     AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs, TheoryArgs,
 };
@@ -54,6 +61,8 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Run(RunArgs),
     Sweep(SweepArgs),
+    Check(CheckArgs),
+    Scenarios(ScenariosArgs),
     Replay(ReplayArgs),
     #[cfg(feature = "lab")]
     Lab(LabArgs),
@@ -110,7 +119,7 @@ pub(crate) enum Verb {
 /// All disciplines see the same traffic: each flow has a random stream of its own. Each number has its 95 % confidence interval.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Scenario file; without it, Figure 3 of the CHOKe paper
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; without it, Figure 3 of the CHOKe paper
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
@@ -137,6 +146,9 @@ pub(crate) struct CompareArgs {
     pub(crate) threads: Threads,
 
     #[command(flatten)]
+    pub(crate) shown: ShownQueue,
+
+    #[command(flatten)]
     pub(crate) form: Form,
 
     /// Also write the tables of all outcomes into this folder
@@ -150,7 +162,7 @@ pub(crate) struct CompareArgs {
 /// Run one scenario
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Scenario file
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -174,11 +186,12 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) page: PageFile,
 
-    /// Write the packets that leave the queues, warm-up included, as a packet capture
+    /// Write the packets that leave the queues between nodes, in both directions and warm-up included, as a packet capture
     ///
     /// The capture has headers only: IPv4 with an address pair for each flow, and TCP or UDP. Each packet has its size on the
-    /// wire, the time of the simulation in nanoseconds, and a TTL of 64 less one for each link that it has entered. tcpdump and
-    /// Wireshark read it.
+    /// wire (an acknowledgement more if its options need it), the time of the simulation in nanoseconds, and a TTL of 64 less one for
+    /// each link that it has entered. TCP has the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake that
+    /// is not simulated, so Wireshark's graphs of sequence numbers, round trips and windows work.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
 
@@ -195,7 +208,7 @@ pub(crate) struct RunArgs {
 /// Example: fairlane sweep a.toml --vary flows.cbr.rate=100kbit..10mbit/9log --vary bottleneck.queue.kind=red,choke
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Scenario file
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -216,9 +229,12 @@ pub(crate) struct SweepArgs {
     pub(crate) threads: Threads,
 
     #[command(flatten)]
+    pub(crate) shown: ShownQueue,
+
+    #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Also write one row for each point and group to this .csv or .parquet
+    /// Also write one row for each point, group and queue shown to this .csv or .parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
@@ -254,11 +270,18 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: u64,
 
+    /// The packets that count as one flow: by five-tuple, address-pair, source-address or destination-address
+    #[arg(long, value_name = "BY", default_value = "five-tuple")]
+    pub(crate) flows: FlowsBy,
+
     #[command(flatten)]
     pub(crate) threads: Threads,
 
     #[command(flatten)]
     pub(crate) form: Form,
+
+    #[command(flatten)]
+    pub(crate) page: PageFile,
 
     /// Write the packets that leave the queue as a capture, with the times at which the link begins to send them and their marks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -273,7 +296,7 @@ pub(crate) struct ReplayArgs {
 #[cfg(feature = "lab")]
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
-    /// Scenario file: a dumbbell, with TCP and UDP of constant rate
+    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; a dumbbell, with TCP and UDP of constant rate
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "setup")]
     pub(crate) file: Option<PathBuf>,
 
@@ -345,34 +368,6 @@ pub(crate) enum LabPlace {
     Guest,
 }
 
-/// Show every parameter of a discipline as it will be used, and warn of mistakes
-///
-/// Example: fairlane explain choke limit=300p min=100p max=200p --rate 1mbit
-#[derive(Debug, Args)]
-pub(crate) struct ExplainArgs {
-    /// The discipline
-    #[arg(value_name = "KIND", value_parser = kind)]
-    pub(crate) kind: Kind,
-
-    /// Parameters as in a scenario's queue, such as limit=300p
-    #[arg(value_name = "KEY=VALUE", value_parser = setting)]
-    pub(crate) parameters: Vec<Setting>,
-
-    /// Rate of the link that the queue feeds
-    #[arg(long, default_value = "10mbit", value_parser = rate)]
-    pub(crate) rate: Rate,
-
-    #[command(flatten)]
-    pub(crate) form: Form,
-}
-
-/// List every discipline, with its source and its parameters
-#[derive(Debug, Args)]
-pub(crate) struct QdiscsArgs {
-    #[command(flatten)]
-    pub(crate) form: Form,
-}
-
 /// Print a completion script for a shell
 #[cfg(feature = "manual")]
 #[derive(Debug, Args)]
@@ -416,14 +411,6 @@ pub(crate) struct Form {
     /// Print JSON rather than tables
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// The file of a page.
-#[derive(Debug, Args)]
-pub(crate) struct PageFile {
-    /// Also write a page with all numbers and figures, as one self-contained HTML file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) html: Option<PathBuf>,
 }
 
 /// The files of a time series.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
+use fairlane_outcome::Extent;
 use fairlane_qdisc::Kind;
 use fairlane_report::{PaperNumbers, compare_table};
 use fairlane_runner::compare::{shaper_point, usual, with_kind, with_shaper};
@@ -10,6 +11,7 @@ use fairlane_runner::{Batch, BatchResult, Job, so_far};
 use fairlane_scenario::Scenario;
 
 use crate::args::CompareArgs;
+use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};
 
@@ -22,6 +24,7 @@ pub(crate) struct CompareCommand {
     json: bool,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
+    outputs: Outputs,
 }
 
 impl CompareCommand {
@@ -29,33 +32,34 @@ impl CompareCommand {
     pub(crate) fn new(args: CompareArgs) -> Result<Self, Failure> {
         let document = shared::document(args.file.as_deref(), &args.overrides)?;
         let scenario = document.scenario()?;
-        let batch = Batch::new(jobs(&args, &scenario)?, args.runs, args.threads.jobs)?;
-        args.out.as_deref().map_or(Ok(()), output::folder)?;
+        let batch = Batch::new(jobs(&args, &scenario)?, args.runs, args.threads.jobs)?.at(args.shown.at)?;
+        let outputs = Outputs::default().tables("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
+        outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let batch = if page.is_some() { batch.recorded() } else { batch };
         let as_published = args.file.is_none() && args.overrides.set.is_empty();
-        Ok(Self { batch, as_published, json: args.form.json, out: args.out, page })
+        Ok(Self { batch, as_published, json: args.form.json, out: args.out, page, outputs })
     }
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let BatchResult { outcomes, timelines, interrupted } = progress::batch(&self.batch, &control)?;
-        if let Some(folder) = &self.out {
-            shared::write_tables(folder, &outcomes)?;
-        }
+        let BatchResult { outcomes, timelines, interrupted, .. } = progress::batch(&self.batch, &control)?;
+        let extent = Extent::of(interrupted);
+        let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &outcomes, extent));
         let paper = self.as_published.then(PaperNumbers::choke_figure_3);
+        let printed = if self.json {
+            output::print_outcomes(&outcomes, interrupted)
+        } else if outcomes.is_empty() {
+            Ok(())
+        } else {
+            output::print(&compare_table(&outcomes, paper.as_ref(), &output::terminal()))
+        };
         let there = so_far(&outcomes, self.batch.len(), "disciplines");
-        if let Some(page) = &self.page {
-            let missing = interrupted.then(|| shared::interrupted(&there));
-            page.write_comparison(&outcomes, &timelines, paper.as_ref(), missing)?;
-        }
-        if self.json {
-            output::print_outcomes(&outcomes, interrupted)?;
-        } else if !outcomes.is_empty() {
-            output::print(&compare_table(&outcomes, paper.as_ref(), &output::terminal()))?;
-        }
-        shared::complete(interrupted, &there)
+        let missing = interrupted.then(|| shared::interrupted(&there));
+        let page = self.page.as_ref().map(|page| page.write_comparison(&outcomes, &timelines, paper.as_ref(), missing));
+        shared::delivered(tables, printed, page)?;
+        shared::complete(interrupted, &there, &self.outputs)
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use fairlane_console::Failure;
 use fairlane_linux::lab::{Checks, IpVersion, KernelDiscipline, Lab, LabError, Measured};
-use fairlane_outcome::{Outcome, Timeline};
+use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{against_table, compare_table, run_report};
 use fairlane_runner::compare::with_kind;
@@ -20,6 +20,7 @@ use fairlane_scenario::{Document, Link, Scenario};
 use fairlane_sim::{Control, Observer};
 
 use crate::args::{LabArgs, LabPlace};
+use crate::files::Outputs;
 use crate::observed::Files;
 use crate::page::HtmlPage;
 use crate::progress::{Seconds, VirtualSeconds};
@@ -61,6 +62,7 @@ pub(crate) struct LabCommand {
     page: Option<HtmlPage>,
     /// With the interval.
     series: Option<(PathBuf, Duration)>,
+    outputs: Outputs,
 }
 
 /// Makes a run, with samples at the interval if one is given.
@@ -142,13 +144,13 @@ impl LabCommand {
         let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
-        args.out.as_deref().map_or(Ok(()), output::folder)?;
         let files = Files { pcap: None, trace: None, series, page: args.page.html.clone() };
-        files.check()?;
+        let outputs = files.outputs().tables("--out", args.out.as_deref());
+        outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let simulated = if page.is_some() { simulated.map(Batch::recorded) } else { simulated };
         let (json, progress_lines, out, series) = (args.form.json, args.progress_lines, args.out.clone(), files.series);
-        Ok(Self { labs, guests, simulated, runs: args.runs, json, progress_lines, out, page, series })
+        Ok(Self { labs, guests, simulated, runs: args.runs, json, progress_lines, out, page, series, outputs })
     }
 
     /// Runs one lab after the other, then the simulator, and writes and prints it all.
@@ -172,7 +174,7 @@ impl LabCommand {
         self.tell(&done, &there)?;
         match done.failed.or_else(|| unmeasured(&done.unmeasured, self.labs.len(), &there)) {
             Some(failure) if !done.interrupted => Err(failure),
-            _ => shared::complete(done.interrupted, &there),
+            _ => shared::complete(done.interrupted, &there, &self.outputs),
         }
     }
 
@@ -278,8 +280,9 @@ impl LabCommand {
                     if run.partial {
                         ended = LabEnd::Interrupted;
                     }
+                    let extent = Extent::of(run.partial);
                     runs.push(run);
-                    match followers.take().map(|followers| followers.hear(&samples)) {
+                    match followers.take().map(|followers| followers.hear(&samples, extent)) {
                         Some(Ok(heard)) => timeline = heard,
                         Some(Err(error)) => ended = LabEnd::Failed(error.into()),
                         None => {}
@@ -307,17 +310,16 @@ impl LabCommand {
     fn tell(&self, done: &LabResults, there: &str) -> Result<(), Failure> {
         let (all, timelines): (Vec<Outcome>, Vec<Option<Timeline>>) = done.all().into_iter().unzip();
         let missing = done.interrupted || done.failed.is_some() || !done.unmeasured.is_empty();
-        if let Some(folder) = &self.out {
-            shared::write_tables(folder, &all)?;
-        }
-        if let Some(page) = self.page.as_ref().filter(|_| !all.is_empty()) {
+        let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &all, Extent::of(missing)));
+        let printed = if self.json { output::print_outcomes(&all, missing) } else { done.print() };
+        let page = self.page.as_ref().filter(|_| !all.is_empty()).map(|page| {
             let missing = missing.then(|| if done.interrupted { shared::interrupted(there) } else { there.to_owned() });
             match &all[..] {
-                [one] => page.write_run(one, timelines.first().and_then(Option::as_ref), missing)?,
-                several => page.write_comparison(several, &timelines, None, missing)?,
+                [one] => page.write_run(one, timelines.first().and_then(Option::as_ref), missing),
+                several => page.write_comparison(several, &timelines, None, missing),
             }
-        }
-        if self.json { output::print_outcomes(&all, missing) } else { done.print() }
+        });
+        shared::delivered(tables, printed, page)
     }
 }
 

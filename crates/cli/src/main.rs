@@ -4,9 +4,11 @@
 mod args;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod bpf;
+mod check;
 mod compare;
 mod explain;
 mod features;
+mod files;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 mod lab;
 #[cfg(feature = "manual")]
@@ -20,6 +22,7 @@ mod pcap;
 mod progress;
 mod replay;
 mod run;
+mod scenarios;
 mod shared;
 mod sweep;
 mod theory;
@@ -62,6 +65,8 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Compare(args) => compare::CompareCommand::new(args)?.execute(),
         Verb::Run(args) => run::RunCommand::new(args)?.execute(),
         Verb::Sweep(args) => sweep::SweepCommand::new(args)?.execute(),
+        Verb::Check(args) => check::check(&args),
+        Verb::Scenarios(args) => scenarios::show(&args),
         Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Verb::Lab(args) => lab::execute(&args),

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use fairlane_console::Failure;
 
 use crate::args::Cli;
-use crate::output;
+use crate::{files, output};
 
 /// Prints the completion script for `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
 
 /// Writes a manual page for the program, for each verb and for `aqmrun` into `folder`.
 pub(crate) fn man(folder: &Path) -> Result<(), Failure> {
-    output::folder(folder)?;
+    files::folder(folder)?;
     let write = |command| clap_mangen::generate_to(command, folder).map_err(|error| Failure::write(folder, &error));
     write(Cli::command())?;
     #[cfg(feature = "router")]

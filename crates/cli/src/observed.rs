@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_outcome::tables::SeriesWriter;
-use fairlane_outcome::{Outcome, Timeline};
+use fairlane_outcome::{Extent, Outcome, Timeline};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
@@ -12,8 +11,9 @@ use fairlane_runner::{BatchResult, Recorder, Series, Trace, check};
 use fairlane_scenario::Scenario;
 use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
 
+use crate::files::Outputs;
 use crate::pcap::PacketCapture;
-use crate::{output, progress, shared};
+use crate::progress;
 
 /// The requested files.
 #[derive(Debug)]
@@ -32,17 +32,10 @@ impl Files {
         self.pcap.is_none() && self.trace.is_none() && self.series.is_none()
     }
 
-    /// Checks that each file can be written, and that no two are the same.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        let series = self.series.as_ref().map_or_else(Vec::new, |(path, _)| SeriesWriter::files(path).to_vec());
-        let named = [("--html", &self.page), ("--pcap", &self.pcap), ("--trace", &self.trace)];
-        let named = named.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
-        let all: Vec<(&str, PathBuf)> = named.chain(series.into_iter().map(|path| ("--series", path))).collect();
-        output::apart(&all)?;
-        for (option, path) in &all {
-            if ["--html", "--pcap"].contains(option) { output::file(path)? } else { shared::table(path)? }
-        }
-        Ok(())
+    /// Returns the files with their options.
+    pub(crate) fn outputs(&self) -> Outputs {
+        let outputs = Outputs::default().file("--html", self.page.as_deref()).file("--pcap", self.pcap.as_deref());
+        outputs.table("--trace", self.trace.as_deref()).series(self.series.as_ref())
     }
 }
 
@@ -61,7 +54,6 @@ impl ObservedRun {
     pub(crate) fn new(scenario: Scenario, files: &Files) -> Result<Self, Failure> {
         Needs::of([&scenario], 1, None).check()?;
         check(&scenario, "")?;
-        files.check()?;
         let capture = files.pcap.as_ref().map(|path| PacketCapture::create(path, &scenario)).transpose()?;
         let trace = files.trace.as_ref().map(|path| Trace::create(path, &scenario)).transpose()?;
         let series = files.series.as_ref().map(|(path, interval)| Series::create(path, *interval, &scenario));
@@ -69,19 +61,22 @@ impl ObservedRun {
         Ok(Self { capture, trace, series: series.transpose()?, recorder, scenario })
     }
 
-    /// Runs it once. After an interruption the files are complete up to that moment.
+    /// Runs it once. After an interruption or an error the files are parts, complete up to that moment.
     pub(crate) fn execute(self, control: &Control) -> Result<BatchResult, Failure> {
         let Self { scenario, capture, trace, series, recorder } = self;
         let mut observers = Observers { capture, trace, series, recorder, control };
         let meter = CostMeter::start();
         let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut observers));
-        let timeline = observers.finish()?;
+        let partial = result.as_ref().map_or(true, |run| run.partial);
+        let timeline = observers.finish(Extent::of(partial));
         let mut run = result.map_err(Failure::plain)?;
+        let timeline = timeline?;
         meter.measure(&mut run.cost);
         let interrupted = run.partial;
         let measured = !run.partial || run.to_s > run.from_s;
         let outcomes = if measured { Outcome::from_runs(&[run]).into_iter().collect() } else { Vec::new() };
-        Ok(BatchResult { outcomes, timelines: vec![timeline], interrupted })
+        let jobs = (0..outcomes.len()).collect();
+        Ok(BatchResult { jobs, outcomes, timelines: vec![timeline], interrupted })
     }
 }
 
@@ -95,11 +90,23 @@ struct Observers<'c> {
 
 impl Observers<'_> {
     /// Ends the files and returns the timeline, or the reason why a file could not be written.
-    fn finish(self) -> Result<Option<Timeline>, Failure> {
-        self.capture.map_or(Ok(()), PacketCapture::finish)?;
-        self.trace.map_or(Ok(()), Trace::finish)?;
-        self.series.map_or(Ok(()), Series::finish)?;
+    fn finish(self, extent: Extent) -> Result<Option<Timeline>, Failure> {
+        // If one failed, the run ended there, and the others are parts too.
+        let extent = if self.failed() { Extent::Partial } else { extent };
+        let capture = self.capture.map_or(Ok(()), |capture| capture.finish(extent));
+        let trace = self.trace.map_or(Ok(()), |trace| trace.finish(extent).map(drop));
+        let series = self.series.map_or(Ok(()), |series| series.finish(extent).map(drop));
+        capture.and(trace.map_err(Failure::from)).and(series.map_err(Failure::from))?;
         Ok(self.recorder.map(Recorder::finish))
+    }
+
+    fn failed(&self) -> bool {
+        let files = [
+            self.capture.as_ref().is_some_and(PacketCapture::failed),
+            self.trace.as_ref().is_some_and(Trace::failed),
+            self.series.as_ref().is_some_and(Series::failed),
+        ];
+        files.contains(&true)
     }
 }
 
@@ -108,9 +115,13 @@ impl Observer for Observers<'_> {
         self.capture.packet(event);
         self.trace.packet(event);
         // Without its file the rest of the run is of no use.
-        if self.capture.as_ref().is_some_and(PacketCapture::failed) || self.trace.as_ref().is_some_and(Trace::failed) {
+        if self.failed() {
             self.control.stop();
         }
+    }
+
+    fn passed(&mut self, event: &PacketEvent) {
+        self.capture.passed(event);
     }
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}

@@ -4,7 +4,7 @@ use std::io;
 
 use fairlane_console::Failure;
 use fairlane_console::colour;
-pub(crate) use fairlane_console::output::{apart, file, folder, print, print_json, tell, width};
+pub(crate) use fairlane_console::output::{print, print_json, tell, width};
 use fairlane_outcome::Outcome;
 use fairlane_report::Terminal;
 use serde::Serialize;

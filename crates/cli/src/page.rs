@@ -11,14 +11,14 @@ mod written {
     use std::path::PathBuf;
 
     use fairlane_console::Failure;
-    use fairlane_outcome::{Outcome, Timeline};
+    use fairlane_outcome::{Extent, Outcome, Timeline};
     use fairlane_report::PaperNumbers;
     use fairlane_report::html::{Origin, Page, compare_page, run_page, sweep_page};
     use fairlane_scenario::Document;
 
     use crate::args::{Overrides, PageFile};
     use crate::features::command;
-    use crate::output;
+    use crate::files;
 
     /// A requested page.
     #[derive(Debug)]
@@ -29,17 +29,22 @@ mod written {
     }
 
     impl HtmlPage {
-        /// Checks that the page can be written; `None` if none is requested.
+        /// Returns the page, if one is requested; [`Outputs`](files::Outputs) checks its file.
         pub(crate) fn new(
             asked: &PageFile,
             document: &Document,
             overrides: &Overrides,
         ) -> Result<Option<Self>, Failure> {
             let Some(file) = asked.html.clone() else { return Ok(None) };
-            output::file(&file)?;
             let settings = overrides.set.iter().map(|setting| format!("{} = {}\n", setting.key, setting.value));
             let seed = overrides.seed.iter().map(|seed| format!("seed = {seed}\n"));
             Ok(Some(Self { file, scenario: document.text().to_owned(), changes: settings.chain(seed).collect() }))
+        }
+
+        /// As [`new`](Self::new), of captured packets, which have no scenario.
+        pub(crate) fn of_capture(asked: &PageFile) -> Result<Option<Self>, Failure> {
+            let page = |file| Self { file, scenario: String::new(), changes: String::new() };
+            Ok(asked.html.clone().map(page))
         }
 
         /// Writes the page of one outcome; `missing` describes the work left out by an interruption.
@@ -49,7 +54,7 @@ mod written {
             timeline: Option<&Timeline>,
             missing: Option<String>,
         ) -> Result<(), Failure> {
-            self.write(&run_page(outcome, timeline, &self.origin(missing)))
+            self.write(Extent::of(missing.is_some()), &run_page(outcome, timeline, &self.origin(missing)))
         }
 
         /// Writes the page of several disciplines.
@@ -60,20 +65,20 @@ mod written {
             paper: Option<&PaperNumbers>,
             missing: Option<String>,
         ) -> Result<(), Failure> {
-            self.write(&compare_page(outcomes, timelines, paper, &self.origin(missing)))
+            self.write(Extent::of(missing.is_some()), &compare_page(outcomes, timelines, paper, &self.origin(missing)))
         }
 
         /// Writes the page of a sweep.
         pub(crate) fn write_sweep(&self, outcomes: &[Outcome], missing: Option<String>) -> Result<(), Failure> {
-            self.write(&sweep_page(outcomes, &self.origin(missing)))
+            self.write(Extent::of(missing.is_some()), &sweep_page(outcomes, &self.origin(missing)))
         }
 
         fn origin(&self, missing: Option<String>) -> Origin {
             Origin { command: command(), scenario: self.scenario.clone(), changes: self.changes.clone(), missing }
         }
 
-        fn write(&self, page: &Page) -> Result<(), Failure> {
-            std::fs::write(&self.file, page.to_html()).map_err(|error| Failure::write(&self.file, &error))
+        fn write(&self, extent: Extent, page: &Page) -> Result<(), Failure> {
+            files::write(&self.file, page.to_html(), extent)
         }
     }
 }
@@ -95,6 +100,11 @@ mod absent {
     impl MissingPage {
         /// Refuses a requested page.
         pub(crate) fn new(asked: &PageFile, _: &Document, _: &Overrides) -> Result<Option<Self>, Failure> {
+            Self::of_capture(asked)
+        }
+
+        /// Refuses a requested page.
+        pub(crate) fn of_capture(asked: &PageFile) -> Result<Option<Self>, Failure> {
             if asked.html.is_some() { Err(features::missing("pages (--html)", "html")) } else { Ok(None) }
         }
 

@@ -1,14 +1,15 @@
-//! The packets that a sniffer behind each queue would capture.
+//! The packets that a sniffer behind each queue between two nodes would capture, in both directions.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use fairlane_console::Failure;
+use fairlane_outcome::{Extent, OutputFile};
 use fairlane_qdisc::Time;
-use fairlane_scenario::{FlowGroup, Hop, Scenario, Traffic};
+use fairlane_scenario::{FlowGroup, Hop, Scenario, Tcp, Traffic};
 use fairlane_sim::{Observer, PacketEvent, PacketKind, QueueEvent};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
@@ -24,14 +25,21 @@ const PORTS: u32 = 15_000;
 /// Sources have addresses in the lower half of 10.0.0.0/8, destinations in the upper half.
 const HOSTS: u32 = 1 << 23;
 const NETWORK: u32 = 10 << 24;
+/// Bytes of the timestamps option with its padding (RFC 7323, appendix A).
+const TIMESTAMPS: usize = 12;
+/// The largest shift of a window (RFC 7323, section 2.3).
+const MOST_SHIFT: u8 = 14;
 
-/// Writes each packet that leaves one of the queues that an outcome reports.
+/// Writes each packet that leaves a queue of a link between nodes.
 #[derive(Debug)]
 pub(crate) struct PacketCapture {
     path: PathBuf,
-    writer: PcapWriter<BufWriter<File>>,
+    writer: PcapWriter<BufWriter<OutputFile>>,
     /// One for each flow.
     flows: Vec<Flow>,
+    /// Packets of plain links whose time has not come, by time and order.
+    waiting: BTreeMap<(Time, u64), PacketEvent>,
+    waited: u64,
     /// The first error.
     failed: Option<PcapError>,
 }
@@ -39,8 +47,7 @@ pub(crate) struct PacketCapture {
 /// The fields of a flow's headers.
 #[derive(Clone, Debug)]
 struct Flow {
-    tcp: bool,
-    window: u32,
+    tcp: Option<TcpFields>,
     /// Bytes of data in a packet.
     payload: u32,
     /// The simulator's numbers of the links between nodes that its data crosses.
@@ -49,23 +56,67 @@ struct Flow {
     back: Vec<u32>,
 }
 
+/// The fields of a TCP connection.
+#[derive(Clone, Debug)]
+struct TcpFields {
+    timestamps: bool,
+    sack: bool,
+    ecn: bool,
+    /// The receiver's window in bytes.
+    window: u32,
+    /// Its shift, which the handshake announces.
+    shift: u8,
+    greeted: bool,
+    /// The last timestamp of the receiver, which data echo.
+    echo: u32,
+}
+
+/// A segment's place: before the addresses and ports, the number of links that it has entered before.
+#[derive(Clone, Copy)]
+struct Place {
+    flow: u32,
+    hops: usize,
+    /// It travels from the receiver of data to its sender.
+    back: bool,
+}
+
 impl Flow {
     fn of(group: &FlowGroup) -> Self {
         let bytes = u32::try_from(group.packet.get()).unwrap_or(LONGEST);
-        let (tcp, window, headers) = match &group.traffic {
-            Traffic::Tcp(tcp) => (true, tcp.window, Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN),
-            Traffic::Udp(_) | Traffic::Tfrc(_) => (false, 0, Ipv4Header::MIN_LEN + UdpHeader::LEN),
+        let headers = match &group.traffic {
+            Traffic::Tcp(tcp) => Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN + if tcp.timestamps { TIMESTAMPS } else { 0 },
+            Traffic::Udp(_) | Traffic::Tfrc(_) => Ipv4Header::MIN_LEN + UdpHeader::LEN,
         };
         let links = |hops: &[Hop]| hops.iter().map(|hop| 2 * hop.link as u32 + u32::from(hop.reverse)).collect();
         let payload = bytes.saturating_sub(headers as u32);
-        Self { tcp, window, payload, path: links(&group.path), back: links(&group.back) }
+        let tcp = if let Traffic::Tcp(tcp) = &group.traffic { Some(TcpFields::of(tcp, payload)) } else { None };
+        Self { tcp, payload, path: links(&group.path), back: links(&group.back) }
     }
 }
 
+impl TcpFields {
+    fn of(tcp: &Tcp, payload: u32) -> Self {
+        let window = tcp.window.saturating_mul(payload);
+        let shift = (0..MOST_SHIFT).find(|shift| window >> shift <= u32::from(u16::MAX)).unwrap_or(MOST_SHIFT);
+        let (timestamps, sack, ecn) = (tcp.timestamps, tcp.uses_sack(), tcp.ecn);
+        Self { timestamps, sack, ecn, window, shift, greeted: false, echo: 0 }
+    }
+
+    /// Returns the window field of a segment; those with SYN have no shift.
+    fn window(&self, shift: u8) -> u16 {
+        u16::try_from(self.window >> shift).unwrap_or(u16::MAX)
+    }
+}
+
+/// Returns the value of a timestamp, in milliseconds as Linux counts; never 0, which stands for none.
+fn stamp(at: Time) -> u32 {
+    (at.as_nanos() / 1_000_000) as u32 + 1
+}
+
 impl PacketCapture {
-    /// Begins the file at `path`, which is replaced.
+    /// Begins the file that will be at `path`.
     pub(crate) fn create(path: &Path, scenario: &Scenario) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| Failure::write(path, &error))?;
+        let file = OutputFile::create(path).map_err(|error| Failure::write(path, &error))?.keeping_part();
         let header = PcapHeader {
             snaplen: LONGEST,
             datalink: DataLink::RAW,
@@ -77,14 +128,7 @@ impl PacketCapture {
         for group in &scenario.flows {
             flows.extend(std::iter::repeat_n(Flow::of(group), group.count as usize));
         }
-        // Reverse queues that carry only acknowledgements are not in the outcome.
-        let mut reported: Vec<u32> = flows.iter().flat_map(|flow| &flow.path).copied().collect();
-        reported.sort_unstable();
-        reported.dedup();
-        for flow in &mut flows {
-            flow.back.retain(|link| reported.binary_search(link).is_ok());
-        }
-        Ok(Self { path: path.to_owned(), writer, flows, failed: None })
+        Ok(Self { path: path.to_owned(), writer, flows, waiting: BTreeMap::new(), waited: 0, failed: None })
     }
 
     /// Returns true if a packet could not be written.
@@ -92,23 +136,52 @@ impl PacketCapture {
         self.failed.is_some()
     }
 
-    /// Ends the file.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    /// Ends the file; after an error it is a part.
+    pub(crate) fn finish(mut self, extent: Extent) -> Result<(), Failure> {
+        self.write_waiting(Time::MAX);
         if let Some(error) = &self.failed {
             return Err(refused(&self.path, error));
         }
-        let flushed = self.writer.into_writer().into_inner();
-        flushed.map(drop).map_err(|error| Failure::write(&self.path, error.error()))
+        let file = self.writer.into_writer().into_inner().map_err(io::IntoInnerError::into_error);
+        file.and_then(|file| file.finish(extent)).map(drop).map_err(|error| Failure::write(&self.path, &error))
+    }
+
+    /// Writes the waiting packets whose time is not after `now`.
+    fn write_waiting(&mut self, now: Time) {
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
+            let event = first.remove();
+            self.write_unless_failed(&event);
+        }
+    }
+
+    fn write_unless_failed(&mut self, event: &PacketEvent) {
+        if self.failed.is_none() {
+            self.failed = self.write(event).err();
+        }
     }
 
     fn write(&mut self, event: &PacketEvent) -> Result<(), PcapError> {
-        let Some(flow) = self.flows.get(event.flow as usize) else { return Ok(()) };
-        let path = if event.kind == PacketKind::Ack { &flow.back } else { &flow.path };
+        let Some(flow) = self.flows.get_mut(event.flow as usize) else { return Ok(()) };
+        let back = event.kind == PacketKind::Ack;
+        let path = if back { &flow.back } else { &flow.path };
         let Some(hops) = path.iter().position(|link| *link == event.link) else { return Ok(()) };
-        let mut headers = headers(flow, event, hops);
-        headers.truncate(event.bytes as usize);
+        let place = Place { flow: event.flow, hops, back };
         let at = Duration::from_nanos(event.at.as_nanos());
-        self.writer.write_packet(&PcapPacket::new(at, event.bytes, &headers)).map(drop)
+        let payload = flow.payload;
+        let (headers, length) = match &mut flow.tcp {
+            None => (udp(event, place), event.bytes),
+            Some(fields) => {
+                if !std::mem::replace(&mut fields.greeted, true) {
+                    for headers in handshake(fields, payload, event.at, place) {
+                        self.writer.write_packet(&PcapPacket::new(at, headers.len() as u32, &headers))?;
+                    }
+                }
+                let headers = segment(fields, payload, event, place);
+                let length = event.bytes.max(headers.len() as u32);
+                (headers, length)
+            }
+        };
+        self.writer.write_packet(&PcapPacket::new(at, length, &headers)).map(drop)
     }
 }
 
@@ -119,65 +192,133 @@ fn refused(path: &Path, error: &PcapError) -> Failure {
     }
 }
 
-/// Returns the headers of a packet that has entered `hops` links between nodes before this one.
-fn headers(flow: &Flow, event: &PacketEvent, hops: usize) -> Vec<u8> {
+/// Returns the headers of a packet of UDP or TFRC.
+fn udp(event: &PacketEvent, place: Place) -> Vec<u8> {
     let length = u16::try_from(event.bytes).unwrap_or(u16::MAX);
-    let mut bytes = ip(flow, event, hops, length).to_bytes().to_vec();
-    let ports = (FIRST_PORT + (event.flow % PORTS) as u16, DISCARD);
-    if flow.tcp {
-        bytes.extend_from_slice(&tcp(flow, event, ports).to_bytes());
-    } else {
-        let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
-        let (source_port, destination_port) = if event.kind == PacketKind::Ack { (ports.1, ports.0) } else { ports };
-        // Checksum 0 means that there is none (RFC 768).
-        let header = UdpHeader { source_port, destination_port, length, checksum: 0 };
-        bytes.extend_from_slice(&header.to_bytes());
-    }
+    let mut bytes = ip(event, place, IpNumber::UDP, length).to_bytes().to_vec();
+    let (source_port, destination_port) = ports(place);
+    // Checksum 0 means that there is none (RFC 768).
+    let length = length.saturating_sub(Ipv4Header::MIN_LEN as u16);
+    bytes.extend_from_slice(&UdpHeader { source_port, destination_port, length, checksum: 0 }.to_bytes());
+    bytes.truncate(event.bytes as usize);
     bytes
 }
 
-fn ip(flow: &Flow, event: &PacketEvent, hops: usize, length: u16) -> Ipv4Header {
-    let host = event.flow % HOSTS;
+/// Returns the headers of a TCP segment. Sequence numbers count bytes from 1, as after a handshake that began at 0. The checksum is 0,
+/// as the data that it covers is not there.
+fn segment(fields: &mut TcpFields, payload: u32, event: &PacketEvent, place: Place) -> Vec<u8> {
+    let byte = |packet: u32| packet.wrapping_mul(payload).wrapping_add(1);
+    let window = fields.window(fields.shift);
+    let (source, destination) = ports(place);
+    let mut header = TcpHeader::new(source, destination, if place.back { 1 } else { byte(event.seq) }, window);
+    header.ack = true;
+    header.acknowledgment_number = if place.back { byte(event.seq) } else { 1 };
+    (header.ece, header.cwr) = (event.ece, event.cwr);
+    let mut options = Vec::new();
+    if fields.timestamps {
+        let times = if place.back {
+            fields.echo = stamp(event.at);
+            (fields.echo, stamp(event.sent))
+        } else {
+            (stamp(event.sent), fields.echo)
+        };
+        options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, TcpOptionElement::Timestamp(times.0, times.1)]);
+    }
+    let blocks: Vec<(u32, u32)> = event.sack.as_slice().iter().map(|(start, end)| (byte(*start), byte(*end))).collect();
+    if let Some((first, others)) = blocks.split_first() {
+        let mut more = [None; 3];
+        more.iter_mut().zip(others).for_each(|(place, block)| *place = Some(*block));
+        let block = TcpOptionElement::SelectiveAcknowledgement(*first, more);
+        options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, block]);
+    }
+    let length = event.bytes.max((Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN) as u32);
+    packed(header, &options, |headers| ip(event, place, IpNumber::TCP, length.max(headers as u32) as u16))
+}
+
+/// Returns the three segments that open a connection. The simulator has none of them, but without them a reader does not know the shift
+/// of the window and the options.
+fn handshake(fields: &TcpFields, payload: u32, at: Time, place: Place) -> [Vec<u8>; 3] {
+    let greet = |back: bool, syn: bool| {
+        let place = Place { back: place.back ^ back, ..place };
+        let (source, destination) = ports(place);
+        let shift = if syn { 0 } else { fields.shift };
+        let mut header = TcpHeader::new(source, destination, u32::from(!syn), fields.window(shift));
+        (header.syn, header.ack) = (syn, back || !syn);
+        header.acknowledgment_number = u32::from(header.ack);
+        // The setup of ECN (RFC 3168, section 6.1.1).
+        (header.ece, header.cwr) = (fields.ecn && syn, fields.ecn && syn && !back);
+        let mut options = Vec::new();
+        if syn {
+            let largest = payload + if fields.timestamps { TIMESTAMPS as u32 } else { 0 };
+            options.push(TcpOptionElement::MaximumSegmentSize(u16::try_from(largest).unwrap_or(u16::MAX)));
+            options.extend(fields.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
+            options.push(TcpOptionElement::WindowScale(fields.shift));
+        }
+        if fields.timestamps {
+            options.push(TcpOptionElement::Timestamp(stamp(at), if header.ack { stamp(at) } else { 0 }));
+        }
+        packed(header, &options, |headers| addressed(place, IpNumber::TCP, headers as u16))
+    };
+    [greet(false, true), greet(true, true), greet(false, false)]
+}
+
+/// Returns the bytes of a segment's headers; `ip` makes the first one for their length.
+fn packed(mut header: TcpHeader, options: &[TcpOptionElement], ip: impl FnOnce(usize) -> Ipv4Header) -> Vec<u8> {
+    // Three SACK blocks and the timestamps fit exactly; otherwise the segment has no options.
+    let _ = header.set_options(options);
+    let tcp = header.to_bytes();
+    let mut ip = ip(Ipv4Header::MIN_LEN + tcp.len());
+    ip.header_checksum = ip.calc_header_checksum();
+    [&ip.to_bytes()[..], &tcp[..]].concat()
+}
+
+/// Returns the ports from and to which a packet goes.
+fn ports(place: Place) -> (u16, u16) {
+    let port = FIRST_PORT + (place.flow % PORTS) as u16;
+    if place.back { (DISCARD, port) } else { (port, DISCARD) }
+}
+
+/// Returns an IP header with nothing but addresses, protocol, length and TTL.
+fn addressed(place: Place, protocol: IpNumber, length: u16) -> Ipv4Header {
+    let host = place.flow % HOSTS;
     let (source, sink) = ((NETWORK + host).to_be_bytes(), (NETWORK + HOSTS + host).to_be_bytes());
-    let (source, destination) = if event.kind == PacketKind::Ack { (sink, source) } else { (source, sink) };
-    let mut header = Ipv4Header {
+    let (source, destination) = if place.back { (sink, source) } else { (source, sink) };
+    Ipv4Header {
         total_len: length,
+        time_to_live: TTL.saturating_sub(place.hops as u8 + 1),
+        protocol,
+        source,
+        destination,
+        ..Ipv4Header::default()
+    }
+}
+
+fn ip(event: &PacketEvent, place: Place, protocol: IpNumber, length: u16) -> Ipv4Header {
+    let mut header = Ipv4Header {
         ecn: match (event.marked, event.ecn_capable) {
             (true, _) => IpEcn::THREE,
             (false, true) => IpEcn::TWO,
             (false, false) => IpEcn::ZERO,
         },
-        time_to_live: TTL.saturating_sub(hops as u8 + 1),
-        protocol: if flow.tcp { IpNumber::TCP } else { IpNumber::UDP },
         // The only field for the number of a UDP packet. A retransmitted TCP segment has the same number.
         identification: event.seq as u16,
-        source,
-        destination,
-        ..Ipv4Header::default()
+        ..addressed(place, protocol, length)
     };
     header.header_checksum = header.calc_header_checksum();
     header
 }
 
-/// Returns a TCP header. Sequence numbers count bytes from 1, as after a handshake that began at 0. The checksum is 0, as the
-/// data that it covers is not there.
-fn tcp(flow: &Flow, event: &PacketEvent, (source, sink): (u16, u16)) -> TcpHeader {
-    let position = event.seq.wrapping_mul(flow.payload).wrapping_add(1);
-    let window = u16::try_from(u64::from(flow.window) * u64::from(flow.payload)).unwrap_or(u16::MAX);
-    let mut header = match event.kind {
-        PacketKind::Data => TcpHeader::new(source, sink, position, window),
-        PacketKind::Ack => TcpHeader::new(sink, source, 1, window),
-    };
-    header.ack = true;
-    header.acknowledgment_number = if event.kind == PacketKind::Ack { position } else { 1 };
-    header
-}
-
 impl Observer for PacketCapture {
     fn packet(&mut self, event: &PacketEvent) {
-        if matches!(event.queue_event, QueueEvent::Departed { .. }) && self.failed.is_none() {
-            self.failed = self.write(event).err();
+        self.write_waiting(event.at);
+        if matches!(event.queue_event, QueueEvent::Departed { .. }) {
+            self.write_unless_failed(event);
         }
+    }
+
+    fn passed(&mut self, event: &PacketEvent) {
+        self.waited += 1;
+        self.waiting.insert((event.at, self.waited), *event);
     }
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}

@@ -14,6 +14,7 @@ use std::time::Duration;
 use fairlane_console::Failure;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 use fairlane_console::Stopwatch;
+use fairlane_outcome::{Outcome, OutputFile};
 use fairlane_runner::machine::thread_cpu_s;
 use fairlane_runner::{Batch, BatchResult};
 use fairlane_sim::Control;
@@ -31,6 +32,7 @@ pub(crate) fn control() -> Result<Arc<Control>, Failure> {
     let ours = Arc::clone(&control);
     let handler = move || {
         if ours.stopped() {
+            OutputFile::abandon_all();
             process::exit(ENDED_BY_SIGINT);
         }
         ours.stop();
@@ -43,6 +45,15 @@ pub(crate) fn control() -> Result<Arc<Control>, Failure> {
 /// Executes `batch` with a progress bar.
 pub(crate) fn batch(batch: &Batch, control: &Control) -> Result<BatchResult, Failure> {
     watched(control, batch.runs(), || batch.execute(control)).map_err(Failure::from)
+}
+
+/// As [`batch`], with [`Batch::execute_each`].
+pub(crate) fn batch_each(
+    batch: &Batch,
+    control: &Control,
+    done: impl Fn(usize, &Outcome) + Sync,
+) -> Result<BatchResult, Failure> {
+    watched(control, batch.runs(), || batch.execute_each(control, done)).map_err(Failure::from)
 }
 
 /// Does `work` with a bar of the runs finished of `total`.

@@ -1,11 +1,10 @@
 //! `fairlane replay`: captured packets through a queue.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fairlane_capture::Late;
+use fairlane_capture::{FlowsBy, Late};
 use fairlane_console::Failure;
-use fairlane_outcome::Outcome;
+use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::{QdiscParameters, Rate, Value};
 use fairlane_report::{compare_table, run_report};
 use fairlane_runner::replay::{build, check, configs, pass};
@@ -15,6 +14,8 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::args::ReplayArgs;
+use crate::files::Outputs;
+use crate::page::HtmlPage;
 use crate::{output, progress, shared};
 
 mod departures;
@@ -28,9 +29,12 @@ pub(crate) struct ReplayCommand {
     queues: Vec<QdiscParameters>,
     rate: Rate,
     seed: u64,
+    flows: FlowsBy,
     write: Option<PathBuf>,
     pool: ThreadPool,
     json: bool,
+    outputs: Outputs,
+    page: Option<HtmlPage>,
 }
 
 impl ReplayCommand {
@@ -43,12 +47,17 @@ impl ReplayCommand {
             build(queue, args.rate, args.seed)?;
         }
         check(&args.file)?;
-        if let Some(path) = &args.write {
-            check_written(path, args, queues.len())?;
+        if args.write.is_some() {
+            check_written(queues.len())?;
         }
+        let outputs =
+            Outputs::default().file("--write", args.write.as_deref()).file("--html", args.page.html.as_deref());
+        outputs.check(std::slice::from_ref(&args.file))?;
+        let page = HtmlPage::of_capture(&args.page)?;
         let pool = pool(args.threads.jobs)?;
         let (file, write) = (args.file.clone(), args.write.clone());
-        Ok(Self { file, queues, rate: args.rate, seed: args.seed, write, pool, json: args.form.json })
+        let ReplayArgs { rate, seed, flows, .. } = *args;
+        Ok(Self { file, queues, rate, seed, flows, write, pool, json: args.form.json, outputs, page })
     }
 
     /// Replays the file and prints the outcomes.
@@ -62,40 +71,47 @@ impl ReplayCommand {
         let outcomes: Vec<Outcome> = passes.into_iter().filter_map(|(outcome, _)| outcome).collect();
         let asked = self.queues.len();
         let interrupted = outcomes.len() < asked || outcomes.iter().any(|outcome| outcome.partial);
-        match &*outcomes {
-            [outcome] if asked == 1 && self.json => output::print_json(outcome)?,
-            [outcome] if asked == 1 => output::print(&run_report(outcome, &output::terminal()))?,
-            all if self.json => output::print_outcomes(all, interrupted)?,
-            [] => {}
-            all => output::print(&compare_table(all, None, &output::terminal()))?,
+        let printed = self.print(&outcomes, interrupted);
+        let page = self.page.as_ref().filter(|_| !outcomes.is_empty()).map(|page| {
+            let missing = interrupted.then(|| shared::interrupted(&so_far(&outcomes, asked, "disciplines")));
+            match &*outcomes {
+                [one] if asked == 1 => page.write_run(one, None, missing),
+                several => page.write_comparison(several, &[], None, missing),
+            }
+        });
+        shared::delivered(None, printed, page)?;
+        shared::complete(interrupted, &so_far(&outcomes, asked, "disciplines"), &self.outputs)
+    }
+
+    fn print(&self, outcomes: &[Outcome], interrupted: bool) -> Result<(), Failure> {
+        match outcomes {
+            [outcome] if self.queues.len() == 1 && self.json => output::print_json(outcome),
+            [outcome] if self.queues.len() == 1 => output::print(&run_report(outcome, &output::terminal())),
+            all if self.json => output::print_outcomes(all, interrupted),
+            [] => Ok(()),
+            all => output::print(&compare_table(all, None, &output::terminal())),
         }
-        shared::complete(interrupted, &so_far(&outcomes, asked, "disciplines"))
     }
 
     /// Sends the whole file through one discipline. Returns no outcome if `control` has stopped the work before.
     fn pass(&self, queue: &QdiscParameters, control: &Control) -> Result<(Option<Outcome>, Late), Failure> {
         let mut written = DepartureWriter::new(self.write.as_deref());
-        let passed = pass(&self.file, (queue, self.rate, self.seed), control, &mut written)?;
-        if passed.0.is_some() {
-            written.finish()?;
+        let passed = pass(&self.file, (queue, self.rate, self.seed), self.flows, control, &mut written)?;
+        if let Some(outcome) = &passed.0 {
+            written.finish(Extent::of(outcome.partial))?;
         }
         control.finish_one();
         Ok(passed)
     }
 }
 
-/// Checks that one capture can be written to `path`.
-fn check_written(path: &Path, args: &ReplayArgs, queues: usize) -> Result<(), Failure> {
+/// Checks that there is one discipline whose departures are written.
+fn check_written(queues: usize) -> Result<(), Failure> {
     if queues > 1 {
         let message = "--write holds what one discipline lets through, and --queue asks for several";
         return Err(Failure::new(message, "replay once for each of them"));
     }
-    let same = fs::canonicalize(path).is_ok_and(|path| fs::canonicalize(&args.file).is_ok_and(|file| file == path));
-    if same {
-        let message = format!("--write names the capture itself, {}", path.display());
-        return Err(Failure::new(message, "write to another file"));
-    }
-    output::file(path)
+    Ok(())
 }
 
 /// Prints a note on standard error if times run backwards.

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use fairlane_console::Failure;
-use fairlane_outcome::Outcome;
+use fairlane_outcome::{Extent, Outcome};
 use fairlane_report::run_report;
 use fairlane_runner::{Batch, BatchResult, Job};
 
 use crate::args::RunArgs;
+use crate::files::Outputs;
 use crate::observed::{Files, ObservedRun};
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};
@@ -19,6 +20,7 @@ pub(crate) struct RunCommand {
     json: bool,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
+    outputs: Outputs,
 }
 
 /// The kind of run.
@@ -35,10 +37,10 @@ impl RunCommand {
     pub(crate) fn new(args: RunArgs) -> Result<Self, Failure> {
         let document = shared::document(Some(&args.file), &args.overrides)?;
         let scenario = document.scenario()?;
-        args.out.as_deref().map_or(Ok(()), output::folder)?;
-        let series = args.series.asked();
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
-        let files = Files { pcap: args.pcap, trace: args.trace, series, page: args.page.html };
+        let files = Files { pcap: args.pcap, trace: args.trace, series: args.series.asked(), page: args.page.html };
+        let outputs = files.outputs().tables("--out", args.out.as_deref());
+        outputs.check(&shared::inputs(Some(&args.file), &document))?;
         let work = if files.is_none() {
             let jobs = vec![Job::of(scenario)];
             let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
@@ -49,40 +51,38 @@ impl RunCommand {
         } else {
             Work::Observed(Box::new(ObservedRun::new(scenario, &files)?))
         };
-        Ok(Self { work, json: args.form.json, out: args.out, page })
+        Ok(Self { work, json: args.form.json, out: args.out, page, outputs })
     }
 
     /// Runs it and prints it.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let control = progress::control()?;
-        let BatchResult { outcomes, timelines, interrupted } = match self.work {
+        let BatchResult { outcomes, timelines, interrupted, .. } = match self.work {
             Work::Batch(batch) => progress::batch(&batch, &control)?,
             Work::Observed(observed) => observed.execute(&control)?,
         };
-        if let Some(folder) = &self.out {
-            shared::write_tables(folder, &outcomes)?;
-        }
-        if let (Some(outcome), Some(page)) = (outcomes.first(), &self.page) {
+        let extent = Extent::of(interrupted);
+        let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &outcomes, extent));
+        let printed = match outcomes.first() {
+            Some(outcome) if self.json => output::print_json(outcome),
+            Some(outcome) => output::print(&run_report(outcome, &output::terminal())),
+            None => Ok(()),
+        };
+        let page = outcomes.first().zip(self.page.as_ref()).map(|(outcome, page)| {
             let missing = interrupted.then(|| shared::interrupted(&runs_done(Some(outcome))));
-            page.write_run(outcome, timelines.first().and_then(Option::as_ref), missing)?;
-        }
-        if let Some(outcome) = outcomes.first() {
-            if self.json {
-                output::print_json(outcome)?;
-            } else {
-                output::print(&run_report(outcome, &output::terminal()))?;
-            }
-        }
-        shared::complete(interrupted, &runs_done(outcomes.first()))
+            page.write_run(outcome, timelines.first().and_then(Option::as_ref), missing)
+        });
+        shared::delivered(tables, printed, page)?;
+        shared::complete(interrupted, &runs_done(outcomes.first()), &self.outputs)
     }
 }
 
 fn runs_done(outcome: Option<&Outcome>) -> String {
     match outcome {
         None => "nothing had been measured yet".to_owned(),
-        Some(outcome) => format!(
-            "the numbers are those of {} runs, measured from {} s to {} s",
-            outcome.runs, outcome.from_s, outcome.to_s
-        ),
+        Some(outcome) => {
+            let runs = if outcome.runs == 1 { "1 run".to_owned() } else { format!("{} runs", outcome.runs) };
+            format!("the numbers are those of {runs}, measured from {} s to {} s", outcome.from_s, outcome.to_s)
+        }
     }
 }

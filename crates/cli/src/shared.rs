@@ -1,20 +1,25 @@
 //! The parts that several verbs share, before and after their work.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use fairlane_console::Failure;
-use fairlane_outcome::Outcome;
 use fairlane_outcome::tables::write_dir;
+use fairlane_outcome::{Extent, Outcome};
 use fairlane_qdisc::Kind;
 use fairlane_runner::compare::once;
-use fairlane_scenario::Document;
+use fairlane_scenario::{Document, ScenarioError, bundled};
 
 use crate::args::{Disciplines, Overrides};
+use crate::files::Outputs;
 use crate::{features, output};
 
-/// Reads the scenario file and applies the changes of the command line; without a file, Figure 3 of the CHOKe paper.
+/// The file's name for standard input.
+const STDIN: &str = "-";
+
+/// Reads the scenario and applies the changes of the command line; without a file, Figure 3 of the CHOKe paper.
 pub(crate) fn document(file: Option<&Path>, overrides: &Overrides) -> Result<Document, Failure> {
-    let mut document = file.map_or_else(|| Ok(Document::builtin()), Document::load)?;
+    let mut document = file.map_or_else(|| Ok(Document::builtin()), open)?;
     for setting in &overrides.set {
         document.set(&setting.key, &setting.value)?;
     }
@@ -22,6 +27,22 @@ pub(crate) fn document(file: Option<&Path>, overrides: &Overrides) -> Result<Doc
         document.set("seed", &seed.to_string())?;
     }
     Ok(document)
+}
+
+/// Reads a file, standard input, or a scenario that is compiled in; a file of that name goes first.
+fn open(file: &Path) -> Result<Document, ScenarioError> {
+    if file == Path::new(STDIN) {
+        return Document::from_reader("<stdin>", io::stdin().lock());
+    }
+    match file.to_str().and_then(bundled) {
+        Some(bundled) if !is_there(file) => bundled.document(),
+        _ => Document::load(file),
+    }
+}
+
+/// Returns true if `file` is a file of any kind; a folder, such as one of results, may have the name of a scenario.
+fn is_there(file: &Path) -> bool {
+    file.exists() && !file.is_dir()
 }
 
 /// Returns the requested disciplines, each once.
@@ -32,9 +53,29 @@ pub(crate) fn kinds(asked: &[Disciplines]) -> Vec<Kind> {
     }))
 }
 
-/// Returns an error if the work was interrupted; `finished` describes the finished part.
-pub(crate) fn complete(interrupted: bool, finished: &str) -> Result<(), Failure> {
-    if interrupted { Err(Failure::new(self::interrupted(finished), "run it again for the rest")) } else { Ok(()) }
+/// Returns the files that are read: the scenario's, and those that it names.
+pub(crate) fn inputs(file: Option<&Path>, document: &Document) -> Vec<PathBuf> {
+    let file = file.map(|file| if file == Path::new(STDIN) { Path::new("/dev/stdin") } else { file });
+    file.filter(|file| is_there(file)).map(Path::to_owned).into_iter().chain(document.files()).collect()
+}
+
+/// Returns an error if the work was interrupted; `finished` describes the finished part, of which the `outputs` have a part.
+pub(crate) fn complete(interrupted: bool, finished: &str, outputs: &Outputs) -> Result<(), Failure> {
+    if !interrupted {
+        return Ok(());
+    }
+    let parts = outputs.partial().map_or_else(String::new, |parts| format!("; {parts}"));
+    Err(Failure::new(format!("{}{parts}", self::interrupted(finished)), "run it again for all of it"))
+}
+
+/// Returns the first error of what was written and printed. All of it is tried, so that a full disk does not cost the numbers: the
+/// tables first, then standard output, then the page. Of several errors that of a file counts more.
+pub(crate) fn delivered(
+    tables: Option<Result<(), Failure>>,
+    printed: Result<(), Failure>,
+    page: Option<Result<(), Failure>>,
+) -> Result<(), Failure> {
+    tables.into_iter().chain(page).chain([printed]).collect()
 }
 
 /// Returns the message about work that was interrupted.
@@ -42,17 +83,9 @@ pub(crate) fn interrupted(finished: &str) -> String {
     format!("interrupted: {finished}")
 }
 
-/// Checks that a table can be written to `path`, and that this build has its format.
-pub(crate) fn table(path: &Path) -> Result<(), Failure> {
-    if !cfg!(feature = "parquet") && path.extension().is_some_and(|ending| ending == "parquet") {
-        return Err(features::missing("Parquet (.parquet; .csv works)", "parquet"));
-    }
-    fairlane_console::output::table(path)
-}
-
 /// Writes the tables of all outcomes into `folder`; on standard error it notes what a build without Parquet leaves out.
-pub(crate) fn write_tables(folder: &Path, outcomes: &[Outcome]) -> Result<(), Failure> {
-    write_dir(folder, outcomes)?;
+pub(crate) fn write_tables(folder: &Path, outcomes: &[Outcome], extent: Extent) -> Result<(), Failure> {
+    write_dir(folder, outcomes, extent)?;
     if !cfg!(feature = "parquet") {
         let remedy = features::remedy("parquet");
         output::tell(&format!("note: the tables in {} are CSV alone; for Parquet too, {remedy}\n", folder.display()));

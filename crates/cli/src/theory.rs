@@ -7,6 +7,8 @@ use std::path::Path;
 
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
+#[cfg(feature = "html")]
+use fairlane_outcome::Extent;
 use fairlane_qdisc::Duration;
 use fairlane_theory::{
     BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Question, Sfb, candidates_that_protect,
@@ -16,6 +18,8 @@ use serde_json::Value;
 use crate::args::{AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs};
 #[cfg(not(feature = "html"))]
 use crate::features;
+#[cfg(feature = "html")]
+use crate::files::{self, Outputs};
 use crate::output;
 
 /// Prints the answer of a model.
@@ -42,8 +46,9 @@ pub(crate) fn print(model: &Model) -> Result<(), Failure> {
 /// Draws the figure of a question's answer.
 #[cfg(feature = "html")]
 fn draw(question: &Question, file: &Path) -> Result<(), Failure> {
+    Outputs::default().file("--svg", Some(file)).check(&[])?;
     let drawn = figure::figure(question).map_err(refused)?.to_svg();
-    std::fs::write(file, drawn).map_err(|error| Failure::write(file, &error))
+    files::write(file, drawn, Extent::Whole)
 }
 
 #[cfg(not(feature = "html"))]

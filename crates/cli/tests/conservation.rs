@@ -32,7 +32,7 @@ fn kernel() -> KernelQueue {
 fn stop_until_the_kernel_drops(router: &Running, over: &AtomicBool) {
     let dropped = || kernel().dropped_full + kernel().dropped_unread;
     let (before, start) = (dropped(), Instant::now());
-    router.signal(Signal::SIGSTOP);
+    router.stop();
     while dropped() < before + 100 && !over.load(Ordering::Relaxed) && start.elapsed() < Duration::from_secs(3) {
         thread::sleep(Duration::from_millis(5));
     }

@@ -199,7 +199,7 @@ fn all_kinds_of_traffic_run_on_linux_too() {
 #[test]
 fn our_choke_in_the_kernel_withstands_a_flood() {
     let Some(kernel) = kernel() else { return };
-    let flood = ["--set", "bottleneck.rate=1mbit", "--set", "flows.cbr.rate=40mbit", "--set", "duration=6s"];
+    let flood = ["--set", "bottleneck.rate=1mbit", "--set", "flows.cbr.rate=40mbit", "--set", "duration=10s"];
     let output = lab(kernel, &[&flood[..], &["--against-bpf"]].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
     if stderr.contains("this build has no BPF programs") {

@@ -101,7 +101,7 @@ fn runs_and_judges() {
     let place = Place::new();
     let state = place.name("state");
     let text = printed(&["paper", "run", "choke-table3", "--state", &state]);
-    for part in ["✓  k = 1: 1 1 1 7: flow 4", "0.4375", "asked: 0.43745 to 0.43755 (paper 0.4375)", "1 claims: 1 met"]
+    for part in ["✓  k = 1: 1 1 1 7: flow 4", "0.4375", "asked: 0.43745 to 0.43755 (paper 0.4375)", "1 claim: 1 met"]
     {
         assert!(text.contains(part), "no \"{part}\" in\n{text}");
     }
@@ -128,7 +128,7 @@ fn what_falls_short_is_said() {
     for part in [
         "choke-table1-ratio (choke, Table I, flows of one congested link and of two): fell short",
         "✗  UDP behind R2-R3 with NewReno",
-        "1 claims: 1 fell short",
+        "1 claim: 1 fell short",
     ] {
         assert!(text.contains(part), "no \"{part}\" in\n{text}");
     }
@@ -137,7 +137,7 @@ fn what_falls_short_is_said() {
         "choke-table1-ratio",
         "fell short",
         "missed",
-        "<svg",
+        "<figure id=\"figure-1\"",
         "scenarios/choke-table1.toml",
         "paper run choke-table1-ratio --short",
     ] {
@@ -156,7 +156,7 @@ fn what_is_not_decided_is_said() {
     let output = fairlane(&[&run[..], &["--html", &html]].concat());
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["Figure 12): not decided", "?  weight 4", "more runs are needed (--runs)", "1 claims: 1 not decided"] {
+    for part in ["Figure 12): not decided", "?  weight 4", "more runs are needed (--runs)", "1 claim: 1 not decided"] {
         assert!(text.contains(part), "no \"{part}\" in\n{text}");
     }
     assert!(fs::read_to_string(&html).unwrap().contains("not decided"));

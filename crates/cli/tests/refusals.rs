@@ -69,6 +69,9 @@ fn files_that_are_wrong() {
     let folder = place.name("");
     refused(&["run", &folder], &["folder", "name a scenario file"]);
     refused(&["run", &place.name("missing.toml")], &["missing.toml", "No such file"]);
+    refused(&["check", &wrong], &[&format!("{wrong}:6:8: bottleneck.rate"), "1mbps", "mbit"]);
+    refused(&["run", "choke-fig55"], &["No such file", "did you mean \"choke-fig5\"", "fairlane scenarios"]);
+    refused(&["scenarios", "choke-fig55"], &["there is no scenario", "choke-fig5"]);
     let huge = place.write("huge.toml", &"# x\n".repeat(300_000));
     refused(&["run", &huge], &["larger than 1 MiB"]);
     let plain = place.write(
@@ -97,6 +100,88 @@ fn outputs_that_cannot_be_written() {
     refused(&["run", &file, "--pcap", &both, "--runs", "2"], &["--pcap", "one run", "--seed"]);
     // A refusal leaves nothing behind, not even the file that tested whether the folder can be written.
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 1);
+}
+
+/// Would catch an output that takes the place of the scenario, of a file that it reads, or of another output, whatever the name.
+#[cfg(unix)]
+#[test]
+fn no_input_is_an_output() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    let table = place.write("flows.csv", "time_s,rate_bps\n0,1000000\n");
+    let scenario = SMALL.replace("rate = \"1mbit\"", "rate = { trace = \"flows.csv\" }");
+    let file = place.write("me.csv", &scenario);
+    symlink("me.csv", place.path("link.csv")).unwrap();
+    std::fs::hard_link(&file, place.path("hard.csv")).unwrap();
+    std::fs::create_dir(place.path("sub")).unwrap();
+    symlink("new.csv", place.path("later.csv")).unwrap();
+    let names = std::fs::read_dir(place.path("")).unwrap().count();
+    let spelled = place.name("sub/../me.csv");
+    let read = ["me.csv", "which is read", "write to another file"];
+    for output in [&file, &place.name("link.csv"), &place.name("hard.csv"), &spelled] {
+        for option in ["--html", "--pcap", "--trace"] {
+            refused(&["run", &file, option, output], &[option, read[1], read[2]]);
+        }
+        refused(&["compare", &file, "--html", output], &read[1..]);
+        refused(&["sweep", &file, "--vary", "seed=1,2", "--out", output], &read[1..]);
+    }
+    refused(&["run", &file, "--trace", &table], &["flows.csv, which is read"]);
+    refused(&["run", &file, "--out", &place.name("")], &["--out would overwrite", "flows.csv, which is read"]);
+    let elsewhere = place.write("other.toml", SMALL);
+    let vary = "bottleneck.rate.trace=flows.csv,second.csv";
+    let second = place.write("second.csv", "time_s,rate_bps\n0,2000000\n");
+    refused(&["sweep", &file, "--vary", vary, "--out", &second], &["second.csv, which is read"]);
+    for pair in [["new.csv", "later.csv"], ["new.csv", "sub/../new.csv"]] {
+        refused(&["run", &elsewhere, "--pcap", &place.name(pair[0]), "--trace", &place.name(pair[1])], &["same file"]);
+    }
+    let out = place.name("sub");
+    refused(
+        &["run", &elsewhere, "--out", &out, "--trace", &place.name("sub/queues.csv")],
+        &["--trace and --out", "same file"],
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), scenario);
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), names + 2);
+}
+
+/// Three million flows in 400 MB of address space, and a thousand. Would catch an allocation that fails, which
+/// ends the process by an abort.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_is_not_there_is_refused() {
+    let (_place, file) = Place::with_small();
+    let limited = |limit: u32, flows: u32| {
+        let program = env!("CARGO_BIN_EXE_fairlane");
+        let changes = format!("--set max_flows=9000000 --set flows.ftp.count={flows} --set duration=1ms");
+        let script = format!("ulimit -v {limit}; exec '{program}' run '{file}' --jobs 1 {changes}");
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, stderr) = limited(400_000, 3_000_000);
+    assert_eq!(code, Some(2), "{stderr}");
+    for part in
+        ["this needs at least", "GB of memory", "for 3000001 flows", "for the results", "ulimit -v", "use fewer flows"]
+    {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    assert_eq!(limited(400_000, 1000).0, Some(0));
+}
+
+/// A page that finds no room, as on a full disk: the limit stops it at 16 KiB at the most. Would catch a page that is cut off in the
+/// place of the one before, and numbers that are lost with it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_without_room_costs_neither_the_old_one_nor_the_numbers() {
+    let (place, file) = Place::with_small();
+    let page = place.write("page.html", "the page before");
+    let script =
+        format!("trap '' XFSZ; ulimit -f 16; exec '{}' run '{file}' --html '{page}'", env!("CARGO_BIN_EXE_fairlane"));
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("cannot write") && stderr.contains("page.html"), "{stderr}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("bottleneck"));
+    assert_eq!(std::fs::read_to_string(page).unwrap(), "the page before");
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 2);
 }
 
 #[cfg(target_os = "linux")]

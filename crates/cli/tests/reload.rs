@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::Place;
 use namespace::{in_namespace, tool};
 use nix::sys::signal::Signal;
-use running::{Running, has_rules, metric, rules, scrape, state, through};
+use running::{Running, has_rules, metric, rules, scrape, sockets, state, through};
 
 /// SIGHUP: the file is read again, and queued packets leave first; an invalid file changes nothing. The metrics show both.
 #[test]
@@ -71,36 +71,72 @@ fn a_reload_and_the_metrics() {
     });
 }
 
-/// Would catch a changed option that is ignored without a warning, and one that stops the rest of a reload.
+/// Would catch an option that is ignored without a word, and a file of which a part takes effect.
 #[test]
 fn a_reload_says_what_needs_a_new_start() {
     in_namespace(|| {
         let place = Place::new();
         let before = "queue-num = 0\nrate = \"1mbit\"\nlog = \"json\"\nqueue = { kind = \"red\" }\n";
-        let after = "queue-num = 1\nrate = \"2mbit\"\nlog = \"text\"\nqueue = { kind = \"choke\" }\ninterface = \"lo\"\n\
-                     flows = \"address-pair\"\nce-mark = 0x10\nfail-open = true\ngso = true\nmetrics = 9300\n";
         let file = place.write("router.toml", before);
         let mut router = Running::start(&["--config", &file]);
-        place.write("router.toml", after);
-        router.signal(Signal::SIGHUP);
-        let last = router.wait_for("reloaded");
-        let said = router.said.lines().filter_map(|line| line.split("\"message\":\"").nth(1)?.split('"').next());
-        let fixed: Vec<&str> =
-            said.filter_map(|message| message.strip_suffix(" changes with the next start")).collect();
-        let expected = ["queue-num", "interface", "flows", "ce-mark", "fail-open", "gso", "metrics", "log"];
-        assert_eq!(fixed, expected, "{}", router.said);
-        assert!(last.contains("\"rate\":\"2mbit\",\"discipline\":\"choke\""), "{last}");
+        let rest = "rate = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"choke\" }\n";
+        for (text, words) in [
+            (
+                "queue-num = 1\nrate = \"2mbit\"\nlog = \"text\"\nqueue = { kind = \"choke\" }\ninterface = \"lo\"\nce-mark = 0x10\n\
+                 fail-open = true\ngso = true\n"
+                    .to_owned(),
+                "queue-num, interface, ce-mark, fail-open, gso, log",
+            ),
+            (format!("bridge = \"lan0,wan0\"\n{rest}"), "path"),
+            ("interface = \"lo\"\nup = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"choke\" }\n".to_owned(), "the choice of --rate, --up and --down, interface"),
+        ] {
+            place.write("router.toml", &text);
+            router.signal(Signal::SIGHUP);
+            let line = router.wait_for("the file is refused, and nothing has changed: ");
+            let expected = format!("{words}: this cannot change while the router runs; start it again for that");
+            assert!(line.contains(&expected), "{line}");
+        }
+        assert!(!router.said.contains("reloaded"), "{}", router.said);
         let state = state();
-        assert_eq!((&state["path"], &state["flows_by"]), (&"queue 0".into(), &"five-tuple".into()));
-        assert_eq!((&state["discipline"]["kind"], &state["link"]["rate_bps"]), (&"choke".into(), &2_000_000.into()));
-        // A bridge in place of the queue.
-        place.write(
-            "router.toml",
-            "bridge = \"lan0,wan0\"\nrate = \"2mbit\"\nlog = \"json\"\nqueue = { kind = \"red\" }\n",
-        );
+        assert_eq!((&state["path"], &state["discipline"]["kind"]), (&"queue 0".into(), &"red".into()));
+        assert_eq!((&state["link"]["rate_bps"], &state["reloads"]), (&1_000_000.into(), &0.into()));
+    });
+}
+
+/// The metrics move from the default socket to a port, and to none. Would catch a place that answers no more before the other does, one
+/// that answers on, and a file with a place that is taken of which the rest takes effect.
+#[test]
+fn the_metrics_move() {
+    in_namespace(|| {
+        let place = Place::new();
+        let write = |metrics: &str, kind: &str| {
+            let text = format!("queue-num = 0\nrate = \"1mbit\"\n{metrics}\nqueue = {{ kind = \"{kind}\" }}\n");
+            place.write("router.toml", &text)
+        };
+        let mut router = Running::start(&["--config", &write("", "red")]);
+        assert_eq!((sockets().len(), &state()["discipline"]["kind"]), (1, &"red".into()));
+        let taken = std::net::TcpListener::bind("127.0.0.1:9300").unwrap();
+        write("metrics = 9300", "choke");
         router.signal(Signal::SIGHUP);
-        router.wait_for("\"bridge changes with the next start\"");
-        router.wait_for("\"discipline\":\"red\"");
+        let line = router.wait_for("the file is refused, and nothing has changed: ");
+        assert!(line.contains("cannot serve metrics at 127.0.0.1:9300"), "{line}");
+        assert_eq!((sockets().len(), &state()["discipline"]["kind"]), (1, &"red".into()));
+        drop(taken);
+        write("metrics = 9277", "choke");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded");
+        assert_eq!((sockets().len(), &state()["discipline"]["kind"]), (0, &"choke".into()));
+        write("metrics = \"off\"", "choke");
+        router.signal(Signal::SIGHUP);
+        router.wait_for("reloaded");
+        let answers = || std::net::TcpStream::connect("127.0.0.1:9277").is_ok();
+        let start = Instant::now();
+        while answers() && start.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!answers());
+        router.signal(Signal::SIGTERM);
+        assert_eq!(router.end(), Some(0));
     });
 }
 

@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use common::{Place, fairlane, json, printed};
@@ -64,6 +66,38 @@ fn flows_and_bytes_are_those_that_tcpdump_counts() {
     assert!((carried - BYTES as f64).abs() < 0.01, "{carried}");
     let groups: Vec<&Value> = outcome["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
     assert_eq!(groups, ["icmp6", "udp", "tcp"]);
+}
+
+/// A flow by one address has the packets of all 5-tuples with that address. Would catch a definition that is not passed on, or the other
+/// end's address.
+#[test]
+fn flows_by_host_have_the_packets_of_their_connections() {
+    let sent = |by: &str| -> BTreeMap<String, u64> {
+        let rest = ["--rate", "1gbit", "--queue", "droptail", "limit=1000p", "--json", "--flows", by];
+        let outcome = json(&[&["replay", &real()], &rest[..]].concat());
+        let flows = outcome["flows"].as_array().unwrap().clone();
+        let counted = |flow: &Value| (flow["name"].as_str().unwrap().to_owned(), flow["sent"].as_u64().unwrap());
+        flows.iter().map(counted).collect()
+    };
+    // The name of a 5-tuple has the protocol first, and ports behind the addresses.
+    let address = |end: &str| {
+        let with_port = end.parse::<SocketAddr>().map(|address| address.ip());
+        with_port.or_else(|_| end.parse::<IpAddr>()).unwrap().to_string()
+    };
+    let (mut sources, mut destinations, mut pairs) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for (name, packets) in sent("five-tuple") {
+        let (source, destination) = name.split_once('/').unwrap().1.split_once('>').unwrap();
+        let (source, destination) = (address(source), address(destination));
+        *sources.entry(format!("{source}>*")).or_insert(0) += packets;
+        *destinations.entry(format!("*>{destination}")).or_insert(0) += packets;
+        *pairs.entry(format!("{source}>{destination}")).or_insert(0) += packets;
+    }
+    let counted: u64 = COUNTED[..3].iter().map(|(_, packets, _)| packets).sum();
+    assert_eq!(sources["10.9.0.1>*"], counted, "all packets of IPv4, by tcpdump");
+    assert_eq!(
+        (sent("source-address"), sent("destination-address"), sent("address-pair")),
+        (sources, destinations, pairs)
+    );
 }
 
 /// The departure times of an unlimited FIFO follow Lindley's recursion: a packet is sent when it has arrived and the packet before it
@@ -181,6 +215,27 @@ fn several_disciplines_see_the_same_packets() {
     assert!(table.contains("droptail") && table.contains("choke") && table.contains("udp"), "{table}");
 }
 
+/// Would catch a page that is not written, of another form, or in place of the capture.
+#[test]
+fn a_page_shows_what_was_replayed() {
+    let place = Place::new();
+    let page = place.name("page.html");
+    for (queue, title) in [("droptail,choke", "Delay against throughput"), ("choke", "Drops")] {
+        printed(&["replay", &real(), "--rate", "5mbit", "--queue", queue, "limit=100p", "--html", &page]);
+        let page = fs::read_to_string(&page).unwrap();
+        for part in [title, "Who got what, and how long it waited", "fairlane replay"] {
+            assert!(page.contains(part), "{queue}: no {part}");
+        }
+    }
+    let copy = place.name("copy.pcap");
+    fs::copy(real(), &copy).unwrap();
+    refused(
+        &["replay", &copy, "--rate", "5mbit", "--queue", "choke", "--html", &copy],
+        &["--html", "which is read", "another file"],
+    );
+    assert_eq!(fs::read(copy).unwrap(), fs::read(real()).unwrap());
+}
+
 fn refused(args: &[&str], parts: &[&str]) {
     let output = fairlane(args);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -202,8 +257,9 @@ fn what_cannot_be_is_refused() {
     replay(&place.write("text.pcap", "duration = \"1s\""), &[], &["not a pcap or pcapng file", "editcap"]);
     replay(&real, &["limti=3p"], &["limti", "limit"]);
     replay(&real, &["limit=3"], &["limit", "unit"]);
+    replay(&real, &["--flows", "port"], &["five-tuple, address-pair, source-address, destination-address"]);
     replay(&real, &["min=30p", "max=20p"], &["--queue red", "min", "max"]);
-    replay(&real, &["--write", &real], &["capture itself", "another file"]);
+    replay(&real, &["--write", &real], &["--write", "which is read", "another file"]);
     replay(&real, &["--write", &place.name("no/such.pcap")], &["make its folder first"]);
     refused(&["replay", &real, "--queue", "red"], &["--rate"]);
     refused(&["replay", &real, "--rate", "1mbit"], &["--queue"]);

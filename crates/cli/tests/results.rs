@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, fairlane, json, keys, printed};
+use common::{Place, SMALL, fairlane, json, keys, printed};
 use fairlane_outcome::Outcomes;
 use fairlane_qdisc::Kind;
 
@@ -254,11 +254,70 @@ fn qdiscs_lists_them_all() {
     let list = json(&["qdiscs", "--json"]);
     let kinds: Vec<&str> = list.as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, Kind::ALL.map(Kind::name));
-    let text = printed(&["qdiscs"]);
+    let (short, all) = (printed(&["qdiscs"]), printed(&["qdiscs", "all"]));
     for kind in Kind::ALL {
-        assert!(text.lines().any(|line| line == kind.name()), "{kind}");
-        assert!(text.contains(kind.parameters()[0].key));
+        assert!(short.lines().any(|line| line.split_whitespace().next() == Some(kind.name())), "{kind}");
+        assert!(all.lines().any(|line| line == kind.name()), "{kind}");
+        assert!(all.contains(kind.parameters()[0].key));
     }
+    assert!(short.lines().count() < 2 * Kind::ALL.len(), "the list is not short");
+    let two = printed(&["qdiscs", "red", "choke"]);
+    assert!(two.starts_with("red\n") && two.contains("\nchoke\n") && two.contains("max_p") && !two.contains("sfq\n"));
+    assert_eq!(json(&["qdiscs", "red", "--json"]).as_array().unwrap().len(), 1);
+}
+
+/// A scenario by its name, from standard input, and as a file, which goes first. Would catch one that is listed and cannot be read, and
+/// a name that hides a file.
+#[test]
+fn scenarios_have_names() {
+    let place = Place::new();
+    let list = printed(&["scenarios"]);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|it| it == "toml")).collect();
+    for file in &files {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}");
+        assert_eq!(printed(&["scenarios", name]), std::fs::read_to_string(file).unwrap());
+        assert!(printed(&["check", name]).contains("\nFlows\n"), "{name}");
+    }
+    assert_eq!(json(&["scenarios", "--json"]).as_array().unwrap().len(), files.len());
+
+    let run = |file: &str, input: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("fairlane").unwrap();
+        let args = ["run", file, "--json", "--set", "duration=11s", "--set", "warmup=10s"];
+        let output = command.current_dir(place.path("")).args(args).write_stdin(input.to_owned()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{file}: {stderr}");
+        let mut outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        outcome.as_object_mut().unwrap().remove("cost");
+        outcome
+    };
+    let path = format!("{folder}/choke-fig5.toml");
+    let of_file = run(&path, "");
+    // A folder of that name is no scenario.
+    std::fs::create_dir(place.path("choke-fig5")).unwrap();
+    assert_eq!(run("choke-fig5", ""), of_file);
+    assert_eq!(run("-", &std::fs::read_to_string(path).unwrap()), of_file);
+    assert!(run("autorate", "")["queues"].as_array().unwrap().len() >= 2);
+    std::fs::remove_dir(place.path("choke-fig5")).unwrap();
+    place.write("choke-fig5", SMALL);
+    assert_eq!(run("choke-fig5", "")["scenario"], "small");
+}
+
+#[test]
+fn a_check_says_what_a_scenario_describes() {
+    let place = Place::new();
+    let file = place.write("mine.toml", SMALL);
+    let text = printed(&["check", &file, "--seed", "7"]);
+    for part in
+        ["small: 4s", "seed 7", "1mbit", "choke limit=100p min=20p max=40p", "ftp", "udp, 2mbit", "over bottleneck"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("looks wrong"), "{text}");
+    let text = printed(&["check", &file, "--set", "bottleneck.queue.limit=30p"]);
+    assert!(text.contains("What looks wrong\n") && text.contains("bottleneck: "), "{text}");
 }
 
 #[test]
@@ -269,7 +328,9 @@ fn completions_and_manual_pages_know_every_verb() {
         assert!(script.contains("vary") && script.contains("explain"), "{shell}");
     }
     assert_eq!(printed(&["man", &place.name("man")]), "");
-    for page in ["", "-compare", "-run", "-sweep", "-explain", "-qdiscs", "-completions", "-man"] {
+    for page in
+        ["", "-compare", "-run", "-check", "-scenarios", "-sweep", "-explain", "-qdiscs", "-completions", "-man"]
+    {
         let page = std::fs::read_to_string(place.path(&format!("man/fairlane{page}.1"))).unwrap();
         assert!(page.contains(".SH NAME"));
     }

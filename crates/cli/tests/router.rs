@@ -22,6 +22,10 @@ mod directions;
 mod guard;
 #[path = "router/interfaces.rs"]
 mod interfaces;
+#[path = "router/limits.rs"]
+mod limits;
+#[path = "router/moving.rs"]
+mod moving;
 #[path = "router/nftables.rs"]
 mod nftables;
 
@@ -50,10 +54,12 @@ fn it_holds_in_a_guest_with_other_firewalls() {
         "clock::a_clock_that_is_set_changes_nothing",
         "nftables::the_users_own_rule_queues",
         "nftables::the_routers_table_queues",
+        "nftables::hosts_behind_translation_are_told",
         "directions::both_directions_have_their_rate",
         "guard::packets_pass_while_the_router_stands_still",
         "interfaces::a_renamed_interface_is_followed",
         "interfaces::an_interface_that_goes_and_comes_back_is_queued",
+        "moving::interfaces_come_and_go_under_traffic",
     ];
     let legacy = [
         "guard::packets_pass_while_the_router_stands_still",

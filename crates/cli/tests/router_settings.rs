@@ -37,6 +37,14 @@ fn what_is_missing_or_cannot_be_is_refused() {
         &["gso needs --interface", "leave gso out"],
     );
     refused(
+        &router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "lo", "--gso", "cake", "wash=true"]),
+        &["--gso and wash exclude each other", "leave --gso or wash out"],
+    );
+    refused(
+        &router(&["--bridge", "lan0,wan0", "--rate", "1mbit", "cake", "nat=true"]),
+        &["nat needs an NFQUEUE", "leave nat or --bridge out"],
+    );
+    refused(
         &router(&["--queue-num", "0", "--rate", "1mbit", "--interface", "nosuch0", "--gso", "choke"]),
         &["there is no interface \"nosuch0\""],
     );
@@ -59,7 +67,10 @@ fn errors_of_the_file_have_their_place() {
         ("queue-num = 0\n\nrate = \"10\"\n", &[":3:8: rate: a rate cannot be \"10\"", "unit"]),
         ("queue-num = -1\n", &[":1:13: queue-num: write a number from 0 to 65535, or a range such as 0:3"]),
         ("queue_num = 0\n", &[":1:1: there is no key \"queue_num\"; the keys are path, queue-num, bridge, rate"]),
-        ("flows = \"all\"\n", &[":1:9: flows: \"all\" is none of five-tuple, address-pair"]),
+        (
+            "flows = \"all\"\n",
+            &[":1:9: flows: \"all\" is none of five-tuple, address-pair, source-address, destination-address"],
+        ),
         ("interface = [\"lo\", [1]]\n", &[":1:20: interface: expected one value"]),
         ("fail-open = 1\n", &[":1:13: fail-open: write true or false"]),
         ("gso = \"on\"\n", &[":1:7: gso: write true or false"]),
@@ -185,6 +196,23 @@ fn what_is_doubtful_is_said() {
         let said = warnings(metrics, limit, mode);
         assert!(matches!(&said[..], [only] if only.contains(part)), "{part}: {said:?}");
     }
+}
+
+/// As the table of docs/deploy.md has it, which `what_floods_keep_is_what_compare_finds` tests.
+#[test]
+fn a_discipline_that_floods_overcome_is_noted() {
+    let note = |kind: &str| {
+        let said = printed(&["router", "--queue-num=0", "--rate=18mbit", "--dry-run", kind]);
+        said.lines().find(|line| line.starts_with("Note: ")).map(str::to_owned)
+    };
+    let said = note("choke").expect("a note");
+    assert!(said.starts_with("Note: choke: a flood keeps ") && said.contains("beside 1 to 32 flows"), "{said}");
+    assert_eq!((note("fq-codel"), note("droptail")), (None, None));
+    let explained = |rest: &[&str]| printed(&[&["explain", "--rate=10mbit", "--rtt=5ms", "--flows=4"], rest].concat());
+    let (bare, fair, red) = (explained(&["bare"]), explained(&["fq-codel"]), explained(&["red"]));
+    assert!(bare.contains("What looks wrong\n  - a flood keeps 21 to 44 % of the link beside 4 flows"), "{bare}");
+    assert!(!fair.contains("What looks wrong") && fair.contains("- a flood keeps 20 % of the link"), "{fair}");
+    assert!(red.contains("fairlane compare scenarios/flood.toml --queue red"), "{red}");
 }
 
 /// Would catch a router that takes all memory for an endless file, and one that waits for the writer of a pipe.

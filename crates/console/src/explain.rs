@@ -45,8 +45,15 @@ fn heading(kind: Kind, title: &str, width: usize) -> String {
     text += &paragraph(kind.needs(), "  Keeps: ", "    ", width);
     text += &paragraph(by_flow(kind), "  Of each flow: ", "    ", width);
     if let Some(cost) = costs::of(kind) {
-        let Cost { few_ns, many_ns } = cost;
-        let words = format!("{few_ns} ns a packet with 33 flows, {many_ns} ns with 10,001 ({})", costs::machine());
+        let Cost { few, many } = cost;
+        let words = format!(
+            "{} instructions a packet with 33 flows and 1,000 packets in the queue, {} with 10,001 and 10,000; {} ns and {} ns ({})",
+            few.instructions,
+            many.instructions,
+            few.ns,
+            many.ns,
+            costs::machine()
+        );
         text += &paragraph(&words, "  Costs: ", "    ", width);
     }
     if kind.is_experimental() {

@@ -6,6 +6,7 @@
 pub mod costs;
 pub mod explain;
 mod failure;
+pub mod floods;
 pub mod layout;
 pub mod output;
 mod stopwatch;

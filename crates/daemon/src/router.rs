@@ -30,9 +30,13 @@ mod log;
 #[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
+mod metrics_server;
+#[cfg(target_os = "linux")]
 mod path;
 #[cfg(target_os = "linux")]
 mod privileges;
+#[cfg(target_os = "linux")]
+mod reload;
 #[cfg(target_os = "linux")]
 mod remote;
 #[cfg(target_os = "linux")]

@@ -56,7 +56,9 @@ impl State {
     pub(crate) fn lost_elsewhere(&self) -> Option<u64> {
         let of = |way: DirectionCounts| [way.kernel_dropped, way.unfit, way.no_memory, way.refused];
         let queue = self.kernel.map(|kernel| vec![kernel.dropped_full_packets, kernel.dropped_unread_packets]);
-        let bridge = || self.bridge.as_ref().map(|bridge| [of(bridge.out), of(bridge.back)].concat());
+        let bridge = || {
+            self.bridge.as_ref().map(|bridge| [bridge.out, bridge.back].into_iter().flatten().flat_map(of).collect())
+        };
         let in_kernel = || self.is_in_kernel().then(|| vec![self.flushed.packets]);
         Some(queue.or_else(bridge).or_else(in_kernel)?.into_iter().fold(0, u64::saturating_add))
     }
@@ -119,9 +121,11 @@ pub(crate) struct Delays {
 pub(crate) struct Bridge {
     pub(crate) inside: String,
     pub(crate) outside: String,
-    pub(crate) out: DirectionCounts,
+    /// `None` in the state of the other direction.
+    pub(crate) out: Option<DirectionCounts>,
+    /// `None` in the state of the other direction.
     #[serde(rename = "in")]
-    pub(crate) back: DirectionCounts,
+    pub(crate) back: Option<DirectionCounts>,
 }
 
 /// Frames of one direction.

@@ -1,9 +1,9 @@
 //! The configuration of a router: its data path, its link and its discipline.
 
+use fairlane_capture::FlowsBy;
 use fairlane_qdisc::QdiscConfig;
 
 use crate::bridge::{BridgeError, Interface};
-use crate::flow::FlowsBy;
 use crate::link::Link;
 use crate::packet::Marking;
 use crate::queues::Queues;
@@ -17,12 +17,23 @@ pub enum DataPath {
     Bridge(BridgeConfig),
 }
 
+impl DataPath {
+    /// Returns the MTU by which the segments of a GSO packet are calculated; `None` where it is not needed.
+    pub(crate) const fn mtu(&self) -> Option<u32> {
+        match self {
+            Self::Queue(queue) => queue.gso,
+            Self::Bridge(_) => None,
+        }
+    }
+}
+
 /// An NFQUEUE, or several, as a data path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// The numbers of the NFQUEUEs. Each has a thread of its own; the threads share the discipline.
     pub queues: Queues,
-    /// The way in which Congestion Experienced is written into packets.
+    /// The way in which Congestion Experienced is written into packets. A discipline that
+    /// [clears the DSCP](crate::PacketNeeds::wash) needs [`Marking::ByUs`].
     pub marking: Marking,
     /// Packets that the kernel cannot hand over bypass the discipline instead of being dropped.
     pub fail_open: bool,
@@ -36,7 +47,7 @@ pub struct QueueConfig {
 ///
 /// Every frame received on the inside interface passes through the discipline and is sent on the outside interface. Frames other
 /// than IP are queued too, as flows by Ethernet type and hardware addresses. Frames received on the outside interface are
-/// forwarded at once.
+/// forwarded at once, unless [`directions`](Self::directions) says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgeConfig {
     /// The interface whose received frames are queued.
@@ -46,6 +57,20 @@ pub struct BridgeConfig {
     /// Queues GSO frames whole: one packet for the discipline, which takes as much of the link as its segments. The kernel or the
     /// network card segments the frame when it is sent. If `false`, GSO frames are segmented before the discipline.
     pub gso: bool,
+    /// The frames that this router forwards.
+    pub directions: BridgeDirections,
+}
+
+/// The directions over a bridge that one router forwards. Two routers, [`Out`](Self::Out) and [`In`](Self::In), queue both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BridgeDirections {
+    /// Frames from the inside interface through the discipline, and those from the outside interface at once.
+    #[default]
+    Both,
+    /// Frames from the inside interface, through the discipline.
+    Out,
+    /// Frames from the outside interface, through the discipline.
+    In,
 }
 
 impl BridgeConfig {

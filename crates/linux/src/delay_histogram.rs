@@ -23,6 +23,28 @@ const BOUNDS: [u64; 61] = {
     bounds
 };
 
+/// For each number of significant bits, the bucket of the shortest duration that has so many. A bucket of the duration itself is at most
+/// four further, since a factor of two spans at most four bounds.
+const FIRST: [u8; 65] = {
+    let mut first = [0; 65];
+    let mut bits = 1;
+    while bits < first.len() {
+        let mut bucket = 0;
+        while bucket < BOUNDS.len() && BOUNDS[bucket] < 1 << (bits - 1) {
+            bucket += 1;
+        }
+        first[bits] = bucket as u8;
+        bits += 1;
+    }
+    first
+};
+
+/// Returns the index of the first bucket whose bound is not below `nanos`.
+fn bucket(nanos: u64) -> usize {
+    let first = usize::from(FIRST[(u64::BITS - nanos.leading_zeros()) as usize]);
+    first + BOUNDS[first..].iter().take_while(|bound| **bound < nanos).count()
+}
+
 /// A histogram of durations, with ten buckets per decade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayHistogram {
@@ -41,8 +63,7 @@ impl Default for DelayHistogram {
 impl DelayHistogram {
     /// Adds a duration.
     pub(crate) fn add(&mut self, delay: Duration) {
-        let bucket = BOUNDS.partition_point(|bound| *bound < delay.as_nanos());
-        self.buckets[bucket] += 1;
+        self.buckets[bucket(delay.as_nanos())] += 1;
         self.count += 1;
         self.sum_ns += u128::from(delay.as_nanos());
         self.max = self.max.max(delay);
@@ -104,6 +125,17 @@ mod tests {
         assert_eq!((buckets[60], buckets[61]), ((10.0, 1), (f64::INFINITY, 1)));
         assert_eq!((buckets.len(), delays.count(), delays.max().as_nanos()), (62, 5, 10_000_000_001));
         assert!((delays.sum_s() - 20.000_020_002).abs() < 1e-12);
+    }
+
+    /// Beside a search of all bounds: each bound and power of two, and what is next to it. Would catch a table that begins too late.
+    #[test]
+    fn the_table_finds_the_bucket_that_a_search_finds() {
+        let powers = (0..64).map(|bits| 1 << bits);
+        for near in BOUNDS.into_iter().chain(powers).chain([0, u64::MAX]) {
+            for nanos in [near.saturating_sub(1), near, near.saturating_add(1)] {
+                assert_eq!(bucket(nanos), BOUNDS.partition_point(|bound| *bound < nanos), "{nanos}");
+            }
+        }
     }
 
     /// One delay in each bucket, at its bound. Would catch a coarse bucket that ends elsewhere than at 1, 2 and 5, and

@@ -11,7 +11,9 @@ use std::os::fd::BorrowedFd;
 
 use fairlane_qdisc::Duration;
 
+use crate::bridge::BridgeError;
 use crate::classifier::Classifier;
+use crate::config::BridgeConfig;
 use crate::nfqueue::Verdict;
 use crate::packet::QueuedPacket;
 use crate::report::Report;
@@ -20,6 +22,9 @@ use crate::report::Report;
 pub(crate) trait Driver {
     /// A buffer for received packets, owned by the thread that receives.
     type Buffer;
+
+    /// The other interfaces of a bridge that moves, opened.
+    type Successor;
 
     /// Creates a receive buffer.
     fn buffer(&self) -> Self::Buffer;
@@ -70,6 +75,27 @@ pub(crate) trait Driver {
     /// # Errors
     /// The data path cannot be closed.
     fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Opens the other interfaces of a bridge. Until [`move_to`](Self::move_to) nothing changes.
+    ///
+    /// # Errors
+    /// The reason why they cannot be bridged.
+    fn prepare(&self, _bridge: &BridgeConfig) -> Result<Self::Successor, BridgeError> {
+        Err(BridgeError::NotABridge)
+    }
+
+    /// Moves to other interfaces. Packets that have arrived on those that are left are passed to `arrive` before.
+    ///
+    /// # Errors
+    /// No more packets can be received or sent.
+    fn move_to(
+        &mut self,
+        _successor: Self::Successor,
+        _classifier: &Classifier,
+        _arrive: impl FnMut(QueuedPacket),
+    ) -> io::Result<()> {
         Ok(())
     }
 

@@ -1,58 +1,10 @@
 //! Flows and hosts of packets, identified by a hash with a random key.
 
-use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 
-use fairlane_capture::{FlowId, Headers};
+use fairlane_capture::{FlowId, FlowsBy, Headers};
 use fairlane_qdisc::{FlowKey, Seed};
-
-/// The definition of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FlowsBy {
-    /// Source and destination address, protocol and ports: `five-tuple`.
-    #[default]
-    FiveTuple,
-    /// Source and destination address: `address-pair`.
-    AddressPair,
-}
-
-impl FlowsBy {
-    /// Returns the name: `five-tuple` or `address-pair`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FiveTuple => "five-tuple",
-            Self::AddressPair => "address-pair",
-        }
-    }
-}
-
-/// The readable name of a flow.
-///
-/// Formats as `udp/10.0.0.1:5000>10.0.0.2:80`, without ports as `udp/10.0.0.1>10.0.0.2`, and with
-/// [`FlowsBy::AddressPair`] as `10.0.0.1>10.0.0.2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FlowName {
-    by: FlowsBy,
-    id: FlowId,
-}
-
-impl FlowName {
-    /// Returns the name of the flow, as defined by `by`, of packets with `id`.
-    pub(crate) const fn new(by: FlowsBy, id: FlowId) -> Self {
-        Self { by, id }
-    }
-}
-
-impl fmt::Display for FlowName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.by, self.id) {
-            (FlowsBy::AddressPair, FlowId::Ip { source, destination, .. }) => write!(f, "{source}>{destination}"),
-            (_, id) => id.fmt(f),
-        }
-    }
-}
 
 /// Returns the header fields that all packets of a flow have in common. Fragments have no ports, not even the first
 /// one.
@@ -93,6 +45,16 @@ impl FlowKeys {
         Self { by, hosts: HostHasher(RandomState::new()) }
     }
 
+    /// Returns hashes for flows as defined by `by`, with the same key.
+    pub(crate) fn with(&self, by: FlowsBy) -> Self {
+        Self { by, ..self.clone() }
+    }
+
+    /// Returns the definition of a flow.
+    pub(crate) const fn by(&self) -> FlowsBy {
+        self.by
+    }
+
     /// Returns the flow of a packet with `headers`.
     #[must_use]
     pub fn of(&self, headers: &Headers) -> FlowKey {
@@ -101,13 +63,21 @@ impl FlowKeys {
 
     /// Returns the flow of packets with these fields in common.
     pub(crate) fn key(&self, id: FlowId) -> FlowKey {
+        self.key_by(self.by, id)
+    }
+
+    fn key_by(&self, by: FlowsBy, id: FlowId) -> FlowKey {
         let FlowId::Ip { protocol, source, destination, ports } = id else {
             return FlowKey::new(self.hosts.0.hash_one(id));
         };
         let mut fields = Fields::default();
-        fields.put_address(source);
-        fields.put_address(destination);
-        if self.by == FlowsBy::FiveTuple {
+        if by != FlowsBy::DestinationAddress {
+            fields.put_address(source);
+        }
+        if by != FlowsBy::SourceAddress {
+            fields.put_address(destination);
+        }
+        if by == FlowsBy::FiveTuple {
             fields.put(&[protocol]);
             if let Some((from, to)) = ports {
                 fields.put(&from.to_be_bytes());
@@ -115,6 +85,11 @@ impl FlowKeys {
             }
         }
         FlowKey::new(self.hosts.hash(fields))
+    }
+
+    /// Returns the number of the connection, and the direction, of packets with these fields in common, whatever a flow is.
+    pub(crate) fn connection(&self, id: FlowId) -> u64 {
+        self.key_by(FlowsBy::FiveTuple, id).get()
     }
 
     /// Returns the hashes of hosts.
@@ -140,7 +115,8 @@ impl HostHasher {
         }
     }
 
-    fn host(&self, address: IpAddr) -> u64 {
+    /// Returns the hash of the host with `address`.
+    pub(crate) fn host(&self, address: IpAddr) -> u64 {
         let mut fields = Fields::default();
         fields.put_address(address);
         self.hash(fields)
@@ -239,7 +215,7 @@ mod tests {
     /// Would catch a fragment named with ports, and a protocol in the name of an address pair.
     #[test]
     fn a_name_has_the_common_fields() {
-        let name = |by, packet: &[u8]| FlowName::new(by, flow_id(&headers(packet))).to_string();
+        let name = |by: FlowsBy, packet: &[u8]| by.flow(flow_id(&headers(packet))).to_string();
         let (whole, first) = (ipv4([1, 2], [5, 6], WHOLE), ipv4([1, 2], [5, 6], FIRST));
         assert_eq!(name(FlowsBy::FiveTuple, &whole), "udp/10.0.0.1:5>10.0.0.2:6");
         assert_eq!(name(FlowsBy::FiveTuple, &first), "udp/10.0.0.1>10.0.0.2");
@@ -263,6 +239,19 @@ mod tests {
         // Packets other than IP are their own host at both ends.
         let frame = flow_id(&headers(&[]));
         assert_eq!([by.hosts().sender(frame), by.hosts().receiver(frame)], [by.key(frame).get(); 2]);
+    }
+
+    /// Would catch flows by one address that look at the other, or at the wrong one.
+    #[test]
+    fn one_address_makes_a_flow() {
+        for (by, same) in [(FlowsBy::SourceAddress, [true, false]), (FlowsBy::DestinationAddress, [false, true])] {
+            let keys = FlowKeys::new(by);
+            let flow = |hosts, ports| keys.of(&headers(&ipv4(hosts, ports, WHOLE)));
+            let plain = flow([1, 2], [5, 6]);
+            assert_eq!(flow([1, 2], [7, 8]), plain);
+            assert_eq!([flow([1, 3], [5, 6]) == plain, flow([3, 2], [5, 6]) == plain], same, "{by:?}");
+            assert_ne!(flow([2, 1], [5, 6]), plain);
+        }
     }
 
     /// IP in IP (protocol 4). Would catch a flow that depends on the inner header.

@@ -3,32 +3,44 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Host, ParameterError, QdiscConfig, Rate};
+use fairlane_capture::FlowsBy;
+use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Host, ParameterError, Rate};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use crate::bridge::BridgeError;
+use crate::config::{BridgeConfig, RouterConfig};
 use crate::flow::random_seed;
 use crate::link::Link;
 use crate::report::Report;
 use crate::shaper::TimestampedPacket;
 
+/// The longest time for an answer of the router's thread.
+const ANSWER: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// A request to the router's thread.
 pub(crate) enum Command {
-    /// Changes the discipline and the link.
+    /// Changes the discipline, the link and the flows.
     Reload(Box<Reload>),
+    /// Opens other interfaces for a bridge, or closes those opened so, and tells the result.
+    Prepare(Option<BridgeConfig>, Sender<Result<(), BridgeError>>),
     /// Changes the rate of the link, and nothing else.
     SetRate(Rate),
     /// Ends the router, at the latest after this time.
     Stop(Duration),
 }
 
-/// A discipline and a link that replace those in use.
+/// A discipline, a link and a definition of flows that replace those in use.
 pub(crate) struct Reload {
     pub(crate) config: AnyConfig,
     /// The discipline built from `config`, empty.
     pub(crate) discipline: BoxQdisc<TimestampedPacket>,
     pub(crate) link: Link,
+    pub(crate) flows: FlowsBy,
+    /// See [`Classifier`](crate::classifier::Classifier).
+    pub(crate) mtu: Option<u32>,
 }
 
 /// A handle that controls a running router from another thread. Clones control the same router.
@@ -53,20 +65,34 @@ impl RouterHandle {
         })))
     }
 
-    /// Changes the discipline and the link. `discipline` is resolved for the rate of `link`.
+    /// Changes the discipline, the link, the definition of a flow, and the MTU by which GSO packets are counted
+    /// ([`QueueConfig::gso`](crate::QueueConfig::gso)) to those of `config`. A bridge moves to the interfaces that were
+    /// [prepared](Self::prepare). The rest of the data path cannot change.
     ///
-    /// Packets that arrive from now on go to a new discipline; packets that are queued leave before them. If the configuration of
-    /// the discipline stays the same, as when only the rate changes, the discipline stays, with its packets and its state, and
-    /// gets the new rate.
+    /// Packets that arrive from now on go to a new discipline; packets that are queued leave before them. If neither the
+    /// configuration of the discipline nor the definition of a flow changes, as when only the rate does, the discipline stays, with
+    /// its packets and its state, and gets the new rate. With another definition of a flow the counts of single flows begin anew.
     ///
     /// # Errors
     /// The discipline cannot be built from its configuration. Nothing has changed then.
-    pub fn reload(&self, discipline: &QdiscConfig, link: Link) -> Result<(), ParameterError> {
-        let config = discipline.config().clone();
+    pub fn reload(&self, config: &RouterConfig) -> Result<(), ParameterError> {
+        let &RouterConfig { link, flows, .. } = config;
         // Built here, so that the router's thread does not spend time on it even though it may not need it.
-        let discipline = discipline.build(&Host { rate: link.rate, seed: random_seed() })?;
-        self.send(Command::Reload(Box::new(Reload { config, discipline, link })));
+        let discipline = config.discipline.build(&Host { rate: link.rate, seed: random_seed() })?;
+        let (mtu, config) = (config.path.mtu(), config.discipline.config().clone());
+        self.send(Command::Reload(Box::new(Reload { config, discipline, link, flows, mtu })));
         Ok(())
+    }
+
+    /// Opens other interfaces for a bridge, to which the next [`reload`](Self::reload) moves it: frames that wait for the old ones leave by the
+    /// new ones. `None` closes those that were opened.
+    ///
+    /// # Errors
+    /// The interfaces cannot be bridged, or this router is no running bridge. Nothing has changed then.
+    pub fn prepare(&self, bridge: Option<&BridgeConfig>) -> Result<(), BridgeError> {
+        let (tell, told) = channel();
+        self.send(Command::Prepare(bridge.cloned(), tell));
+        told.recv_timeout(ANSWER).unwrap_or(Err(BridgeError::NotABridge))
     }
 
     /// Changes the rate of the link. The discipline stays, also where defaults of its parameters follow from the rate, and learns the

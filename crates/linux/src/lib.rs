@@ -69,10 +69,12 @@ mod top_flows;
 mod verdict_writer;
 
 pub use bridge::BridgeError;
+pub use classifier::PacketNeeds;
 pub use clock::now;
-pub use config::{BridgeConfig, DataPath, QueueConfig, RouterConfig};
+pub use config::{BridgeConfig, BridgeDirections, DataPath, QueueConfig, RouterConfig};
 pub use delay_histogram::DelayHistogram;
-pub use flow::{FlowKeys, FlowName, FlowsBy, random_seed};
+pub use fairlane_capture::{FlowName, FlowsBy};
+pub use flow::{FlowKeys, random_seed};
 pub use handle::RouterHandle;
 pub use kernel::{KernelQueue, kernel_queues};
 pub use link::{Framing, Link, LinkLayer};

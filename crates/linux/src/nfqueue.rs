@@ -21,7 +21,7 @@ pub(crate) use attribute::Attributes;
 pub use message::{Answer, Message, Messages, messages};
 pub use packet::PacketMessage;
 pub use setup::{Copied, Setup};
-pub use verdict::{Decision, Verdict, accept_up_to};
+pub use verdict::{ClassChange, Decision, Verdict, accept_up_to};
 
 /// The length of the headers before the attributes: netlink's and netfilter's.
 const HEADERS: usize = NLMSG_HEADER + NFGENMSG;
@@ -42,6 +42,7 @@ const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 
 /// Rounds `bytes` up to a multiple of four.
+#[inline]
 const fn aligned(bytes: usize) -> usize {
     bytes.saturating_add(3) & !3
 }

@@ -1,12 +1,11 @@
 //! A queued packet: its number, and the properties that a discipline uses.
 
-use fairlane_capture::{FlowId, Headers, LinkType, mark_ce};
-use fairlane_qdisc::{FlowKey, Packet};
+use fairlane_capture::{FlowId, Headers, LinkType, tcp_header};
+use fairlane_qdisc::{FlowKey, Packet, TcpHeader};
 
 use crate::classifier::Classifier;
 use crate::flow::{FlowKeys, HostHasher, flow_id};
-use crate::link::LinkLayer;
-use crate::nfqueue::{Copied, Decision, PacketMessage};
+use crate::nfqueue::{ClassChange, Copied, Decision, PacketMessage};
 
 /// The length of an Ethernet header.
 const ETHERNET: usize = 14;
@@ -44,41 +43,78 @@ pub(crate) struct QueuedPacket {
     key: FlowKey,
     /// Needed for the flow's name, since the headers are gone when the packet is dropped.
     flow: FlowId,
-    /// Hosts are hashed only when a discipline asks: few do, and two hashes take as long as a decision.
-    hosts: HostHasher,
+    hosts: Hosts,
     firewall_mark: u32,
+    /// The TOS or traffic class byte, as it arrived and as it is now.
+    came_with: u8,
     tos: u8,
-    came_marked: bool,
     can_be_marked: bool,
     responsive: bool,
     label: u64,
-    whole: Option<Box<[u8]>>,
+    /// Read only if the discipline asks.
+    tcp: Option<Box<TcpHeader>>,
+    held: Held,
+}
+
+/// The hosts of a packet.
+#[derive(Debug)]
+enum Hosts {
+    /// Those of its addresses. They are hashed only when a discipline asks: few do, and two hashes take as long as a decision.
+    OfFlow(HostHasher),
+    /// The hashes of those behind address translation.
+    Known { sender: u64, receiver: u64 },
+}
+
+/// The place of a packet's bytes.
+#[derive(Debug)]
+enum Held {
+    /// In the kernel.
+    InKernel,
+    /// Here, from the network header on, to be copied back if they are changed.
+    Here(Box<[u8]>),
+    /// At the driver of a bridge.
+    AtBridge,
 }
 
 impl QueuedPacket {
     /// Describes a packet that the kernel has handed over.
-    pub(crate) fn new(queued: &PacketMessage<'_>, keys: &FlowKeys, link: LinkLayer, marking: Marking) -> Self {
+    pub(crate) fn new(queued: &PacketMessage<'_>, classifier: &Classifier, marking: Marking) -> Self {
+        let Classifier { keys, layer, needs, .. } = classifier;
         let headers = Headers::read(LinkType::Raw, queued.payload, queued.bytes);
         let flow = flow_id(&headers);
         let capable = headers.ecn() != 0;
         let came_marked = headers.ecn() == ECN;
         let all_here = queued.payload.len() as u64 == u64::from(queued.bytes);
-        // A packet can be copied back only if all of it is here. One that arrived marked stays as it is.
-        let keep = marking == Marking::ByUs && capable && all_here && !came_marked;
+        // One that arrived marked stays as it is.
+        let may_change = capable && !came_marked || needs.wash && headers.class() != 0;
+        // A packet can be copied back only if all of it is here.
+        let keep = marking == Marking::ByUs && all_here && may_change;
         Self {
             id: queued.id,
-            bytes: link.wire_bytes(queued.bytes),
+            bytes: layer.wire_bytes(queued.bytes),
             key: keys.key(flow),
             flow,
-            hosts: keys.hosts(),
+            hosts: match queued.hosts.filter(|_| needs.nat) {
+                Some((sender, receiver)) => {
+                    let hasher = keys.hosts();
+                    Hosts::Known { sender: hasher.host(sender), receiver: hasher.host(receiver) }
+                }
+                None => Hosts::OfFlow(keys.hosts()),
+            },
             firewall_mark: queued.mark,
+            came_with: headers.tos,
             tos: headers.tos,
-            came_marked,
             can_be_marked: capable && (keep || came_marked || marking != Marking::ByUs),
             responsive: headers.flow.responsive(),
             label: 0,
-            whole: keep.then(|| queued.payload.into()),
+            tcp: tcp(&headers, queued.payload, classifier),
+            held: if keep { Held::Here(queued.payload.into()) } else { Held::InKernel },
         }
+    }
+
+    /// Takes the flow as `keys` define it.
+    pub(crate) fn set_flow(&mut self, keys: &FlowKeys) {
+        self.key = keys.key(self.flow);
     }
 
     /// Returns the packet with a size of `bytes` on the link.
@@ -98,14 +134,15 @@ impl QueuedPacket {
             bytes: classifier.layer.wire_bytes(length.saturating_sub(before)),
             key: classifier.keys.key(flow),
             flow,
-            hosts: classifier.keys.hosts(),
+            hosts: Hosts::OfFlow(classifier.keys.hosts()),
             firewall_mark: 0,
+            came_with: headers.tos,
             tos: headers.tos,
-            came_marked: headers.ecn() == ECN,
             can_be_marked: headers.ecn() != 0,
             responsive: headers.flow.responsive(),
             label: 0,
-            whole: None,
+            tcp: tcp(&headers, frame, classifier),
+            held: Held::AtBridge,
         }
     }
 
@@ -116,21 +153,31 @@ impl QueuedPacket {
 
     /// Returns `true` if these bytes of the packet carry Congestion Experienced, and it arrived without.
     pub(crate) fn was_marked_since(&self, bytes: &[u8]) -> bool {
-        !self.came_marked && Headers::read(LinkType::Raw, bytes, bytes.len() as u32).ecn() == ECN
+        self.came_with & ECN != ECN && Headers::read(LinkType::Raw, bytes, bytes.len() as u32).ecn() == ECN
+    }
+
+    /// Returns the change of the packet since it arrived.
+    const fn change(&self) -> ClassChange {
+        ClassChange {
+            mark: self.came_with & ECN != ECN && self.tos & ECN == ECN,
+            wash: self.came_with & !ECN != 0 && self.tos & !ECN == 0,
+        }
     }
 
     /// Returns the decision with which the packet is sent.
     pub(crate) fn decision(self, marking: Marking) -> Decision {
-        if self.came_marked || self.tos & ECN != ECN {
+        let change = self.change();
+        if change == ClassChange::default() {
             return Decision::Accept;
         }
-        match (marking, self.whole) {
-            (Marking::ByRule(bit), _) => Decision::Mark(self.firewall_mark | bit),
-            (Marking::ByUs, Some(mut packet)) => {
-                mark_ce(&mut packet, 0);
+        match (self.held, marking) {
+            (Held::AtBridge, _) => Decision::Change(change),
+            (Held::Here(mut packet), _) => {
+                change.apply(&mut packet, 0);
                 Decision::Rewrite(packet)
             }
-            (Marking::ByUs, None) => Decision::Accept,
+            (Held::InKernel, Marking::ByRule(bit)) if change.mark => Decision::Mark(self.firewall_mark | bit),
+            (Held::InKernel, _) => Decision::Accept,
         }
     }
 }
@@ -149,13 +196,22 @@ impl Packet for QueuedPacket {
         self.tos |= ECN;
     }
     fn source_host(&self) -> u64 {
-        self.hosts.sender(self.flow)
+        match &self.hosts {
+            Hosts::OfFlow(hasher) => hasher.sender(self.flow),
+            Hosts::Known { sender, .. } => *sender,
+        }
     }
     fn destination_host(&self) -> u64 {
-        self.hosts.receiver(self.flow)
+        match &self.hosts {
+            Hosts::OfFlow(hasher) => hasher.receiver(self.flow),
+            Hosts::Known { receiver, .. } => *receiver,
+        }
     }
     fn class(&self) -> u8 {
         self.tos & !ECN
+    }
+    fn clear_class(&mut self) {
+        self.tos &= ECN;
     }
     /// ECT(1) or CE.
     fn l4s(&self) -> bool {
@@ -170,12 +226,25 @@ impl Packet for QueuedPacket {
     fn responsive(&self) -> bool {
         self.responsive
     }
+    fn tcp(&self) -> Option<TcpHeader> {
+        self.tcp.as_deref().copied()
+    }
+}
+
+/// Returns the TCP header of the packet that begins with `start`, if the discipline needs it.
+fn tcp(headers: &Headers, start: &[u8], classifier: &Classifier) -> Option<Box<TcpHeader>> {
+    let at = headers.ip_at.filter(|_| classifier.needs.tcp)?;
+    let connection = classifier.keys.connection(flow_id(headers));
+    tcp_header(start.get(at..)?, connection).map(Box::new)
 }
 
 #[cfg(test)]
 mod tests {
+    use fairlane_capture::FlowsBy;
+
     use super::*;
-    use crate::flow::FlowsBy;
+    use crate::classifier::PacketNeeds;
+    use crate::link::LinkLayer;
 
     const BIT: u32 = 0x4000_0000;
 
@@ -189,8 +258,12 @@ mod tests {
     }
 
     fn held(payload: &[u8], bytes: u32, marking: Marking) -> QueuedPacket {
-        let queued = PacketMessage { queue: 0, id: 7, mark: 5, payload, bytes, gso: false };
-        QueuedPacket::new(&queued, &FlowKeys::new(FlowsBy::FiveTuple), LinkLayer::default(), marking)
+        let queued = PacketMessage { queue: 0, id: 7, mark: 5, payload, bytes, gso: false, hosts: None };
+        QueuedPacket::new(&queued, &classifier(), marking)
+    }
+
+    fn classifier() -> Classifier {
+        Classifier::new(FlowsBy::FiveTuple, LinkLayer::default())
     }
 
     fn marked(mut held: QueuedPacket, marking: Marking) -> Decision {
@@ -239,7 +312,7 @@ mod tests {
     /// padding to 60 bytes. For frames other than IP it counts from behind the header.
     #[test]
     fn a_frame_has_the_size_of_its_packet() {
-        let classifier = Classifier { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
+        let classifier = classifier();
         let frame = |before: &[u8], packet: &[u8], length: usize| {
             let mut frame = [&[2; 12], before, packet].concat();
             frame.resize(length, 0);
@@ -263,7 +336,86 @@ mod tests {
         assert_ne!(flow(&[0x08, 0x06]), flow(&[0x88, 0xcc]));
         let mut marked = QueuedPacket::from_frame(0, &frame(&[8, 0], &header(2), 60), &classifier);
         marked.mark_ce();
-        assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Mark(1));
+        let change = ClassChange { mark: true, wash: false };
+        assert_eq!(marked.decision(Marking::ByRule(1)), Decision::Change(change));
+    }
+
+    /// Would catch hosts of the visible addresses where others are known, and others where they were not asked for.
+    #[test]
+    fn hosts_are_those_behind_translation_if_that_is_needed() {
+        let nat = Classifier { needs: PacketNeeds { nat: true, ..PacketNeeds::default() }, ..classifier() };
+        let hosts = |classifier: &Classifier, hosts| {
+            let payload = &header(0);
+            let queued = PacketMessage { queue: 0, id: 7, mark: 0, payload, bytes: 20, gso: false, hosts };
+            let packet = QueuedPacket::new(&queued, classifier, Marking::ByRule(BIT));
+            (packet.source_host(), packet.destination_host())
+        };
+        let hash = |address: [u8; 4]| nat.keys.hosts().host(address.into());
+        let visible = (hash([192, 168, 0, 1]), hash([192, 168, 0, 199]));
+        let behind = Some(([10, 0, 0, 7].into(), [9, 9, 9, 9].into()));
+        assert_eq!(hosts(&nat, behind), (hash([10, 0, 0, 7]), hash([9, 9, 9, 9])));
+        assert_eq!(hosts(&nat, None), visible);
+        let plain = Classifier { needs: PacketNeeds::default(), ..nat.clone() };
+        assert_eq!(hosts(&plain, behind), visible);
+    }
+
+    /// RFC 9293: an acknowledgement of 9 without data. Would catch a header that is read without need, and one of an NFQUEUE that is not
+    /// that of a bridge.
+    #[test]
+    fn a_packet_tells_its_tcp_header_if_that_is_needed() {
+        let tcp = PacketNeeds { tcp: true, ..PacketNeeds::default() };
+        let needed = Classifier { needs: tcp, ..Classifier::new(FlowsBy::AddressPair, LinkLayer::default()) };
+        let mut ack = [&header(0)[..], &[0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 0, 9, 0x50, 0x10, 0, 0, 0, 0, 0, 0]].concat();
+        (ack[3], ack[9]) = (40, 6);
+        let queued = PacketMessage { queue: 0, id: 7, mark: 0, payload: &ack, bytes: 40, gso: false, hosts: None };
+        let read = |classifier: &Classifier| QueuedPacket::new(&queued, classifier, Marking::ByRule(BIT)).tcp();
+        let connection = read(&needed).map(|tcp| tcp.connection).unwrap();
+        assert_eq!((read(&needed), read(&classifier())), (Some(TcpHeader::ack(connection, 9)), None));
+        let frame = [&[2; 12][..], &[8, 0], &ack, &[0; 6]].concat();
+        assert_eq!(QueuedPacket::from_frame(7, &frame, &needed).tcp(), read(&needed));
+        ack[21] = 8;
+        let other = PacketMessage { queue: 0, id: 7, mark: 0, payload: &ack, bytes: 40, gso: false, hosts: None };
+        let other = QueuedPacket::new(&other, &needed, Marking::ByRule(BIT)).tcp().unwrap();
+        assert_ne!(other.connection, connection, "the port belongs to it, though not to the flow");
+    }
+
+    /// EF (46) with ECT(0). Would catch a DSCP that is cleared without being asked for, a mark that gets lost by it, and a packet that
+    /// is copied here although nothing can change it. The checksum changes as the byte does (RFC 1624).
+    #[test]
+    fn a_washed_packet_has_no_dscp() {
+        let wash = Classifier { needs: PacketNeeds { wash: true, ..PacketNeeds::default() }, ..classifier() };
+        let with = |class: u8, bytes: &mut [u8; 20]| {
+            bytes[1] = class;
+            // 0xb861 - class.
+            bytes[10..12].copy_from_slice(&(0xb861 - u16::from(class)).to_be_bytes());
+        };
+        let (mut ef, mut plain, mut ce) = (header(0), header(0), header(0));
+        for (class, bytes) in [(46 << 2 | 2, &mut ef), (2, &mut plain), (3, &mut ce)] {
+            with(class, bytes);
+        }
+        let of = |bytes: &[u8; 20], classifier: &Classifier, mark: bool| {
+            let queued = PacketMessage { queue: 0, id: 7, mark: 5, payload: bytes, bytes: 20, gso: false, hosts: None };
+            let mut packet = QueuedPacket::new(&queued, classifier, Marking::ByUs);
+            if classifier.needs.wash {
+                packet.clear_class();
+            }
+            if mark {
+                packet.mark_ce();
+            }
+            packet.decision(Marking::ByUs)
+        };
+        assert_eq!(of(&ef, &wash, false), Decision::Rewrite(plain.into()));
+        assert_eq!(of(&ef, &wash, true), Decision::Rewrite(ce.into()));
+        assert_eq!(of(&plain, &wash, true), Decision::Rewrite(ce.into()));
+        assert_eq!([of(&plain, &wash, false), of(&ef, &classifier(), false)], [Decision::Accept, Decision::Accept]);
+        let mut not_capable = header(0);
+        with(46 << 2, &mut not_capable);
+        assert_eq!(of(&not_capable, &wash, false), Decision::Rewrite(header(0).into()));
+        let frame = [&[2; 12][..], &[8, 0], &ef, &[0; 26]].concat();
+        let mut frame = QueuedPacket::from_frame(0, &frame, &wash);
+        frame.clear_class();
+        assert_eq!(frame.class(), 0);
+        assert_eq!(frame.decision(Marking::ByRule(1)), Decision::Change(ClassChange { mark: false, wash: true }));
     }
 
     /// Packets other than IP cannot be marked. Their size is the one that the kernel reports.

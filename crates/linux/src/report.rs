@@ -2,6 +2,8 @@
 
 use fairlane_qdisc::{Count, Counters, Time};
 
+#[cfg(doc)]
+use crate::config::BridgeDirections;
 use crate::delay_histogram::DelayHistogram;
 use crate::kernel::KernelQueue;
 use crate::top_flows::TopFlow;
@@ -63,9 +65,11 @@ impl Report {
 /// The counts at the interfaces of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeCounts {
-    /// Frames from the inside interface, through the discipline, to the outside interface.
+    /// Frames through the discipline: from the inside to the outside interface, or with [`BridgeDirections::In`] from the outside to
+    /// the inside interface.
     pub forward: DirectionCounts,
-    /// Frames from the outside interface, which are forwarded at once.
+    /// Frames from the outside interface that are forwarded at once. Zero unless the router forwards
+    /// [both directions](BridgeDirections::Both).
     pub reverse: DirectionCounts,
 }
 

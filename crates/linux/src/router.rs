@@ -13,10 +13,10 @@ use self::core::Core;
 use self::multi_queue::MultiQueue;
 use self::single_queue::SingleQueue;
 use crate::bridge::BridgeError;
-use crate::classifier::Classifier;
+use crate::classifier::{Classifier, PacketNeeds};
 use crate::config::{DataPath, QueueConfig, RouterConfig};
 use crate::driver::{BridgeDriver, QueueDriver};
-use crate::flow::{FlowKeys, random_seed};
+use crate::flow::random_seed;
 use crate::handle::RouterHandle;
 use crate::packet::Marking;
 use crate::report::Report;
@@ -24,8 +24,7 @@ use crate::shaper::Shaper;
 use crate::socket::BindError;
 use crate::top_flows::TopFlows;
 
-/// The marking used on a bridge. Frames have no firewall mark, so any bit will do: the driver writes Congestion Experienced into
-/// the header when it sends a frame that has the bit.
+/// The marking used on a bridge, where it does not matter: the driver writes changes into the headers of its frames.
 const FRAME_MARKING: Marking = Marking::ByRule(1);
 
 /// A reason why a router did not start.
@@ -78,7 +77,11 @@ impl Router {
             DataPath::Bridge(_) => FRAME_MARKING,
         };
         let shaper = Shaper::new(discipline, rate, marking, TopFlows::new(config.flows));
-        let classifier = Classifier { keys: FlowKeys::new(config.flows), layer: config.link.layer };
+        let classifier = Classifier {
+            mtu: config.path.mtu(),
+            needs: PacketNeeds::of(config.discipline.config()),
+            ..Classifier::new(config.flows, config.link.layer)
+        };
         let core = Core::new(shaper, config.discipline.config().clone(), classifier, handle.clone());
         let runner = match &config.path {
             DataPath::Queue(queue) => bind(queue, core)?,
@@ -111,7 +114,8 @@ impl Router {
 
 /// Binds the NFQUEUEs of `config`.
 fn bind(config: &QueueConfig, core: Core) -> Result<PathRunner, StartError> {
-    let bind = |number| QueueDriver::bind(number, config);
+    let conntrack = core.classifier.needs.nat;
+    let bind = |number| QueueDriver::bind(number, config, conntrack);
     let mut drivers = config.queues.numbers().map(bind).collect::<Result<Vec<_>, _>>()?;
     Ok(match (drivers.pop(), drivers.is_empty()) {
         (Some(only), true) => PathRunner::Queue(Box::new(SingleQueue::new(only, core))),

@@ -230,10 +230,11 @@ impl Firewall {
         }
     }
 
-    /// Installs `rules`, all or none. Existing ones are replaced.
+    /// Installs `rules`, all or none. Existing ones for the same queue and direction are replaced in one transaction: no packet passes
+    /// unqueued, and none that waits is dropped. With iptables IPv4 and IPv6 have a transaction each.
     ///
     /// # Errors
-    /// The tool refused, as without the necessary rights. Nothing has changed then.
+    /// The tool refused, as without the necessary rights. With nft nothing has changed then, and with iptables there are no rules.
     pub fn install(self, rules: &Rules) -> Result<(), RuleError> {
         let _changing = changing()?;
         match self {
@@ -334,6 +335,28 @@ mod tests {
             queues: 7.into(),
             interfaces: vec!["eth0".to_owned(), "wan.2".to_owned()],
             ce_bit: 0x4000_0000,
+        }
+    }
+
+    /// Would catch rules for the old interfaces that stay, as there may be only one for each hook and interface.
+    #[test]
+    fn other_interfaces_take_the_place_of_the_old_ones() {
+        let tried = thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
+            let firewall = Firewall::find().map_err(|error| error.to_string())?;
+            let other = rules().with_interfaces(&["wan.3".to_owned()]).unwrap();
+            firewall.install(&rules()).map_err(|error| error.to_string())?;
+            for now in [&other, &other, &rules(), &other] {
+                firewall.install(now).unwrap();
+                assert!(firewall.is_installed(now).unwrap());
+            }
+            assert!(!firewall.is_installed(&rules()).unwrap());
+            firewall.remove(7).unwrap();
+            assert!(!firewall.is_installed(&other).unwrap());
+            Ok::<(), String>(())
+        });
+        if let Err(reason) = tried.join().unwrap() {
+            eprintln!("skipped: {reason}");
         }
     }
 

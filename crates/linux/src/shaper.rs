@@ -40,6 +40,8 @@ pub(crate) struct Shaper<W> {
 #[derive(Default)]
 struct Accounting<W> {
     observer: W,
+    /// The packets in all disciplines, counted here because asking each of them after each packet takes longer than a decision.
+    queued: usize,
     counters: Counters,
     sojourn: DelayHistogram,
     lateness: DelayHistogram,
@@ -55,6 +57,7 @@ impl<W: PacketObserver> Shaper<W> {
             marking,
             accounting: Accounting {
                 observer,
+                queued: 0,
                 counters: Counters::default(),
                 sojourn: DelayHistogram::default(),
                 lateness: DelayHistogram::default(),
@@ -69,8 +72,7 @@ impl<W: PacketObserver> Shaper<W> {
         if self.packets() == 0 {
             self.link.wake(now);
         }
-        self.accounting.counters.arrived.add(packet.bytes());
-        self.accounting.observer.arrived(now, &packet);
+        self.accounting.arrived(now, &packet);
         if let Some(discipline) = self.disciplines.last_mut() {
             discipline.enqueue(now, Tagged::new(packet, now), &mut self.accounting);
         }
@@ -120,12 +122,13 @@ impl<W: PacketObserver> Shaper<W> {
 
     /// Removes and returns the verdicts decided since the last call.
     pub(crate) fn verdicts(&mut self) -> std::vec::Drain<'_, Verdict> {
+        debug_assert_eq!(self.accounting.queued, self.disciplines.iter().map(Qdisc::packets).sum::<usize>());
         self.accounting.verdicts.drain(..)
     }
 
     /// Returns the number of queued packets.
-    pub(crate) fn packets(&self) -> usize {
-        self.disciplines.iter().map(Qdisc::packets).sum()
+    pub(crate) const fn packets(&self) -> usize {
+        self.accounting.queued
     }
 
     /// Returns the bytes of the queued packets, in their sizes on the link.
@@ -189,8 +192,15 @@ impl<W: PacketObserver> Shaper<W> {
 }
 
 impl<W: PacketObserver> Accounting<W> {
+    fn arrived(&mut self, now: Time, packet: &QueuedPacket) {
+        self.queued += 1;
+        self.counters.arrived.add(packet.bytes());
+        self.observer.arrived(now, packet);
+    }
+
     fn departed(&mut self, now: Time, packet: TimestampedPacket, late: Duration, marking: Marking) {
         let Tagged { packet, tag: since } = packet;
+        self.queued -= 1;
         self.counters.departed.add(packet.bytes());
         self.sojourn.add(now.since(since));
         self.lateness.add(late);
@@ -201,6 +211,7 @@ impl<W: PacketObserver> Accounting<W> {
 
 impl<W: PacketObserver> DropSink<TimestampedPacket> for Accounting<W> {
     fn dropped(&mut self, now: Time, packet: TimestampedPacket, reason: Reason) {
+        self.queued -= 1;
         self.observer.dropped(now, &packet.packet, reason);
         self.counters.count_drop(reason, packet.packet.bytes());
         self.verdicts.push(Verdict { id: packet.packet.id, decision: Decision::Drop });

@@ -19,8 +19,8 @@ use crate::verdict_writer::VerdictWriter;
 /// The maximum number of datagrams received in one call.
 const BATCH: usize = 64;
 
-/// Space for the attributes around a packet's bytes, including those of a packet that arrived through a bridge.
-const AROUND: usize = 1024;
+/// Space for the attributes around a packet's bytes, including those of a packet that arrived through a bridge, and of its connection.
+const AROUND: usize = 2048;
 
 /// The size of the receive buffer, which holds packets while the thread does other work. The kernel counts about 1 kB
 /// for each packet.
@@ -44,6 +44,12 @@ pub enum BindError {
     /// The kernel has no NFQUEUE.
     #[error("this kernel has no NFQUEUE: load the module nfnetlink_queue, or use a kernel that has it")]
     Missing,
+    /// The kernel cannot tell what connection tracking knows of packets.
+    #[error(
+        "this kernel does not tell the hosts behind its address translation, which nat needs: leave nat out, load the module \
+         nf_conntrack_netlink, or use a kernel with CONFIG_NETFILTER_NETLINK_GLUE_CT"
+    )]
+    NoConntrack,
     /// Another error.
     #[error("queue {0} cannot be bound: {1}")]
     Failed(u16, #[source] io::Error),
@@ -104,13 +110,13 @@ impl QueueSocket {
         let mut queue = Self { socket, number: setup.queue, room, verdicts: VerdictWriter::new(setup.queue) };
         setup.write(SETUP, queue.verdicts.bytes());
         queue.flush().map_err(|error| BindError::Failed(setup.queue, error))?;
-        queue.wait_for_answer()?;
+        queue.wait_for_answer(setup.conntrack)?;
         Ok(queue)
     }
 
     /// Waits for the answer to the bind request. If a rule exists already, packets may arrive meanwhile: they are
-    /// accepted.
-    fn wait_for_answer(&mut self) -> Result<(), BindError> {
+    /// accepted. `conntrack` tells whether [`Setup::conntrack`] was asked for.
+    fn wait_for_answer(&mut self, conntrack: bool) -> Result<(), BindError> {
         let mut buffer = vec![0; self.room];
         loop {
             let length = match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
@@ -125,7 +131,11 @@ impl QueueSocket {
                     }
                     Message::Answer(answer) if answer.sequence == SETUP => {
                         self.flush().map_err(|error| BindError::Failed(self.number, error))?;
-                        return if answer.error == 0 { Ok(()) } else { Err(refused(self.number, answer.error)) };
+                        return match Errno::from_raw(answer.error) {
+                            _ if answer.error == 0 => Ok(()),
+                            Errno::EOPNOTSUPP if conntrack => Err(BindError::NoConntrack),
+                            error => Err(refused(self.number, error)),
+                        };
                     }
                     _ => {}
                 }
@@ -240,8 +250,8 @@ fn owner(port: u32) -> String {
 
 /// Translates the kernel's `error`. EPERM means that the user lacks the right, or that the queue is bound by another
 /// program.
-fn refused(number: u16, error: i32) -> BindError {
-    match (Errno::from_raw(error), kernel_queue(number)) {
+fn refused(number: u16, error: Errno) -> BindError {
+    match (error, kernel_queue(number)) {
         (Errno::EPERM | Errno::EBUSY, Some(queue)) => BindError::Taken(number, queue.port),
         (Errno::EPERM, None) => BindError::NotPermitted,
         (Errno::EINVAL | Errno::EOPNOTSUPP | Errno::ENOENT, None) => BindError::Missing,

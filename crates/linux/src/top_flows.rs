@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use fairlane_capture::{FlowName, FlowsBy};
 use fairlane_qdisc::{Counters, FlowKey, Packet, Reason, Time};
 
-use crate::flow::{FlowName, FlowsBy};
 use crate::packet::QueuedPacket;
 use crate::shaper::PacketObserver;
 
@@ -101,7 +101,7 @@ impl TopFlows {
 
     /// Enters a flow into the table and returns its index.
     fn admit(&mut self, packet: &QueuedPacket) -> usize {
-        let (key, name) = (packet.flow(), FlowName::new(self.by, packet.flow_id()));
+        let (key, name) = (packet.flow(), self.by.flow(packet.flow_id()));
         let place = self.counts.len();
         if place < CAPACITY {
             self.counts.push(0);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use common::bridged::{INSIDE, OUTSIDE, SENDER6, bridged, config, droptail, introduce, start};
 use common::tags::{capture_with_tags, captured_with_tags, send_joined};
 use common::{Lab, PORT, RECEIVER, drain, ip, listen, tool, undisturbed};
-use fairlane_linux::{BridgeConfig, DataPath, Report, Router, RouterConfig};
+use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, Report, Router, RouterConfig};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
 
@@ -26,7 +26,8 @@ const MEASURED: Duration = Duration::from_secs(2);
 const SETTLING: Duration = Duration::from_millis(500);
 
 fn router(discipline: &QdiscParameters, rate: f64, gso: bool) -> RouterConfig {
-    let path = DataPath::Bridge(BridgeConfig { inside: INSIDE.to_owned(), outside: OUTSIDE.to_owned(), gso });
+    let (inside, outside) = (INSIDE.to_owned(), OUTSIDE.to_owned());
+    let path = DataPath::Bridge(BridgeConfig { inside, outside, gso, directions: BridgeDirections::Both });
     RouterConfig { path, ..config(discipline, Rate::from_bits_per_second(rate as u64)) }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::bridged::{
     INSIDE, OUTSIDE, SENDER, SENDER6, bridged, capture, captured, config, droptail, introduce, path, start,
 };
-use common::send::send_at;
+use common::send::{send_at, send_classes};
 use common::tags::{capture_with_tags, captured_with_tags, send_unsummed};
 use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, assert_rate, drain, ip, listen, tool};
 use fairlane_linux::{BridgeError, Framing, Link, LinkLayer, Router, StartError};
@@ -140,52 +140,48 @@ fn sum(bytes: &[u8]) -> u32 {
 }
 
 /// Every packet that CoDel marks arrives with Congestion Experienced and right checksums, over IPv4 and IPv6. Packets
-/// that are not ECN-capable arrive unchanged.
+/// that are not ECN-capable arrive unchanged. Those that CAKE washes have no DSCP any more.
 #[test]
 fn marks_arrive_in_headers_that_are_right() {
-    bridged(true, |lab| {
-        let codel = QdiscParameters::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
-        let bridge = start(Router::new(&config(&codel, Rate::from_bits_per_second(2_000_000))).unwrap());
-        let capture = lab.receiver.run(|| capture(SockType::Datagram));
-        lab.sender.run(|| {
-            let (four, six) = (UdpSocket::bind(("0.0.0.0", 0)).unwrap(), UdpSocket::bind(("::", 0)).unwrap());
-            for n in 0..60_u8 {
-                // Not-ECT and ECT(0), with a DSCP of 5.
-                let class = 5 << 2 | if n % 3 == 0 { 0 } else { 2 };
-                setsockopt(&four, Ipv4Tos, &class).unwrap();
-                setsockopt(&six, Ipv6TClass, &class).unwrap();
-                four.send_to(&[n; 101], (RECEIVER, PORT)).unwrap();
-                six.send_to(&[n; 101], (RECEIVER6, PORT)).unwrap();
-            }
-        });
-        let packets = lab.receiver.run(move || captured(&capture));
-        let report = bridge.stop(2.0);
-        // The packet from its IP header on: UDP to our port.
-        let ours = |packet: &&Vec<u8>| {
-            let (udp, protocol) = if packet[0] >> 4 == 4 { (20, packet[9]) } else { (40, packet[6]) };
-            protocol == 17 && packet.get(udp + 2..udp + 4) == Some(&PORT.to_be_bytes())
+    let codel = QdiscParameters::new(Kind::Codel).with("ce_threshold", "1us").unwrap();
+    let cake = QdiscParameters::new(Kind::Cake).with("wash", "true").unwrap();
+    // The DSCP that arrives, and the fewest marks: the first packets may find the link idle.
+    for (discipline, dscp, fewest) in [(codel, 5_u8, 70), (cake, 0, 0)] {
+        bridged(true, move |lab| headers_are_right(lab, &discipline, dscp, fewest));
+    }
+}
+
+/// Sends packets with a DSCP of 5 through `discipline`.
+fn headers_are_right(lab: &Lab, discipline: &QdiscParameters, dscp: u8, fewest: u64) {
+    let bridge = start(Router::new(&config(discipline, Rate::from_bits_per_second(2_000_000))).unwrap());
+    let capture = lab.receiver.run(|| capture(SockType::Datagram));
+    lab.sender.run(send_classes);
+    let packets = lab.receiver.run(move || captured(&capture));
+    let report = bridge.stop(2.0);
+    // The packet from its IP header on: UDP to our port.
+    let ours = |packet: &&Vec<u8>| {
+        let (udp, protocol) = if packet[0] >> 4 == 4 { (20, packet[9]) } else { (40, packet[6]) };
+        protocol == 17 && packet.get(udp + 2..udp + 4) == Some(&PORT.to_be_bytes())
+    };
+    let packets: Vec<&Vec<u8>> = packets.iter().filter(ours).collect();
+    assert_eq!(packets.len(), 120, "{report:?}");
+    let mut marked = 0;
+    for packet in packets {
+        let n = packet[packet.len() - 1];
+        let (class, addresses, udp) = if packet[0] >> 4 == 4 {
+            assert_eq!(sum(&packet[..20]), 0xffff, "{packet:?}");
+            (packet[1], &packet[12..20], &packet[20..])
+        } else {
+            (packet[0] << 4 | packet[1] >> 4, &packet[8..40], &packet[40..])
         };
-        let packets: Vec<&Vec<u8>> = packets.iter().filter(ours).collect();
-        assert_eq!(packets.len(), 120, "{report:?}");
-        let mut marked = 0;
-        for packet in packets {
-            let n = packet[packet.len() - 1];
-            let (class, addresses, udp) = if packet[0] >> 4 == 4 {
-                assert_eq!(sum(&packet[..20]), 0xffff, "{packet:?}");
-                (packet[1], &packet[12..20], &packet[20..])
-            } else {
-                (packet[0] << 4 | packet[1] >> 4, &packet[8..40], &packet[40..])
-            };
-            let expected: &[u8] = if n % 3 == 0 { &[5 << 2] } else { &[5 << 2 | 2, 5 << 2 | 3] };
-            assert!(expected.contains(&class), "{packet:?}");
-            marked += u64::from(class & 3 == 3);
-            assert!(udp[8..].iter().all(|byte| *byte == n), "{packet:?}");
-            let length = (udp.len() as u16).to_be_bytes();
-            assert_eq!(sum(&[addresses, &[0, 17], &length, udp].concat()), 0xffff, "{packet:?}");
-        }
-        // The first packets may find the link idle.
-        assert!(marked > 70 && marked == report.counters.marked_total().packets, "{marked}: {report:?}");
-    });
+        let expected: &[u8] = if n % 3 == 0 { &[0] } else { &[2, 3] };
+        assert!(class >> 2 == dscp && expected.contains(&(class & 3)), "{packet:?}");
+        marked += u64::from(class & 3 == 3);
+        assert!(udp[8..].iter().all(|byte| *byte == n), "{packet:?}");
+        let length = (udp.len() as u16).to_be_bytes();
+        assert_eq!(sum(&[addresses, &[0, 17], &length, udp].concat()), 0xffff, "{packet:?}");
+    }
+    assert!(marked >= fewest && marked == report.counters.marked_total().packets, "{marked}: {report:?}");
 }
 
 /// A reload during a transfer, and an end while packets wait. Would catch a rate that does not change, and waiting
@@ -208,11 +204,11 @@ fn a_reload_and_the_end_keep_queued_frames() {
         });
         // 150 packets take 1.2 s at the old rate, and 12 ms at the new one. All of them have arrived when it changes.
         thread::sleep(Duration::from_millis(50));
-        let link = Link { rate: Rate::from_bits_per_second(100_000_000), layer: LinkLayer::default() };
-        bridge.handle.reload(&droptail("1p").resolve(link.rate).unwrap(), link).unwrap();
+        let fast = Rate::from_bits_per_second(100_000_000);
+        bridge.handle.reload(&config(&droptail("1p"), fast)).unwrap();
         thread::sleep(Duration::from_millis(200));
         // The last of these wait when the end comes: 80 packets take 640 ms.
-        bridge.handle.reload(&droptail("200p").resolve(slow).unwrap(), Link { rate: slow, ..link }).unwrap();
+        bridge.handle.reload(&config(&droptail("200p"), slow)).unwrap();
         thread::sleep(Duration::from_millis(300));
         lab.sender.run(|| {
             let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{
     CE_BIT, PORT, RECEIVER, RouterConfig, config, drain, install, lab, listen, sent_to_queue, start, tool, udp_count,
 };
-use fairlane_linux::{DataPath, Link, LinkLayer, Marking, QueueConfig, Queues, Router, kernel_queues};
+use fairlane_linux::{DataPath, Marking, QueueConfig, Queues, Router, kernel_queues};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
@@ -76,10 +76,9 @@ fn two_queues_share_a_link() {
             send(0, PACKETS);
             other.join().unwrap();
         });
-        let link = Link { rate, layer: LinkLayer::default() };
         for kind in [Kind::FqCodel, Kind::DropTail, Kind::Choke, Kind::Drr] {
             thread::sleep(Duration::from_millis(60));
-            working.handle.reload(&QdiscParameters::new(kind).resolve(link.rate).unwrap(), link).unwrap();
+            working.handle.reload(&config(&QdiscParameters::new(kind), rate)).unwrap();
         }
         sending.recv().unwrap();
         let received = lab.receiver.run(move || {

@@ -2,7 +2,7 @@
 //!
 //! An engine fills a [`Run`] with plain counts; shares, ratios and intervals are derived here, the same way for
 //! every engine: [`Outcome::from_runs`]. `docs/outcome.md` describes the JSON form and the tables;
-//! the latter need the feature `tables`.
+//! the latter need the feature `tables`, which also has `OutputFile`.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
@@ -14,6 +14,9 @@ mod estimate;
 mod histogram;
 mod json;
 mod measure;
+#[cfg(feature = "tables")]
+mod output_file;
+mod paired;
 mod point;
 mod record;
 mod run;
@@ -29,8 +32,11 @@ pub use drops::Drops;
 pub use estimate::Estimate;
 pub use fairlane_qdisc::Reason;
 pub use histogram::{DelayBin, DelayHistogram};
+#[cfg(feature = "tables")]
+pub use output_file::{Extent, OutputFile, output_target};
+pub use paired::{GroupValues, QueueValues, RunValues};
 pub use point::{Point, PointValue};
-pub use run::{Cost, FlowRun, QueueFlowRun, QueueRun, Run};
+pub use run::{Cost, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run};
 pub use sample::{FlowSample, QueueSample};
 pub use schema::{
     Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome,

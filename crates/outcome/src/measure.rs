@@ -6,9 +6,11 @@ use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
 
 use crate::estimate::{Averager, Estimate};
+use crate::histogram::DelayHistogram;
+use crate::paired::RunValues;
 use crate::record::Combine;
 use crate::schema::{Delay, FlowOutcome, GroupOutcome, Outcome, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome};
-use crate::{Cost, Drops, FlowRun, QueueFlowRun, QueueRun, Run, stats};
+use crate::{Cost, Drops, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run, stats};
 
 impl Outcome {
     /// Averages `runs`, all of one scenario and seed; `None` when there are none.
@@ -31,12 +33,23 @@ impl Outcome {
             to_s: finite(longest.to_s),
             partial: runs.iter().any(|run| run.partial),
             point: None,
+            at: None,
+            notes: longest.expected.notes.clone(),
             queues: by_flow_number(combined(&averaged, queues, &over)),
             flows: combined(&averaged, flows, &over),
             groups: combined(&averaged, groups, &over),
+            each_run: each_run(&averaged),
             cost: runs.iter().fold(Cost::default(), |sum, run| add(sum, &run.cost)),
         })
     }
+}
+
+/// The values of each run; none for a single one, whose values are the outcome's.
+fn each_run(runs: &[&Run]) -> Vec<RunValues> {
+    if runs.len() < 2 {
+        return Vec::new();
+    }
+    runs.iter().map(|run| RunValues::of(run.run, &groups(run), &queues(run))).collect()
 }
 
 fn combined<T>(runs: &[&Run], part: fn(&Run) -> Vec<T>, over: &Averager) -> Vec<T>
@@ -98,7 +111,7 @@ fn queue_outcome(index: usize, queue: &QueueRun, window_s: f64, scenario_flows: 
         mean_packets: real(queue.mean_packets),
         mean_avg: queue.mean_avg.map(real),
         delay_s: delay(&queue.delay_ns),
-        utilisation: real(ratio(bits(whole.departed_bytes), queue.rate_bps * window_s)),
+        utilisation: real(ratio(bits(whole.departed_bytes) + 8.0 * queue.edge_bytes, queue.rate_bps * window_s)),
         normalised_deviation: real(stats::normalised_deviation(&goodputs, queue.rate_bps)),
         groups: in_order.map(|(name, flows)| queue_group(name, &flows, &whole, queue.mean_packets, window_s)).collect(),
         flows: queue.flows.iter().map(|flow| queue_flow(flow, queue.mean_packets, window_s)).collect(),
@@ -221,6 +234,7 @@ fn flows(run: &Run) -> Vec<FlowOutcome> {
 
 fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
     let flow = exit.flow;
+    let path = Path::of([flow].into_iter());
     FlowOutcome {
         id: flow.id,
         name: flow.name.clone(),
@@ -236,7 +250,10 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
         queue_share: real(ratio(exit.mean_packets, exit.queue_packets)),
         retransmitted: count(flow.retransmitted),
         timeouts: count(flow.timeouts),
-        transfers: transfers([flow].into_iter()),
+        delay_s: path.delay_s(),
+        jitter_s: path.jitter_s(),
+        rtt_s: path.rtt_s(),
+        transfers: transfers([flow].into_iter()).map(|(transfers, _)| transfers),
     }
 }
 
@@ -244,37 +261,118 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
 fn groups(run: &Run) -> Vec<GroupOutcome> {
     let exits = Exit::all(run);
     let total: f64 = exits.iter().map(|exit| exit.throughput_bps).sum();
+    // Each queue counts once, however many of the flows leave by it.
+    let queues: BTreeMap<usize, f64> =
+        exits.iter().filter_map(|exit| Some((exit.queue?, exit.queue_packets))).collect();
+    let whole = Whole { throughput_bps: total, queue_packets: queues.values().sum(), expected: &run.expected };
     let mut by_group: BTreeMap<&str, Vec<&Exit<'_>>> = BTreeMap::new();
     for exit in &exits {
         by_group.entry(&exit.flow.group).or_default().push(exit);
     }
     let in_order = run.flows.iter().filter_map(|flow| by_group.remove_entry(flow.group.as_str()));
-    in_order.map(|(name, members)| group_outcome(name, &members, total)).collect()
+    in_order.map(|(name, members)| group_outcome(name, &members, &whole)).collect()
 }
 
-fn group_outcome(name: &str, members: &[&Exit<'_>], total_bps: f64) -> GroupOutcome {
+/// The totals of all groups.
+struct Whole<'a> {
+    throughput_bps: f64,
+    /// In the last queues on the flows' paths.
+    queue_packets: f64,
+    expected: &'a Expected,
+}
+
+impl Whole<'_> {
+    /// The fair rate of the group called `name`, and its part of all.
+    fn fair(&self, name: &str) -> (Option<f64>, Option<f64>) {
+        let rates = &self.expected.fair_bps;
+        let rate = rates.iter().find(|(group, _)| group == name).map(|(_, rate)| finite(*rate));
+        let all: f64 = rates.iter().map(|(_, rate)| finite(*rate)).sum();
+        (rate, rate.map(|rate| ratio(rate, all)))
+    }
+}
+
+fn group_outcome(name: &str, members: &[&Exit<'_>], whole: &Whole<'_>) -> GroupOutcome {
     let throughputs: Vec<f64> = members.iter().map(|exit| exit.throughput_bps).collect();
     let throughput_bps: f64 = throughputs.iter().sum();
     let sum = |field: fn(&FlowRun) -> u64| members.iter().map(|exit| field(exit.flow)).fold(0, u64::saturating_add);
-    // Each queue counts once, however many of the flows leave by it.
-    let queues: BTreeMap<usize, f64> =
-        members.iter().filter_map(|exit| Some((exit.queue?, exit.queue_packets))).collect();
     let mean_packets: f64 = members.iter().map(|exit| exit.mean_packets).sum();
+    let (fair_bps, fair_share) = whole.fair(name);
+    let path = Path::of(members.iter().map(|exit| exit.flow));
     GroupOutcome {
         name: name.to_owned(),
         transport: members.first().map_or_else(String::new, |exit| exit.flow.transport.to_string()),
         flows: members.len() as u64,
         throughput_bps: real(throughput_bps),
-        share: real(ratio(throughput_bps, total_bps)),
+        share: real(ratio(throughput_bps, whole.throughput_bps)),
         drop_ratio: real(drop_ratio(sum(|flow| flow.dropped), sum(|flow| flow.sent))),
-        queue_share: real(ratio(mean_packets, queues.values().sum())),
+        fair_bps,
+        fair_share,
+        queue_share: real(ratio(mean_packets, whole.queue_packets)),
         jain: real(stats::jain(&throughputs)),
-        transfers: transfers(members.iter().map(|exit| exit.flow)),
+        retransmitted: count(sum(|flow| flow.retransmitted)),
+        timeouts: count(sum(|flow| flow.timeouts)),
+        delay_s: path.delay_s(),
+        jitter_s: path.jitter_s(),
+        rtt_s: path.rtt_s(),
+        transfers: transfers(members.iter().map(|exit| exit.flow)).map(|(mut transfers, times)| {
+            transfers.completion_histogram = distribution(&times);
+            transfers
+        }),
     }
 }
 
-/// The completed transfers of `flows`; `None` where none of them makes any.
-fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<TransferOutcome>> {
+/// The delays of some flows, and the number of packets that they belong to.
+#[derive(Default)]
+struct Path {
+    delivered: u64,
+    sums: PathRun,
+}
+
+impl Path {
+    /// The sums over the flows whose delays are known.
+    fn of<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Self {
+        let known = flows.filter_map(|flow| Some((flow.delivered, flow.path?)));
+        known.fold(Self::default(), |Self { delivered, sums }, (more, path)| Self {
+            delivered: delivered.saturating_add(more),
+            sums: PathRun {
+                delay_ns: sums.delay_ns.saturating_add(path.delay_ns),
+                variation_ns: sums.variation_ns.saturating_add(path.variation_ns),
+                round_trip_ns: sums.round_trip_ns.saturating_add(path.round_trip_ns),
+                round_trips: sums.round_trips.saturating_add(path.round_trips),
+            },
+        })
+    }
+
+    fn delay_s(&self) -> Option<Estimate> {
+        mean_s(self.sums.delay_ns, self.delivered)
+    }
+
+    fn jitter_s(&self) -> Option<Estimate> {
+        mean_s(self.sums.variation_ns, self.delivered)
+    }
+
+    fn rtt_s(&self) -> Option<Estimate> {
+        mean_s(self.sums.round_trip_ns, self.sums.round_trips)
+    }
+}
+
+/// The mean of `number` times in seconds; `None` without any.
+fn mean_s(nanos: u64, number: u64) -> Option<Estimate> {
+    (number > 0).then(|| real(nanos as f64 / number as f64 / 1e9))
+}
+
+/// The distribution of times in nanoseconds, to three digits.
+fn distribution(times: &[u64]) -> DelayHistogram {
+    // It grows as needed, so no time is too long for it.
+    let histogram = Histogram::<u64>::new(3).ok().and_then(|mut histogram| {
+        times.iter().try_for_each(|time| histogram.record(*time)).ok()?;
+        Some(histogram)
+    });
+    histogram.map_or_else(DelayHistogram::default, |histogram| (&histogram).into())
+}
+
+/// The completed transfers of `flows` and the time of each; `None` where none of them makes any.
+fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<(Box<TransferOutcome>, Vec<u64>)> {
     let lists: Vec<&Vec<u64>> = flows.filter_map(|flow| flow.completions_ns.as_ref()).collect();
     if lists.is_empty() {
         return None;
@@ -287,10 +385,12 @@ fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<Transfe
     let quantile = |percent| seconds(times.get(rank(percent)).map_or(0.0, |nanos| *nanos as f64));
     let total: f64 = times.iter().map(|nanos| *nanos as f64).sum();
     let mean = seconds(ratio(total, times.len() as f64));
-    Some(Box::new(TransferOutcome {
+    let outcome = TransferOutcome {
         completed: count(times.len() as u64),
         completion_s: Delay { mean, p50: quantile(50), p95: quantile(95), p99: quantile(99) },
-    }))
+        completion_histogram: DelayHistogram::default(),
+    };
+    Some((Box::new(outcome), times))
 }
 
 /// Length of the run's measurement in seconds.

@@ -44,6 +44,12 @@ pub(crate) struct Real;
 /// A number that was measured in some runs only; averaged over those, `null` when there are none.
 pub(crate) struct Maybe;
 
+/// A number that was measured where it is known; averaged over the runs that have it, and its key is absent from the others.
+pub(crate) struct Known;
+
+/// A value that only some have; its key is absent from the others.
+pub(crate) struct Given;
+
 /// A record, or a list of records.
 pub(crate) struct Nested;
 
@@ -61,6 +67,32 @@ impl<T: Clone + Serialize + DeserializeOwned> FieldKind<T> for Plain {
         fields.take(key)
     }
     fn combine(first: &T, _parts: &[Option<&T>], _over: &Averager) -> T {
+        first.clone()
+    }
+}
+
+impl FieldKind<Option<Estimate>> for Known {
+    fn write<M: SerializeMap>(map: &mut M, key: &str, ci95: &str, value: &Option<Estimate>) -> Result<(), M::Error> {
+        value.as_ref().map_or(Ok(()), |value| Real::write(map, key, ci95, value))
+    }
+    fn read<E: de::Error>(fields: &mut Fields, key: &str, ci95: &str) -> Result<Option<Estimate>, E> {
+        let mean: Option<f64> = fields.take_if_there(key)?;
+        let ci95 = fields.take_if_there(ci95)?;
+        Ok(mean.map(|mean| Estimate::new(mean, ci95)))
+    }
+    fn combine(first: &Option<Estimate>, parts: &[Option<&Option<Estimate>>], over: &Averager) -> Option<Estimate> {
+        Maybe::combine(first, parts, over)
+    }
+}
+
+impl<T: Clone + Serialize + DeserializeOwned> FieldKind<Option<T>> for Given {
+    fn write<M: SerializeMap>(map: &mut M, key: &str, _ci95: &str, value: &Option<T>) -> Result<(), M::Error> {
+        value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
+    }
+    fn read<E: de::Error>(fields: &mut Fields, key: &str, _ci95: &str) -> Result<Option<T>, E> {
+        fields.take_if_there(key)
+    }
+    fn combine(first: &Option<T>, _parts: &[Option<&Option<T>>], _over: &Averager) -> Option<T> {
         first.clone()
     }
 }

@@ -31,6 +31,18 @@ pub struct Run {
     pub flows: Vec<FlowRun>,
     /// Computing time and memory.
     pub cost: Cost,
+    /// What follows from the scenario alone.
+    #[serde(default)]
+    pub expected: Expected,
+}
+
+/// What follows from the scenario alone, before any run; nothing for engines without one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Each group with the max-min fair rate of its flows together, in bit/s.
+    pub fair_bps: Vec<(String, f64)>,
+    /// Sentences about groups that something else than the queues of the run limits.
+    pub notes: Vec<String>,
 }
 
 /// One queue's counts.
@@ -42,6 +54,10 @@ pub struct QueueRun {
     pub kind: Cow<'static, str>,
     /// Rate of its link in bit/s.
     pub rate_bps: f64,
+    /// Bytes that the link sent during the measurement though they were given to it before, less those given to it during the
+    /// measurement that it sent after the end; 0 where the engine does not know.
+    #[serde(default)]
+    pub edge_bytes: f64,
     /// Packets in the queue, averaged over time.
     pub mean_packets: f64,
     /// The discipline's own average, averaged over arrivals; `None` where it keeps none or nothing arrived.
@@ -107,6 +123,22 @@ pub struct FlowRun {
     pub timeouts: u64,
     /// Duration of each completed transfer in nanoseconds; `None` for a flow without transfers.
     pub completions_ns: Option<Vec<u64>>,
+    /// Its delays; `None` where the engine does not see both ends by one clock.
+    #[serde(default)]
+    pub path: Option<PathRun>,
+}
+
+/// The sums of a flow's delays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathRun {
+    /// Times of the delivered data packets from the sender to the receiver, in nanoseconds.
+    pub delay_ns: u64,
+    /// Differences, without their signs, between the delays of consecutive delivered packets, in nanoseconds.
+    pub variation_ns: u64,
+    /// Times from sending a segment until the acknowledgement that answers it came, in nanoseconds.
+    pub round_trip_ns: u64,
+    /// Number of acknowledgements.
+    pub round_trips: u64,
 }
 
 /// Computing time and memory of a run.

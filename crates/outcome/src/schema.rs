@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drops::Drops;
 use crate::histogram::DelayHistogram;
+use crate::paired::RunValues;
 use crate::point::Point;
 use crate::record::{Key, Keyed, record};
 use crate::{Cost, Estimate};
@@ -32,12 +33,21 @@ pub struct Outcome {
     /// The keys that a sweep varied, with the values of this outcome; `None` outside a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
+    /// The name of the queue that summaries are about, if one was asked for; see [`Outcome::shown_queues`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Sentences about groups that something else than the queues limits, such as the links of their hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The queues, in the scenario's order.
     pub queues: Vec<QueueOutcome>,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
     /// The groups of flows, in the scenario's order.
     pub groups: Vec<GroupOutcome>,
+    /// The values of each run by which outcomes are compared; empty for a single run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_run: Vec<RunValues>,
     /// Computing time and memory, over all runs.
     pub cost: Cost,
 }
@@ -70,7 +80,8 @@ record! {
         pub mean_avg: Option<Estimate> => Maybe,
         /// Time in the queue, of the packets given to the link.
         pub delay_s: Delay => Nested,
-        /// Bits given to the link over what it could have carried, 0 to 1.
+        /// Bits that the link sent over what it could have sent, 0 to 1. A packet whose transmission crosses an end of the window counts
+        /// with the part inside.
         pub utilisation: Estimate => Real,
         /// Deviation of the goodputs of the flows whose last queue this is from equal parts of its link, see
         /// [`stats::normalised_deviation`](crate::stats::normalised_deviation).
@@ -174,6 +185,13 @@ record! {
         pub retransmitted: Estimate => Count,
         /// Retransmission timeouts.
         pub timeouts: Estimate => Count,
+        /// Time of a data packet from the sender to the receiver, in seconds: the mean; `None` where it is not known or nothing came.
+        pub delay_s: Option<Estimate> => Known,
+        /// Jitter in seconds: the mean of the differences, without their signs, between the delays of consecutive data packets; `None`
+        /// likewise.
+        pub jitter_s: Option<Estimate> => Known,
+        /// Time from sending a segment until its acknowledgement came, in seconds: the mean; `None` likewise and without TCP.
+        pub rtt_s: Option<Estimate> => Known,
         /// Its completed transfers; `None` for a flow of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
     }
@@ -186,6 +204,9 @@ record! {
         pub completed: Estimate => Count,
         /// The time that one took, from its start until its receiver had all of it.
         pub completion_s: Delay => Nested,
+        /// Distribution of that time, over all runs, with transfers for packets; of groups only, and empty when the outcome was read
+        /// from JSON.
+        pub completion_histogram: DelayHistogram => Hidden,
     }
 }
 
@@ -205,10 +226,26 @@ record! {
         pub share: Estimate => Real,
         /// Its flows' packets dropped over those sent; 0 where nothing was sent.
         pub drop_ratio: Estimate => Real,
-        /// Its part of the packets in the last queues on its flows' paths, 0 to 1; 0 where they were empty.
+        /// Its flows' max-min fair rate, all together, in bit/s; `None` where the paths are not known.
+        pub fair_bps: Option<f64> => Given,
+        /// Its part of all groups' max-min fair rates, 0 to 1; `None` where the paths are not known.
+        pub fair_share: Option<f64> => Given,
+        /// Its part of the packets in the last queues on the paths of all groups' flows, 0 to 1; 0 where they were empty. The parts of all
+        /// groups add up to 1 at most. [`QueueGroup::queue_share`] is the part of a single queue.
         pub queue_share: Estimate => Real,
         /// Jain's index of its flows' throughput, see [`stats::jain`](crate::stats::jain).
         pub jain: Estimate => Real,
+        /// Its flows' data packets sent again.
+        pub retransmitted: Estimate => Count,
+        /// Its flows' retransmission timeouts.
+        pub timeouts: Estimate => Count,
+        /// Time of a data packet from the sender to the receiver, in seconds: the mean; `None` where it is not known or nothing came.
+        pub delay_s: Option<Estimate> => Known,
+        /// Jitter in seconds: the mean of the differences, without their signs, between the delays of consecutive data packets; `None`
+        /// likewise.
+        pub jitter_s: Option<Estimate> => Known,
+        /// Time from sending a segment until its acknowledgement came, in seconds: the mean; `None` likewise and without TCP.
+        pub rtt_s: Option<Estimate> => Known,
         /// Its flows' completed transfers, all together; `None` for a group of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
     }
@@ -256,13 +293,13 @@ impl Outcome {
         self.flows.iter().filter(move |flow| flow.group == name)
     }
 
-    /// The queue that a summary speaks of: the one called `bottleneck`, else the first of the busiest.
-    #[must_use]
-    pub fn bottleneck(&self) -> Option<&QueueOutcome> {
-        let busier = |a: &'_ QueueOutcome, b: &'_ QueueOutcome| b.utilisation.mean > a.utilisation.mean;
-        self.queue("bottleneck").or_else(|| {
-            self.queues.iter().reduce(|busiest, queue| if busier(busiest, queue) { queue } else { busiest })
-        })
+    /// The queues that a summary shows: the one that was asked for ([`at`](Self::at)), else the one called `bottleneck`, else all.
+    ///
+    /// What is measured plays no part, so that outcomes of the same links have the same queues.
+    pub fn shown_queues(&self) -> impl Iterator<Item = &QueueOutcome> {
+        let name = self.at.as_deref().unwrap_or("bottleneck");
+        let one = self.at.is_some() || self.queue(name).is_some();
+        self.queues.iter().filter(move |queue| !one || queue.name == name)
     }
 
     /// Length of the measurement in seconds.

@@ -21,7 +21,7 @@ pub use series::SeriesWriter;
 pub use table::Table;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
-use crate::{Estimate, Outcome, QueueOutcome, Reason, TransferOutcome};
+use crate::{Estimate, Extent, GroupOutcome, Outcome, QueueOutcome, Reason, TransferOutcome};
 use columns::Columns;
 use write::Format;
 
@@ -105,16 +105,27 @@ pub fn flows(outcomes: &[Outcome]) -> Table<'_> {
     columns.estimate("queue_share", |flow| Some(flow.queue_share));
     columns.estimate("retransmitted", |flow| Some(flow.retransmitted));
     columns.estimate("timeouts", |flow| Some(flow.timeouts));
+    columns.estimate("delay_s", |flow| flow.delay_s);
+    columns.estimate("jitter_s", |flow| flow.jitter_s);
+    columns.estimate("rtt_s", |flow| flow.rtt_s);
     transfers(&mut columns, |flow| flow.transfers.as_deref());
     columns.finish()
 }
 
-/// A row for each group of each outcome, with what the bottleneck did: see [`Outcome::bottleneck`].
+/// A row for each group of each outcome at each queue that summaries show and where its packets came: see [`Outcome::shown_queues`]. A
+/// group that came to none of them has one row without a queue.
 #[must_use]
 pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     let rows = rows(outcomes, |outcome| {
-        let bottleneck = outcome.bottleneck();
-        outcome.groups.iter().map(|group| (group, bottleneck)).collect()
+        let at_queues = |group: &'_ GroupOutcome| {
+            let queues = outcome.shown_queues().filter(|queue| queue.group(&group.name).is_some());
+            let mut rows: Vec<_> = queues.map(Some).collect();
+            if rows.is_empty() {
+                rows.push(None);
+            }
+            rows
+        };
+        outcome.groups.iter().flat_map(|group| at_queues(group).into_iter().map(move |queue| (group, queue))).collect()
     });
     let mut columns = Columns::of(rows.as_slice(), outcomes);
     columns.text("group", |(group, _)| &group.name);
@@ -123,8 +134,15 @@ pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     columns.estimate("throughput_bps", |(group, _)| Some(group.throughput_bps));
     columns.estimate("share", |(group, _)| Some(group.share));
     columns.estimate("drop_ratio", |(group, _)| Some(group.drop_ratio));
-    columns.estimate("queue_share", |(group, _)| Some(group.queue_share));
+    columns.value("fair_bps", |(group, _)| group.fair_bps);
+    columns.value("fair_share", |(group, _)| group.fair_share);
+    columns.estimate("queue_share", |(group, queue)| Some(queue.as_ref()?.group(&group.name)?.queue_share));
     columns.estimate("jain", |(group, _)| Some(group.jain));
+    columns.estimate("retransmitted", |(group, _)| Some(group.retransmitted));
+    columns.estimate("timeouts", |(group, _)| Some(group.timeouts));
+    columns.estimate("delay_s", |(group, _)| group.delay_s);
+    columns.estimate("jitter_s", |(group, _)| group.jitter_s);
+    columns.estimate("rtt_s", |(group, _)| group.rtt_s);
     transfers(&mut columns, |(group, _)| group.transfers.as_deref());
     columns.text("queue", |(_, queue)| queue.map_or("", |queue| &queue.name));
     columns.text("queue_kind", |(_, queue)| queue.map_or("", |queue| &queue.kind));
@@ -135,6 +153,7 @@ pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     of_queue("queue_mean_packets", |queue| queue.mean_packets);
     of_queue("queue_delay_mean_s", |queue| queue.delay_s.mean);
     of_queue("queue_delay_p95_s", |queue| queue.delay_s.p95);
+    of_queue("queue_marked", |queue| queue.marked);
     columns.finish()
 }
 
@@ -180,27 +199,39 @@ pub fn delay_histogram(outcomes: &[Outcome]) -> Table<'_> {
     columns.finish()
 }
 
+/// The names of the tables in a directory.
+const NAMES: [&str; 5] = ["queues", "flows", "groups", "queue_flows", "delay_histogram"];
+const FORMATS: &[Format] = &[
+    #[cfg(feature = "parquet")]
+    Format::Parquet,
+    Format::Csv,
+];
+const JSON: &str = "outcomes.json";
+
+/// Returns the files that [`write_dir`] writes to the directory `dir`.
+#[must_use]
+pub fn dir_files(dir: &Path) -> Vec<PathBuf> {
+    let tables =
+        NAMES.iter().flat_map(|name| FORMATS.iter().map(move |format| format!("{name}.{}", format.extension())));
+    tables.chain([JSON.to_owned()]).map(|name| dir.join(name)).collect()
+}
+
 /// Writes all tables, each as `.csv` and, with the feature `parquet`, as `.parquet`, and the JSON form as `outcomes.json` to the directory `dir`,
-/// which is made if need be. A file is either complete or not there.
+/// which is made if need be. A file is either complete or not there; one of a part has [another name](Extent::path).
 ///
 /// # Errors
 ///
 /// [`TableError::Write`] when the directory or a file cannot be written.
-pub fn write_dir(dir: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
+pub fn write_dir(dir: &Path, outcomes: &[Outcome], extent: Extent) -> Result<(), TableError> {
     std::fs::create_dir_all(dir).map_err(|error| TableError::write(dir, error))?;
-    let tables = [
-        ("queues", queues(outcomes)),
-        ("flows", flows(outcomes)),
-        ("groups", groups(outcomes)),
-        ("queue_flows", queue_flows(outcomes)),
-        ("delay_histogram", delay_histogram(outcomes)),
-    ];
-    for (name, table) in &tables {
-        #[cfg(feature = "parquet")]
-        write::table(&dir.join(name).with_extension("parquet"), Format::Parquet, table)?;
-        write::table(&dir.join(name).with_extension("csv"), Format::Csv, table)?;
+    let tables: [fn(&[Outcome]) -> Table<'_>; 5] = [queues, flows, groups, queue_flows, delay_histogram];
+    for (name, table) in NAMES.into_iter().zip(tables) {
+        let table = table(outcomes);
+        for format in FORMATS {
+            write::table(&dir.join(name).with_extension(format.extension()), *format, extent, &table)?;
+        }
     }
-    write::atomically(&dir.join("outcomes.json"), |file| {
+    write::file(&dir.join(JSON), extent, |file| {
         let mut file = io::BufWriter::new(file);
         serde_json::to_writer_pretty(&mut file, &std::collections::BTreeMap::from([("outcomes", outcomes)]))?;
         io::Write::write_all(&mut file, b"\n").and_then(|()| io::Write::flush(&mut file))
@@ -208,14 +239,15 @@ pub fn write_dir(dir: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
 }
 
 /// Writes the table [`groups`] to `path`, whose extension says in which format: `.parquet` or `.csv`. For a sweep, that
-/// is one row for each point and group, and the point's keys are columns. The file is either complete or not there.
+/// is one row for each point and group, and the point's keys are columns. The file is either complete or not there; one of a part has
+/// [another name](Extent::path).
 ///
 /// # Errors
 ///
 /// [`TableError::Extension`] and [`TableError::Write`]; without the feature `parquet` also its `NoParquet`.
-pub fn write_file(path: &Path, outcomes: &[Outcome]) -> Result<(), TableError> {
+pub fn write_file(path: &Path, outcomes: &[Outcome], extent: Extent) -> Result<(), TableError> {
     let format = Format::of(path)?;
-    write::table(path, format, &groups(outcomes))
+    write::table(path, format, extent, &groups(outcomes))
 }
 
 /// The items of the lists of all outcomes, each with the number of its outcome.

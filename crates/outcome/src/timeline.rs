@@ -22,6 +22,14 @@ pub struct QueueTimeline {
     pub packets: Vec<f64>,
     /// The discipline's own average, in its own unit; empty where it keeps none.
     pub average: Vec<f64>,
+    /// The probability with which the discipline signals; empty where that is not one number.
+    pub probability: Vec<f64>,
+    /// Packets dropped per second since the value before, for any reason.
+    pub dropped_pps: Vec<f64>,
+    /// Packets marked per second since the value before; empty if none was in the whole run.
+    pub marked_pps: Vec<f64>,
+    /// The thresholds of the average, in its unit, each with its name, such as `min`; empty without any.
+    pub thresholds: Vec<(String, f64)>,
 }
 
 /// A shaper over time; one value for each of [`Timeline::time_s`].
@@ -40,6 +48,12 @@ pub struct ShaperTimeline {
 pub struct GroupTimeline {
     /// The group's name.
     pub name: String,
-    /// Bit/s delivered to the group's receivers since the value before.
-    pub throughput_bps: Vec<f64>,
+    /// Bit/s of data that the group's receivers had not had before, since the value before.
+    pub goodput_bps: Vec<f64>,
+    /// The congestion window in packets, as the mean of the group's flows; NaN where none of them has one, and empty where none
+    /// ever has.
+    pub cwnd_packets: Vec<f64>,
+    /// The smoothed round trip time in seconds, as the mean of the group's flows that have measured one; NaN before that, and empty
+    /// where none ever has.
+    pub srtt_s: Vec<f64>,
 }

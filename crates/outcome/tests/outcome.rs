@@ -3,7 +3,9 @@
 mod common;
 
 use common::{flow, run};
-use fairlane_outcome::{Estimate, Outcome, Outcomes, Point, PointValue, QueueFlowRun, Reason, Run};
+use fairlane_outcome::{
+    Estimate, Outcome, Outcomes, PathRun, Point, PointValue, QueueFlowRun, QueueValues, Reason, Run, RunValues,
+};
 
 /// Would catch any change of a key, of their order, of a unit or of a formula.
 #[test]
@@ -166,8 +168,145 @@ fn throughput_is_measured_at_the_exit() {
     assert_eq!(outcome.flow("ftp/0").unwrap().queue_share.mean, 1.0);
     // Without a queue on the path there is only what arrived.
     assert_eq!((throughput("ftp/1"), throughput("cbr/0")), (36_000.0, 324_000.0));
+    // Of the 2 packets in the only last queue.
     assert_eq!(outcome.group("ftp").unwrap().queue_share.mean, 1.0);
-    assert_eq!(outcome.bottleneck().unwrap().name, "bottleneck");
+}
+
+/// Two groups that leave by different queues have 6 of 8 and 2 of 2 packets there. Would catch parts of different wholes, 75 and 100 %,
+/// in one column.
+#[test]
+fn parts_of_queues_add_up_to_one_at_most() {
+    let mut run = run();
+    let mut second = run.queues[0].clone();
+    second.name = "second".to_owned();
+    second.mean_packets = 2.0;
+    second.flows = vec![QueueFlowRun { flow: 0, mean_packets: 2.0, ..QueueFlowRun::default() }];
+    run.queues.push(second);
+    run.flows[0].exit = Some(1);
+    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let share = |name| outcome.group(name).unwrap().queue_share.mean;
+    assert!(
+        (share("cbr") - 0.6).abs() < 1e-12 && (share("ftp") - 0.25).abs() < 1e-12,
+        "{} {}",
+        share("cbr"),
+        share("ftp")
+    );
+    for queue in &outcome.queues {
+        let sum: f64 = queue.groups.iter().map(|group| group.queue_share.mean).sum();
+        assert!(sum <= 1.0 + 1e-12, "{sum} at {}", queue.name);
+    }
+}
+
+/// Two packets of 30 ms and 2 ms of jitter, and six of 10 ms without: 15 ms and 0.5 ms for the group, weighted by packets; round trips of
+/// 3 acknowledgements in 120 ms. Would catch a mean of means, and a delay of 0 where none is known.
+#[test]
+fn delays_are_means_over_packets() {
+    let mut run = run();
+    run.flows[0].delivered = 2;
+    run.flows[0].path =
+        Some(PathRun { delay_ns: 60_000_000, variation_ns: 4_000_000, round_trip_ns: 120_000_000, round_trips: 3 });
+    run.flows[1].delivered = 6;
+    run.flows[1].path = Some(PathRun { delay_ns: 60_000_000, ..PathRun::default() });
+    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let near =
+        |value: Option<Estimate>, expected: f64| value.is_some_and(|value| (value.mean - expected).abs() < 1e-12);
+    let (group, flow) = (outcome.group("ftp").unwrap(), outcome.flow("ftp/0").unwrap());
+    assert!(near(flow.delay_s, 0.03) && near(flow.jitter_s, 0.002) && near(flow.rtt_s, 0.04), "{flow:?}");
+    assert!(near(group.delay_s, 0.015) && near(group.jitter_s, 0.0005) && near(group.rtt_s, 0.04), "{group:?}");
+    assert_eq!((outcome.flow("ftp/1").unwrap().rtt_s, outcome.group("cbr").unwrap().delay_s), (None, None));
+    let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).unwrap();
+    assert!(json["groups"][1].get("delay_s").is_none() && json["flows"][0]["delay_s"] == 0.03);
+    assert_eq!(Outcome::from_json(&outcome.to_json()).unwrap().flows, outcome.flows);
+}
+
+/// 10, 12 and 14 less 1, 2 and 3 are 9, 10 and 11, whose standard deviation is 1: the half width is 4.302653 (t for 2 degrees of freedom) over √3.
+/// Without pairs it would be that of deviations 2 and 1. Would catch pairs of runs of different numbers.
+#[test]
+fn differences_are_taken_run_by_run() {
+    let outcome = |delays: [f64; 3], order: [u32; 3]| {
+        let mut outcome = Outcome::from_runs(&[run()]).unwrap();
+        let values = |run: u32, delay_mean_s| RunValues {
+            run,
+            queues: [("bottleneck".to_owned(), QueueValues { delay_mean_s, utilisation: 1.0 })].into(),
+            ..RunValues::default()
+        };
+        outcome.each_run = order.iter().map(|run| values(*run, delays[*run as usize])).collect();
+        outcome
+    };
+    let delay = |values: &RunValues| Some(values.queues.get("bottleneck")?.delay_mean_s);
+    let (long, short) = (outcome([10.0, 12.0, 14.0], [0, 1, 2]), outcome([1.0, 2.0, 3.0], [2, 0, 1]));
+    let difference = long.paired_difference(&short, delay).unwrap();
+    assert_eq!(difference.mean, 10.0);
+    assert!((difference.ci95().unwrap() - 4.302_652_73 / 3.0_f64.sqrt()).abs() < 1e-6, "{difference:?}");
+    assert_eq!(long.paired_difference(&Outcome { seed: 8, ..short.clone() }, delay), None);
+    assert_eq!(long.paired_difference(&Outcome { each_run: short.each_run[..1].to_vec(), ..short }, delay), None);
+    // An outcome of several runs has the values of each.
+    let mut other = run();
+    other.run = 1;
+    let both = Outcome::from_runs(&[run(), other]).unwrap();
+    assert_eq!(both.each_run.iter().map(|values| values.run).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(
+        (both.each_run[1].groups["ftp"].throughput_bps, both.each_run[1].groups["ftp"].share),
+        (108_000.0, 0.25)
+    );
+    assert_eq!(Outcome::from_json(&both.to_json()).unwrap().each_run, both.each_run);
+}
+
+/// Would catch a summary whose queue depends on what was measured: here the busiest one changes, and the queues shown do not.
+#[test]
+fn the_queues_of_a_summary_do_not_depend_on_the_numbers() {
+    let named = |rates: [f64; 2], names: [&str; 2]| {
+        let mut run = run();
+        run.queues.push(run.queues[0].clone());
+        for ((queue, rate), name) in run.queues.iter_mut().zip(rates).zip(names) {
+            (queue.rate_bps, queue.name) = (rate, name.to_owned());
+        }
+        Outcome::from_runs(&[run]).unwrap()
+    };
+    let shown = |outcome: &Outcome| outcome.shown_queues().map(|queue| queue.name.clone()).collect::<Vec<_>>();
+    for rates in [[1e6, 2e6], [2e6, 1e6]] {
+        assert_eq!(shown(&named(rates, ["first", "second"])), ["first", "second"]);
+        assert_eq!(shown(&named(rates, ["bottleneck", "second"])), ["bottleneck"]);
+        let asked = Outcome { at: Some("second".to_owned()), ..named(rates, ["bottleneck", "second"]) };
+        assert_eq!(shown(&asked), ["second"]);
+        assert!(asked.to_json().contains("\"at\": \"second\""));
+        assert_eq!(
+            Outcome::from_json(&asked.to_json()).unwrap(),
+            Outcome { queues: without_histograms(&asked), ..asked }
+        );
+    }
+}
+
+fn without_histograms(outcome: &Outcome) -> Vec<fairlane_outcome::QueueOutcome> {
+    let without = |queue: &fairlane_outcome::QueueOutcome| fairlane_outcome::QueueOutcome {
+        delay_histogram: fairlane_outcome::DelayHistogram::default(),
+        ..queue.clone()
+    };
+    outcome.queues.iter().map(without).collect()
+}
+
+/// 540 packets of 8000 bits in 10 s are 43.2 % of 1 Mbit/s; half a packet that began before and a quarter of one that ended after are
+/// 2000 bits more.
+#[test]
+fn packets_across_an_end_count_with_their_part() {
+    let mut run = run();
+    run.queues[0].edge_bytes = 1000.0 * (0.5 - 0.25);
+    let used = Outcome::from_runs(&[run]).unwrap().queues[0].utilisation.mean;
+    assert!((used - 0.4322).abs() < 1e-12, "{used}");
+}
+
+/// The engine's fair rates and notes are the outcome's; an engine without any has no such keys.
+#[test]
+fn fair_rates_and_notes_come_with_the_run() {
+    let plain = Outcome::from_runs(&[run()]).unwrap();
+    assert!(!plain.to_json().contains("fair") && !plain.to_json().contains("notes"));
+    let mut known = run();
+    known.expected.fair_bps = vec![("ftp".to_owned(), 750e3), ("cbr".to_owned(), 250e3)];
+    known.expected.notes = vec!["a note".to_owned()];
+    let outcome = Outcome::from_runs(&[known.clone(), known]).unwrap();
+    let ftp = outcome.group("ftp").unwrap();
+    assert_eq!((ftp.fair_bps, ftp.fair_share, &outcome.notes), (Some(750e3), Some(0.75), &vec!["a note".to_owned()]));
+    assert_eq!(Outcome::from_json(&outcome.to_json()).unwrap().groups, outcome.groups);
 }
 
 /// Other disciplines' reasons are printed when they occur.
@@ -242,4 +381,11 @@ fn completed_transfers_are_summed_up() {
     let transfers = both.group("ftp").and_then(|group| group.transfers.as_ref()).unwrap();
     assert_eq!((transfers.completed.mean, transfers.completion_s.p50.mean), (20.0, 0.01));
     assert!(transfers.completed.ci95().is_some());
+    // A bin for each time, to three digits; the transfers of all runs are in it.
+    let bins = transfers.completion_histogram.bins();
+    assert_eq!((bins.len(), bins.iter().map(|bin| bin.packets).sum::<u64>()), (40, 40));
+    for (bin, millis) in bins.iter().zip(1..) {
+        assert!((bin.from_ns..=bin.to_ns).contains(&(1_000_000 * millis)), "{bin:?}");
+        assert!(bin.to_ns - bin.from_ns <= bin.to_ns / 1000, "{bin:?}");
+    }
 }

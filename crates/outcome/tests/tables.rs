@@ -9,8 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use fairlane_outcome::tables::{self, SeriesWriter, TraceEvent, TracePacket, TraceRow, TraceWriter};
-use fairlane_outcome::{FlowRow, QueueRow};
-use fairlane_outcome::{Outcome, Outcomes, Point, Reason};
+use fairlane_outcome::{Extent, FlowRow, Outcome, Outcomes, Point, QueueRow, Reason};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Two points of a sweep, the second of two runs.
@@ -74,7 +73,8 @@ fn cell_is(column: &dyn Array, row: usize, text: &str) -> bool {
 fn parquet_and_csv_say_the_same() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("made/if/need be");
-    tables::write_dir(&dir, &outcomes()).unwrap();
+    tables::write_dir(&dir, &outcomes(), Extent::Whole).unwrap();
+    assert!(tables::dir_files(&dir).iter().all(|file| file.is_file()) && fs::read_dir(&dir).unwrap().count() == 11);
     for (name, rows) in [("queues", 2), ("flows", 6), ("groups", 4), ("queue_flows", 6), ("delay_histogram", 4)] {
         let file = dir.join(name);
         assert_eq!(assert_same(&file.with_extension("parquet"), &file.with_extension("csv")), rows, "{name}");
@@ -89,7 +89,7 @@ fn parquet_and_csv_say_the_same() {
 fn sweep_has_its_keys_as_columns() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("sweep.csv");
-    tables::write_file(&path, &outcomes()).unwrap();
+    tables::write_file(&path, &outcomes(), Extent::Whole).unwrap();
     let csv = read_csv(&path);
     let at = |row: usize, name: &str| csv[row][csv[0].iter().position(|column| column == name).unwrap()].as_str();
     let names = ["outcome", "flows.cbr.rate", "bottleneck.queue.min", "point.seed", "seed", "group", "flows"];
@@ -108,7 +108,7 @@ fn empty_tables_have_their_columns() {
     let empty = tables::queues(&[]).batch().unwrap();
     assert_eq!((empty.num_rows(), empty.schema()), (0, full.schema()));
     let place = tempfile::tempdir().unwrap();
-    tables::write_dir(place.path(), &[]).unwrap();
+    tables::write_dir(place.path(), &[], Extent::Whole).unwrap();
     assert_same(&place.path().join("flows.parquet"), &place.path().join("flows.csv"));
 }
 
@@ -116,15 +116,15 @@ fn empty_tables_have_their_columns() {
 #[test]
 fn errors_name_the_file_and_spare_the_old_one() {
     let place = tempfile::tempdir().unwrap();
-    let error = tables::write_file(&place.path().join("sweep.txt"), &[]).unwrap_err().to_string();
+    let error = tables::write_file(&place.path().join("sweep.txt"), &[], Extent::Whole).unwrap_err().to_string();
     assert!(error.contains("sweep.txt") && error.contains(".parquet or .csv"), "{error}");
     let missing = place.path().join("missing").join("sweep.csv");
-    let error = tables::write_file(&missing, &[]).unwrap_err().to_string();
+    let error = tables::write_file(&missing, &[], Extent::Whole).unwrap_err().to_string();
     assert!(error.contains("sweep.csv") && error.contains("may write to"), "{error}");
     // A directory cannot be replaced by a file, whoever asks.
     let taken = place.path().join("taken.csv");
     fs::create_dir(&taken).unwrap();
-    assert!(tables::write_file(&taken, &outcomes()).is_err());
+    assert!(tables::write_file(&taken, &outcomes(), Extent::Whole).is_err());
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the unfinished file is gone");
 }
 
@@ -160,7 +160,7 @@ fn trace_reads_back_in_both_formats() {
         for row in rows(20_000) {
             trace.write(&row).unwrap();
         }
-        trace.finish().unwrap();
+        trace.finish(Extent::Whole).unwrap();
     }
     assert_eq!(assert_same(&paths[0], &paths[1]), 20_000);
     let csv = read_csv(&paths[1]);
@@ -193,6 +193,7 @@ fn a_trace_in_memory_is_that_of_the_file() {
     assert_eq!([flows[0].num_columns(), queues[0].num_columns()], [13, 11]);
 }
 
+/// Would catch a part in the place of a whole trace, and one that lacks its last rows.
 #[test]
 fn interrupted_trace_can_be_read() {
     let place = tempfile::tempdir().unwrap();
@@ -203,6 +204,8 @@ fn interrupted_trace_can_be_read() {
             trace.write(&row).unwrap();
         }
         drop(trace);
+        assert!(!path.exists());
+        let path = Extent::Partial.path(&path);
         let rows = if name.ends_with("csv") {
             read_csv(&path).len() - 1
         } else {
@@ -254,7 +257,7 @@ fn series_read_back_in_both_formats() {
             probability: Some(0.125),
         };
         series.write_queue(&queue).unwrap();
-        series.finish().unwrap();
+        series.finish(Extent::Whole).unwrap();
     }
     let [parquet, csv] = paths.map(|path| SeriesWriter::files(&path));
     assert_eq!(assert_same(&parquet[0], &csv[0]), 9000);

@@ -1,6 +1,6 @@
 //! All claims, and the scenarios that they run.
 
-use fairlane_scenario::suggest;
+use fairlane_scenario::{bundled, suggest};
 
 use crate::book::{Book, Claim, Experiment};
 use crate::{Error, check};
@@ -12,37 +12,6 @@ const BOOKS: [(&str, &str); 5] = [
     ("blue-sfb.toml", include_str!("../claims/blue-sfb.toml")),
     ("bare.toml", include_str!("../claims/bare.toml")),
     ("choke-variants.toml", include_str!("../claims/choke-variants.toml")),
-];
-
-macro_rules! scenarios {
-    ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../data/", $name, ".toml")))),*]
-    };
-}
-
-/// The scenarios of the experiments.
-const SCENARIOS: &[(&str, &str)] = &scenarios![
-    "bare-fig1",
-    "bare-fig11",
-    "bare-fig12",
-    "bare-fig5",
-    "bare-fig8",
-    "bare-links",
-    "blue-fig13",
-    "blue-fig5",
-    "blue-fig6",
-    "choke-fig10",
-    "choke-fig3",
-    "choke-fig5",
-    "choke-fig8",
-    "choke-fig9",
-    "choke-report-fig10",
-    "choke-report-fig18",
-    "choke-report-fig4",
-    "choke-table1",
-    "sfb-table3",
-    "variants-fig13",
-    "variants-table1",
 ];
 
 /// All claims of all papers.
@@ -115,7 +84,7 @@ impl Library {
 
 /// The text of the scenario called `name`.
 pub(crate) fn scenario(name: &str) -> Option<&'static str> {
-    SCENARIOS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    bundled(name).map(|scenario| scenario.text)
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn the_page_has_every_claim_and_all_numbers() {
             "a model's formula",
             "missed",
             "<svg",
-            "model as CSV",
+            "\"label\":\"model\"",
         ] {
             assert!(html.contains(part), "no {part} on the page");
         }

@@ -1,13 +1,17 @@
-//! The cost of an arrival with its share of departures, for each kind: with 33 flows and a queue of about 1,000 packets, and
-//! with 10,001 active flows.
+//! The cost of an arrival with its departure, for each kind, at the same length of the queue: 1,000 packets with 33 flows, and 10,000
+//! packets with 10,001 flows.
 //!
-//! Eight packets arrive for seven that depart, and every second one belongs to one heavy flow. `bench/costs` turns the
-//! results into the table that `fairlane qdiscs` and the documentation show.
+//! A packet leaves for each one that is admitted, so the queue keeps its length; an arrival that is dropped has no departure. Every
+//! second packet belongs to one heavy flow. The link takes 80 ns for a packet: the queue is 0.08 or 0.8 ms long, below the targets of
+//! the disciplines that control the delay.
+//!
+//! `bench/costs` turns the results into the table that `fairlane qdiscs` and the documentation show. It counts instructions under
+//! callgrind: with `COUNT=KIND,FLOWS,STEPS` in the environment this program does nothing but that many steps.
 #![allow(missing_docs, reason = "criterion's macros write public items without documentation")]
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::Criterion;
 use fairlane_qdisc::{
     BoxQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Stream, Time,
 };
@@ -16,59 +20,86 @@ use fairlane_qdisc::{
 const FEW: u32 = 32;
 const MANY: u32 = 10_000;
 
-/// The rate of the link; a packet of 1000 bytes takes 800 ns.
-const RATE: Rate = Rate::from_bits_per_second(10_000_000_000);
+/// The rate of the link; a packet of 1000 bytes takes 80 ns.
+const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
+const PACKET_TIME: Duration = Duration::from_nanos(80);
 
-/// Room for a queue of about 1,000 packets, or for one of each of `MANY` flows and as many more.
+/// Packets in the queue.
+const fn length(light: u32) -> usize {
+    if light == FEW { 1000 } else { 10_000 }
+}
+
+/// Room for four times the length, and thresholds around it.
 fn configured(kind: Kind, light: u32) -> Result<QdiscParameters, ParameterError> {
-    let given: &[(&str, &str)] = match (kind, light) {
-        // These control the delay: the target of the delay sets the queue length.
-        (Kind::Codel | Kind::Pie | Kind::Cobalt | Kind::Pi2 | Kind::DualPi2 | Kind::Cake, _)
-        | (Kind::FqCodel | Kind::FqPie, FEW) => &[],
-        (Kind::FqCodel | Kind::FqPie, _) => &[("flows", "65536")],
-        (Kind::Sfq, FEW) => &[("limit", "1000p")],
-        (Kind::Sfq, _) => &[("limit", "20000p"), ("flows", "65536")],
-        (Kind::SfqRed, FEW) => &[("limit", "1000p")],
-        (Kind::SfqRed, _) => &[("limit", "20000p"), ("flows", "10000")],
-        (Kind::Bare, _) => &[("limit", "40mb"), ("flows", "20000"), ("timeout", "100ms")],
-        (_, FEW) if takes(kind, "min") => &[("limit", "4000p"), ("min", "500p"), ("max", "1500p")],
-        (_, _) if takes(kind, "min") => &[("limit", "20000p"), ("min", "5000p"), ("max", "15000p")],
-        (_, FEW) => &[("limit", "1000p")],
-        (_, _) => &[("limit", "20000p")],
+    let length = length(light);
+    let room = format!("{}p", 4 * length);
+    let mut given: Vec<(&str, String)> = Vec::new();
+    let mut add = |key, value: String| {
+        if kind.parameters().iter().any(|parameter| parameter.key == key) {
+            given.push((key, value));
+        }
     };
-    given.iter().try_fold(QdiscParameters::new(kind), |config, &(key, text)| config.with(key, text))
+    match kind {
+        Kind::Bare => {
+            for (key, value) in [("limit", "40mb"), ("flows", "20000"), ("timeout", "100ms")] {
+                add(key, value.to_owned());
+            }
+            // What a flow may queue: by default 8 packets, with few flows less than the length in all.
+            if light == FEW {
+                add("hi", "80kb".to_owned());
+                add("lo", "40kb".to_owned());
+            }
+        }
+        // Its parameter `limit` is memory.
+        Kind::Cake => {}
+        _ => {
+            add("limit", room);
+            // CHOKeD draws so many candidates that the queue does not grow far above `min`.
+            add("min", format!("{}p", if kind == Kind::Choked { length - length / 50 } else { length / 2 }));
+            // A bin of SFB is full at four times its part of the queue.
+            add("bin_size", format!("{}p", length / 4));
+            add("max", format!("{}p", 3 * length / 2));
+            if light == MANY {
+                add("flows", if kind == Kind::SfqRed { "10000" } else { "65536" }.to_owned());
+            }
+        }
+    }
+    given.into_iter().try_fold(QdiscParameters::new(kind), |config, (key, text)| config.with(key, text.as_str()))
 }
 
-fn takes(kind: Kind, key: &str) -> bool {
-    kind.parameters().iter().any(|parameter| parameter.key == key)
-}
-
-struct Overload {
+struct Station {
     queue: BoxQdisc<SimplePacket>,
     arrivals: Vec<SimplePacket>,
+    length: usize,
     next: usize,
     now: Time,
 }
 
-impl Overload {
-    /// Builds `kind`, filled with as many packets as it lets stay.
-    fn new(kind: Kind, light: u32) -> Result<Self, ParameterError> {
-        let queue = configured(kind, light)?.build(&Host { rate: RATE, seed: Seed::new(1) })?;
+impl Station {
+    /// Builds `kind`, and fills it.
+    fn new(kind: Kind, light: u32) -> Result<Self, String> {
+        let parameters = configured(kind, light).map_err(|error| error.to_string())?;
+        let queue = parameters.build(&Host { rate: RATE, seed: Seed::new(1) }).map_err(|error| error.to_string())?;
         let mut chance = Seed::new(1).stream("arrivals");
         let flow = |chance: &mut Stream| if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(light)) };
         let arrivals = (0..65_536).map(|_| SimplePacket::new(flow(&mut chance), 1000).unresponsive()).collect();
-        let mut overload = Self { queue, arrivals, next: 0, now: Time::ZERO };
-        for _ in 0..1_000_000 {
-            overload.step();
+        let mut station = Self { queue, arrivals, length: length(light), next: 0, now: Time::ZERO };
+        for _ in 0..200_000 {
+            station.step();
         }
-        Ok(overload)
+        let there = station.queue.packets();
+        if there.abs_diff(station.length) > station.length / 10 {
+            return Err(format!("{there} packets are queued, and not {}", station.length));
+        }
+        Ok(station)
     }
 
+    /// A packet arrives, and another one leaves if the queue has become too long.
     fn step(&mut self) {
-        self.now += Duration::from_nanos(700);
+        self.now += PACKET_TIME;
         self.next += 1;
         self.queue.enqueue(self.now, self.arrivals[self.next & (self.arrivals.len() - 1)], &mut ());
-        if self.next & 7 != 0 {
+        if self.queue.packets() > self.length {
             black_box(self.queue.dequeue(self.now, &mut ()));
         }
     }
@@ -82,9 +113,9 @@ fn kinds(c: &mut Criterion) {
         group.sample_size(20);
         group.nresamples(2000);
         for kind in Kind::ALL {
-            match Overload::new(kind, light) {
-                Ok(mut overload) => {
-                    group.bench_function(kind.name(), |b| b.iter(|| overload.step()));
+            match Station::new(kind, light) {
+                Ok(mut station) => {
+                    group.bench_function(kind.name(), |b| b.iter(|| station.step()));
                 }
                 Err(error) => eprintln!("{kind}: {error}"),
             }
@@ -92,5 +123,26 @@ fn kinds(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, kinds);
-criterion_main!(benches);
+/// Does the steps that `asked` names, such as `choke,33,20000`.
+fn count(asked: &str) -> Option<()> {
+    let mut words = asked.split(',');
+    let kind: Kind = words.next()?.parse().ok()?;
+    let light = words.next()?.parse::<u32>().ok()?.checked_sub(1)?;
+    let steps: u32 = words.next()?.parse().ok()?;
+    match Station::new(kind, light) {
+        Ok(mut station) => (0..steps).for_each(|_| station.step()),
+        Err(error) => eprintln!("{kind}: {error}"),
+    }
+    Some(())
+}
+
+fn main() {
+    match std::env::var("COUNT") {
+        Ok(asked) => assert_eq!(count(&asked), Some(()), "COUNT is not KIND,FLOWS,STEPS"),
+        Err(_) => {
+            let mut criterion = Criterion::default().configure_from_args();
+            kinds(&mut criterion);
+            criterion.final_summary();
+        }
+    }
+}

@@ -32,11 +32,13 @@ pub enum Reason {
     Label,
     /// The packet is too old.
     Expired,
+    /// CAKE: a TCP acknowledgement that a later one in the queue makes superfluous.
+    AckFilter,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Limit,
         Self::Early,
         Self::Forced,
@@ -50,6 +52,7 @@ impl Reason {
         Self::BufferSteal,
         Self::Label,
         Self::Expired,
+        Self::AckFilter,
     ];
 
     /// The number of reasons.
@@ -72,6 +75,7 @@ impl Reason {
             Self::BufferSteal => "buffer_steal",
             Self::Label => "label",
             Self::Expired => "expired",
+            Self::AckFilter => "ack_filter",
         }
     }
 

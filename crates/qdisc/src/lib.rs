@@ -31,6 +31,7 @@ mod rate;
 mod seed;
 #[cfg(feature = "serde")]
 mod serde_units;
+mod tcp;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod units;
@@ -48,4 +49,5 @@ pub use queue::tagged::Tagged;
 pub use rate::ideal::ideal_shares;
 pub use rate::link_clock::LinkClock;
 pub use seed::{Seed, Stream};
+pub use tcp::{Sack, SackBlocks, TcpHeader};
 pub use units::{Bytes, Duration, Packets, Rate, Size, Time, UnitError};

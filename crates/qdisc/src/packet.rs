@@ -1,6 +1,6 @@
 //! The traits by which a discipline reads packets and reports drops and marks.
 
-use crate::{Reason, Time};
+use crate::{Reason, TcpHeader, Time};
 
 /// Identifies a flow: packets with equal keys belong to the same flow. Opaque to every discipline.
 ///
@@ -63,6 +63,12 @@ pub trait Packet {
         0
     }
 
+    /// Clears the DSCP: [`class`](Self::class) is 0 from then on (RFC 2474). Only `cake` with `wash` calls it, for packets that
+    /// leave.
+    ///
+    /// By default the packet stays as it is.
+    fn clear_class(&mut self) {}
+
     /// Tells whether the packet belongs to the low-latency service: ECT(1) or CE (RFC 9331, section 5.1). Only `pi2` and
     /// `dualpi2` ask.
     ///
@@ -88,6 +94,15 @@ pub trait Packet {
     /// By default `true`.
     fn responsive(&self) -> bool {
         true
+    }
+
+    /// Returns what a filter of acknowledgements has to know of the packet's TCP header. Only `cake` with `ack_filter` asks, of each
+    /// packet of a queue to which a TCP packet comes.
+    ///
+    /// By default `None`: the packet is not TCP, or does not tell, and is neither dropped as an acknowledgement nor the reason for
+    /// another to be.
+    fn tcp(&self) -> Option<TcpHeader> {
+        None
     }
 }
 
@@ -223,6 +238,9 @@ impl Packet for SimplePacket {
     fn class(&self) -> u8 {
         self.class & !0b11
     }
+    fn clear_class(&mut self) {
+        self.class &= 0b11;
+    }
     fn l4s(&self) -> bool {
         self.l4s || self.marked
     }
@@ -263,7 +281,8 @@ mod tests {
         let mut bare = Minimal;
         bare.set_label(5);
         assert_eq!((bare.source_host(), bare.destination_host(), bare.class(), bare.label()), (9, 9, 0, 0));
-        assert_eq!((bare.l4s(), bare.responsive()), (false, true));
+        bare.clear_class();
+        assert_eq!((bare.l4s(), bare.responsive(), bare.tcp()), (false, true, None));
         let simple = SimplePacket::new(9, 1);
         assert_eq!((simple.source_host(), simple.destination_host(), simple.class(), simple.label()), (9, 9, 0, 0));
         assert_eq!((simple.l4s(), simple.responsive(), simple.ecn_capable()), (false, true, false));
@@ -279,6 +298,7 @@ mod tests {
         let mut marked = packet.with_ecn();
         marked.mark_ce();
         marked.set_label(8);
-        assert_eq!((marked.l4s(), marked.label()), (true, 8));
+        marked.clear_class();
+        assert_eq!((marked.l4s(), marked.label(), marked.class()), (true, 8, 0));
     }
 }

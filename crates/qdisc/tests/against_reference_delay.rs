@@ -1,12 +1,16 @@
 //! Compares the disciplines that control delay with slow references, decision by decision, under random scripts.
 
 use fairlane_qdisc::testing::Recorder;
-use fairlane_qdisc::{BoxQdisc, Bytes, Duration, Host, Kind, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Time};
+use fairlane_qdisc::{
+    BoxQdisc, Bytes, Counters, DropSink, Duration, FlowKey, Host, Kind, Packet, Qdisc, QdiscParameters, Rate, Reason,
+    Sack, SackBlocks, Seed, SimplePacket, Status, TcpHeader, Time,
+};
 use proptest::prelude::*;
 use reference::delay::{Limit, Slow};
 use reference::{cake, cobalt, codel, fq, pi2, pie};
 
 mod reference {
+    pub(crate) mod acks;
     pub(crate) mod cake;
     pub(crate) mod cobalt;
     pub(crate) mod codel;
@@ -27,7 +31,8 @@ enum Step {
 fn packet() -> impl Strategy<Value = SimplePacket> {
     let flow = prop_oneof![3 => Just(0_u64), 2 => 1_u64..8];
     let bytes = prop::sample::select(vec![40_u32, 576, 1000, 1500, 9000]);
-    let class = prop::sample::select(vec![0_u8, 0, 0, 8 << 2, 46 << 2, 1 << 2, 4 << 2, 10 << 2]);
+    let class = prop::sample::select(vec![0_u8, 0, 0, 0, 8, 46, 1, 4, 10, 2, 3, 16, 18, 24, 34, 40, 56])
+        .prop_map(|dscp| dscp << 2);
     (flow, bytes, 0..3_u8, prop::option::of((0_u32..3, 0_u32..3)), class).prop_map(
         |(flow, bytes, ecn, hosts, class)| {
             let packet = SimplePacket::new(flow, bytes).with_class(class);
@@ -62,7 +67,10 @@ impl Given {
         self
     }
 
-    fn build(&self, kind: Kind, host: &Host) -> Result<BoxQdisc<SimplePacket>, TestCaseError> {
+    fn build<P>(&self, kind: Kind, host: &Host) -> Result<BoxQdisc<P>, TestCaseError>
+    where
+        P: Packet + Send + Sync + 'static,
+    {
         let mut config = QdiscParameters::new(kind);
         for (key, value) in &self.0 {
             config.set(key, value.as_str().into()).map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -304,33 +312,149 @@ proptest! {
     }
 }
 
+/// A packet with a TCP header.
+#[derive(Debug)]
+struct Segment {
+    packet: SimplePacket,
+    tcp: Option<TcpHeader>,
+}
+
+impl Packet for Segment {
+    fn flow(&self) -> FlowKey {
+        self.packet.flow()
+    }
+    fn bytes(&self) -> u32 {
+        self.packet.bytes()
+    }
+    fn ecn_capable(&self) -> bool {
+        self.packet.ecn_capable()
+    }
+    fn mark_ce(&mut self) {
+        self.packet.mark_ce();
+    }
+    fn source_host(&self) -> u64 {
+        self.packet.source_host()
+    }
+    fn destination_host(&self) -> u64 {
+        self.packet.destination_host()
+    }
+    fn class(&self) -> u8 {
+        self.packet.class()
+    }
+    fn clear_class(&mut self) {
+        self.packet.clear_class();
+    }
+    fn tcp(&self) -> Option<TcpHeader> {
+        self.tcp
+    }
+}
+
+/// A discipline whose packets have the TCP headers that their labels number.
+struct WithHeaders {
+    queue: BoxQdisc<Segment>,
+    headers: Vec<Option<TcpHeader>>,
+}
+
+/// A sink for segments that hands on their packets.
+struct Plain<'s>(&'s mut dyn DropSink<SimplePacket>);
+
+impl DropSink<Segment> for Plain<'_> {
+    fn dropped(&mut self, now: Time, segment: Segment, reason: Reason) {
+        self.0.dropped(now, segment.packet, reason);
+    }
+    fn marked(&mut self, now: Time, segment: &Segment, reason: Reason) {
+        self.0.marked(now, &segment.packet, reason);
+    }
+}
+
+impl Qdisc<SimplePacket> for WithHeaders {
+    fn enqueue(&mut self, now: Time, packet: SimplePacket, sink: &mut dyn DropSink<SimplePacket>) {
+        let tcp = self.headers[packet.label as usize];
+        self.queue.enqueue(now, Segment { packet, tcp }, &mut Plain(sink));
+    }
+    fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<SimplePacket>) -> Option<SimplePacket> {
+        self.queue.dequeue(now, &mut Plain(sink)).map(|segment| segment.packet)
+    }
+    fn status(&self) -> Status {
+        self.queue.status()
+    }
+    fn counters(&self) -> &Counters {
+        self.queue.counters()
+    }
+}
+
+/// TCP headers of few connections, with few numbers about the end of the circle, so that most have something in common.
+fn tcp() -> impl Strategy<Value = Option<TcpHeader>> {
+    let number = || (0_u32..6).prop_map(|number| number.wrapping_sub(2));
+    let block = (number(), 1_u32..5).prop_map(|(start, length)| (start, start.wrapping_add(length)));
+    let sack = prop_oneof![
+        4 => Just(Sack::None),
+        4 => prop::collection::vec(block, 1..4).prop_map(|blocks| Sack::Blocks(SackBlocks::new(&blocks))),
+        1 => Just(Sack::Hidden),
+    ];
+    let often = || prop::bool::weighted(0.9);
+    let header = (
+        0_u64..2,
+        number(),
+        sack,
+        prop::option::weighted(0.3, (number(), number())),
+        often(),
+        often(),
+        often(),
+        often(),
+    );
+    let header =
+        header.prop_map(|(connection, number, sack, timestamps, acknowledges, pure, no_ece, no_cwr)| TcpHeader {
+            connection,
+            acknowledges,
+            number,
+            pure: pure && acknowledges,
+            ece: !no_ece,
+            cwr: !no_cwr,
+            timestamps,
+            sack,
+        });
+    prop::option::weighted(0.8, header)
+}
+
+/// The values of CAKE's `isolation`.
+const ISOLATIONS: [&str; 8] =
+    ["flows", "dual-srchost", "dual-dsthost", "triple-isolate", "srchost", "dsthost", "hosts", "flowblind"];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Many flows take part, so that the ways of a set run out.
     #[test]
-    fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv3: bool, isolation in 0_usize..4, ingress: bool, crowd in 0_u64..3000, script in script(), seed: u64) {
-        let names = ["flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
+    fn cake_decides_as_the_reference((limit, text) in limit(), rate in prop::sample::select(vec![1_000_000_u64, 7_654_321, 20_000_000]), shaped: bool, rtt in 1_u64..120, diffserv in prop::sample::select(vec!["diffserv3", "besteffort", "diffserv4", "diffserv8", "precedence"]), isolation in prop::sample::select(ISOLATIONS.to_vec()), ingress: bool, wash: bool, nat: bool, ack_filter in prop::sample::select(vec!["none", "filter", "aggressive"]), headers in prop::collection::vec(tcp(), 1..60), crowd in 0_u64..3000, script in script(), seed: u64) {
         let mut given = Given::default()
             .with("limit", text.as_str())
             .with("rtt", millis(rtt))
-            .with("diffserv", if diffserv3 { "diffserv3" } else { "besteffort" })
-            .with("isolation", names[isolation])
-            .with("ingress", ingress);
+            .with("diffserv", diffserv)
+            .with("isolation", isolation)
+            .with("ingress", ingress)
+            // These change what packets say, and no decision.
+            .with("wash", wash)
+            .with("nat", nat)
+            .with("ack_filter", ack_filter);
         if shaped {
             given = given.with("bandwidth", Rate::from_bits_per_second(rate));
         }
         let queue = given.build(Kind::Cake, &Host { rate: Rate::from_bits_per_second(rate), seed: Seed::new(seed) })?;
         let settings = cake::Settings {
-            limit, rate, shaped, rtt: millis(rtt), diffserv3, by_source: isolation % 2 == 1, by_destination: isolation >= 2, ingress,
+            limit, rate, shaped, rtt: millis(rtt), diffserv, isolation, ingress, ack_filter,
         };
         let mut script = script;
         // Each burst of the last flow is given to one of many flows.
         for (number, step) in script.iter_mut().enumerate() {
-            if let Step::Enqueue { packet, .. } = step && packet.flow == 7 {
+            let Step::Enqueue { packet, .. } = step else { continue };
+            packet.label = (number % headers.len()) as u64;
+            if packet.flow == 7 {
                 packet.flow = number as u64 * 7919 % (crowd + 1);
             }
         }
-        compare(queue, &mut cake::Cake::new(settings, Seed::new(seed)), &script)?;
+        let mut slow = cake::Cake::new(settings, Seed::new(seed));
+        slow.headers.clone_from(&headers);
+        compare(Box::new(WithHeaders { queue, headers }), &mut slow, &script)?;
     }
 }

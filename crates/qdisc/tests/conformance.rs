@@ -35,6 +35,7 @@ mod fair_references {
 #[path = "reference"]
 #[allow(dead_code, reason = "the references can do more than the vectors ask")]
 mod other_references {
+    pub(crate) mod acks;
     pub(crate) mod bare;
     pub(crate) mod cake;
     pub(crate) mod cobalt;

@@ -22,7 +22,7 @@ impl Row {
 
     fn difference(&self, place: usize) -> String {
         let difference = difference(&self.numbers[0], &self.numbers[place]);
-        let text = self.cell(&difference);
+        let text = aligned(&[(self.scale)(&self.numbers).of_differences().parts(&difference)]).concat();
         if difference.mean >= 0.0 { format!("+{text}") } else { text }
     }
 }
@@ -47,7 +47,7 @@ pub fn against_table(measured: &Outcome, others: &[&Outcome], terminal: &Termina
             table = table.right("difference", rows.iter().map(|row| row.difference(place)).collect());
         }
     }
-    let mut text = heading(measured, terminal);
+    let mut text = heading(std::slice::from_ref(measured), terminal);
     let beside = |other: &&Outcome| {
         let runs = if other.runs == 1 { "run" } else { "runs" };
         format!("{}: {} {runs}", other.engine, other.runs)
@@ -94,8 +94,10 @@ fn rows(all: &[&Outcome]) -> Vec<Row> {
             Row { of: group.name.clone(), what, scale: *scale, numbers }
         }));
     }
-    let queues = all.iter().map(|outcome| outcome.bottleneck()).collect::<Option<Vec<_>>>();
-    if let Some(queues) = queues {
+    for shown in measured.shown_queues() {
+        let others = others.iter().map(|other| other.queue(&shown.name)).collect::<Option<Vec<_>>>();
+        let Some(others) = others else { continue };
+        let queues: Vec<&QueueOutcome> = [shown].into_iter().chain(others).collect();
         let of = format!("{} ({})", queues[0].name, queues[0].kind);
         rows.extend(of_queue.iter().map(|(what, field, scale)| {
             let numbers = queues.iter().copied().map(field).collect();

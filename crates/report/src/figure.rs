@@ -123,29 +123,4 @@ impl Figure {
     pub fn to_svg(&self) -> String {
         draw::standalone(self)
     }
-
-    /// The figure for a page of usual width: without the title, in the page's colours.
-    #[cfg(feature = "html")]
-    pub(crate) fn wide_svg(&self) -> String {
-        draw::wide(self)
-    }
-
-    /// The figure for a page as narrow as a telephone.
-    #[cfg(feature = "html")]
-    pub(crate) fn narrow_svg(&self) -> String {
-        draw::narrow(self)
-    }
-
-    /// Describes the figure in words, for screen readers.
-    #[cfg(feature = "html")]
-    pub(crate) fn description(&self) -> String {
-        let (what, names): (&str, Vec<&str>) = match &self.content {
-            Content::Lines(lines) => ("Lines", lines.iter().map(|line| line.name.as_str()).collect()),
-            Content::Bars(bars) | Content::Stacked(bars) | Content::Shares(bars) => {
-                ("Bars", bars.series.iter().map(|(name, _)| name.as_str()).collect())
-            }
-        };
-        let over = if self.x.label.is_empty() { String::new() } else { format!(" over {}", self.x.label) };
-        format!("{what} of {}{over}: {}. The data below has all numbers.", self.y.label, names.join(", "))
-    }
 }

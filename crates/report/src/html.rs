@@ -1,11 +1,15 @@
 //! Pages: self-contained HTML files that load nothing.
 //!
-//! A [`Page`] has [`Section`]s of [`Block`]s. It holds its style, its pictures and its data; it has no script, and its
-//! content security policy forbids loading anything. All text is escaped: names may contain anything.
+//! A [`Page`] has [`Section`]s of [`Block`]s. It holds its style, its data and the script that draws its charts; its content security
+//! policy forbids any other script, and loading anything. All text is escaped: names may contain anything.
 //!
 //! [`compare_page`], [`run_page`] and [`sweep_page`] show outcomes: the numbers of the terminal's tables, and figures.
 
+mod answer;
+mod bars;
 mod block;
+mod chart;
+mod data;
 mod figures;
 mod grid;
 mod page;
@@ -14,7 +18,9 @@ mod table;
 mod timeline;
 mod values;
 
+pub use self::bars::{BarColumn, BarTable};
 pub use self::block::{Badge, Block, Inline, Tone};
+pub use self::chart::{Bins, Chart, Lines, Panel};
 pub use self::page::{Page, Provenance, Section};
 pub use self::pages::{Origin, compare_page, run_page, sweep_page};
 pub use self::table::{Cell, Table};

@@ -7,12 +7,15 @@
 
 mod against;
 mod compare;
+mod differences;
 #[cfg(feature = "figures")]
 mod figure;
 #[cfg(feature = "html")]
 pub mod html;
 mod numbers;
 mod paper;
+mod paths;
+mod queues;
 mod run;
 mod summary;
 mod sweep;

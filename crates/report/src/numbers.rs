@@ -8,7 +8,14 @@ pub(crate) struct Scale {
     divisor: f64,
     unit: &'static str,
     decimals: usize,
+    /// The least and the largest value that can be; intervals end there.
+    range: (f64, f64),
 }
+
+/// The most digits after the point.
+const MOST_DECIMALS: usize = 3;
+/// The unit of the last digit with none, one … digits after the point.
+const UNITS: [f64; MOST_DECIMALS + 1] = [1.0, 0.1, 0.01, 0.001];
 
 impl Scale {
     /// For rates in bit/s.
@@ -33,30 +40,49 @@ impl Scale {
 
     /// For ratios of 0 to 1, as percent.
     pub(crate) fn percent(values: &[Estimate]) -> Self {
-        Self { decimals: 1, ..Self::among(values, &[(1e-2, "%")]) }
+        Self { decimals: 1, range: (0.0, 1.0), ..Self::among(values, &[(1e-2, "%")]) }
     }
 
     /// For indices of 0 to 1.
     pub(crate) fn index() -> Self {
-        Self { divisor: 1.0, unit: "", decimals: 2 }
+        Self { divisor: 1.0, unit: "", decimals: 2, range: (0.0, 1.0) }
+    }
+
+    /// The same for differences, which can be negative.
+    pub(crate) fn of_differences(self) -> Self {
+        Self { range: (f64::NEG_INFINITY, f64::INFINITY), ..self }
     }
 
     /// The first unit in which the largest value has at most four digits before the point.
     fn among(values: &[Estimate], units: &[(f64, &'static str)]) -> Self {
-        let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.mean));
-        let widest = values.iter().filter_map(Estimate::ci95).fold(0.0_f64, f64::max);
+        let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.mean.abs()));
         let last = units.last().copied().unwrap_or((1.0, ""));
         let (divisor, unit) = units.iter().copied().find(|(divisor, _)| largest / divisor < 9999.5).unwrap_or(last);
-        // Three digits of the largest value, and the first digit of the widest interval.
-        let of_value = digits_after_point(largest / divisor, [99.5, 9.95]);
-        let of_interval = if widest > 0.0 { digits_after_point(widest / divisor, [0.95, 0.095]) } else { 0 };
-        Self { divisor, unit, decimals: of_value.max(of_interval) }
+        // Three digits of the largest value.
+        let decimals = digits_after_point(largest / divisor);
+        Self { divisor, unit, decimals, range: (0.0, f64::INFINITY) }
     }
 
-    /// The value, its interval or nothing, and the unit.
+    /// The value, its interval or nothing, and the unit. There are as many digits as the column has, and more if the first digit of the
+    /// interval needs them. An interval that would leave the possible range is written with its ends, which are cut there.
     pub(crate) fn parts(&self, value: &Estimate) -> Vec<String> {
-        let interval = value.ci95().map_or_else(String::new, |half| format!("± {}", self.digits(half)));
-        vec![self.digits(value.mean), interval, self.unit.to_owned()]
+        let Some(half) = value.ci95() else {
+            return vec![self.digits(value.mean), String::new(), self.unit.to_owned()];
+        };
+        let needed = decimals_of(half / self.divisor);
+        let decimals = if needed > MOST_DECIMALS { self.decimals } else { self.decimals.max(needed) };
+        let scale = Self { decimals, ..*self };
+        let ends = (value.mean - half, value.mean + half);
+        let rounded = 1e-9 * half.max(value.mean.abs());
+        let inside = |value: f64| value >= self.range.0 - rounded && value <= self.range.1 + rounded;
+        let interval = if inside(value.mean) && !(inside(ends.0) && inside(ends.1)) {
+            format!("[{}, {}]", scale.digits(ends.0.max(self.range.0)), scale.digits(ends.1.min(self.range.1)))
+        } else if needed > MOST_DECIMALS {
+            format!("± <{}", UNITS[MOST_DECIMALS])
+        } else {
+            format!("± {}", scale.digits(half))
+        };
+        vec![scale.digits(value.mean), interval, self.unit.to_owned()]
     }
 
     /// The value with its unit, without the interval.
@@ -70,15 +96,23 @@ impl Scale {
     }
 }
 
-/// None from the first limit on, one from the second, else two.
-fn digits_after_point(value: f64, [none, one]: [f64; 2]) -> usize {
-    if value >= none {
+/// The digits after the point for three digits in all, two at most.
+fn digits_after_point(value: f64) -> usize {
+    if value >= 99.5 {
         0
-    } else if value >= one {
+    } else if value >= 9.95 {
         1
     } else {
         2
     }
+}
+
+/// The digits after the point that show the first digit of an interval; none if it is 0.
+fn decimals_of(half: f64) -> usize {
+    if half <= 0.0 {
+        return 0;
+    }
+    UNITS.iter().position(|unit| half >= 0.95 * unit).unwrap_or(UNITS.len())
 }
 
 /// A count, or the mean of counts, in groups of three digits.
@@ -95,7 +129,6 @@ pub(crate) fn count(value: f64) -> String {
 }
 
 /// A number with this many significant digits, without trailing zeros.
-#[cfg(feature = "figures")]
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let rounded: f64 = format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value);
     if rounded == 0.0 || (1e-4..1e15).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
@@ -129,9 +162,18 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{value} s")
 }
 
-/// Aligns the parts of several rows to the right, with one space between parts that any row has.
+/// Aligns the parts of several rows to the right, numbers by their points, with one space between parts that any row has.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    // A number without a point takes the room of the point too.
+    let after = |part: &str| part.rfind('.').map_or(0, |point| part.len() - point);
+    let most = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|part| after(part)).max().unwrap_or(0);
+    let mosts: Vec<usize> = (0..columns).map(most).collect();
+    let number = |part: &str| part.ends_with(|c: char| c.is_ascii_digit());
+    let padded = |(part, most): (&String, &usize)| {
+        if number(part) { format!("{part}{}", " ".repeat(most.saturating_sub(after(part)))) } else { part.clone() }
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().zip(&mosts).map(padded).collect()).collect();
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|part| part.chars().count()).max().unwrap_or(0)
     };
@@ -154,8 +196,11 @@ mod tests {
     /// The unit follows the largest value, the digits also the interval.
     #[test]
     fn columns_share_unit_and_digits() {
-        let cases: [(&[Estimate], &[&str]); 4] = [
+        let cases: [(&[Estimate], &[&str]); 6] = [
             (&[with(251_234.0, 4_321.0), with(8_000.0, 1_000.0)], &["251 ± 4 kb/s", "  8 ± 1 kb/s"]),
+            // Would catch "8 ± 0".
+            (&[with(251_234.0, 4_321.0), with(8_000.0, 300.0)], &["251   ± 4   kb/s", "  8.0 ± 0.3 kb/s"]),
+            (&[with(251_234.0, 0.1), with(8_000.0, 0.0)], &["251 ± <0.001 kb/s", "  8  ± 0     kb/s"]),
             (&[with(251_234.0, 321.0)], &["251.2 ± 0.3 kb/s"]),
             (&[Estimate::single(9_999_400.0)], &["9999 kb/s"]),
             (&[Estimate::single(9_999_600.0), Estimate::single(0.0)], &["10.0 Mb/s", " 0.0 Mb/s"]),
@@ -165,6 +210,18 @@ mod tests {
             let parts: Vec<Vec<String>> = values.iter().map(|value| scale.parts(value)).collect();
             assert_eq!(aligned(&parts), expected);
         }
+    }
+
+    /// Jain's index of 0.86 ± 1.07 is between 0 and 1, and a delay of 1 ± 2 ms not below 0; a difference can be.
+    #[test]
+    fn intervals_end_where_values_do() {
+        let text = |scale: Scale, value: Estimate| aligned(&[scale.parts(&value)]).concat();
+        assert_eq!(text(Scale::index(), with(0.86, 1.07)), "0.86 [0.00, 1.00]");
+        assert_eq!(text(Scale::index(), with(0.86, 0.10)), "0.86 ± 0.10");
+        assert_eq!(text(Scale::percent(&[]), with(0.99, 0.02)), "99.0 [97.0, 100.0] %");
+        let delay = with(0.001, 0.002);
+        assert_eq!(text(Scale::time(&[delay]), delay), "1000 [0, 3000] µs");
+        assert_eq!(text(Scale::time(&[delay]).of_differences(), delay), "1000 ± 2000 µs");
     }
 
     #[test]

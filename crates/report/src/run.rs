@@ -1,9 +1,12 @@
 //! One outcome in full.
 
-use fairlane_outcome::{Delay, Estimate, FlowOutcome, GroupOutcome, Outcome, QueueOutcome, TransferOutcome};
+use fairlane_outcome::{
+    Delay, Estimate, FlowOutcome, GroupOutcome, Outcome, QueueGroup, QueueOutcome, TransferOutcome,
+};
 
 use crate::numbers::{Scale, count, percent};
-use crate::summary::{column, dropped, heading};
+use crate::queues::dropped;
+use crate::summary::{column, heading, print_notes};
 use crate::table::{Look, Terminal, TextTable};
 
 /// The most flows that are shown one by one.
@@ -12,7 +15,8 @@ pub(crate) const FLOWS: usize = 40;
 /// The queues, their drops by reason, the groups and the flows of one outcome.
 #[must_use]
 pub fn run_report(outcome: &Outcome, terminal: &Terminal) -> String {
-    let mut text = heading(outcome, terminal);
+    let mut text = heading(std::slice::from_ref(outcome), terminal);
+    text += &print_notes(std::slice::from_ref(outcome), terminal);
     for (title, table) in tables(outcome) {
         text.push('\n');
         text += &terminal.line(title, Look::Strong);
@@ -27,6 +31,8 @@ pub(crate) fn tables(outcome: &Outcome) -> impl Iterator<Item = (&'static str, T
         ("Queues", queues(&outcome.queues)),
         ("Drops", drops(&outcome.queues)),
         ("Groups", groups(outcome)),
+        ("End to end", end_to_end(outcome)),
+        ("Groups at each queue", if outcome.queues.len() > 1 { groups_at_queues(outcome) } else { None }),
         ("Transfers", transfers(&outcome.groups)),
         ("Flows", if outcome.flows.len() <= FLOWS { flows(outcome) } else { spread(outcome) }),
     ];
@@ -83,17 +89,56 @@ fn groups(outcome: &Outcome) -> Option<TextTable> {
     let number = |field: fn(&GroupOutcome) -> Estimate, scale| {
         column(&groups.iter().map(|group| Some(field(group))).collect::<Vec<_>>(), scale)
     };
+    let fair: Vec<_> = groups.iter().map(|group| group.fair_bps.map(Estimate::single)).collect();
+    let fair = column(&fair, Scale::rate);
     let table = TextTable::new()
         .key("group", groups.iter().map(|group| group.name.clone()).collect())
         .right("flows", groups.iter().map(|group| group.flows.to_string()).collect())
         .right("throughput", number(|group| group.throughput_bps, Scale::rate))
         .right("share", number(|group| group.share, Scale::percent))
         .bar("", groups.iter().enumerate().map(|(index, group)| (group.share.mean, index)).collect())
-        .right("of the queue", number(|group| group.queue_share, Scale::percent))
+        .right("fair", fair)
+        .right("of the queues", number(|group| group.queue_share, Scale::percent))
         .right("dropped", number(|group| group.drop_ratio, Scale::percent))
         .right("Jain", number(|group| group.jain, |_| Scale::index()))
         .left("transport", groups.iter().map(|group| group.transport.clone()).collect());
     (!groups.is_empty()).then_some(table)
+}
+
+/// A row for each group: its delays, as far as they are known.
+fn end_to_end(outcome: &Outcome) -> Option<TextTable> {
+    let groups = &outcome.groups;
+    let time = |field: fn(&GroupOutcome) -> Option<Estimate>| {
+        column(&groups.iter().map(field).collect::<Vec<_>>(), Scale::time)
+    };
+    let table = TextTable::new()
+        .key("group", groups.iter().map(|group| group.name.clone()).collect())
+        .right("one-way", time(|group| group.delay_s))
+        .right("jitter", time(|group| group.jitter_s))
+        .right("RTT", time(|group| group.rtt_s))
+        .right("again", groups.iter().map(|group| count(group.retransmitted.mean)).collect())
+        .right("timeouts", groups.iter().map(|group| count(group.timeouts.mean)).collect());
+    groups.iter().any(|group| group.delay_s.is_some()).then_some(table)
+}
+
+/// A row for each group at each queue where its packets came.
+fn groups_at_queues(outcome: &Outcome) -> Option<TextTable> {
+    let rows: Vec<(&QueueOutcome, &QueueGroup)> =
+        outcome.queues.iter().flat_map(|queue| queue.groups.iter().map(move |group| (queue, group))).collect();
+    let number = |field: fn(&QueueGroup) -> Estimate, scale| {
+        column(&rows.iter().map(|(_, group)| Some(field(group))).collect::<Vec<_>>(), scale)
+    };
+    let counted = |field: fn(&QueueGroup) -> Estimate| rows.iter().map(|(_, group)| count(field(group).mean)).collect();
+    let table = TextTable::new()
+        .key("queue", rows.iter().map(|(queue, _)| queue.name.clone()).collect())
+        .key("group", rows.iter().map(|(_, group)| group.name.clone()).collect())
+        .right("throughput", number(|group| group.throughput_bps, Scale::rate))
+        .right("share", number(|group| group.share, Scale::percent))
+        .right("of the queue", number(|group| group.queue_share, Scale::percent))
+        .right("arrived", counted(|group| group.arrived))
+        .right("marked", counted(|group| group.marked))
+        .right("dropped", number(|group| group.drop_ratio, Scale::percent));
+    (!rows.is_empty()).then_some(table)
 }
 
 /// A row for each group with transfers: the number of completed ones, and their durations.
@@ -115,6 +160,7 @@ fn transfers(groups: &[GroupOutcome]) -> Option<TextTable> {
 
 /// A row for each flow; the longest bar is the fastest flow's.
 fn flows(outcome: &Outcome) -> Option<TextTable> {
+    type Time = (&'static str, fn(&FlowOutcome) -> Option<Estimate>);
     let flows = &outcome.flows;
     let fastest = flows.iter().fold(0.0_f64, |fastest, flow| fastest.max(flow.throughput_bps.mean));
     let bar = |flow: &FlowOutcome| {
@@ -140,6 +186,12 @@ fn flows(outcome: &Outcome) -> Option<TextTable> {
     } else {
         table
     };
+    let times: [Time; 3] =
+        [("one-way", |flow| flow.delay_s), ("jitter", |flow| flow.jitter_s), ("RTT", |flow| flow.rtt_s)];
+    let table = times.into_iter().fold(table, |table, (title, of)| {
+        let values: Vec<_> = flows.iter().map(of).collect();
+        if values.iter().any(Option::is_some) { table.right(title, column(&values, Scale::time)) } else { table }
+    });
     (!flows.is_empty()).then_some(table)
 }
 

@@ -1,9 +1,20 @@
 //! Parts that several reports share: the heading, and columns over several outcomes.
 
-use fairlane_outcome::{Estimate, GroupOutcome, Outcome, QueueOutcome, Reason};
+use fairlane_outcome::{Estimate, GroupOutcome, Outcome};
 
-use crate::numbers::{Scale, aligned, percent, seconds, whole_percent};
+use crate::numbers::{Scale, aligned, percent, seconds};
+use crate::queues::queue_names;
 use crate::table::{Look, Terminal, TextTable, fill};
+
+/// The place where tables are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// A terminal.
+    Terminal,
+    /// A page, which draws the shares, and has no room for the columns of queues behind those of groups.
+    #[cfg(feature = "html")]
+    Page,
+}
 
 /// The text for an empty list of outcomes.
 pub(crate) const NOTHING: &str = "Nothing was measured.\n";
@@ -11,24 +22,118 @@ pub(crate) const NOTHING: &str = "Nothing was measured.\n";
 /// The note about an interrupted outcome.
 pub(crate) const INTERRUPTED: &str = "Interrupted: this is what was done until then.";
 
-/// The heading: the scenario, the number of runs and the measured time.
-pub(crate) fn heading(outcome: &Outcome, terminal: &Terminal) -> String {
-    let mut text = terminal.line(&outcome.scenario, Look::Strong);
-    text += &terminal.words(&facts(outcome).map(|fact| (fact, Look::Faint)));
-    if outcome.partial {
+/// The number of runs from which an interval is shown without a word: Student's t is then below 2.8, and 12.7 for 2 runs.
+const FEW: u64 = 5;
+
+/// The most notes that are printed.
+const MOST_NOTES: usize = 5;
+
+/// The heading: the scenario, the number of runs and the measured time, of outcomes of one scenario.
+pub(crate) fn heading(outcomes: &[Outcome], terminal: &Terminal) -> String {
+    let Some(first) = outcomes.first() else { return String::new() };
+    let mut text = terminal.line(&first.scenario, Look::Strong);
+    text += &terminal.words(&facts(outcomes).into_iter().map(|fact| (fact, Look::Faint)).collect::<Vec<_>>());
+    if outcomes.iter().any(|outcome| outcome.partial) {
         text += &terminal.line(INTERRUPTED, Look::Strong);
     }
     text
 }
 
-/// The engine, the seed, the number of runs and the measured time.
-pub(crate) fn facts(outcome: &Outcome) -> [String; 4] {
-    let runs = match outcome.runs {
-        1 => "1 run".to_owned(),
-        runs => format!("mean of {runs} runs ± 95 %"),
-    };
-    let window = format!("{} to {}", seconds(outcome.from_s), seconds(outcome.to_s));
-    [outcome.engine.clone(), format!("seed {}", outcome.seed), runs, window]
+/// The engines, the seed, the number of runs, the measured time and the queue shown, as far as they are the same.
+pub(crate) fn facts(outcomes: &[Outcome]) -> Vec<String> {
+    let mut facts = vec![each(outcomes.iter().map(|outcome| outcome.engine.clone())).join(", ")];
+    let seeds = each(outcomes.iter().map(|outcome| outcome.seed));
+    facts.push(if let [seed] = seeds[..] { format!("seed {seed}") } else { format!("{} seeds", seeds.len()) });
+    let runs = each(outcomes.iter().map(|outcome| outcome.runs));
+    match (runs.iter().min(), runs.iter().max()) {
+        (_, None | Some(1)) => facts.push("1 run".to_owned()),
+        (Some(least), Some(most)) => {
+            let number = if least == most { most.to_string() } else { format!("{least} to {most}") };
+            facts.push(format!("mean of {number} runs ± 95 %"));
+            if (2..FEW).contains(least) {
+                let plural = if *least == 2 { "" } else { "s" };
+                facts.push(format!("few runs: {} degree{plural} of freedom", least - 1));
+            }
+        }
+        (None, Some(_)) => {}
+    }
+    if let [window] = &windows(outcomes)[..] {
+        facts.push(window.clone());
+    }
+    let several = outcomes.iter().any(|outcome| outcome.queues.len() > 1);
+    if let ([queue], true) = (&queue_names(outcomes)[..], several) {
+        facts.push(format!("queue {queue}"));
+    }
+    facts
+}
+
+/// The different windows of measurement.
+fn windows(outcomes: &[Outcome]) -> Vec<String> {
+    each(outcomes.iter().map(window))
+}
+
+fn window(outcome: &Outcome) -> String {
+    format!("{} to {}", seconds(outcome.from_s), seconds(outcome.to_s))
+}
+
+/// Adds the window of each outcome to the keys if they differ. The rows are those outcomes.
+pub(crate) fn with_windows(table: TextTable, outcomes: &[Outcome], rows: &[usize]) -> TextTable {
+    if windows(outcomes).len() < 2 {
+        return table;
+    }
+    table.key("measured", rows.iter().map(|row| outcomes.get(*row).map_or_else(String::new, window)).collect())
+}
+
+/// The tables of a summary with their titles: the first, one of queues and one of paths if there are such.
+pub(crate) fn titled(
+    title: &'static str,
+    first: TextTable,
+    queues: Option<TextTable>,
+    paths: Option<TextTable>,
+) -> Vec<(&'static str, TextTable)> {
+    let further = [("Queues", queues), ("End to end", paths)];
+    let further = further.into_iter().filter_map(|(title, table)| Some((title, table?)));
+    [(title, first)].into_iter().chain(further).collect()
+}
+
+/// Prints the tables, and the titles of all but the first, which needs none.
+pub(crate) fn print_tables(tables: Vec<(&str, TextTable)>, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    for (number, (title, table)) in tables.into_iter().enumerate() {
+        text.push('\n');
+        if number > 0 {
+            text += &terminal.line(title, Look::Strong);
+        }
+        text += &table.print(terminal);
+    }
+    text
+}
+
+/// The notes about what limits flows besides the queues, of all outcomes.
+pub(crate) fn notes(outcomes: &[Outcome]) -> Vec<String> {
+    let mut all = each(outcomes.iter().flat_map(|outcome| outcome.notes.iter().cloned()));
+    if all.len() > MOST_NOTES {
+        let more = all.len() - MOST_NOTES;
+        all.truncate(MOST_NOTES);
+        all.push(format!("{more} more notes of this kind; --json has all"));
+    }
+    all
+}
+
+/// Prints the notes.
+pub(crate) fn print_notes(outcomes: &[Outcome], terminal: &Terminal) -> String {
+    notes(outcomes).iter().map(|note| terminal.text(&format!("Note: {note}."), Look::Strong)).collect()
+}
+
+/// Each value once, in the order of first appearance.
+fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
 }
 
 /// The names of all groups, in the order in which they first appear.
@@ -42,42 +147,35 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
     names
 }
 
-/// Prints each group's fill in the bars, and its share if all flows had the same throughput.
+/// Prints each group's fill in the bars, its size, and its fair share.
 pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) -> String {
-    let Some(outcome) = outcomes.first() else { return String::new() };
     let entry = |(index, name): (usize, &&str)| {
-        (format!("{} {name}: {}", fill(index), size(outcome, name)), Look::Group(index))
+        (format!("{} {name}: {}", fill(index), size(outcomes, name)), Look::Group(index))
     };
-    terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>())
+    terminal.words(&names.iter().enumerate().map(entry).collect::<Vec<_>>()) + &print_notes(outcomes, terminal)
 }
 
-/// Prints the number of flows in the group, and their total share if all flows had the same throughput.
-pub(crate) fn size(outcome: &Outcome, name: &str) -> String {
-    let flows = outcome.group(name).map_or(0, |group| group.flows);
-    let noun = if flows == 1 { "flow" } else { "flows" };
-    format!("{flows} {noun}, fair share {}", percent(fair_share(outcome, name)))
+/// Prints the number of flows in the group, and its part of the max-min fair rates; from least to most where outcomes differ.
+pub(crate) fn size(outcomes: &[Outcome], name: &str) -> String {
+    let groups: Vec<&GroupOutcome> = outcomes.iter().filter_map(|outcome| outcome.group(name)).collect();
+    let flows = range(groups.iter().map(|group| group.flows as f64), |flows| format!("{flows:.0}"));
+    let noun = if flows.as_deref() == Some("1") { "flow" } else { "flows" };
+    let flows = format!("{} {noun}", flows.unwrap_or_else(|| "0".to_owned()));
+    let fair = range(groups.iter().filter_map(|group| group.fair_share), percent);
+    fair.map_or_else(|| flows.clone(), |fair| format!("{flows}, fair share {fair}"))
 }
 
-/// The group's share if all flows had the same throughput, 0 to 1.
-pub(crate) fn fair_share(outcome: &Outcome, name: &str) -> f64 {
-    let all: u64 = outcome.groups.iter().map(|group| group.flows).sum();
-    outcome.group(name).map_or(0.0, |group| if all > 0 { group.flows as f64 / all as f64 } else { 0.0 })
+/// The least and the most of some values, or the one that all are; `None` without any.
+fn range(values: impl Iterator<Item = f64>, text: impl Fn(f64) -> String) -> Option<String> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (text(*values.first()?), text(*values.last()?));
+    Some(if least == most { least } else { format!("{least} to {most}") })
 }
 
 /// The shaper of an outcome of a comparison of shapers.
-fn shaper(outcome: &Outcome) -> Option<String> {
+pub(crate) fn shaper(outcome: &Outcome) -> Option<String> {
     outcome.point.as_ref()?.get("shaper").map(ToString::to_string)
-}
-
-/// Labels that distinguish the outcomes: the discipline, the shaper if shapers are compared, and the engine if there are several.
-pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
-    let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
-    let label = |outcome: &Outcome| {
-        let kind = outcome.bottleneck().map_or("–", |queue| queue.kind.as_str());
-        let kind = shaper(outcome).map_or_else(|| kind.to_owned(), |shaper| format!("{kind}, {shaper}"));
-        if engines { format!("{kind} ({})", outcome.engine) } else { kind }
-    };
-    outcomes.iter().map(label).collect()
 }
 
 /// A column's text: the numbers of `field`, in one unit; empty for outcomes without one.
@@ -135,8 +233,11 @@ pub(crate) fn with_goodput(table: TextTable, outcomes: &[Outcome]) -> TextTable 
     table.right("goodput", column(&values, Scale::rate))
 }
 
-/// Adds the bar of all groups' shares.
-pub(crate) fn with_shares(table: TextTable, outcomes: &[Outcome], names: &[&str]) -> TextTable {
+/// Adds the bar of all groups' shares, for a terminal.
+pub(crate) fn with_shares(table: TextTable, outcomes: &[Outcome], names: &[&str], medium: Medium) -> TextTable {
+    if medium != Medium::Terminal {
+        return table;
+    }
     let share = |outcome: &Outcome, name: &str| outcome.group(name).map_or(0.0, |group| group.share.mean);
     let parts = outcomes.iter().map(|outcome| names.iter().map(|name| share(outcome, name)).collect()).collect();
     table.stacked("share", parts)
@@ -152,46 +253,4 @@ pub(crate) fn with_jain(mut table: TextTable, outcomes: &[Outcome], names: &[&st
         }
     }
     table
-}
-
-/// Adds columns about the bottleneck of each outcome.
-pub(crate) fn with_bottlenecks(table: TextTable, outcomes: &[Outcome]) -> TextTable {
-    let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
-    let field = |field: fn(&QueueOutcome) -> Estimate| -> Vec<Option<Estimate>> {
-        queues.iter().map(|queue| queue.map(field)).collect()
-    };
-    let text = |text: fn(&QueueOutcome) -> String| -> Vec<String> {
-        queues.iter().map(|queue| queue.map_or_else(|| "–".to_owned(), text)).collect()
-    };
-    table
-        .right("used", column(&field(|queue| queue.utilisation), Scale::percent))
-        .right("delay", column(&field(|queue| queue.delay_s.mean), Scale::time))
-        .right("p95", column(&field(|queue| queue.delay_s.p95), Scale::time))
-        .right("queued", column(&field(|queue| queue.mean_packets), Scale::packets))
-        .right("dropped", text(|queue| percent(dropped(queue))))
-        .left("why", text(reasons))
-}
-
-/// The part of the arrived packets that was dropped.
-pub(crate) fn dropped(queue: &QueueOutcome) -> f64 {
-    if queue.arrived.mean > 0.0 { queue.dropped.total() / queue.arrived.mean } else { 0.0 }
-}
-
-/// The reasons by which packets were dropped, the most frequent first; CHOKe's two sides of a match are one reason.
-fn reasons(queue: &QueueOutcome) -> String {
-    let total = queue.dropped.total();
-    let mut parts: Vec<(&str, f64)> = Vec::new();
-    for (reason, count) in queue.dropped.iter().filter(|(_, count)| count.mean > 0.0) {
-        let name = match reason {
-            Reason::MatchArrival | Reason::MatchVictim => "match",
-            other => other.name(),
-        };
-        match parts.iter_mut().find(|(there, _)| *there == name) {
-            Some((_, sum)) => *sum += count.mean,
-            None => parts.push((name, count.mean)),
-        }
-    }
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let part = |(name, count): &(&str, f64)| format!("{name} {}", whole_percent(count / total));
-    parts.iter().map(part).collect::<Vec<_>>().join(", ")
 }

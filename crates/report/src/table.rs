@@ -23,7 +23,7 @@ const GAP: usize = 2;
 /// The least and the largest width of a bar.
 const BAR: (usize, usize) = (12, 32);
 /// Fills that distinguish the parts of a bar, with and without colour.
-const FILLS: [char; 4] = ['█', '▒', '░', '▓'];
+const FILLS: [char; 16] = ['█', '▒', '░', '▓', '#', 'o', '+', 'x', '=', '%', '*', '@', '~', '&', '/', ':'];
 /// A block of one to eight eighths of a character.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
@@ -44,7 +44,7 @@ impl Look {
             Self::Plain => None,
             Self::Strong => Some("1"),
             Self::Faint => Some("2"),
-            Self::Group(index) => Some(["36", "33", "35", "32"][index % 4]),
+            Self::Group(index) => Some(["36", "33", "35", "32", "34", "31"][index % 6]),
         }
     }
 }
@@ -66,6 +66,23 @@ impl Terminal {
     /// A line of plain text, cut to the width.
     pub(crate) fn line(&self, text: &str, look: Look) -> String {
         self.paint(&cut(&printable(text), self.columns()), look) + "\n"
+    }
+
+    /// A sentence in as many lines as needed.
+    pub(crate) fn text(&self, sentence: &str, look: Look) -> String {
+        let mut lines = vec![String::new()];
+        for word in printable(sentence).split(' ') {
+            let last = lines.last_mut().map(|line| (line.width(), line));
+            match last {
+                Some((0, line)) => line.push_str(&cut(word, self.columns())),
+                Some((used, line)) if used + 1 + word.width() <= self.columns() => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(cut(word, self.columns())),
+            }
+        }
+        lines.iter().map(|line| self.paint(line, look) + "\n").collect()
     }
 
     /// Words in as many lines as needed, each word with its style and none of them broken.

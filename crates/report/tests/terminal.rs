@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CHOKE, DROPTAIL, RED, outcome};
-use fairlane_outcome::{Outcome, Point};
+use fairlane_outcome::{GroupOutcome, Outcome, Point};
 use fairlane_report::{PaperNumbers, Terminal, against_table, compare_table, run_report, sweep_table};
 use unicode_width::UnicodeWidthStr;
 
@@ -71,13 +71,107 @@ fn transfers_have_a_table() {
     let mut outcome = outcome(&CHOKE, 6, 1);
     let time = |seconds| fairlane_outcome::Estimate::single(seconds);
     let completion_s = fairlane_outcome::Delay { mean: time(0.55), p50: time(0.5), p95: time(1.0), p99: time(1.0) };
-    let made = fairlane_outcome::TransferOutcome { completed: time(10.0), completion_s };
+    let made = fairlane_outcome::TransferOutcome {
+        completed: time(10.0),
+        completion_s,
+        completion_histogram: fairlane_outcome::DelayHistogram::default(),
+    };
     outcome.groups[0].transfers = Some(Box::new(made));
     let text = run_report(&outcome, &plain(100));
     let table: Vec<&str> = text.lines().skip_while(|line| *line != "Transfers").skip(1).take(2).collect();
     let words: Vec<Vec<&str>> = table.iter().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(words[0], ["group", "completed", "took", "p50", "p95", "p99"]);
     assert_eq!(words[1], ["ftp", "10", "550", "ms", "500", "ms", "1000", "ms", "1000", "ms"]);
+}
+
+/// Returns outcomes of two links, `first` and `second`, the second of which is the busier in every other outcome.
+fn of_two_links() -> Vec<Outcome> {
+    let mut outcomes = swept();
+    for (number, outcome) in outcomes.iter_mut().enumerate() {
+        let mut second = outcome.queues[0].clone();
+        outcome.queues[0].name = "first".to_owned();
+        second.name = "second".to_owned();
+        second.delay_s.mean = fairlane_outcome::Estimate::single(0.031);
+        second.utilisation = fairlane_outcome::Estimate::single(if number % 2 == 0 { 0.5 } else { 1.0 });
+        outcome.queues.push(second);
+    }
+    outcomes
+}
+
+/// Would catch a column of delays at different queues: here the busiest one, which changes from row to row.
+#[test]
+fn a_table_is_about_one_queue_or_names_each() {
+    let mut outcomes = of_two_links();
+    for text in [sweep_table(&outcomes, &plain(160)), compare_table(&outcomes, None, &plain(160))] {
+        let rows: Vec<&str> = text.lines().skip_while(|line| !line.contains(" at ")).skip(1).collect();
+        let at = |name: &str| rows.iter().filter(|row| row.contains(name)).collect::<Vec<_>>();
+        assert_eq!((at(" first ").len(), at(" second ").len()), (4, 4), "{text}");
+        assert!(at(" second ").iter().all(|row| row.split_whitespace().any(|word| word == "31")), "{text}");
+        assert!(at(" first ").iter().all(|row| row.contains("934") || row.contains("1586")), "{text}");
+    }
+    for outcome in &mut outcomes {
+        outcome.at = Some("second".to_owned());
+    }
+    let text = sweep_table(&outcomes, &plain(160));
+    assert!(text.contains("queue second") && !text.contains("934") && text.matches(" 31.0 ms").count() == 4, "{text}");
+}
+
+/// Would catch one window over rows that were measured for different times.
+#[test]
+fn windows_that_differ_have_a_column() {
+    let mut outcomes = swept();
+    assert!(sweep_table(&outcomes, &plain(160)).contains("20 s to 120 s"));
+    outcomes[1].to_s = 60.0;
+    let text = sweep_table(&outcomes, &plain(160));
+    let rows = |window: &str| text.lines().filter(|line| line.contains(window) && line.contains("kb/s")).count();
+    assert!(text.contains("measured") && !text.lines().nth(1).is_some_and(|facts| facts.contains("120 s")), "{text}");
+    assert_eq!((rows("20 s to 60 s"), rows("20 s to 120 s")), (1, 3), "{text}");
+}
+
+/// Two runs have an interval of one degree of freedom, 12.7 standard errors: it is shown with a word.
+#[test]
+fn few_runs_are_said_to_be_few() {
+    let text = |runs| compare_table(&compared(runs), None, &plain(120));
+    assert!(text(2).contains("mean of 2 runs ± 95 %  few runs: 1 degree of freedom"), "{}", text(2));
+    assert!(text(4).contains("few runs: 3 degrees of freedom") && !text(5).contains("few runs"));
+    assert!(text(1).contains("  1 run  "));
+}
+
+/// Would catch an outcome that only marks and seems to do nothing.
+#[test]
+fn marks_are_shown() {
+    let mut outcomes = compared(1);
+    assert!(!compare_table(&outcomes, None, &plain(160)).contains("marked"));
+    let arrived = outcomes[0].queues[0].arrived.mean;
+    outcomes[0].queues[0].marked = fairlane_outcome::Estimate::single(0.25 * arrived);
+    let text = compare_table(&outcomes, None, &plain(160));
+    assert!(text.contains("marked") && text.contains("25.0 %"), "{text}");
+}
+
+/// Notes are printed whole, once, on any terminal.
+#[test]
+fn notes_are_printed_whole() {
+    let mut outcomes = compared(1);
+    let note = "\"flood\": the links of its hosts carry 100mbit, less than the 200mbit that each flow sends";
+    for outcome in &mut outcomes[..2] {
+        outcome.notes.push(note.to_owned());
+    }
+    for text in [compare_table(&outcomes, None, &plain(60)), run_report(&outcomes[0], &plain(60))] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words.matches(&format!("Note: {note}.")).count(), 1, "{text}");
+    }
+}
+
+/// Would catch the fifth group with the fill of the first.
+#[test]
+fn groups_have_fills_of_their_own() {
+    let mut outcome = outcome(&CHOKE, 2, 1);
+    let group = outcome.groups[0].clone();
+    outcome.groups = (0..16).map(|n| GroupOutcome { name: format!("g{n}"), ..group.clone() }).collect();
+    let text = compare_table(&[outcome], None, &plain(200));
+    let fills: std::collections::BTreeSet<char> =
+        (0..16).filter_map(|n| text.split(&format!(" g{n}: ")).next()?.chars().last()).collect();
+    assert_eq!(fills.len(), 16, "{text}");
 }
 
 #[test]

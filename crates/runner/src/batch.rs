@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use fairlane_outcome::{Outcome, Point, Timeline};
 use fairlane_qdisc::Duration;
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Control, run, run_all_observed};
+use fairlane_sim::{Control, queue_names, run, run_all_observed};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -39,11 +39,14 @@ pub struct Batch {
     runs: NonZeroU32,
     pool: ThreadPool,
     recorded: bool,
+    at: Option<String>,
 }
 
 /// The outcomes of a batch.
 #[derive(Debug)]
 pub struct BatchResult {
+    /// The number of each outcome's job, in the order of the jobs from 0.
+    pub jobs: Vec<usize>,
     /// In the order of the jobs; a job without any measurement before an interruption is left out.
     pub outcomes: Vec<Outcome>,
     /// The timeline of the first run of each outcome, if it was requested.
@@ -77,13 +80,30 @@ impl Batch {
         for job in jobs.iter().take_while(|_| !control.stopped()) {
             check(&job.scenario, &job.asked)?;
         }
-        Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false })
+        Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false, at: None })
     }
 
     /// Also records the timeline of each job's first run.
     #[must_use]
     pub fn recorded(self) -> Self {
         Self { recorded: true, ..self }
+    }
+
+    /// Makes the summaries of all outcomes speak of the queue called `name`, if there is one: see [`Outcome::shown_queues`].
+    ///
+    /// # Errors
+    /// A job has no such queue.
+    pub fn at(self, name: Option<String>) -> Result<Self, Error> {
+        if let Some(name) = &name {
+            for job in &self.jobs {
+                let queues = queue_names(&job.scenario);
+                if !queues.contains(name) {
+                    let message = format!("there is no queue called \"{name}\" that carries data");
+                    return Err(Error::new(message, format!("name one of them: {}", queues.join(", "))));
+                }
+            }
+        }
+        Ok(Self { at: name, ..self })
     }
 
     /// Returns the number of jobs.
@@ -104,12 +124,28 @@ impl Batch {
     /// # Errors
     /// A scenario that the simulator cannot run; [`new`](Self::new) has found these.
     pub fn execute(&self, control: &Control) -> Result<BatchResult, Error> {
+        self.execute_each(control, |_, _| {})
+    }
+
+    /// As [`execute`](Self::execute), and calls `done` with the number of each job and its outcome when it ends, in any order and from
+    /// any thread.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn execute_each(&self, control: &Control, done: impl Fn(usize, &Outcome) + Sync) -> Result<BatchResult, Error> {
         let outcomes = self.pool.install(|| {
-            let outcomes = self.jobs.par_iter().map(|job| self.outcome(job, control));
-            outcomes.collect::<Result<Vec<_>, _>>()
+            let outcomes = self.jobs.par_iter().enumerate().map(|(number, job)| {
+                let followed = self.outcome(job, control)?;
+                if let Some((outcome, _)) = &followed {
+                    done(number, outcome);
+                }
+                Ok(followed.map(|followed| (number, followed)))
+            });
+            outcomes.collect::<Result<Vec<_>, Error>>()
         })?;
-        let (outcomes, timelines) = outcomes.into_iter().flatten().unzip();
-        let mut done = BatchResult { outcomes, timelines, interrupted: control.stopped() };
+        let (jobs, followed): (_, Vec<_>) = outcomes.into_iter().flatten().unzip();
+        let (outcomes, timelines) = followed.into_iter().unzip();
+        let mut done = BatchResult { jobs, outcomes, timelines, interrupted: control.stopped() };
         // An interruption as the last run ends loses nothing.
         done.interrupted &=
             done.outcomes.len() < self.jobs.len() || done.outcomes.iter().any(|outcome| outcome.partial);
@@ -124,6 +160,7 @@ impl Batch {
         let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };
         outcome.partial |= runs.len() < self.runs.get() as usize;
         outcome.point.clone_from(&job.point);
+        outcome.at.clone_from(&self.at);
         meter.measure_outside(&mut outcome.cost);
         Ok(Some((outcome, recorder.map(Recorder::finish))))
     }

@@ -1,7 +1,7 @@
 //! Captured packets as input for disciplines.
 
-use fairlane_capture::{FlowId, Flows, Packet, mark_ce};
-use fairlane_qdisc::FlowKey;
+use fairlane_capture::{FlowId, Flows, Packet, clear_dscp, mark_ce, tcp_header};
+use fairlane_qdisc::{FlowKey, TcpHeader};
 
 /// The number of the first host of packets other than IP; each of their flows has its own pair of hosts.
 const OTHER_HOSTS: u64 = 1 << 32;
@@ -15,6 +15,7 @@ pub struct Captured {
     hosts: (u64, u64),
     responsive: bool,
     label: u64,
+    tcp: Option<TcpHeader>,
     frame: Option<Box<Frame>>,
 }
 
@@ -45,6 +46,10 @@ impl Captured {
             hosts,
             responsive: FlowId::responsive(&headers.flow),
             label: 0,
+            tcp: headers
+                .ip_at
+                .and_then(|at| tcp_header(packet.data.get(at..)?, 0))
+                .map(|tcp| TcpHeader { connection: u64::from(flows.connection(headers.flow)), ..tcp }),
             frame: keep.then(|| Box::new(frame())),
         }
     }
@@ -87,6 +92,14 @@ impl fairlane_qdisc::Packet for Captured {
     fn class(&self) -> u8 {
         self.tos & !0b11
     }
+    fn clear_class(&mut self) {
+        self.tos &= 0b11;
+        if let Some(frame) = &mut self.frame
+            && let Some(at) = frame.ip_at
+        {
+            clear_dscp(&mut frame.data, at);
+        }
+    }
     /// ECT(1) or CE.
     fn l4s(&self) -> bool {
         self.ecn() & 1 == 1
@@ -99,5 +112,8 @@ impl fairlane_qdisc::Packet for Captured {
     }
     fn responsive(&self) -> bool {
         self.responsive
+    }
+    fn tcp(&self) -> Option<TcpHeader> {
+        self.tcp
     }
 }

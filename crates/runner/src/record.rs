@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use fairlane_outcome::{GroupTimeline, QueueTimeline, ShaperTimeline, Timeline};
-use fairlane_qdisc::{Duration, Time};
+use fairlane_qdisc::{Duration, Packets, Time};
 use fairlane_scenario::{LinkSide, Scenario, ShaperKind};
 use fairlane_sim::{Decision, FlowSample, Observer, PacketEvent, QueueSample, link_name};
 
 /// The number of values of a run.
-const VALUES: u64 = 400;
+const VALUES: u64 = 800;
 
 /// Records the timeline of a run.
 #[derive(Debug)]
@@ -18,8 +18,10 @@ pub struct Recorder {
     group_of: Vec<u32>,
     /// The moment whose samples are arriving.
     now: Now,
-    /// The moment recorded last, and the bytes that each group's flows had delivered until then.
+    /// The moment recorded last, and the bytes that each group's receivers had until then.
     last: (Time, Vec<u64>),
+    /// The drops and marks of each queue until then, in the order of the timeline.
+    signalled: Vec<[u64; 2]>,
     scenario: Scenario,
     timeline: Timeline,
     /// The index of each link's queue in the timeline.
@@ -32,9 +34,19 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 struct Now {
     at: Time,
-    /// The bytes that each group's flows have delivered.
-    delivered: Vec<u64>,
+    groups: Vec<GroupSample>,
     queues: Vec<QueueSample>,
+}
+
+/// The sums over a group's flows at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct GroupSample {
+    /// Bytes that the receivers have, each counted once.
+    bytes: u64,
+    /// The congestion windows in packets, and the number of flows that have one.
+    cwnd: (f64, f64),
+    /// The smoothed round trip times in seconds, and the number of flows that have measured one.
+    srtt: (f64, f64),
 }
 
 impl Recorder {
@@ -43,14 +55,15 @@ impl Recorder {
     pub fn new(scenario: &Scenario) -> Self {
         let numbers = scenario.flows.iter().zip(0_u32..);
         let group_of = numbers.flat_map(|(group, number)| (0..group.count).map(move |_| number)).collect();
-        let none = vec![0; scenario.flows.len()];
-        let group = |name: &str| GroupTimeline { name: name.to_owned(), throughput_bps: Vec::new() };
+        let none = vec![GroupSample::default(); scenario.flows.len()];
+        let group = |name: &str| GroupTimeline { name: name.to_owned(), ..GroupTimeline::default() };
         let groups = scenario.flows.iter().map(|flows| group(&flows.name)).collect();
         let recorder = Self {
             every: Duration::from_nanos((scenario.duration.as_nanos() / VALUES).max(1000)),
             group_of,
-            now: Now { delivered: none.clone(), ..Now::default() },
-            last: (Time::ZERO, none),
+            last: (Time::ZERO, vec![0; none.len()]),
+            now: Now { groups: none, ..Now::default() },
+            signalled: Vec::new(),
             scenario: scenario.clone(),
             timeline: Timeline { groups, ..Timeline::default() },
             queues: BTreeMap::new(),
@@ -63,6 +76,19 @@ impl Recorder {
     #[must_use]
     pub fn finish(mut self) -> Timeline {
         self.record();
+        let never = |values: &Vec<f64>, absent: fn(&f64) -> bool| values.iter().all(absent);
+        for queue in &mut self.timeline.queues {
+            if never(&queue.marked_pps, |rate| *rate == 0.0) {
+                queue.marked_pps.clear();
+            }
+        }
+        for group in &mut self.timeline.groups {
+            for values in [&mut group.cwnd_packets, &mut group.srtt_s] {
+                if never(values, |value| value.is_nan()) {
+                    values.clear();
+                }
+            }
+        }
         self.timeline
     }
 
@@ -73,25 +99,34 @@ impl Recorder {
             return;
         }
         self.timeline.time_s.push(self.now.at.as_secs());
-        let bytes = self.now.delivered.iter().zip(&self.last.1).map(|(now, before)| now - before);
-        for (group, bytes) in self.timeline.groups.iter_mut().zip(bytes) {
-            group.throughput_bps.push(bytes as f64 * 8.0 / passed.as_secs());
+        let seconds = passed.as_secs();
+        let samples = self.now.groups.iter().zip(&self.last.1);
+        for (group, (now, before)) in self.timeline.groups.iter_mut().zip(samples) {
+            let mean = |(sum, count): (f64, f64)| if count > 0.0 { sum / count } else { f64::NAN };
+            group.goodput_bps.push((now.bytes - before) as f64 * 8.0 / seconds);
+            group.cwnd_packets.push(mean(now.cwnd));
+            group.srtt_s.push(mean(now.srtt));
         }
         for sample in &self.now.queues {
             let place = *self.queues.entry(sample.link).or_insert_with(|| {
-                let name = link_name(&self.scenario, sample.link);
-                self.timeline.queues.push(QueueTimeline { name, ..QueueTimeline::default() });
+                self.timeline.queues.push(queue_timeline(&self.scenario, sample.link));
+                self.signalled.push([0, 0]);
                 self.timeline.queues.len() - 1
             });
             let queue = &mut self.timeline.queues[place];
+            let [dropped, marked] = &mut self.signalled[place];
             queue.packets.push(sample.backlog.packets as f64);
             queue.average.extend(sample.average);
+            queue.probability.extend(sample.probability);
+            queue.dropped_pps.push(sample.dropped.packets.saturating_sub(*dropped) as f64 / seconds);
+            queue.marked_pps.push(sample.marked.packets.saturating_sub(*marked) as f64 / seconds);
+            [*dropped, *marked] = [sample.dropped.packets, sample.marked.packets];
         }
         for ((link, rate), shaper) in self.shapers.iter().zip(&mut self.timeline.shapers) {
             shaper.rate_bps.push(*rate);
             shaper.link_bps.push(link_rate(&self.scenario, *link, self.now.at));
         }
-        self.last = (self.now.at, self.now.delivered.clone());
+        self.last = (self.now.at, self.now.groups.iter().map(|group| group.bytes).collect());
     }
 
     /// Begins the timeline of the shapers that are adjusted.
@@ -106,6 +141,22 @@ impl Recorder {
         }
         self
     }
+}
+
+/// Begins the timeline of a link's queue.
+fn queue_timeline(scenario: &Scenario, link: u32) -> QueueTimeline {
+    // The buffers behind shapers have numbers beyond those of the links.
+    let side = scenario
+        .links
+        .get(link as usize / 2)
+        .map(|both| if link.is_multiple_of(2) { &both.forward } else { &both.reverse });
+    let parameters = side.map_or(&[][..], |side| &side.queue.explanation().parameters);
+    let threshold = |name: &str| {
+        let found = parameters.iter().find(|parameter| parameter.key == name)?;
+        Some((name.to_owned(), f64::from(found.value.parse::<Packets>().ok()?.get())))
+    };
+    let thresholds = ["min", "max"].into_iter().filter_map(threshold).collect();
+    QueueTimeline { name: link_name(scenario, link), thresholds, ..QueueTimeline::default() }
 }
 
 /// Returns the rate of a link at a time, in bit/s.
@@ -132,12 +183,17 @@ impl Observer for Recorder {
         if at != self.now.at {
             self.record();
             self.now.at = at;
-            self.now.delivered.fill(0);
+            self.now.groups.fill(GroupSample::default());
             self.now.queues.clear();
         }
         let group = self.group_of.get(sample.flow as usize);
-        if let Some(delivered) = group.and_then(|group| self.now.delivered.get_mut(*group as usize)) {
-            *delivered += sample.delivered_bytes;
+        if let Some(group) = group.and_then(|group| self.now.groups.get_mut(*group as usize)) {
+            let add = |(sum, count): (f64, f64), value: Option<f64>| {
+                value.map_or((sum, count), |value| (sum + value, count + 1.0))
+            };
+            group.bytes += sample.unique_bytes;
+            group.cwnd = add(group.cwnd, sample.cwnd);
+            group.srtt = add(group.srtt, sample.srtt.map(Duration::as_secs));
         }
     }
 

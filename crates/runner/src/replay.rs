@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fairlane_capture::{Capture, FlowId, Flows, Late, Packet};
+use fairlane_capture::{Capture, FlowName, Flows, FlowsBy, Late, Packet};
 use fairlane_outcome::Outcome;
 use fairlane_qdisc::{Kind, ParameterError, QdiscParameters, Rate, Seed, Time, Value};
 use fairlane_sim::{Control, Replay, ReplayFlow};
@@ -81,7 +81,7 @@ pub fn build(queue: &QdiscParameters, rate: Rate, seed: u64) -> Result<Replay<Ca
         .map_err(|error| Error::plain(format!("--queue {}: {error}", queue.kind())))
 }
 
-/// Sends all of `file` through one discipline. Returns the outcome, unless `control` has stopped the work before its begin, and the
+/// Sends all of `file`, with flows as defined by `by`, through one discipline. Returns the outcome, unless `control` has stopped the work before its begin, and the
 /// number of packets that were out of order.
 ///
 /// # Errors
@@ -89,6 +89,7 @@ pub fn build(queue: &QdiscParameters, rate: Rate, seed: u64) -> Result<Replay<Ca
 pub fn pass<D: Departures>(
     file: &Path,
     (queue, rate, seed): (&QdiscParameters, Rate, u64),
+    by: FlowsBy,
     control: &Control,
     departures: &mut D,
 ) -> Result<(Option<Outcome>, Late), D::Error> {
@@ -98,7 +99,7 @@ pub fn pass<D: Departures>(
     let meter = CostMeter::start();
     let mut replay = build(queue, rate, seed)?;
     let mut capture = Capture::open(file).map_err(Error::plain)?;
-    let (mut flows, mut partial) = (Flows::new(), false);
+    let (mut flows, mut partial) = (Flows::by(by), false);
     while let Some(packet) = capture.next_packet().map_err(Error::plain)? {
         if packet.number.is_multiple_of(LOOK_EVERY) && control.stopped() {
             partial = true;
@@ -120,7 +121,7 @@ fn name(file: &Path) -> String {
 }
 
 fn names(flows: &Flows) -> Vec<ReplayFlow> {
-    let named = |flow: &FlowId| ReplayFlow {
+    let named = |flow: &FlowName| ReplayFlow {
         name: flow.to_string(),
         group: flow.protocol_name().to_owned(),
         kind: flow.protocol_name(),

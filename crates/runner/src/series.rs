@@ -1,8 +1,9 @@
 //! The counts of flows and queues in each interval, as tables.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use fairlane_outcome::Extent;
 #[cfg(feature = "parquet")]
 use fairlane_outcome::tables::RecordBatch;
 use fairlane_outcome::tables::{SeriesWriter, TableError};
@@ -26,7 +27,7 @@ impl fmt::Debug for Series {
 }
 
 impl Series {
-    /// Begins the tables of the series called `path`, which are replaced.
+    /// Begins the tables of the series called `path`.
     ///
     /// # Errors
     /// As [`SeriesWriter::create`].
@@ -51,12 +52,12 @@ impl Series {
         self.failed.is_some()
     }
 
-    /// Ends the tables.
+    /// Ends the tables and puts them into their [places](Extent::path), which are returned; after an error they are parts.
     ///
     /// # Errors
     /// The first row that could not be written, or the end of the file.
-    pub fn finish(self) -> Result<(), TableError> {
-        self.failed.map_or_else(|| self.writer.finish(), Err)
+    pub fn finish(self, extent: Extent) -> Result<[PathBuf; 2], TableError> {
+        self.failed.map_or_else(|| self.writer.finish(extent), Err)
     }
 
     /// Ends the tables and returns those of flows and of queues that were kept in memory; none if they are files.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use fairlane_outcome::Extent;
 #[cfg(feature = "parquet")]
 use fairlane_outcome::tables::RecordBatch;
 use fairlane_outcome::tables::{TableError, TraceEvent, TracePacket, TraceRow, TraceWriter};
@@ -29,7 +30,7 @@ impl fmt::Debug for Trace {
 }
 
 impl Trace {
-    /// Begins the table at `path`, which is replaced.
+    /// Begins the table that will be at `path`.
     ///
     /// # Errors
     /// As [`TraceWriter::create`].
@@ -55,12 +56,12 @@ impl Trace {
         self.failed.is_some()
     }
 
-    /// Ends the table.
+    /// Ends the table and puts it into its [place](Extent::path), which is returned; after an error it is a part.
     ///
     /// # Errors
     /// The first row that could not be written, or the end of the file.
-    pub fn finish(self) -> Result<(), TableError> {
-        self.failed.map_or_else(|| self.writer.finish(), Err)
+    pub fn finish(self, extent: Extent) -> Result<PathBuf, TableError> {
+        self.failed.map_or_else(|| self.writer.finish(extent), Err)
     }
 
     /// Ends the table and returns it if it was kept in memory; none if it is a file.

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use fairlane_runner::{Batch, Job, MOST_THREADS, pool};
 use fairlane_scenario::{Document, Scenario};
-use fairlane_sim::Control;
+use fairlane_sim::{Control, queue_names};
 
 fn scenario() -> Scenario {
     let mut document = Document::builtin();
@@ -36,7 +36,7 @@ fn a_batch_that_is_stopped_while_it_is_checked_begins_nothing() {
     assert_eq!((none.outcomes.len(), none.interrupted, control.finished()), (0, true, 0));
 }
 
-/// Would catch a timeline of another link, or rates that are not those of the moment.
+/// Would catch a timeline of another link, rates that are not those of the moment, and names of queues that no outcome has.
 #[test]
 fn the_timeline_has_the_rates_of_shaper_and_link() {
     let text = r#"
@@ -58,8 +58,16 @@ fn the_timeline_has_the_rates_of_shaper_and_link() {
         to   = "c"
     "#;
     let scenario = Document::parse("timeline.toml", text).unwrap().scenario().unwrap();
+    let names = queue_names(&scenario);
     let batch = Batch::new(vec![Job::of(scenario)], NonZeroU32::MIN, None).unwrap().recorded();
-    let done = batch.execute(&Control::default()).unwrap();
+    // Only a queue that the outcome will have can be asked for.
+    let again = || Batch::new(vec![Job::of(self::scenario())], NonZeroU32::MIN, None).unwrap();
+    let error = again().at(Some("b-c".to_owned())).unwrap_err().to_string();
+    assert!(error.contains("no queue called \"b-c\"") && error.ends_with("name one of them: bottleneck"), "{error}");
+    let done = batch.at(Some("b-c".to_owned())).unwrap().execute(&Control::default()).unwrap();
+    let queues: Vec<&str> = done.outcomes[0].queues.iter().map(|queue| queue.name.as_str()).collect();
+    assert_eq!((queues, names.len()), (names.iter().map(String::as_str).collect(), 3));
+    assert_eq!(done.outcomes[0].shown_queues().map(|queue| queue.name.as_str()).collect::<Vec<_>>(), ["b-c"]);
     let timeline = done.timelines[0].as_ref().unwrap();
     let [shaper] = &timeline.shapers[..] else { panic!("{} shapers", timeline.shapers.len()) };
     assert_eq!((shaper.name.as_str(), shaper.rate_bps.len()), ("b-c", timeline.time_s.len()));
@@ -69,4 +77,50 @@ fn the_timeline_has_the_rates_of_shaper_and_link() {
     }
     let slowest = shaper.rate_bps.iter().copied().fold(f64::INFINITY, f64::min);
     assert!(shaper.rate_bps[0] == 6e6 && slowest < 2e6, "{slowest}");
+}
+
+/// Would catch drops of another queue or counted twice, a mean over all flows rather than those that have a window, thresholds of another
+/// discipline, and a probability or a mark where there is none. 2 Mb/s into 1 Mb/s: half of what comes is dropped; RED's probability
+/// follows its average, 0.1 · (average − 20) / 20 between the thresholds.
+#[test]
+fn the_timeline_has_what_the_queue_does() {
+    let text = r#"
+        duration = "10s"
+        [bottleneck]
+        rate  = "1mbit"
+        delay = "1ms"
+        queue = { kind = "red", limit = "100p", min = "20p", max = "40p", probability = 0.1 }
+        [[flows]]
+        name = "flood"
+        kind = "udp"
+        rate = "2mbit"
+    "#;
+    let scenario = Document::parse("timeline.toml", text).unwrap().scenario().unwrap();
+    let batch = Batch::new(vec![Job::of(scenario)], NonZeroU32::MIN, None).unwrap().recorded();
+    let done = batch.execute(&Control::default()).unwrap();
+    let timeline = done.timelines[0].as_ref().unwrap();
+    let queue = timeline.queues.iter().find(|queue| queue.name == "bottleneck").unwrap();
+    assert_eq!(queue.thresholds, [("min".to_owned(), 20.0), ("max".to_owned(), 40.0)]);
+    let interval = timeline.time_s[1] - timeline.time_s[0];
+    let dropped: f64 = queue.dropped_pps.iter().map(|rate| rate * interval).sum();
+    let outcome = done.outcomes[0].queue("bottleneck").unwrap();
+    assert!((dropped - outcome.dropped.total()).abs() < 1.5, "{dropped}, {:?}", outcome.dropped);
+    assert!((dropped / outcome.arrived.mean - 0.5).abs() < 0.05, "{dropped}");
+    assert!(queue.marked_pps.is_empty());
+    let [group] = &timeline.groups[..] else { panic!("{} groups", timeline.groups.len()) };
+    assert!(group.cwnd_packets.is_empty() && group.srtt_s.is_empty());
+    let later = &group.goodput_bps[group.goodput_bps.len() / 2..];
+    let mean = later.iter().sum::<f64>() / later.len() as f64;
+    assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
+    assert_eq!(queue.probability.len(), queue.average.len());
+    for (probability, average) in queue.probability.iter().zip(&queue.average) {
+        let expected = if *average < 20.0 {
+            0.0
+        } else if *average < 40.0 {
+            0.1 * (average - 20.0) / 20.0
+        } else {
+            1.0
+        };
+        assert!((probability - expected).abs() < 1e-9, "{average}: {probability}");
+    }
 }

@@ -1,10 +1,11 @@
 //! A scenario file: reading it, changing it from the command line, checking it.
 
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bundled::{Bundled, bundled, nearest_bundled};
 use crate::error::{Origin, ScenarioError, SourceText};
 use crate::model::Scenario;
 use crate::read;
@@ -16,7 +17,7 @@ use crate::vary::{Point, Vary};
 const LARGEST: usize = 1 << 20;
 
 /// Figure 3 of the CHOKe paper.
-const BUILTIN: &str = include_str!("../data/choke-fig3.toml");
+const BUILTIN: &str = "choke-fig3";
 
 /// A scenario file that has been read: valid TOML, not yet checked.
 ///
@@ -46,11 +47,26 @@ impl Document {
         let path = path.as_ref();
         let name = path.display().to_string();
         let refuse = |why: String| ScenarioError::new(&SourceText::new(&name, ""), &Origin::Whole, "", why);
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(|error| refuse(format!("this file cannot be opened: {error}")))?;
+        let file = File::open(path).map_err(|error| {
+            let refused = refuse(format!("this file cannot be opened: {error}"));
+            match nearest_bundled(&name).filter(|_| error.kind() == ErrorKind::NotFound) {
+                Some(near) => refused.with_help(format!("did you mean \"{near}\", which `fairlane scenarios` lists?")),
+                None => refused,
+            }
+        })?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(refuse("this is a folder".to_owned()).with_help("name a scenario file in it"));
         }
+        Self::from_reader(&name, file)
+    }
+
+    /// Reads a scenario from `file`, such as standard input, which errors call `name`. Files that it names are beside `name`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_reader(name: &str, file: impl Read) -> Result<Self, ScenarioError> {
+        let refuse = |why: String| ScenarioError::new(&SourceText::new(name, ""), &Origin::Whole, "", why);
+        let mut bytes = Vec::new();
         // Reading one byte more than allowed detects a file that is too large, whatever its metadata says.
         file.take(LARGEST as u64 + 1)
             .read_to_end(&mut bytes)
@@ -61,8 +77,8 @@ impl Document {
             if bytes.len() > LARGEST { Ok(String::from_utf8_lossy(&bytes).into_owned()) } else { Err(bytes) }
         });
         match text {
-            Ok(text) => Self::parse(&name, &text),
-            Err(bytes) => Err(not_utf8(&name, &bytes)),
+            Ok(text) => Self::parse(name, &text),
+            Err(bytes) => Err(not_utf8(name, &bytes)),
         }
     }
 
@@ -76,7 +92,10 @@ impl Document {
                 ScenarioError::new(&SourceText::new(name, ""), &Origin::Whole, "", "this file is larger than 1 MiB");
             return Err(error.with_help("a scenario is a few hundred lines at most: is it the right file?"));
         }
-        let source = SourceText::new(name, text);
+        Self::read(SourceText::new(name, text))
+    }
+
+    pub(crate) fn read(source: SourceText) -> Result<Self, ScenarioError> {
         let root = tree::parse(&source)?;
         Ok(Self { source, root, edited: false })
     }
@@ -93,7 +112,10 @@ impl Document {
     /// Never: the text is part of this crate, and tests read it.
     #[must_use]
     pub fn builtin() -> Self {
-        Self::parse("choke-fig3.toml", BUILTIN).unwrap_or_else(|error| panic!("{error}"))
+        match bundled(BUILTIN).map(Bundled::document) {
+            Some(Ok(document)) => document,
+            other => panic!("{BUILTIN}: {other:?}"),
+        }
     }
 
     /// Sets the value of `key`, as `--set key=value` does.
@@ -132,6 +154,21 @@ impl Document {
             }
         }
         queues
+    }
+
+    /// The files that the scenario reads, those of links' rates and of captured packets.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut names = Vec::new();
+        traces(&self.root, &mut names);
+        let names = names.into_iter().filter(|name| self.source.bundled_file(name).is_none());
+        names.map(|name| self.beside(name)).collect()
+    }
+
+    /// Returns the path of a file that the scenario calls `name`: relative names begin in the folder of the scenario.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.source.beside(name)
     }
 
     /// Every point of a sweep: all combinations of the values of `varies`, the last one varying fastest. Each has been
@@ -211,6 +248,24 @@ impl Document {
         self.edited = true;
         let result = assign(&mut self.root, key, value, option);
         result.map_err(|(message, help)| ScenarioError::new(&self.source, &origin, "", message).with_help(help))
+    }
+}
+
+/// Collects the values of all keys called `trace`.
+fn traces<'t>(table: &'t Table, names: &mut Vec<&'t str>) {
+    for entry in table.entries() {
+        match &entry.node.data {
+            Data::Text(name) if entry.key == "trace" => names.push(name),
+            Data::Table(inner) => traces(inner, names),
+            Data::Array(items) => {
+                for item in items {
+                    if let Data::Table(inner) = &item.data {
+                        traces(inner, names);
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 

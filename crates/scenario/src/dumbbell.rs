@@ -83,7 +83,8 @@ impl Dumbbell {
         self
     }
 
-    /// The link between each host and its side; default 10 Mbit/s and 1 ms.
+    /// The link between each host and its side; default 1 ms and ten times the rate of the bottleneck, or ten
+    /// times that of a faster source.
     #[must_use]
     pub fn access(mut self, rate: Rate, delay: Duration) -> Self {
         self.access = self.access.with("rate", rate.to_string()).with("delay", delay.to_string());

@@ -2,23 +2,45 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use crate::bundled;
 
 /// A scenario's text and name.
 #[derive(Clone, Debug)]
-pub(crate) struct SourceText(Arc<(String, String)>);
+pub(crate) struct SourceText {
+    /// The name and the text.
+    parts: Arc<(String, String)>,
+    /// It is compiled in, and so are the files that it reads.
+    is_bundled: bool,
+}
 
 impl SourceText {
     pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self(Arc::new((name.to_owned(), text.to_owned())))
+        Self { parts: Arc::new((name.to_owned(), text.to_owned())), is_bundled: false }
+    }
+
+    pub(crate) fn bundled(name: &str, text: &str) -> Self {
+        Self { is_bundled: true, ..Self::new(name, text) }
+    }
+
+    /// Returns the text of a file that is compiled in, if this scenario is.
+    pub(crate) fn bundled_file(&self, name: &str) -> Option<&'static str> {
+        bundled::file(name).filter(|_| self.is_bundled)
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.0.0
+        &self.parts.0
     }
 
     pub(crate) fn text(&self) -> &str {
-        &self.0.1
+        &self.parts.1
+    }
+
+    /// Returns the path of a file in the folder of this one.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        Path::new(self.name()).with_file_name(name)
     }
 
     /// The text that `span` covers; empty for an invalid span.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use fairlane_qdisc::{Bytes, Duration, Rate, Size, UnitError, Value};
@@ -281,7 +281,11 @@ impl<'a> Field<'a> {
 
     /// The file called `name`, beside the scenario's own.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
-        Path::new(self.source.name()).with_file_name(name)
+        self.source.beside(name)
+    }
+
+    pub(crate) fn bundled_file(&self, name: &str) -> Option<&'static str> {
+        self.source.bundled_file(name)
     }
 
     /// Returns true if the value is a table.

@@ -15,10 +15,12 @@
 #![forbid(unsafe_code)]
 
 mod application;
+mod bundled;
 mod document;
 mod dumbbell;
 mod edit;
 mod error;
+mod fair;
 mod field;
 mod model;
 mod read;
@@ -32,6 +34,7 @@ mod vary;
 mod wire;
 
 pub use application::{Application, Sizes, Transfers};
+pub use bundled::{BUNDLED, Bundled, bundled, nearest_bundled};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::ScenarioError;

@@ -85,6 +85,33 @@ impl RateSteps {
         next.checked_sub(1).map_or(Rate::default(), |step| self.steps[step].1)
     }
 
+    /// Returns the mean rate in bit/s between two times after the start; that at `from` if they are the same.
+    pub(crate) fn mean(&self, from: Duration, to: Duration) -> f64 {
+        if to <= from {
+            return self.at(from).bits_per_second() as f64;
+        }
+        (self.bits(to) - self.bits(from)) / (to.as_secs() - from.as_secs())
+    }
+
+    /// The bits that a link can carry until `time` after the start.
+    fn bits(&self, time: Duration) -> f64 {
+        let until = |time: Duration| {
+            let ends = self.steps.iter().skip(1).map(|(at, _)| *at).chain([time]);
+            let before = self.steps.iter().zip(ends).take_while(|((at, _), _)| *at < time);
+            before
+                .map(|((at, rate), end)| (end.min(time).as_secs() - at.as_secs()) * rate.bits_per_second() as f64)
+                .sum::<f64>()
+        };
+        match self.every {
+            None => until(time),
+            Some(every) => {
+                let (rounds, rest) =
+                    (time.as_nanos() / every.as_nanos().max(1), time.as_nanos() % every.as_nanos().max(1));
+                rounds as f64 * until(every) + until(Duration::from_nanos(rest))
+            }
+        }
+    }
+
     /// The one rate that represents all: the mean if the steps repeat, else the highest; at least 1 bit/s.
     #[must_use]
     pub fn nominal(&self) -> Rate {

@@ -71,7 +71,10 @@ fn the_shortest_file_gets_the_defaults() {
         assert_eq!((group.start_from, group.start_to, group.stop), (Duration::ZERO, ms(1000), None));
         assert_eq!(group.path, [Hop { link: 0, reverse: false }]);
         assert_eq!(group.back, [Hop { link: 0, reverse: true }]);
-        let access = Access { rate: mbit(10), delay: ms(1), queue: droptail("1000p") };
+    }
+    // Ten times the bottleneck, or ten times what a faster source sends: no link of a host limits a flow.
+    for (group, rate) in scenario.flows.iter().zip([10, 20]) {
+        let access = Access { rate: mbit(rate), delay: ms(1), queue: droptail("1000p") };
         assert_eq!((&group.source, &group.sink), (&Some(access.clone()), &Some(access)));
     }
     assert_eq!(tcp_of(&scenario.flows[0]), &Tcp::ns2_1999(Congestion::Reno, 10_000));
@@ -276,7 +279,7 @@ fn hosts_are_nodes_where_nothing_is_said_of_access() {
     assert!(with_access.flows.iter().all(|group| group.source.as_ref().is_some_and(|access| access.rate == mbit(5))));
     let own = scenario(&NETWORK.replace("path =", "access = { delay = \"3ms\" }\npath ="));
     assert_eq!(own.flows[0].source, None);
-    assert_eq!(own.flows[1].source.as_ref().map(|access| (access.rate, access.delay)), Some((mbit(10), ms(3))));
+    assert_eq!(own.flows[1].source.as_ref().map(|access| (access.rate, access.delay)), Some((mbit(40), ms(3))));
 }
 
 #[test]

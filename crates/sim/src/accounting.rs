@@ -48,20 +48,30 @@ impl<O: Observer> QueueAccounting<'_, O> {
 
     fn report(&mut self, now: Time, packet: &Packet, queue_event: QueueEvent) {
         if O::ACTIVE {
-            self.observer.packet(&PacketEvent {
-                at: now,
-                link: self.link,
-                queue_event,
-                flow: packet.flow,
-                kind: packet.kind(),
-                seq: packet.seq,
-                bytes: packet.bytes,
-                ecn_capable: fairlane_qdisc::Packet::ecn_capable(packet),
-                marked: packet.flags.has(Flags::CE),
-                backlog: self.backlog,
-                average: self.average,
-            });
+            let event = event(now, self.link, packet, queue_event, self.sacks);
+            self.observer.packet(&PacketEvent { backlog: self.backlog, average: self.average, ..event });
         }
+    }
+}
+
+/// Returns the event of `packet` at a link whose queue is not observed.
+pub(crate) fn event(at: Time, link: u32, packet: &Packet, queue_event: QueueEvent, sacks: &SackTable) -> PacketEvent {
+    PacketEvent {
+        at,
+        link,
+        queue_event,
+        flow: packet.flow,
+        kind: packet.kind(),
+        seq: packet.seq,
+        bytes: packet.bytes,
+        ecn_capable: fairlane_qdisc::Packet::ecn_capable(packet),
+        marked: packet.flags.has(Flags::CE),
+        ece: packet.flags.has(Flags::ECE),
+        cwr: packet.flags.has(Flags::CWR),
+        sent: packet.sent,
+        sack: sacks.get(packet.sack),
+        backlog: 0,
+        average: None,
     }
 }
 

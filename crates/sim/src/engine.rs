@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fairlane_outcome::{Cost, FlowRun, Run};
+use fairlane_outcome::{Cost, Expected, FlowRun, Run};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Hop, Scenario, Traffic};
 
 use crate::control::Control;
+use crate::delays::Delays;
 use crate::event::{TARGETS, Target};
 use crate::flow::{Flow, Totals};
 use crate::link::{Link, LinkQueue};
@@ -33,6 +34,13 @@ pub enum Error {
         /// The number that the scenario needs.
         wanted: usize,
     },
+    /// The flows and the hosts' links of the scenario find no memory.
+    NoMemory {
+        /// The number of flows.
+        flows: usize,
+        /// The bytes that they take at least.
+        bytes: u64,
+    },
     /// A flow's source and destination are the same host: its packets would cross no link.
     NoLink {
         /// The flow group's name.
@@ -57,6 +65,14 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "the scenario needs {wanted} links and flows, the simulator supports {TARGETS}; use fewer flows"
+                )
+            }
+            Self::NoMemory { flows, bytes } => {
+                let each = bytes / (*flows).max(1) as u64;
+                write!(
+                    f,
+                    "no memory for {flows} flows of {each} bytes, {} MB in all; use fewer",
+                    bytes.div_ceil(1_000_000)
                 )
             }
             Self::NoRate => f.write_str("a link needs a rate above zero"),
@@ -127,6 +143,7 @@ struct Engine<'s, 'o, O> {
     network: Network<'o, O>,
     flows: Vec<Flow>,
     prefetcher: Prefetcher,
+    delays: Delays,
     /// The counts of each flow when the measurement began; empty if it began at time zero.
     before: Vec<Tally>,
     now: Time,
@@ -155,6 +172,11 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             return Err(Error::NoLink { group: group.name.clone() });
         }
         check_shapers(scenario)?;
+        // Tried as a whole, since the many small tables of flows and links could not give an error each.
+        let bytes = least_memory(scenario);
+        if Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_err() {
+            return Err(Error::NoMemory { flows: count, bytes });
+        }
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
         let topology = Topology::new(scenario, seed, custom)?;
         let mut network = Network::new(topology, events_per_second(scenario), observer);
@@ -171,7 +193,8 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         network.start_controllers();
         let (prefetcher, sampling) = (Prefetcher::new(count), Sampling::of(network.observer));
         let (before, now, from) = (Vec::new(), Time::ZERO, Time::ZERO);
-        Ok(Self { scenario, network, flows, prefetcher, before, now, from, events: 0, sampling })
+        let delays = Delays::new(count);
+        Ok(Self { scenario, network, flows, prefetcher, delays, before, now, from, events: 0, sampling })
     }
 
     /// Runs to the end, or until `control` stops it.
@@ -245,7 +268,10 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
     /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
     fn deliver(&mut self, now: Time, packet: Packet) {
         match self.flows.get_mut(packet.flow as usize) {
-            Some(flow) => flow.on_packet(now, packet, &mut self.network),
+            Some(flow) => {
+                self.delays.arrived(now, &packet, flow.is_tcp());
+                flow.on_packet(now, packet, &mut self.network);
+            }
             None => self.network.probe_answered(now, &packet),
         }
     }
@@ -257,6 +283,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             self.before = tallies(&self.flows, &self.network.dropped, &self.network.lost).collect();
         }
         self.flows.iter_mut().for_each(Flow::begin_measurement);
+        self.delays.begin();
         for link in &mut self.network.topology.links {
             if let LinkQueue::Managed(managed) = &mut link.queue
                 && let Some(meter) = &mut managed.meter
@@ -290,7 +317,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
     fn result(self, run: u32, partial: bool) -> Run {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let Self { scenario, network, flows, before, now, from, events, .. } = self;
+        let Self { scenario, network, flows, delays, before, now, from, events, .. } = self;
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
         let (topology, dropped, lost) = network.close();
@@ -305,8 +332,9 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             to_s: now.as_secs(),
             partial,
             queues,
-            flows: flow_runs(scenario, &exits, &before, &flows, tallies(&flows, &dropped, &lost)),
+            flows: flow_runs(scenario, &exits, &before, (&flows, &delays), tallies(&flows, &dropped, &lost)),
             cost: Cost { events, packet_hops, ..Cost::default() },
+            expected: expected(scenario),
         }
     }
 
@@ -317,6 +345,12 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         metered(&self.network.topology.links[link])
             .then(|| self.network.topology.links[..link].iter().filter(|link| metered(link)).count())
     }
+}
+
+/// Returns what follows from the scenario alone.
+fn expected(scenario: &Scenario) -> Expected {
+    let names = scenario.flows.iter().map(|group| group.name.clone());
+    Expected { fair_bps: names.zip(scenario.fair_rates()).collect(), notes: scenario.limit_notes() }
 }
 
 /// Checks the shapers of a scenario that was not read from a file.
@@ -350,7 +384,7 @@ fn flow_runs(
     scenario: &Scenario,
     exits: &[Option<usize>],
     before: &[Tally],
-    flows: &[Flow],
+    (flows, delays): (&[Flow], &Delays),
     mut tallies: impl Iterator<Item = Tally>,
 ) -> Vec<FlowRun> {
     let mut runs = Vec::with_capacity(flows.len());
@@ -375,6 +409,7 @@ fn flow_runs(
                 retransmitted: ends.retransmitted - ends_before.retransmitted,
                 timeouts: ends.timeouts - ends_before.timeouts,
                 completions_ns: flows[id].completions().map(<[u64]>::to_vec),
+                path: delays.of(id),
             });
         }
     }

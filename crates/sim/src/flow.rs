@@ -61,6 +61,11 @@ impl Flow {
         }
     }
 
+    /// Returns true for TCP, which acknowledges segments as they come.
+    pub(crate) const fn is_tcp(&self) -> bool {
+        matches!(self.endpoints, Endpoints::Tcp(_))
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         self.common.totals
     }

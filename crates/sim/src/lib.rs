@@ -30,6 +30,7 @@
 
 mod accounting;
 mod control;
+mod delays;
 mod engine;
 mod event;
 mod fingerprint;
@@ -63,7 +64,7 @@ pub use observer::{Observer, PacketEvent, QueueEvent};
 pub use packet::{Packet, PacketKind};
 pub use replay::{Replay, ReplayFlow};
 pub use runner::{run_all, run_all_observed};
-pub use topology::link_name;
+pub use topology::{link_name, queue_names};
 
 #[doc(no_inline)]
 pub use fairlane_scenario::Scenario;

@@ -57,6 +57,27 @@ pub(crate) struct Meter {
     /// The sum and the number of the discipline's averages.
     average: (f64, u64),
     delay_ns: Histogram<u64>,
+    edges: Edges,
+}
+
+/// The packet that the link sends, and the bytes of those that it sent across an end of the measurement.
+#[derive(Debug, Default)]
+struct Edges {
+    /// When the link began to send the last packet, when it ends, and its bytes.
+    last: (Time, Time, u32),
+    /// Bytes of the packet that was being sent when the measurement began, sent after that.
+    carried_in: f64,
+}
+
+impl Edges {
+    /// Returns the bytes of the last packet that are sent after `now`.
+    fn sent_after(&self, now: Time) -> f64 {
+        let (from, to, bytes) = self.last;
+        if to <= now || to <= from {
+            return 0.0;
+        }
+        f64::from(bytes) * (to - now.max(from)).as_nanos() as f64 / (to - from).as_nanos() as f64
+    }
 }
 
 /// The longest delay that the histogram distinguishes: 1000 s.
@@ -91,6 +112,7 @@ impl Meter {
             average: (0.0, 0),
             // It grows on demand: most queues of a large network never see a long delay.
             delay_ns: Histogram::new(3).expect("three significant digits are allowed"),
+            edges: Edges::default(),
         }
     }
 
@@ -142,6 +164,16 @@ impl Meter {
         self.delay_ns.record(delay).expect("the histogram grows to any value");
     }
 
+    /// Notes that the link sends a packet of `bytes` from `from` to `to`.
+    pub(crate) const fn transmits(&mut self, from: Time, to: Time, bytes: u32) {
+        self.edges.last = (from, to, bytes);
+    }
+
+    /// Returns the bytes that the link sent from the start of the measurement to `now`, less those that were given to it then.
+    pub(crate) fn edge_bytes(&self, now: Time) -> f64 {
+        self.edges.carried_in - self.edges.sent_after(now)
+    }
+
     /// Counts a dropped packet of `flow`, whether it was queued or just arrived.
     pub(crate) fn dropped(&mut self, now: Time, flow: u32, reason: Reason) {
         let index = self.index(flow);
@@ -174,6 +206,7 @@ impl Meter {
             column.fill(0);
         }
         self.from = now;
+        self.edges.carried_in = self.edges.sent_after(now);
         self.average = (0.0, 0);
         self.delay_ns.reset();
     }

@@ -3,10 +3,10 @@
 use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
-use crate::accounting::QueueAccounting;
+use crate::accounting::{self, QueueAccounting};
 use crate::event::{EventQueue, Target};
 use crate::link::{Link, LinkQueue, Managed, Medium};
-use crate::observer::Observer;
+use crate::observer::{Observer, QueueEvent};
 use crate::packet::{Packet, PacketKind};
 use crate::pipe::PacketStore;
 use crate::sack_table::SackTable;
@@ -199,12 +199,18 @@ impl<'o, O: Observer> Network<'o, O> {
         let Medium { transmission, delay, .. } = &mut self.topology.media[*medium as usize];
         let Some(impairments) = &mut managed.impairments else {
             let sent = now + transmission.next(carry, packet.bytes);
+            if let Some(meter) = &mut managed.meter {
+                meter.transmits(now, sent, packet.bytes);
+            }
             let arrival = sent + *delay;
             self.events.push(sent, Target::LinkFree(link));
             return self.travel(arrival, link, packet);
         };
         let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
         self.events.push(transmitted.sent, Target::LinkFree(link));
+        if let Some(meter) = &mut managed.meter {
+            meter.transmits(now, transmitted.sent, packet.bytes);
+        }
         match transmitted.arrival {
             None => self.lose(now, link, packet),
             Some(arrival) if impairments.reorders() => {
@@ -337,8 +343,14 @@ impl<'o, O: Observer> Network<'o, O> {
             self.drop_at_plain_link(now, link, *packet);
             return None;
         }
-        *busy_until = now.max(*busy_until) + transmission.next(carry, packet.bytes);
-        Some(*busy_until + *delay)
+        let begin = now.max(*busy_until);
+        *busy_until = begin + transmission.next(carry, packet.bytes);
+        let arrival = *busy_until + *delay;
+        if O::ACTIVE && !self.topology.is_plain_host_link(link) {
+            let departed = QueueEvent::Departed { sojourn: begin - now };
+            self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
+        }
+        Some(arrival)
     }
 
     fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {

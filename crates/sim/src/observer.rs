@@ -5,6 +5,7 @@ use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::{Duration, Reason, Time};
 
 use crate::packet::PacketKind;
+use crate::tcp::SackBlocks;
 
 /// An event of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,14 @@ pub struct PacketEvent {
     pub ecn_capable: bool,
     /// True if the packet has been marked (CE).
     pub marked: bool,
+    /// ECN-Echo of an acknowledgement (RFC 3168).
+    pub ece: bool,
+    /// Congestion Window Reduced of a TCP segment (RFC 3168).
+    pub cwr: bool,
+    /// The time at which the sender sent the packet; for an acknowledgement, the time at which the segment that it answers was sent.
+    pub sent: Time,
+    /// The SACK blocks of an acknowledgement, in packets.
+    pub sack: SackBlocks,
     /// Packets in the queue: before the arrival that caused the event, or after the departure.
     pub backlog: usize,
     /// The discipline's average queue at that moment; `None` if it keeps none.
@@ -62,6 +71,11 @@ pub trait Observer {
     /// Host links that drop from the tail report drops only, and as soon as the drop is certain: its time may be in the
     /// future by up to the delay of the link before.
     fn packet(&mut self, event: &PacketEvent);
+
+    /// Called for each packet that a plain link between two nodes begins to send: one without a discipline, loss, jitter or data packets,
+    /// whose queue is in no outcome, such as the way back of acknowledgements. [`packet`](Self::packet) is not called for these links. The
+    /// time of the event may be in the future, by the time that the packet waits.
+    fn passed(&mut self, _event: &PacketEvent) {}
 
     /// Called when a data packet reaches its receiver.
     fn delivered(&mut self, at: Time, flow: u32, seq: u32);
@@ -94,6 +108,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.packet(event);
         self.1.packet(event);
     }
+    fn passed(&mut self, event: &PacketEvent) {
+        self.0.passed(event);
+        self.1.passed(event);
+    }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         self.0.delivered(at, flow, seq);
         self.1.delivered(at, flow, seq);
@@ -121,6 +139,11 @@ impl<O: Observer> Observer for Option<O> {
     fn packet(&mut self, event: &PacketEvent) {
         if let Some(observer) = self {
             observer.packet(event);
+        }
+    }
+    fn passed(&mut self, event: &PacketEvent) {
+        if let Some(observer) = self {
+            observer.passed(event);
         }
     }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
@@ -152,6 +175,9 @@ impl<O: Observer> Observer for &mut O {
     const ACTIVE: bool = O::ACTIVE;
     fn packet(&mut self, event: &PacketEvent) {
         (**self).packet(event);
+    }
+    fn passed(&mut self, event: &PacketEvent) {
+        (**self).passed(event);
     }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         (**self).delivered(at, flow, seq);

@@ -1,6 +1,6 @@
 //! The simulator's packet.
 
-use fairlane_qdisc::{Bytes, FlowKey, Time};
+use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 
 /// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +54,8 @@ impl Flags {
     pub(crate) const CWR: Self = Self(16);
     /// The packet is a UDP datagram, whose sender does not react to losses.
     pub(crate) const DATAGRAM: Self = Self(32);
+    /// The packet is a report of TFRC.
+    pub(crate) const REPORT: Self = Self(64);
 
     /// Returns these flags, with those of `other` added if `on` is true.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
@@ -97,12 +99,25 @@ impl fairlane_qdisc::Packet for Packet {
     fn class(&self) -> u8 {
         self.class
     }
+    fn clear_class(&mut self) {
+        self.class = 0;
+    }
     /// Returns true for CE: no source here sends ECT(1), and CE alone may be an L4S packet (RFC 9331, section 5.1).
     fn l4s(&self) -> bool {
         self.flags.has(Flags::CE)
     }
     fn responsive(&self) -> bool {
         !self.flags.has(Flags::DATAGRAM)
+    }
+    /// Returns the header of acknowledgements. Data go the other way, so they acknowledge nothing that a filter of acknowledgements
+    /// could compare. SACK blocks are not in the packet.
+    fn tcp(&self) -> Option<TcpHeader> {
+        let is_ack = self.flags.has(Flags::ACK) && !self.flags.has(Flags::REPORT);
+        is_ack.then(|| TcpHeader {
+            ece: self.flags.has(Flags::ECE),
+            sack: if self.sack == NO_SACK { Sack::None } else { Sack::Hidden },
+            ..TcpHeader::ack(u64::from(self.flow), self.seq)
+        })
     }
 }
 
@@ -136,6 +151,29 @@ mod tests {
         let other = packet(8, Flags::DATAGRAM);
         assert!(![data.source_host(), data.destination_host()].contains(&other.source_host()));
         assert_eq!((data.responsive(), ack.responsive(), other.responsive()), (true, true, false));
+    }
+
+    /// Would catch a report of TFRC or data that a filter takes for acknowledgements, and SACK blocks that it does not respect.
+    #[test]
+    fn acknowledgements_tell_their_headers() {
+        use fairlane_qdisc::Packet as _;
+        let packet = |sack, flags| Packet {
+            sent: Time::ZERO,
+            at: Time::ZERO,
+            flow: 7,
+            seq: 9,
+            bytes: 40,
+            route: 0,
+            sack,
+            flags,
+            class: 0,
+        };
+        assert_eq!(packet(NO_SACK, Flags::ACK).tcp(), Some(TcpHeader::ack(7, 9)));
+        let marked = packet(3, Flags::ACK.with(Flags::ECE, true)).tcp();
+        assert_eq!(marked, Some(TcpHeader { ece: true, sack: Sack::Hidden, ..TcpHeader::ack(7, 9) }));
+        for flags in [Flags::default(), Flags::DATAGRAM, Flags::ACK.with(Flags::REPORT, true)] {
+            assert_eq!(packet(NO_SACK, flags).tcp(), None);
+        }
     }
 
     /// Would catch a packet that outgrows two thirds of a cache line.

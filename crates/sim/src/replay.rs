@@ -1,6 +1,6 @@
 //! Open-loop traffic: recorded arrivals at one queue and its link.
 
-use fairlane_outcome::{Cost, FlowRun, QueueRun, Run};
+use fairlane_outcome::{Cost, Expected, FlowRun, QueueRun, Run};
 use fairlane_qdisc::{BoxQdisc, DropSink, Host, Packet, Qdisc, QdiscParameters, Rate, Reason, Seed, Tagged, Time};
 use fairlane_traffic::Transmitter;
 
@@ -140,6 +140,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 retransmitted: 0,
                 timeouts: 0,
                 completions_ns: None,
+                path: None,
             })
         };
         Run {
@@ -151,6 +152,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
             to_s: now.as_secs(),
             partial,
             flows: parts.iter().filter_map(flow_run).collect(),
+            expected: Expected::default(),
             cost: Cost {
                 events: self.events,
                 packet_hops: self.discipline.counters().departed.packets,
@@ -160,6 +162,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 name: NAME.to_owned(),
                 kind: self.kind.into(),
                 rate_bps: self.transmitter.rate().bits_per_second() as f64,
+                edge_bytes: self.meter.edge_bytes(now),
                 mean_packets: parts.iter().map(|part| part.mean_packets).sum(),
                 mean_avg: self.meter.mean_average(),
                 delay_ns: self.meter.delay_ns().clone(),
@@ -182,7 +185,9 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
         };
         let bytes = queued.packet.bytes();
         self.meter.departed(now, queued.tag.flow, bytes, queued.tag.at);
-        (self.free, self.release) = (Some(now + self.transmitter.next(bytes)), None);
+        let sent = now + self.transmitter.next(bytes);
+        self.meter.transmits(now, sent, bytes);
+        (self.free, self.release) = (Some(sent), None);
         departed(now, queued.packet);
     }
 }

@@ -24,6 +24,11 @@ impl SackTable {
         self.blocks.len() as u32 - 1
     }
 
+    /// Returns the blocks at `index`.
+    pub(crate) fn get(&self, index: u32) -> SackBlocks {
+        self.blocks.get(index as usize).copied().unwrap_or_default()
+    }
+
     /// Removes and returns the blocks at `index`.
     pub(crate) fn take(&mut self, index: u32) -> SackBlocks {
         if index == NO_SACK {

@@ -63,19 +63,21 @@ pub(crate) struct MeteredQueue {
     name: String,
     kind: &'static str,
     rate_bps: f64,
+    edge_bytes: f64,
     meter: Meter,
 }
 
 impl MeteredQueue {
     /// Returns the measurements up to `now`.
     pub(crate) fn result(self, now: Time) -> QueueRun {
-        let Self { name, kind, rate_bps, meter } = self;
+        let Self { name, kind, rate_bps, edge_bytes, meter } = self;
         let (flows, mean_avg) = (meter.flows(now), meter.mean_average());
         let mean_packets = flows.iter().map(|flow| flow.mean_packets).sum();
         QueueRun {
             name,
             kind: kind.into(),
             rate_bps,
+            edge_bytes,
             mean_packets,
             mean_avg,
             delay_ns: meter.delay_ns().clone(),
@@ -125,6 +127,17 @@ pub fn link_name(scenario: &Scenario, link: u32) -> String {
         index -= all;
     }
     format!("link {link}")
+}
+
+/// Returns the names of the queues that outcomes of `scenario` report, in their order: those of all links between nodes that carry data,
+/// then the buffers behind shapers.
+#[must_use]
+pub fn queue_names(scenario: &Scenario) -> Vec<String> {
+    let sides = (0..scenario.links.len()).flat_map(|link| [false, true].map(|reverse| Hop { link, reverse }));
+    let buffers = shaped_hops(scenario).into_iter().map(|(hop, _)| hop);
+    let carries = |hop: &Hop| scenario.flows.iter().any(|group| group.path.contains(hop));
+    let counted = (0_u32..).zip(sides.chain(buffers)).filter(|(_, hop)| carries(hop));
+    counted.map(|(number, _)| link_name(scenario, number)).collect()
 }
 
 /// Returns the directions of links that have a shaper, in the order of the numbers of their buffers.
@@ -329,12 +342,17 @@ impl Topology {
             let shaper = self.shapers.iter().find(|shaper| shaper.queue as usize == link);
             &self.links[shaper.map_or(link, |shaper| shaper.buffer as usize)]
         };
-        let rates: Vec<f64> =
-            (0..self.first_host_link as usize).map(|link| self.mean_rate(sending(link), from, to)).collect();
-        self.links.into_iter().zip(rates).enumerate().filter_map(|(id, (link, rate_bps))| {
+        let edge_bytes = |link: &Link| match &link.queue {
+            LinkQueue::Managed(managed) => managed.meter.as_ref().map_or(0.0, |meter| meter.edge_bytes(to)),
+            LinkQueue::Plain { .. } => 0.0,
+        };
+        let sent: Vec<(f64, f64)> = (0..self.first_host_link as usize)
+            .map(|link| (self.mean_rate(sending(link), from, to), edge_bytes(sending(link))))
+            .collect();
+        self.links.into_iter().zip(sent).enumerate().filter_map(|(id, (link, (rate_bps, edge_bytes)))| {
             let LinkQueue::Managed(managed) = link.queue else { return None };
             let (name, kind) = (link_name(scenario, id as u32), managed.kind);
-            Some(MeteredQueue { name, kind, rate_bps, meter: managed.meter? })
+            Some(MeteredQueue { name, kind, rate_bps, edge_bytes, meter: managed.meter? })
         })
     }
 

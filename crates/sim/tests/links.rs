@@ -1,8 +1,8 @@
 //! Plain host links, which only drop from the tail, need no event at the queue. These tests compare them with the
 //! DropTail discipline.
 
-use fairlane_outcome::Run;
-use fairlane_qdisc::{BoxQdisc, Host, Kind, QdiscParameters};
+use fairlane_outcome::{PathRun, Run};
+use fairlane_qdisc::{BoxQdisc, Host, Kind, QdiscParameters, Reason};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, Packet, PacketEvent, QueueEvent, run, run_with};
 
@@ -103,10 +103,64 @@ fn a_packet_takes_exactly_its_transmissions_and_delays() {
         packet = "1000b"
         start = "0s"
     "#;
-    let (_, deliveries) = simulate(9, "10mbit", false, traffic);
+    let (run, deliveries) = simulate(9, "10mbit", false, traffic);
     let phase = deliveries.delivered[0].0 - 22_600_000;
     assert!(phase < 1_000_000_000, "the first packet leaves within one interval");
     for (index, (at, _, seq)) in deliveries.delivered.iter().enumerate() {
         assert_eq!((*at, *seq as usize), (phase + 22_600_000 + 1_000_000_000 * index as u64, index));
+    }
+    let delay_ns = 22_600_000 * run.flows[0].delivered;
+    assert_eq!(run.flows[0].path, Some(PathRun { delay_ns, ..PathRun::default() }));
+    // With one segment at a time, each is answered after the way back too: 40 bytes take 0.032 and 0.32 ms.
+    let one = "[[flows]]\nname = \"tcp\"\nkind = \"tcp\"\nwindow = 1\npacket = \"1000b\"\nstart = \"0s\"\n";
+    let (run, _) = simulate(9, "10mbit", false, one);
+    let path = run.flows[0].path.expect("the simulator knows delays");
+    assert!(path.round_trips > 800, "{path:?}");
+    assert_eq!(path.round_trip_ns, (22_600_000 + 13_384_000) * path.round_trips);
+}
+
+/// The number of filtered acknowledgements.
+struct Filtered(u64);
+
+impl Observer for Filtered {
+    fn packet(&mut self, event: &PacketEvent) {
+        self.0 += u64::from(event.queue_event == QueueEvent::Dropped(Reason::AckFilter));
+    }
+    fn delivered(&mut self, _at: fairlane_qdisc::Time, _flow: u32, _seq: u32) {}
+}
+
+/// A link carries 5000 packets of 1000 bytes a second, and back 100 acknowledgements of 40 bytes, each of which repeats those before it.
+/// Would catch packets that do not tell that they are acknowledgements, so that none is dropped, and a filter that drops what no other
+/// acknowledgement repeats, so that the senders stall.
+#[test]
+fn filtered_acknowledgements_leave_room() {
+    let simulate = |filter: &str| {
+        let text = format!(
+            r#"
+            duration = "20s"
+            [tcp]
+            preset = "modern"
+            [bottleneck]
+            rate = "40mbit"
+            delay = "5ms"
+            queue = {{ kind = "fq-codel" }}
+            reverse = {{ rate = "32kbit", queue = {{ kind = "cake", diffserv = "besteffort", ack_filter = "{filter}" }} }}
+            [[flows]]
+            name = "down"
+            kind = "tcp"
+            packet = "1000b"
+            count = 2
+            "#
+        );
+        let scenario = Document::parse("acks.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let mut filtered = Filtered(0);
+        let run = run(&scenario, 0, &Control::default(), &mut filtered).expect("it runs");
+        (run.flows.iter().map(|flow| flow.delivered).sum::<u64>(), filtered.0)
+    };
+    let (plain, filter, aggressive) = (simulate("none"), simulate("filter"), simulate("aggressive"));
+    assert_eq!(plain.1, 0);
+    for (delivered, filtered) in [filter, aggressive] {
+        assert!(filtered > 1000 && delivered > 2 * plain.0, "{plain:?} {filter:?} {aggressive:?}");
     }
 }

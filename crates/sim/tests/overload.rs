@@ -34,6 +34,17 @@ fn protects(scenario: &str, link_bps: f64, group: &str, rate: &str, settings: &[
     assert!((dropped + passed - 1.0).abs() <= 300.0 / queue.arrived.mean, "{dropped} dropped, {passed} passed");
 }
 
+/// A link with a full queue is busy all the time, also in 1.002 s, in which 125 and a quarter packets are sent. Would catch packets that
+/// cross an end of the window and count as a whole or not at all.
+#[test]
+fn a_busy_link_is_used_to_one() {
+    for (warmup, duration) in [("10001ms", "11003ms"), ("10s", "11s"), ("10003ms", "10006ms")] {
+        let settings = [("bottleneck.queue.kind", "droptail"), ("duration", duration), ("warmup", warmup)];
+        let used = measure("choke-fig3", &settings).queues[0].utilisation;
+        assert!((used.mean - 1.0).abs() < 1e-9 && used.ci95().is_some_and(|half| half < 1e-9), "{used:?}");
+    }
+}
+
 /// With the link and the thresholds of figure 3 of the CHOKe paper (Pan, Prabhakar and Psounis, INFOCOM 2000). Would
 /// catch a flood that gets more than 5 % of the link, and drops that leave the link idle.
 #[test]

@@ -14,7 +14,8 @@ const UPLOAD: &str =
     "[tcp]\npreset = \"modern\"\n[[flows]]\nname = \"upload\"\nkind = \"tcp\"\ncount = 3\npacket = \"1500b\"\n";
 
 fn scenario(seconds: u32, link: &str, traffic: &str) -> Scenario {
-    let text = format!("duration = \"{seconds}s\"\n[bottleneck]\ndelay = \"5ms\"\n{link}\n{traffic}");
+    let access = "[access]\nrate = \"10mbit\"\n";
+    let text = format!("duration = \"{seconds}s\"\n[bottleneck]\ndelay = \"5ms\"\n{link}\n{access}{traffic}");
     let scenario = Document::parse("shaper.toml", &text).and_then(|document| document.scenario());
     scenario.unwrap_or_else(|error| panic!("{error}"))
 }

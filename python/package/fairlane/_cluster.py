@@ -33,6 +33,7 @@ class Sweep(NamedTuple):
     progress: Progress
     executor: SomeExecutor | None
     chunk: int | None
+    at: str | None
 
 
 class _Memory:
@@ -75,7 +76,7 @@ def gathered(sweep: Sweep) -> Outcomes:
 def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
     """All rows in a file, in the order of the points."""
     path = Path(out)
-    journal = Journal(path, identity(sweep.document, sweep.points, sweep.runs), sweep.points)
+    journal = Journal(path, identity(sweep.document, sweep.points, sweep.runs, sweep.at), sweep.points)
     if journal.finished is not None:
         return journal.finished
 
@@ -109,7 +110,7 @@ def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> Non
 
         told(0)
         jobs = 1 if sweep.executor is None else sweep.jobs or 1
-        work = Work(sweep.document.name, sweep.document.to_toml(), sweep.runs, jobs, rows, _core.__version__)
+        work = Work(sweep.document.name, sweep.document.to_toml(), sweep.runs, jobs, sweep.at, rows, _core.__version__)
         begin: Callable[..., None] = functools.partial(distribute, work, sweep.points, todo, sink)
         if sweep.executor is None:
             with here(sweep.jobs) as (executor, stop):

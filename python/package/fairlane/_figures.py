@@ -59,7 +59,6 @@ class Bars(NamedTuple):
 
     x: str
     bars: list[tuple[str, list[tuple[str, float, float | None]]]]
-    mark: tuple[str, float] | None = None
 
 
 def labels(outcomes: Sequence[Outcome]) -> list[str]:
@@ -67,13 +66,13 @@ def labels(outcomes: Sequence[Outcome]) -> list[str]:
     points = [
         ", ".join(f"{key.split('.')[-1]}={value}" for key, value in outcome.point.items()) for outcome in outcomes
     ]
-    kinds = [str(_bottleneck(outcome)["kind"]) for outcome in outcomes]
+    kinds = [", ".join(dict.fromkeys(str(queue["kind"]) for queue in _shown(outcome))) for outcome in outcomes]
     made = [point or kind for point, kind in zip(points, kinds, strict=True)]
     return [label if made.count(label) == 1 else f"{label} ({at + 1})" for at, label in enumerate(made)]
 
 
 def shares(outcomes: Sequence[Outcome]) -> Bars:
-    """The groups' shares of the throughput; with two groups the fair share of the first is marked."""
+    """The groups' shares of the throughput, and those of their max-min fair rates if these are known."""
     bars = [
         (
             label,
@@ -82,9 +81,9 @@ def shares(outcomes: Sequence[Outcome]) -> Bars:
         for label, outcome in zip(labels(outcomes), outcomes, strict=True)
     ]
     groups = _rows(outcomes[0], "groups")
-    flows_ = sum(group["flows"] for group in groups)
-    mark = ("fair share", 100 * groups[0]["flows"] / flows_) if len(groups) == 2 else None  # noqa: PLR2004 - two
-    return Bars("share of the throughput, %", bars, mark)
+    if groups and all("fair_share" in group for group in groups):
+        bars.insert(0, ("max-min fair", [(group["name"], 100 * group["fair_share"], None) for group in groups]))
+    return Bars("share of the throughput, %", bars)
 
 
 def flows(outcome: Outcome) -> Lines:
@@ -105,16 +104,18 @@ def flows(outcome: Outcome) -> Lines:
 
 
 def delays(outcomes: Sequence[Outcome]) -> Lines:
-    """The cumulative distribution of the time in the bottleneck's queue, over all runs."""
+    """The cumulative distribution of the time in each queue that is shown, over all runs."""
     lines = []
     for label, outcome in zip(labels(outcomes), outcomes, strict=True):
         table = outcome.delay_histogram
-        name = _bottleneck(outcome)["name"]
         columns = (table["queue"], table["from_ns"], table["to_ns"], table["packets"])
-        bins = [rest for queue, *rest in zip(*columns, strict=True) if queue == name]
-        below = list(accumulate((packets for _, _, packets in bins), initial=0))
-        x = [begin / 1e6 for begin, _, _ in bins[:1]] + [upto / 1e6 for _, upto, _ in bins]
-        lines.append(Trace(label, x, [100 * part / below[-1] for part in below] if bins else [], None))
+        names = [str(queue["name"]) for queue in _shown(outcome)]
+        for name in names:
+            bins = [rest for queue, *rest in zip(*columns, strict=True) if queue == name]
+            below = list(accumulate((packets for _, _, packets in bins), initial=0))
+            x = [begin / 1e6 for begin, _, _ in bins[:1]] + [upto / 1e6 for _, upto, _ in bins]
+            of = label if len(names) == 1 else f"{label}: {name}"
+            lines.append(Trace(of, x, [100 * part / below[-1] for part in below] if bins else [], None))
     return Lines("time in the queue, ms", "packets that waited no longer, %", lines, steps=True)
 
 
@@ -212,11 +213,12 @@ def _rows(outcome: Outcome, of: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _bottleneck(outcome: Outcome) -> dict[str, Any]:
-    """The queue of that name, or the busiest one."""
+def _shown(outcome: Outcome) -> list[dict[str, Any]]:
+    """The queue that was asked for, or the one called ``bottleneck``, or all."""
     queues = _rows(outcome, "queues")
-    named = [queue for queue in queues if queue["name"] == "bottleneck"]
-    return named[0] if named else max(queues, key=lambda queue: float(queue["utilisation"]))
+    at = outcome._tree.get("at")  # noqa: SLF001 - it is read once
+    named = [queue for queue in queues if queue["name"] == (at or "bottleneck")]
+    return named if named or at else queues
 
 
 def _hundredfold(row: dict[str, Any], key: str) -> float | None:

@@ -36,6 +36,7 @@ _SAYS = {
     "seed": "has the seed {there}, and not {here}",
     "runs": "has {there} runs of each point, and not {here}",
     "points": "has other points",
+    "at": "shows the queue {there}, and not {here}",
 }
 
 
@@ -65,7 +66,7 @@ class SweepFile:
         return f"<SweepFile {str(self.path)!r}: {self.done} of {self.points} points{failed}>"
 
 
-def identity(document: _core.Document, points: Sequence[Point], runs: int) -> dict[str, Any]:
+def identity(document: _core.Document, points: Sequence[Point], runs: int, at: str | None) -> dict[str, Any]:
     """The identity of a sweep: two sweeps with the same identity have the same rows."""
     table = document.to_dict()
     seed = table.pop("seed", None)
@@ -74,6 +75,7 @@ def identity(document: _core.Document, points: Sequence[Point], runs: int) -> di
         "scenario": _digest(table),
         "seed": seed,
         "runs": runs,
+        "at": at,
         "points": f"{len(points)} {_digest([list(map(list, point)) for point in points])}",
     }
 

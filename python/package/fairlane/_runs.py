@@ -47,14 +47,29 @@ def run(document: _core.Document, how: How) -> tuple[list[_core.Outcome], bool]:
         return _core.run(document, how.options(recorded=True, tell=tell))
 
 
-def swept(document: _core.Document, points: list[Point], how: How) -> Outcomes:
+def check_at(document: _core.Document, at: str | None) -> None:
+    """Checks that outcomes have a queue of this name.
+
+    Raises:
+        ValueError: They have not.
+    """
+    if at is not None and at not in (names := document.reported()):
+        raise ValueError(f"at: there is no queue {at!r} that carries data; name one of them: {', '.join(names)}")
+
+
+def shown_at(done: list[_core.Outcome], at: str | None) -> list[_core.Outcome]:
+    """The outcomes with this queue in their summaries."""
+    return done if at is None else [outcome.shown_at(at) for outcome in done]
+
+
+def swept(document: _core.Document, points: list[Point], how: How, at: str | None) -> Outcomes:
     """A sweep, all in memory."""
     with shown(how.progress, how.runs * len(points)) as tell:
         done, interrupted = _core.sweep(document, points, how.options(recorded=False, tell=tell))
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
         done = [outcome for outcome in done if not outcome.partial]
-    return all_of(document, done, "sweep", interrupted=interrupted)
+    return all_of(document, shown_at(done, at), "sweep", interrupted=interrupted)
 
 
 def _choice(queue: str | QueueConfig) -> str | tuple[str, dict[str, Any]]:

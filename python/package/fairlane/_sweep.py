@@ -64,6 +64,7 @@ class Work(NamedTuple):
         text: The scenario file.
         runs: Number of runs of each point.
         jobs: Number of threads that a unit may use.
+        at: The queue that summaries show, if one was asked for.
         rows: True if rows of the table of groups are returned instead of whole outcomes.
         version: The version of this package.
     """
@@ -72,6 +73,7 @@ class Work(NamedTuple):
     text: str
     runs: int
     jobs: int
+    at: str | None
     rows: bool
     version: str
 
@@ -129,6 +131,8 @@ def _outcomes(
     done, interrupted = _core.sweep(document, points, options)
     if interrupted:
         raise KeyboardInterrupt
+    if work_.at is not None:
+        done = [outcome.shown_at(work_.at) for outcome in done]
     if work_.rows:
         return [("done", rows_of(outcome)) for outcome in done]
     return [("done", outcome.parts()) for outcome in done]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fairlane import _core
 from fairlane._progress import Progress, shown
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
+# What is one flow.
+FlowsBy = Literal["five-tuple", "address-pair", "source-address", "destination-address"]
+
 
 def replay(  # noqa: PLR0913 - all have defaults but two
     capture: str | os.PathLike[str],
@@ -25,6 +28,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
     *,
     rate: str,
     seed: int = 1,
+    flows: FlowsBy = "five-tuple",
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Outcomes:
@@ -34,10 +38,12 @@ def replay(  # noqa: PLR0913 - all have defaults but two
     what that can and cannot show.
 
     Args:
-        capture: A file of the form pcap or pcapng, not compressed.
+        capture: A file of the form pcap or pcapng, also compressed by gzip.
         queues: One discipline, or several.
         rate: The rate of the link that they feed, such as ``10mbit``.
         seed: The seed of all randomness.
+        flows: The packets that are one flow: those with the same addresses, protocol and ports, the same two addresses,
+            or the same address of one end.
         jobs: How many cores to use; all of them when it is not given.
         progress: True to show a bar, or a function that is called with the number of finished queues and of all.
 
@@ -45,6 +51,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
         An outcome for each queue, in order.
 
     Raises:
+        ValueError: ``flows`` has another value.
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
         Interrupted: Ctrl-C; it has the outcomes measured until then.
     """
@@ -57,7 +64,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
             raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), not a {type(queue).__name__}")
     given = [queue._as_given() for queue in several]  # noqa: SLF001 - it is made for this
     with shown(progress, len(several)) as tell:
-        done, interrupted, late = _core.replay(os.fsdecode(capture), rate, given, seed, threads, tell)
+        done, interrupted, late = _core.replay(os.fsdecode(capture), given, (rate, seed, flows), threads, tell)
     outcomes = Outcomes(Outcome(outcome) for outcome in done)
     if interrupted:
         raise Interrupted(f"interrupted: {len(outcomes)} of {len(several)} queues were begun", outcomes)

@@ -77,6 +77,11 @@ class Outcome:
         """The keys that a sweep varied, with the values of this outcome; empty outside a sweep."""
         return dict(self._tree.get("point", {}))
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about groups that something else than the queues limits, such as the links of their hosts."""
+        return list(self._tree.get("notes", []))
+
     def group(self, name: str) -> dict[str, Any]:
         """The numbers of a group of flows, such as ``ftp``.
 
@@ -123,7 +128,7 @@ class Outcome:
 
     @property
     def groups(self) -> Table:
-        """A row for each group of flows, with columns about the bottleneck."""
+        """A row for each group of flows at each queue that is shown, with columns about the queue."""
         return self._table("groups")
 
     @property
@@ -265,7 +270,7 @@ class Outcomes(Sequence[Outcome]):
 
     @property
     def groups(self) -> Table:
-        """A row for each group of each outcome, with columns about the bottleneck."""
+        """A row for each group of each outcome at each queue that is shown, with columns about the queue."""
         return self._table("groups")
 
     @property

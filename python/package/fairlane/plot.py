@@ -23,6 +23,7 @@ __all__ = ["AltairPlots", "Plots"]
 
 _MARKERS = "os^Dvp"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)))
+_HATCHES = ("", "//", "..", "xx", "--", "||", "++", "oo", "**", "OO")
 _FLAT = 10
 """Lines of more points than this have no markers."""
 
@@ -59,7 +60,7 @@ class Plots:
         return _lines(_figures.flows(_one(self._outcomes)), ax, points=True)
 
     def delays(self, *, ax: Axes | None = None) -> Axes:
-        """The cumulative distribution of the time in the bottleneck's queue, a line for each outcome.
+        """The cumulative distribution of the time in each queue that is shown, a line for each outcome.
 
         Raises:
             ImportError: Matplotlib is not installed.
@@ -166,16 +167,13 @@ def _bars(figure: Bars, ax: Axes | None) -> Axes:
             style: dict[str, Any] = {
                 "color": _colour(at),
                 "edgecolor": "white",
-                "hatch": ("", "//", "..", "xx")[at % 4],
+                "hatch": _HATCHES[at % len(_HATCHES)],
             }
             label = name if name not in (ax.get_legend_handles_labels()[1]) else None
             # The last part ends where the bar does, and its interval is that of the others.
             end = None if part == len(parts) else ci95
             ax.barh(place, value, left=left, height=0.7, xerr=end, label=label, ecolor="black", capsize=3, **style)
             left += value
-    if figure.mark is not None:
-        name, value = figure.mark
-        ax.axvline(value, color="black", linestyle=":", label=name)
     ax.set_yticks(range(len(figure.bars)), [label for label, _ in figure.bars])
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
@@ -243,13 +241,8 @@ def _bar_chart(figure: Bars) -> alt.LayerChart:
         order="order:O",
         tooltip=["outcome:N", "group:N", "value:Q"],
     )
-    if figure.mark is None:
-        plain: alt.LayerChart = api.layer(bars)
-        return plain
-    mark = [{"value": figure.mark[1], "name": figure.mark[0]}]
-    rule = api.Chart(api.Data(values=mark)).mark_rule(strokeDash=[2, 2]).encode(x="value:Q", tooltip="name:N")
-    marked: alt.LayerChart = api.layer(bars, rule)
-    return marked
+    made: alt.LayerChart = api.layer(bars)
+    return made
 
 
 def _line_chart(figure: Lines, *, points: bool = False) -> alt.LayerChart:

@@ -96,7 +96,7 @@ class Scenario:
         queue: str | QueueConfig | None = None,
         warmup: str = "0s",
         delay: str = "1ms",
-        access_rate: str = "10mbit",
+        access_rate: str | None = None,
         access_delay: str = "1ms",
         packet: str = "1000b",
         cc: str = "reno",
@@ -117,7 +117,8 @@ class Scenario:
             queue: The bottleneck's discipline; droptail of 1000 packets when it is not given.
             warmup: Time at the start that is left out of every average.
             delay: The bottleneck's propagation delay.
-            access_rate: The rate of every host's own link.
+            access_rate: The rate of every host's own link; by default ten times that of the bottleneck or of a faster
+                source.
             access_delay: Its propagation delay.
             packet: The size of the flows' packets on the wire.
             cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``; ``reno`` repairs losses by SACK, as
@@ -145,7 +146,9 @@ class Scenario:
         table["bottleneck"] = {"rate": rate, "delay": delay}
         if queue is not None:
             table["bottleneck"]["queue"] = {"kind": queue} if isinstance(queue, str) else queue
-        table["access"] = {"rate": access_rate, "delay": access_delay}
+        table["access"] = (
+            {"delay": access_delay} if access_rate is None else {"rate": access_rate, "delay": access_delay}
+        )
         table["flows"] = [*groups, *flows]
         return cls.from_dict(table, name=name)
 
@@ -269,7 +272,7 @@ class Scenario:
         strict, loose = _core.fingerprint(self._document)
         return Fingerprint(f"{strict:016x}", f"{loose:016x}")
 
-    def compare(
+    def compare(  # noqa: PLR0913 - all have defaults
         self,
         queues: Iterable[SomeDiscipline] = (),
         *,
@@ -277,6 +280,7 @@ class Scenario:
         seed: int | None = None,
         jobs: int | None = None,
         progress: Progress = None,
+        at: str | None = None,
     ) -> Outcomes:
         """Runs the scenario with each of several disciplines under the same traffic.
 
@@ -287,19 +291,22 @@ class Scenario:
             seed: As in :meth:`run`.
             jobs: As in :meth:`run`. Disciplines written in Python take turns on one core.
             progress: As in :meth:`run`.
+            at: The queue that tables and figures show; by default ``bottleneck`` if there is one, else all.
 
         Returns:
             The outcomes in the order of ``queues``.
 
         Raises:
             ScenarioError: A discipline cannot be run, or the scenario describes no queue.
+            ValueError: There is no such queue.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
         if isinstance(queues, (str, bytes, QueueConfig, Mapping)) or not isinstance(queues, Iterable):
             raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
         document = self._seeded(seed)
+        _runs.check_at(document, at)
         done, interrupted = _runs.compared(document, list(queues), _runs.How(runs, jobs, progress))
-        return _runs.all_of(document, done, "compare", interrupted=interrupted)
+        return _runs.all_of(document, _runs.shown_at(done, at), "compare", interrupted=interrupted)
 
     if TYPE_CHECKING:
 
@@ -314,6 +321,7 @@ class Scenario:
             progress: Progress = None,
             executor: SomeExecutor | None = None,
             chunk: int | None = None,
+            at: str | None = None,
             out: None = None,
         ) -> Outcomes: ...
         @overload
@@ -327,6 +335,7 @@ class Scenario:
             progress: Progress = None,
             executor: SomeExecutor | None = None,
             chunk: int | None = None,
+            at: str | None = None,
             out: str | os.PathLike[str],
         ) -> SweepFile: ...
 
@@ -340,6 +349,7 @@ class Scenario:
         progress: Progress = None,
         executor: SomeExecutor | None = None,
         chunk: int | None = None,
+        at: str | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Outcomes | SweepFile:
         """Runs the scenario at every combination of values, on all cores or on an executor.
@@ -354,6 +364,7 @@ class Scenario:
             executor: A ``concurrent.futures.Executor``, which may be that of a cluster, or a function that makes one;
                 then a broken one is replaced. The outcomes are the same as without.
             chunk: Number of points in one unit of work for an executor; by default as many as take a second.
+            at: As in :meth:`compare`.
             out: A Parquet file for the rows of :attr:`Outcomes.groups`, for sweeps whose outcomes exceed the memory.
                 Finished points are kept in ``FILE.part`` until all are; the same call continues after an interruption.
                 A complete file is not written again. It needs pyarrow.
@@ -372,16 +383,17 @@ class Scenario:
             raise ValueError("chunk: it is for an executor, and none is given")
         size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
+        _runs.check_at(document, at)
         points = document.points(varied_of(varied))
         if points is None:
             raise Interrupted(
                 "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
             )
         if executor is None and out is None:
-            return _runs.swept(document, points, how)
+            return _runs.swept(document, points, how, at)
         from fairlane._cluster import Sweep, filed, gathered
 
-        sweep = Sweep(document, points, how.runs, how.jobs, progress, executor, size)
+        sweep = Sweep(document, points, how.runs, how.jobs, progress, executor, size, at)
         return gathered(sweep) if out is None else filed(sweep, out)
 
     def _seeded(self, seed: int | None) -> _core.Document:

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use fairlane_linux::lab::LabSample;
-use fairlane_outcome::Timeline;
 use fairlane_outcome::tables::TableError;
+use fairlane_outcome::{Extent, Timeline};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_runner::{Recorder, Series};
 use fairlane_scenario::Scenario;
@@ -28,11 +28,11 @@ impl Followers {
         Ok(Self { series: series.map(create).transpose()?, recorder: a_page.then(|| Recorder::new(scenario)) })
     }
 
-    /// Records the samples of a run, ends the tables, and returns the timeline.
-    pub(super) fn hear(mut self, samples: &[LabSample]) -> Result<Option<Timeline>, TableError> {
+    /// Records the samples of a run, of which there may be a part, ends the tables, and returns the timeline.
+    pub(super) fn hear(mut self, samples: &[LabSample], extent: Extent) -> Result<Option<Timeline>, TableError> {
         tell(samples, &mut self.series);
         tell(samples, &mut self.recorder);
-        self.series.map_or(Ok(()), Series::finish)?;
+        self.series.map_or(Ok(()), |series| series.finish(extent).map(drop))?;
         Ok(self.recorder.map(Recorder::finish))
     }
 }

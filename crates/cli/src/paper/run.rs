@@ -5,6 +5,7 @@ use std::{env, fs};
 
 use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
+use fairlane_outcome::Extent;
 use fairlane_papers::{
     Document, Finding, Judgement, Library, Options, Plan, Status, Store, Tally, Verdict, documents, json, page, shown,
     tallies,
@@ -16,6 +17,7 @@ use rayon::ThreadPool;
 use super::failure;
 use crate::args::PaperRunArgs;
 use crate::features::command;
+use crate::files::{self, Outputs};
 use crate::{output, progress, shared};
 
 /// The most claims that are printed number by number.
@@ -34,8 +36,9 @@ impl PaperRun {
     pub(crate) fn new(args: PaperRunArgs) -> Result<Self, Failure> {
         let claims = Library::open().map_err(failure)?;
         claims.select(&args.ids).map_err(failure)?;
-        args.html.as_deref().map_or(Ok(()), output::file)?;
-        args.docs.as_deref().map_or(Ok(()), output::folder)?;
+        let outputs = Outputs::default().file("--html", args.html.as_deref());
+        outputs.check(&[])?;
+        args.docs.as_deref().map_or(Ok(()), files::folder)?;
         let store = Store::open(&kept(&args)?).map_err(failure)?;
         let pool = pool(args.threads.jobs)?;
         Ok(Self { args, claims, pool, store })
@@ -65,13 +68,15 @@ impl PaperRun {
         }
         if let Some(file) = &self.args.html {
             let page = page(&self.claims, &verdicts, &results, options, self.provenance(options)).map_err(failure)?;
-            fs::write(file, page.to_html()).map_err(|error| Failure::write(file, &error))?;
+            files::write(file, page.to_html(), Extent::of(results.partial))?;
         }
         if let Some(folder) = &self.args.docs {
-            write_documents(folder, &documents(self.claims.books(), &verdicts, &results).map_err(failure)?)?;
+            let documents = documents(self.claims.books(), &verdicts, &results).map_err(failure)?;
+            write_documents(folder, &documents, Extent::of(results.partial))?;
         }
         if results.partial {
-            return shared::complete(true, "some runs are missing; finished ones are kept");
+            let message = shared::interrupted("some runs are missing; finished ones are kept");
+            return Err(Failure::new(message, "run it again for the rest"));
         }
         self.store.remove().map_err(failure)?;
         let any = |status| verdicts.iter().any(|verdict| verdict.status() == Some(status));
@@ -92,13 +97,13 @@ impl PaperRun {
     }
 }
 
-fn write_documents(folder: &Path, documents: &[Document]) -> Result<(), Failure> {
+fn write_documents(folder: &Path, documents: &[Document], extent: Extent) -> Result<(), Failure> {
     for document in documents {
         let file = folder.join(&document.name);
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
         }
-        fs::write(&file, &document.text).map_err(|error| Failure::write(&file, &error))?;
+        files::write(&file, &document.text, extent)?;
     }
     Ok(())
 }
@@ -151,7 +156,8 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
     ];
     let counts = counts.into_iter().map(|(status, word)| (of(status), word)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
-    text += &format!("\n{} claims: {}\n", verdicts.len(), counts.join(", "));
+    let noun = if verdicts.len() == 1 { "claim" } else { "claims" };
+    text += &format!("\n{} {noun}: {}\n", verdicts.len(), counts.join(", "));
     let tallies = tallies(verdicts);
     if tallies.len() > 1 { text + &columns(&tallies.iter().map(counted).collect::<Vec<_>>(), width) } else { text }
 }

@@ -1,12 +1,12 @@
 //! `--write`: the packets that leave, as a capture.
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fairlane_capture::{LinkType, Packet, Writer};
 use fairlane_console::Failure;
+use fairlane_outcome::{Extent, OutputFile};
 use fairlane_qdisc::Time;
 use fairlane_runner::replay::{Captured, Departures};
 
@@ -25,7 +25,7 @@ struct Begun {
     link: LinkType,
     /// The time of the first packet, since 1970.
     start: Duration,
-    writer: Writer<BufWriter<File>>,
+    writer: Writer<BufWriter<OutputFile>>,
 }
 
 impl DepartureWriter {
@@ -35,15 +35,15 @@ impl DepartureWriter {
     }
 
     /// Ends the file, or returns the reason why it could not be written.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self, extent: Extent) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
         if let Some(error) = &self.failed {
             return Err(Failure::write(path, error));
         }
         // A replay without packets writes a capture without packets.
         let writer = self.begun.map_or_else(|| begin(path, LinkType::Ethernet), |begun| Ok(begun.writer))?;
-        let flushed = writer.into_inner().into_inner();
-        flushed.map(drop).map_err(|error| Failure::write(path, error.error()))
+        let file = writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error);
+        file.and_then(|file| file.finish(extent)).map(drop).map_err(|error| Failure::write(path, &error))
     }
 }
 
@@ -82,7 +82,7 @@ impl Departures for DepartureWriter {
     }
 }
 
-fn begin(path: &Path, link: LinkType) -> Result<Writer<BufWriter<File>>, Failure> {
-    let file = File::create(path).and_then(|file| Writer::new(BufWriter::new(file), link));
+fn begin(path: &Path, link: LinkType) -> Result<Writer<BufWriter<OutputFile>>, Failure> {
+    let file = OutputFile::create(path).and_then(|file| Writer::new(BufWriter::new(file.keeping_part()), link));
     file.map_err(|error| Failure::write(path, &error))
 }

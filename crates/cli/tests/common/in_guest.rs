@@ -51,13 +51,15 @@ const PROGRAMS: [(&str, &str); 6] = [
 const IPTABLES: [&str; 6] =
     ["iptables", "iptables-restore", "iptables-save", "ip6tables", "ip6tables-restore", "ip6tables-save"];
 
-const MODULES: [&str; 15] = [
+const MODULES: [&str; 17] = [
     "veth",
     "nfnetlink_queue",
     "nf_tables",
     "nft_queue",
     "nft_compat",
     "nft_chain_nat",
+    "nft_nat",
+    "nf_conntrack_netlink",
     "iptable_mangle",
     "iptable_filter",
     "ip6table_mangle",

@@ -33,6 +33,19 @@ pub(crate) fn refused(args: &[&str], parts: &[&str]) {
     }
 }
 
+/// Returns true, and says so, if sockets of this thread's namespace were full: on a machine that is too busy for their readers.
+pub(crate) fn is_too_busy() -> bool {
+    let text = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, counts) = (lines.next().unwrap(), lines.next().unwrap());
+    let count = names.split(' ').zip(counts.split(' ')).find(|(name, _)| *name == "RcvbufErrors");
+    let full = count.is_some_and(|(_, count)| count != "0");
+    if full {
+        eprintln!("skipped: this machine is too busy for the receivers");
+    }
+    full
+}
+
 /// All firewall rules, without the comments that contain the time, and without the counts of packets, as in `[3:84]`.
 pub(crate) fn rules() -> String {
     let all = [tool("iptables-save", ""), tool("ip6tables-save", "")].concat();
@@ -82,8 +95,16 @@ impl Running {
     /// As above, with other environment variables.
     pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane"));
+        command.envs(environment.iter().copied());
+        Self::start_program(command, args)
+    }
+
+    /// Starts a router by another command, and waits until it is ready.
+    pub(crate) fn start_program(mut command: Command, args: &[&str]) -> Self {
         command.args([&["router"], args].concat()).stdin(Stdio::null()).stderr(Stdio::piped());
-        command.env_remove("NOTIFY_SOCKET").envs(environment.iter().copied());
+        if !command.get_envs().any(|(name, _)| name == "NOTIFY_SOCKET") {
+            command.env_remove("NOTIFY_SOCKET");
+        }
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (tell, log) = channel();
@@ -147,6 +168,21 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.id() as i32), signal).unwrap();
+    }
+
+    /// Stops the process, and returns when all of its threads stand still: the kernel stops them one after the other.
+    pub(crate) fn stop(&self) {
+        self.signal(Signal::SIGSTOP);
+        let start = Instant::now();
+        let stands = |task: fs::DirEntry| {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            // The state follows the name, which is in parentheses (proc_pid_stat(5)).
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        };
+        while !fs::read_dir(format!("/proc/{}/task", self.id())).unwrap().all(|task| stands(task.unwrap())) {
+            assert!(start.elapsed() < PATIENCE, "the process does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Waits for the end, and returns the exit code.

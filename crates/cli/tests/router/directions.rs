@@ -73,8 +73,9 @@ fn directions_that_contradict_are_refused() {
         for (words, part) in [
             (&["--interface=lo", "--rate=1mbit", "--up=1mbit"][..], "contradict"),
             (&["--up=1mbit", "--queue-num=0"], "--interface for --up and --down"),
-            (&["--up=1mbit", "--bridge=lo,lo"], "--up and --down need an NFQUEUE"),
-            (&["--up=1mbit", "--interface=lo", "--path=bpf"], "--up and --down need an NFQUEUE"),
+            (&["--up=1mbit", "--bridge=lo,lo"], "on a bridge --up and --down need each other"),
+            (&["--up=1mbit", "--down=1mbit", "--path=bridge"], "--bridge for --path bridge"),
+            (&["--up=1mbit", "--interface=lo", "--path=bpf"], "--up and --down need an NFQUEUE or a bridge"),
             (&["--up=1mbit", "--down=1mbit", "--interface=lo", "--queue-num=65535"], "--queue-num leaves no numbers"),
         ] {
             refused(&[&["router"], words, &["choke"]].concat(), &[part]);

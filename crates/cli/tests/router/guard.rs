@@ -33,7 +33,7 @@ fn packets_pass_while_the_router_stands_still() {
         let with_rules = (rules(), tables());
         for round in 0..2 {
             let waiting = UdpSocket::bind("127.0.0.1:0").unwrap();
-            router.signal(Signal::SIGSTOP);
+            router.stop();
             for _ in 0..5 {
                 waiting.send_to(&[1], waiting.local_addr().unwrap()).unwrap();
             }

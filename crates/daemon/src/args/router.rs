@@ -66,7 +66,8 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "N", value_parser = queue_num)]
     pub(crate) queue_num: Option<(u16, u16)>,
 
-    /// Forward between two interfaces, inside and outside: packets going out wait in the discipline, those coming in pass
+    /// Forward between two interfaces, inside and outside: packets going out wait in the discipline; those coming in pass, or with --down
+    /// wait too
     #[arg(long, value_name = "INSIDE,OUTSIDE", value_parser = bridge)]
     pub(crate) bridge: Option<[String; 2]>,
 
@@ -74,11 +75,12 @@ pub(crate) struct FileOptions {
     #[arg(long, value_parser = rate)]
     pub(crate) rate: Option<Rate>,
 
-    /// In place of --rate: the rate of the packets that leave by --interface; with --down, each direction has a queue of its own
+    /// In place of --rate: the rate of the packets that leave by --interface, or go out over --bridge; with --down, each direction has a
+    /// queue of its own
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) up: Option<Rate>,
 
-    /// In place of --rate: the rate of the packets that arrive by --interface
+    /// In place of --rate: the rate of the packets that arrive by --interface, or come in over --bridge
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) down: Option<Rate>,
 
@@ -199,6 +201,10 @@ pub(crate) enum Flows {
     FiveTuple,
     /// Both addresses
     AddressPair,
+    /// The source address
+    SourceAddress,
+    /// The destination address
+    DestinationAddress,
 }
 
 /// `--log`.

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use fairlane_autorate::Config;
 use fairlane_console::{Failure, explain, output};
-use fairlane_linux::{BridgeConfig, DataPath, Firewall, Leftover, Link, Marking, RuleError, Rules, leftovers};
+use fairlane_linux::{
+    BridgeConfig, BridgeDirections, DataPath, Firewall, Leftover, Link, Marking, RuleError, Rules, leftovers,
+};
 use nix::unistd::geteuid;
 
 use super::settings::{Path, Settings, Sources, Way};
@@ -64,7 +66,7 @@ impl Action {
 }
 
 /// Returns the rules to install, after a check that the machine has what they or the bridge need.
-fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
+pub(super) fn rules(settings: &Settings) -> Result<Vec<Rules>, Failure> {
     let mut all = Vec::new();
     for way in &settings.ways {
         let Path::Process(path) = &way.path else { continue };
@@ -99,6 +101,9 @@ impl Ready {
         for warning in self.settings.warnings() {
             text += &format!("Warning: {warning}\n");
         }
+        if let Some(note) = self.settings.note() {
+            text += &format!("Note: {note}\n");
+        }
         for way in &self.settings.ways {
             let explanation = way.discipline.explanation();
             text += &format!("\n{}", explain::explanation_text(explanation, way.link.rate, output::width()));
@@ -115,7 +120,10 @@ impl Ready {
             Path::Process(path) => {
                 let place = match path {
                     DataPath::Queue(queue) => format!("Queue {}", queue.queues),
-                    DataPath::Bridge(bridge) => format!("Bridge from {} to {}", bridge.inside, bridge.outside),
+                    DataPath::Bridge(BridgeConfig { inside, outside, directions, .. }) => match directions {
+                        BridgeDirections::Both | BridgeDirections::Out => format!("Bridge from {inside} to {outside}"),
+                        BridgeDirections::In => format!("Bridge from {outside} to {inside}"),
+                    },
                 };
                 let passing = how_packets_pass(path);
                 format!("{direction}{place}, flows by {flows}\nLink of {rate}, {layer}\n{passing}")
@@ -205,7 +213,11 @@ fn how_packets_pass(path: &DataPath) -> String {
                 "are cut before the discipline"
             };
             let BridgeConfig { inside, outside, .. } = bridge;
-            format!("Packets coming in by {outside} pass to {inside} at once\nPackets that are joined {joined}\n")
+            let at_once = match bridge.directions {
+                BridgeDirections::Both => format!("Packets coming in by {outside} pass to {inside} at once\n"),
+                BridgeDirections::Out | BridgeDirections::In => String::new(),
+            };
+            format!("{at_once}Packets that are joined {joined}\n")
         }
     }
 }

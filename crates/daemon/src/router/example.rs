@@ -1,7 +1,26 @@
-//! A report in which no two numbers are the same, for tests of its output formats.
+//! Settings, and a report in which no two numbers are the same, for tests of their output formats.
 
-use fairlane_linux::{BridgeCounts, DirectionCounts, KernelQueue, Report};
-use fairlane_qdisc::{Count, Counters, Reason, Time};
+use fairlane_linux::{BridgeCounts, DirectionCounts, FlowsBy, KernelQueue, Report};
+use fairlane_qdisc::{Count, Counters, Duration, Reason, Time};
+
+use super::settings::Settings;
+use crate::args::router::{Log, Metrics};
+
+/// Returns settings without a queue.
+pub(super) fn settings() -> Settings {
+    Settings {
+        ways: Vec::new(),
+        autorate: None,
+        chosen: None,
+        flows: FlowsBy::AddressPair,
+        interfaces: vec!["eth7".to_owned()],
+        ce_mark: 1,
+        drain: Duration::ZERO,
+        metrics: Metrics::Off,
+        log: Log::Text,
+        doubts: Vec::new(),
+    }
+}
 
 /// Returns the report of a router, without a bridge's counts.
 pub(super) fn report() -> Report {

@@ -7,13 +7,16 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::fs::{self, Permissions};
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -27,7 +30,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nix::unistd::gethostname;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle as Task;
 use tokio::time::{sleep, timeout};
 
@@ -77,13 +81,36 @@ impl fmt::Display for Place {
     }
 }
 
-/// A running server. Dropping it removes its socket from the file system.
+/// A running server. Dropping it ends it, and removes its socket from the file system.
 pub(super) struct Server {
     pub(super) place: Place,
+    end: Arc<Notify>,
     thread: JoinHandle<()>,
 }
 
 impl Server {
+    /// Starts a server at `place` that does what `serve` returns, on a new thread.
+    pub(super) fn start<F: Future<Output = ()>>(
+        place: Place,
+        runtime: Runtime,
+        serve: impl FnOnce() -> F + Send + 'static,
+    ) -> io::Result<Self> {
+        let end = Arc::new(Notify::new());
+        let told = Arc::clone(&end);
+        let work = move || {
+            runtime.block_on(async {
+                let (mut serving, mut ended) = (pin!(serve()), pin!(told.notified()));
+                poll_fn(|context| match ended.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(()),
+                    Poll::Pending => serving.as_mut().poll(context),
+                })
+                .await;
+            });
+        };
+        let thread = thread::Builder::new().name("metrics".to_owned()).spawn(work)?;
+        Ok(Self { place, end, thread })
+    }
+
     /// Returns `true` if the server has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.thread.is_finished()
@@ -92,6 +119,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.end.notify_one();
         if let Place::Socket(path) = &self.place {
             let _ = fs::remove_file(path);
         }
@@ -203,26 +231,27 @@ fn is_ours(host: &str) -> bool {
     local || gethostname().is_ok_and(|own| own.to_str().is_some_and(|own| own.eq_ignore_ascii_case(&name)))
 }
 
-/// Serves on a new thread until the program ends. The result has the port in use, as port 0 stands for any free one.
+/// Serves until the result is dropped. The result has the port in use, as port 0 stands for any free one.
 ///
 /// # Errors
 /// The place is taken, or the system refuses a thread.
 pub(super) fn serve(place: &Place, exporter: Arc<Exporter>) -> io::Result<Server> {
-    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+    let runtime = runtime()?;
     let (place, listener) = {
         let _inside = runtime.enter();
         listen(place)?
     };
-    let work = move || {
-        runtime.block_on(async {
-            match listener {
-                Listener::Tcp(listener) => answer_all(async || Ok(listener.accept().await?.0), &exporter).await,
-                Listener::Unix(listener) => answer_all(async || Ok(listener.accept().await?.0), &exporter).await,
-            }
-        });
-    };
-    let thread = thread::Builder::new().name("metrics".to_owned()).spawn(work)?;
-    Ok(Server { place, thread })
+    Server::start(place, runtime, move || async move {
+        match listener {
+            Listener::Tcp(listener) => answer_all(async || Ok(listener.accept().await?.0), &exporter).await,
+            Listener::Unix(listener) => answer_all(async || Ok(listener.accept().await?.0), &exporter).await,
+        }
+    })
+}
+
+/// Returns the runtime of a server.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_io().enable_time().build()
 }
 
 enum Listener {

@@ -156,6 +156,23 @@ impl InstalledRules {
         }
     }
 
+    /// Installs `rules` for other interfaces in place of those in use, which are put back if that fails.
+    pub(super) fn replace(&mut self, rules: &[Rules]) -> Result<(), Failure> {
+        if let Err(error) = rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
+            self.put_back();
+            return Err(refused(&error));
+        }
+        self.rules = rules.to_vec();
+        self.interfaces = WatchedInterfaces::new(rules.first().map_or(&[], |rules| rules.interfaces()));
+        self.have_checked();
+        info!(interfaces = self.interfaces_shown(), "rules installed for other interfaces");
+        Ok(())
+    }
+
+    fn interfaces_shown(&self) -> String {
+        self.rules.first().map_or_else(String::new, |rules| rules.interfaces().join(", "))
+    }
+
     fn put_back(&mut self) {
         self.changed = false;
         match self.rules.iter().try_for_each(|rules| self.firewall.install(rules)) {
@@ -171,7 +188,11 @@ impl InstalledRules {
                 self.changed = true;
             }
         }
-        // Our own change is none to look at.
+        self.have_checked();
+    }
+
+    /// Our own change is none to look at.
+    fn have_checked(&mut self) {
         self.changes.happened();
         self.checked = Stopwatch::start();
     }

@@ -122,6 +122,7 @@ impl Collector for ReportCollector {
             _ if self.in_kernel => {
                 metrics.counts("flushed", "dropped with their queue", &[(None, self.report.flushed)])?;
             }
+            Some(bridge) if self.rates.direction.is_some() => of_bridge_way(&mut metrics, bridge.forward)?,
             Some(bridge) => of_bridge(&mut metrics, bridge)?,
             None => of_queue(&mut metrics, &self.report)?,
         }
@@ -229,17 +230,34 @@ fn of_queue(metrics: &mut MetricsEncoder<'_>, report: &Report) -> fmt::Result {
     metrics.counter("unsent_verdicts", "times that the kernel did not take verdicts at once", report.unsent)
 }
 
-/// Writes the counts of a bridge's interfaces, in both directions.
+/// A count of a bridge's frames: name, help and value.
+type BridgeCount = (&'static str, &'static str, fn(&DirectionCounts) -> u64);
+
+const BRIDGE_COUNTS: [BridgeCount; 7] = [
+    ("received_frames", "frames that came in", |way| way.received),
+    ("forwarded_frames", "frames given to the other interface", |way| way.forwarded),
+    ("kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| way.kernel_dropped),
+    ("joined_frames", "frames that came joined of several", |way| way.gso_frames),
+    ("unfit_frames", "frames dropped that the other interface cannot send", |way| way.unfit),
+    ("no_memory_frames", "frames dropped for lack of memory for them", |way| way.no_memory),
+    ("refused_frames", "frames that the other interface had no room for", |way| way.refused),
+];
+
+/// Writes the counts of a bridge's interfaces, of which one direction is queued: `out`, and `in` at once.
 fn of_bridge(metrics: &mut MetricsEncoder<'_>, bridge: &BridgeCounts) -> fmt::Result {
-    metrics.of_ways(bridge, "received_frames", "frames that came in", |way| way.received)?;
-    metrics.of_ways(bridge, "forwarded_frames", "frames given to the other interface", |way| way.forwarded)?;
-    metrics.of_ways(bridge, "kernel_dropped_frames", "frames that the kernel dropped: the ring was full", |way| {
-        way.kernel_dropped
-    })?;
-    metrics.of_ways(bridge, "joined_frames", "frames that came joined of several", |way| way.gso_frames)?;
-    metrics.of_ways(bridge, "unfit_frames", "frames dropped that the other interface cannot send", |way| way.unfit)?;
-    metrics.of_ways(bridge, "no_memory_frames", "frames dropped for lack of memory for them", |way| way.no_memory)?;
-    metrics.of_ways(bridge, "refused_frames", "frames that the other interface had no room for", |way| way.refused)
+    for (name, help, of) in BRIDGE_COUNTS {
+        let mut metric = metrics.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (direction, way) in [("out", &bridge.forward), ("in", &bridge.reverse)] {
+            let labels = [("direction", direction)];
+            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&of(way), None)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the counts of one direction over a bridge, which all metrics have as a label.
+fn of_bridge_way(metrics: &mut MetricsEncoder<'_>, way: DirectionCounts) -> fmt::Result {
+    BRIDGE_COUNTS.into_iter().try_for_each(|(name, help, of)| metrics.counter(name, help, of(&way)))
 }
 
 /// Writes metrics one after the other.
@@ -279,21 +297,6 @@ impl MetricsEncoder<'_> {
         Ok(())
     }
 
-    /// Writes a count of a bridge's frames in both directions.
-    fn of_ways(
-        &mut self,
-        bridge: &BridgeCounts,
-        name: &str,
-        help: &str,
-        of: impl Fn(&DirectionCounts) -> u64,
-    ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (direction, way) in [("out", &bridge.forward), ("in", &bridge.reverse)] {
-            metric.encode_family(&[("direction", direction)])?.encode_counter::<NoLabelSet, _, f64>(&of(way), None)?;
-        }
-        Ok(())
-    }
-
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
@@ -306,7 +309,7 @@ impl MetricsEncoder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{BridgeConfig, Marking, QueueConfig, Queues};
+    use fairlane_linux::{BridgeConfig, BridgeDirections, Marking, QueueConfig, Queues};
 
     use super::super::example::{bridge, report};
     use super::*;
@@ -439,11 +442,28 @@ mod tests {
         assert!(!text.contains("sojourn") && !text.contains("verdicts") && !text.contains("flow_"), "{text}");
     }
 
+    /// Would catch a sample with two labels of one name, which Prometheus refuses.
+    #[test]
+    fn a_direction_over_a_bridge_is_one_label() {
+        let report = Report { bridge: Some(bridge()), ..Report::default() };
+        let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
+        let config = BridgeConfig { inside, outside, gso: false, directions: BridgeDirections::In };
+        let text = text(report, &Path::Process(DataPath::Bridge(config)), rates(Some(Direction::Down)), None);
+        let expected = "fairlane_received_frames_total{bridge=\"lan0,wan0\",direction=\"down\"} 31\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("direction=\"in\"") && !text.contains("direction=\"out\""), "{text}");
+    }
+
     /// The same for the frames of a bridge, which has no queue in the kernel.
     #[test]
     fn each_number_of_a_bridge_has_its_name() {
         let report = Report { bridge: Some(bridge()), reloads: 23, ..Report::default() };
-        let path = DataPath::Bridge(BridgeConfig { inside: "lan0".to_owned(), outside: "wan0".to_owned(), gso: false });
+        let path = DataPath::Bridge(BridgeConfig {
+            inside: "lan0".to_owned(),
+            outside: "wan0".to_owned(),
+            gso: false,
+            directions: BridgeDirections::Both,
+        });
         let names = [
             ("received", 31),
             ("forwarded", 32),

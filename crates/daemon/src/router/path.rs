@@ -1,7 +1,9 @@
 //! The choice of the data path.
 
 use fairlane_console::Failure;
-use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Marking, QueueConfig, Queues};
+use fairlane_linux::{
+    BridgeConfig, BridgeDirections, DataPath, FlowsBy, Link, LinkLayer, Marking, PacketNeeds, QueueConfig, Queues,
+};
 use fairlane_qdisc::QdiscConfig;
 
 use super::kernel;
@@ -18,6 +20,8 @@ pub(super) struct Wanted<'w> {
     pub(super) flows: FlowsBy,
     /// `None` for the one of a router with `--rate`.
     pub(super) direction: Option<Direction>,
+    /// `true` if both directions are shaped.
+    pub(super) both: bool,
     /// The number of directions before this one, whose queues have the numbers before.
     pub(super) before: u16,
 }
@@ -26,8 +30,8 @@ impl Wanted<'_> {
     /// Returns the path, and the reason for it if it was left to us.
     pub(super) fn path(&self) -> Result<(Path, Option<String>), Failure> {
         let (bridge, choice) = (self.bridge(), self.options.path.or(self.file.path));
-        if self.direction.is_some() {
-            return self.of_direction(bridge.is_some(), choice);
+        if self.direction.is_some() && bridge.is_none() {
+            return self.of_direction(choice);
         }
         let asked = |path: Result<Path, Failure>| path.map(|path| (path, None));
         match (choice, bridge) {
@@ -48,11 +52,15 @@ impl Wanted<'_> {
         }
     }
 
-    /// Returns the NFQUEUE of one direction, the only path that has both.
-    fn of_direction(&self, bridge: bool, choice: Option<PathChoice>) -> Result<(Path, Option<String>), Failure> {
-        if bridge || matches!(choice, Some(PathChoice::Bridge | PathChoice::Bpf)) {
-            let message = "--up and --down need an NFQUEUE: a bridge and a BPF program shape one direction";
-            return Err(Failure::new(message, "write --rate, or leave --bridge and --path out"));
+    /// Returns the NFQUEUE of one direction.
+    fn of_direction(&self, choice: Option<PathChoice>) -> Result<(Path, Option<String>), Failure> {
+        match choice {
+            Some(PathChoice::Bridge) => return Err(needs("--bridge for --path bridge", "--bridge lan0,wan0")),
+            Some(PathChoice::Bpf) => {
+                let message = "--up and --down need an NFQUEUE or a bridge: a BPF program shapes what leaves";
+                return Err(Failure::new(message, "write --rate, or leave --path out"));
+            }
+            None | Some(PathChoice::Auto | PathChoice::Nfqueue) => {}
         }
         if self.interfaces.is_empty() {
             return Err(needs("--interface for --up and --down", "--interface wan0"));
@@ -63,7 +71,7 @@ impl Wanted<'_> {
             let message = "--queue-num leaves no numbers for the queues of --down, which are behind those of --up";
             return Err(Failure::new(message, "choose smaller numbers"));
         };
-        let reason = || "nfqueue, since it alone shapes both directions".to_owned();
+        let reason = || "nfqueue, since bpf shapes only what leaves".to_owned();
         Ok((self.queue((first, last))?, (choice == Some(PathChoice::Auto)).then(reason)))
     }
 
@@ -125,11 +133,33 @@ impl Wanted<'_> {
     fn queue(&self, (first, last): (u16, u16)) -> Result<Path, Failure> {
         let ruled = !self.interfaces.is_empty();
         let queues = Queues::new(first, last).map_err(|error| Failure::plain(format!("queue-num: {error}")))?;
-        let marking = if ruled { Marking::ByRule(ce_mark(self.options, self.file)) } else { Marking::ByUs };
-        let gso =
-            if self.options.gso.or(self.file.gso) == Some(true) { Some(segments(self.interfaces)?) } else { None };
+        let needs = PacketNeeds::of(self.discipline.config());
+        let marking =
+            if ruled && !needs.wash { Marking::ByRule(ce_mark(self.options, self.file)) } else { Marking::ByUs };
+        let whole = self.options.gso.or(self.file.gso) == Some(true);
+        if whole && needs.wash {
+            let message = "--gso and wash exclude each other: packets that are joined must not be written anew";
+            return Err(Failure::new(message, "leave --gso or wash out"));
+        }
+        let gso = if whole { Some(segments(self.interfaces)?) } else { None };
         let fail_open = self.options.fail_open.or(self.file.fail_open).unwrap_or(false);
         Ok(Path::Process(DataPath::Queue(QueueConfig { queues, marking, fail_open, gso })))
+    }
+
+    /// Returns the directions over a bridge that this way forwards.
+    fn directions(&self) -> Result<BridgeDirections, Failure> {
+        match (self.direction, self.both) {
+            (None, _) => Ok(BridgeDirections::Both),
+            (Some(Direction::Up), true) => Ok(BridgeDirections::Out),
+            (Some(Direction::Down), true) => Ok(BridgeDirections::In),
+            (Some(_), false) => {
+                let message = "on a bridge --up and --down need each other";
+                Err(Failure::new(
+                    message,
+                    "write both, or --rate for the packets that go from the first interface to the second",
+                ))
+            }
+        }
     }
 
     /// Returns a bridge.
@@ -145,9 +175,15 @@ impl Wanted<'_> {
                 let message = format!("{word} is for an NFQUEUE, and --bridge does without one");
                 Err(Failure::new(message, format!("leave {word} or --bridge out")))
             }
+            None if PacketNeeds::of(self.discipline.config()).nat => {
+                let message =
+                    "nat needs an NFQUEUE: the frames of a bridge have not come to this machine's address translation";
+                Err(Failure::new(message, "leave nat or --bridge out"))
+            }
             None => {
                 let gso = self.options.gso.or(self.file.gso).unwrap_or(false);
-                Ok(Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso })))
+                let directions = self.directions()?;
+                Ok(Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso, directions })))
             }
         }
     }

@@ -4,9 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use fairlane_console::Failure;
-use fairlane_linux::Link;
-use fairlane_linux::{BindError, BridgeError, Report, Router, RouterHandle, StartError};
-use fairlane_qdisc::{Duration, QdiscConfig, Rate};
+use fairlane_linux::{BindError, BridgeConfig, BridgeError, Report, Router, RouterHandle, StartError};
+use fairlane_qdisc::{Duration, Rate};
 
 use super::kernel::KernelRouter;
 use super::settings::{Path, Settings, Way};
@@ -74,11 +73,22 @@ impl Remote {
         }
     }
 
-    /// Changes the discipline and the link. If that fails, nothing has changed.
-    pub(super) fn reload(&self, discipline: &QdiscConfig, link: Link) -> Result<(), String> {
+    /// Changes the discipline, the link and the flows to those of `settings` and `way`. If that fails, nothing has changed.
+    pub(super) fn reload(&self, settings: &Settings, way: &Way) -> Result<(), String> {
+        match (self, &way.path) {
+            (Self::Process(handle), Path::Process(path)) => {
+                handle.reload(&settings.config(way, path.clone())).map_err(|error| error.to_string())
+            }
+            (Self::Process(_), Path::Kernel(_)) => Ok(()),
+            (Self::Kernel(router), _) => router.reload(&way.discipline, way.link),
+        }
+    }
+
+    /// Opens other interfaces for a bridge, to which the next reload moves it; `None` closes them.
+    pub(super) fn prepare(&self, bridge: Option<&BridgeConfig>) -> Result<(), String> {
         match self {
-            Self::Process(handle) => handle.reload(discipline, link).map_err(|error| error.to_string()),
-            Self::Kernel(router) => router.reload(discipline, link),
+            Self::Process(handle) => handle.prepare(bridge).map_err(|error| error.to_string()),
+            Self::Kernel(_) => Ok(()),
         }
     }
 

@@ -1,12 +1,13 @@
 //! A router's settings, from the command line and the file together.
 
 use std::io;
-use std::mem::discriminant;
 use std::path::PathBuf;
 
+use fairlane_console::floods::{self, Finding, Mix};
 use fairlane_console::{Failure, explain};
 use fairlane_linux::{
-    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, QueueConfig, Queues, RouterConfig, mtu, runtime_file,
+    BridgeConfig, DataPath, FlowsBy, Framing, Link, LinkLayer, Marking, PacketNeeds, QueueConfig, Queues, RouterConfig,
+    mtu, runtime_file,
 };
 use fairlane_qdisc::{Duration, Host, QdiscConfig, QdiscParameters, Rate, Seed, SimplePacket};
 
@@ -66,6 +67,15 @@ pub(super) struct Way {
 }
 
 impl Path {
+    /// Returns the name in options.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Process(DataPath::Queue(_)) => "nfqueue",
+            Self::Process(DataPath::Bridge(_)) => "bridge",
+            Self::Kernel(_) => "bpf",
+        }
+    }
+
     /// Returns the NFQUEUEs; `None` on other paths.
     pub(super) fn queues(&self) -> Option<Queues> {
         queue(self).map(|queue| queue.queues)
@@ -135,15 +145,24 @@ impl Sources {
         let framing = options.framing.or(file.framing).map_or(Framing::None, framing);
         let layer = LinkLayer::new(overhead.unwrap_or(0), mpu.unwrap_or(0), framing).map_err(Failure::plain)?;
         let flows = options.flows.or(file.flows).map_or(FlowsBy::FiveTuple, flows_by);
-        let (mut ways, mut chosen) = (Vec::new(), None);
+        let (mut ways, mut chosen, both) = (Vec::new(), None, rates.len() > 1);
         for (direction, rate) in rates {
             // Contradictions are found here, before packets wait.
             let refused = |error| Failure::plain(format!("{from}{} {error}", discipline.kind()));
             let discipline = discipline.resolve(rate).map_err(refused)?;
             let link = Link { rate, layer };
             let before = ways.len() as u16;
-            let wanted =
-                Wanted { options, file: &file, interfaces, link, discipline: &discipline, flows, direction, before };
+            let wanted = Wanted {
+                options,
+                file: &file,
+                interfaces,
+                link,
+                discipline: &discipline,
+                flows,
+                direction,
+                both,
+                before,
+            };
             let (path, reason) = wanted.path()?;
             chosen = reason;
             ways.push(Way { direction, path, link, discipline });
@@ -224,6 +243,23 @@ impl Settings {
         warnings
     }
 
+    /// Returns what a flood keeps under the discipline, if that is much more than its fair share; `None` also if it is not known.
+    pub(super) fn note(&self) -> Option<String> {
+        let way = self.ways.first()?;
+        let (kind, mix) = (way.discipline.kind(), Mix { rate: way.link.rate, rtt: None, flows: None });
+        match floods::find(kind, &mix)? {
+            Finding::Unfair(text) => Some(format!("{kind}: {text}; docs/deploy.md tells when")),
+            Finding::Fair(_) => None,
+        }
+    }
+
+    /// Returns the bridges of `new`, one for each way, if their interfaces are other ones.
+    pub(super) fn bridges_moved<'n>(&self, new: &'n Self) -> Vec<&'n BridgeConfig> {
+        let paths = self.ways.iter().zip(&new.ways).map(|(old, new)| (&old.path, &new.path));
+        let moved = |(old, new)| bridge(new).filter(|new| bridge(old) != Some(new));
+        paths.filter_map(moved).collect()
+    }
+
     /// Checks that all disciplines can be built.
     pub(super) fn can_be_built(&self) -> Result<(), String> {
         let built = |way: &Way| {
@@ -236,27 +272,55 @@ impl Settings {
         self.ways.iter().try_for_each(built)
     }
 
+    /// Checks that a running router can take `new` settings.
+    pub(super) fn can_become(&self, new: &Self) -> Result<(), String> {
+        let fixed = self.fixed(new);
+        if fixed.is_empty() {
+            return Ok(());
+        }
+        let words = fixed.join(", ");
+        Err(format!(
+            "{words}: this cannot change while the router runs; start it again for that, or write it as before"
+        ))
+    }
+
     /// Returns the options that differ in `new` and can only change with a new start.
-    pub(super) fn fixed(&self, new: &Self) -> Vec<&'static str> {
+    fn fixed(&self, new: &Self) -> Vec<&'static str> {
         let of =
             |settings: &Self| -> Vec<Option<Direction>> { settings.ways.iter().map(|way| way.direction).collect() };
-        let paths = || self.ways.iter().zip(&new.ways).map(|(old, new)| (&old.path, &new.path));
+        let ways = || self.ways.iter().zip(&new.ways);
+        let paths = || ways().map(|(old, new)| (&old.path, &new.path));
+        if paths().any(|(old, new)| old.kind() != new.kind()) {
+            return vec!["path"];
+        }
         let numbers = |path| queue(path).map(|queue| queue.queues);
         let fail_open = |path| queue(path).map(|queue| queue.fail_open);
+        let by_rule = |path| queue(path).is_some_and(|queue| queue.marking != Marking::ByUs);
+        let needs = |way: &Way| PacketNeeds::of(way.discipline.config());
         let differ = [
             ("the choice of --rate, --up and --down", of(self) != of(new)),
-            ("path", paths().any(|(old, new)| discriminant(old) != discriminant(new))),
             ("queue-num", paths().any(|(old, new)| numbers(old) != numbers(new))),
-            ("bridge", paths().any(|(old, new)| bridge(old).map(ends) != bridge(new).map(ends))),
-            ("interface", self.interfaces != new.interfaces),
-            ("flows", self.flows != new.flows),
+            (
+                "bridge",
+                paths()
+                    .any(|(old, new)| bridge(old).zip(bridge(new)).is_some_and(|(old, new)| changes_sides(old, new))),
+            ),
+            ("interface", self.interfaces != new.interfaces && !self.can_move(new)),
             ("ce-mark", self.ce_mark != new.ce_mark),
             ("fail-open", paths().any(|(old, new)| fail_open(old) != fail_open(new))),
+            ("wash", ways().any(|(old, new)| by_rule(&old.path) && needs(new).wash)),
+            ("nat", ways().any(|(old, new)| needs(new).nat && !needs(old).nat)),
             ("gso", paths().any(|(old, new)| whole(old) != whole(new))),
-            ("metrics", self.metrics != new.metrics),
             ("log", self.log != new.log),
         ];
         differ.into_iter().filter(|(_, differs)| *differs).map(|(word, _)| word).collect()
+    }
+
+    /// Returns `true` if the interfaces may change to those of `new`: rules of ours send their packets to NFQUEUEs before and after.
+    fn can_move(&self, new: &Self) -> bool {
+        let queued = |settings: &Self| settings.ways.iter().all(|way| way.path.queues().is_some());
+        let ruled = |settings: &Self| queued(settings) && !settings.interfaces.is_empty();
+        ruled(self) && ruled(new)
     }
 }
 
@@ -274,8 +338,9 @@ const fn bridge(path: &Path) -> Option<&BridgeConfig> {
     }
 }
 
-fn ends(bridge: &BridgeConfig) -> [&str; 2] {
-    [&bridge.inside, &bridge.outside]
+/// Returns `true` if an interface is inside before and outside then, or the other way round.
+fn changes_sides(old: &BridgeConfig, new: &BridgeConfig) -> bool {
+    old.inside == new.outside || old.outside == new.inside
 }
 
 /// Returns true if GSO packets are queued whole.
@@ -312,5 +377,7 @@ const fn flows_by(flows: args::Flows) -> FlowsBy {
     match flows {
         args::Flows::FiveTuple => FlowsBy::FiveTuple,
         args::Flows::AddressPair => FlowsBy::AddressPair,
+        args::Flows::SourceAddress => FlowsBy::SourceAddress,
+        args::Flows::DestinationAddress => FlowsBy::DestinationAddress,
     }
 }

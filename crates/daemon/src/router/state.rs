@@ -89,7 +89,12 @@ fn bridge(config: &linux::BridgeConfig, counts: linux::BridgeCounts) -> Bridge {
             DirectionCounts { received, forwarded, kernel_dropped, joined: gso_frames, unfit, no_memory, refused }
         };
     let (inside, outside) = (config.inside.clone(), config.outside.clone());
-    Bridge { inside, outside, out: way(counts.forward), back: way(counts.reverse) }
+    let (out, back) = match config.directions {
+        linux::BridgeDirections::Both => (Some(counts.forward), Some(counts.reverse)),
+        linux::BridgeDirections::Out => (Some(counts.forward), None),
+        linux::BridgeDirections::In => (None, Some(counts.forward)),
+    };
+    Bridge { inside, outside, out: out.map(way), back: back.map(way) }
 }
 
 fn discipline(way: &Way) -> Discipline {
@@ -141,12 +146,11 @@ fn top_flow(flow: &linux::TopFlow) -> TopFlow {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, LinkLayer, Report};
+    use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, LinkLayer, Report};
     use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 
     use super::super::example;
     use super::*;
-    use crate::args::router::{Log, Metrics};
 
     /// No two numbers are the same. Would catch a number under the name of another one.
     #[test]
@@ -155,22 +159,16 @@ mod tests {
         let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
         let way = Way {
             direction: None,
-            path: Path::Process(DataPath::Bridge(BridgeConfig { inside, outside, gso: false })),
+            path: Path::Process(DataPath::Bridge(BridgeConfig {
+                inside,
+                outside,
+                gso: false,
+                directions: BridgeDirections::Both,
+            })),
             link: linux::Link { rate, layer: LinkLayer::default() },
             discipline: QdiscParameters::new(Kind::Red).with("limit", "30p").unwrap().resolve(rate).unwrap(),
         };
-        let settings = Settings {
-            ways: vec![way.clone()],
-            autorate: None,
-            chosen: None,
-            flows: FlowsBy::AddressPair,
-            interfaces: vec!["eth7".to_owned()],
-            ce_mark: 1,
-            drain: fairlane_qdisc::Duration::ZERO,
-            metrics: Metrics::Off,
-            log: Log::Text,
-            doubts: Vec::new(),
-        };
+        let settings = Settings { ways: vec![way.clone()], ..example::settings() };
         let report = Report { bridge: Some(example::bridge()), ..example::report() };
         let told = serde_json::to_value(state(&settings, &way, Stopwatch::start(), &report, None)).unwrap();
         for (place, expected) in [
@@ -209,6 +207,14 @@ mod tests {
             for (key, number) in keys.into_iter().zip(first..) {
                 assert_eq!(told["bridge"][way][key], number, "{way} {key}: {told:#}");
             }
+        }
+        // Of two directions each has its own frames only.
+        for (directions, key, none) in [(BridgeDirections::Out, "out", "in"), (BridgeDirections::In, "in", "out")] {
+            let (inside, outside) = ("lan0".to_owned(), "wan0".to_owned());
+            let path = DataPath::Bridge(BridgeConfig { inside, outside, gso: false, directions });
+            let way = Way { path: Path::Process(path), ..way.clone() };
+            let told = serde_json::to_value(state(&settings, &way, Stopwatch::start(), &report, None)).unwrap();
+            assert_eq!((&told["bridge"][key]["received"], told["bridge"][none].is_null()), (&31.into(), true));
         }
     }
 }

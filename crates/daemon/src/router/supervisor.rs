@@ -17,12 +17,13 @@ use tracing::{error, info, warn};
 
 use super::action::{Ready, refused};
 use super::autorate::Adjuster;
-use super::http::{self, Current, Exporter, Place, Server};
+use super::http::{Current, Exporter};
 use super::installed::{InstalledRules, clean_up};
+use super::metrics_server::MetricsServer;
 use super::remote::{Engine, Remote};
 use super::settings::{Direction, Path, Settings, Sources, Way};
 use super::{log, privileges};
-use crate::args::router::{Log, Metrics};
+use crate::args::router::Log;
 
 /// The longest time in milliseconds between two checks of the router.
 const LOOK_EVERY: u16 = 250;
@@ -54,6 +55,7 @@ fn logged(form: Log, failure: Failure) -> Failure {
 fn work(ready: &Ready) -> Result<(), Failure> {
     let Ready { sources, settings, rules } = ready;
     settings.warnings().iter().for_each(|warning| warn!("{warning}"));
+    settings.note().iter().for_each(|note| info!("{note}"));
     // Before other threads start, since threads inherit the mask of signals and the privileges.
     let signals = signals().map_err(|error| Failure::plain(format!("cannot listen for signals: {error}")))?;
     privileges::pass_on();
@@ -62,12 +64,12 @@ fn work(ready: &Ready) -> Result<(), Failure> {
     }
     let queues: Vec<u16> = rules.iter().map(Rules::queue).collect();
     let reserved = if rules.is_empty() { Ok(None) } else { Reservation::new(&settings.interfaces, &queues).map(Some) };
-    let _reserved = reserved.map_err(|error| refused(&error))?;
+    let reserved = reserved.map_err(|error| refused(&error))?;
     let engines = settings.ways.iter().map(|way| Engine::open(settings, way)).collect::<Result<Vec<_>, _>>()?;
     let remotes: Vec<Remote> = engines.iter().map(Engine::remote).collect();
     let current: Current = Arc::new(Mutex::new(settings.clone()));
     let exporter = Exporter::new(remotes.clone(), Arc::clone(&current));
-    let server = serve_metrics(settings, &exporter)?;
+    let server = MetricsServer::start(settings, &exporter)?;
     let installed = install(settings, rules, &remotes)?;
     let mut routers = Vec::new();
     for (engine, way) in engines.into_iter().zip(&settings.ways) {
@@ -80,6 +82,7 @@ fn work(ready: &Ready) -> Result<(), Failure> {
         sources,
         settings: settings.clone(),
         current,
+        reserved,
         installed,
         server,
         exporter,
@@ -116,36 +119,7 @@ fn log_start(way: &Way) {
         Path::Process(DataPath::Queue(queue)) => info!(direction, queue = %queue.queues, %rate, %discipline, "working"),
         Path::Kernel(interface) => info!(interface, %rate, %discipline, "working in the kernel"),
         Path::Process(DataPath::Bridge(bridge)) => {
-            info!(inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
-        }
-    }
-}
-
-/// Serves metrics at the configured place. A default place that is not available is no error.
-fn serve_metrics(settings: &Settings, exporter: &Arc<Exporter>) -> Result<Option<Server>, Failure> {
-    let place = match &settings.metrics {
-        Metrics::Off => return Ok(None),
-        Metrics::At(address) => Place::Tcp(*address),
-        Metrics::Socket(path) => Place::Socket(path.clone()),
-        Metrics::Usual => match settings.socket() {
-            Ok(path) => Place::Socket(path),
-            Err(error) => {
-                warn!("no metrics: {error}; --metrics 9277 serves them at a port of loopback");
-                return Ok(None);
-            }
-        },
-    };
-    match http::serve(&place, Arc::clone(exporter)) {
-        Ok(server) => {
-            info!(address = %server.place, "serving /metrics, and /state for fairlane top");
-            Ok(Some(server))
-        }
-        Err(error) if settings.metrics == Metrics::Usual => {
-            warn!("no metrics, since {place} is not available: {error}; --metrics takes another place, or off");
-            Ok(None)
-        }
-        Err(error) => {
-            Err(Failure::new(format!("cannot serve metrics at {place}: {error}"), "choose another --metrics"))
+            info!(direction, inside = bridge.inside, outside = bridge.outside, %rate, %discipline, "working");
         }
     }
 }
@@ -157,9 +131,9 @@ fn signals() -> nix::Result<SignalFd> {
 }
 
 /// A router at work on a thread of its own.
-struct Running {
+pub(super) struct Running {
     direction: Option<Direction>,
-    remote: Remote,
+    pub(super) remote: Remote,
     thread: JoinHandle<io::Result<Report>>,
 }
 
@@ -197,18 +171,20 @@ impl Alive {
 }
 
 /// Supervises a running router.
-struct Supervisor<'s> {
+pub(super) struct Supervisor<'s> {
     /// One for each way of the settings.
-    routers: Vec<Running>,
-    sources: &'s Sources,
-    settings: Settings,
+    pub(super) routers: Vec<Running>,
+    pub(super) sources: &'s Sources,
+    pub(super) settings: Settings,
     /// The same, for the HTTP server.
-    current: Current,
-    installed: Option<InstalledRules>,
-    server: Option<Server>,
-    exporter: Arc<Exporter>,
+    pub(super) current: Current,
+    /// `None` without rules of ours.
+    pub(super) reserved: Option<Reservation>,
+    pub(super) installed: Option<InstalledRules>,
+    pub(super) server: MetricsServer,
+    pub(super) exporter: Arc<Exporter>,
     /// `None` if the rates stay.
-    adjuster: Option<Adjuster>,
+    pub(super) adjuster: Option<Adjuster>,
     alive: Alive,
     /// `true` once the warning about frames that do not fit was logged.
     unfit: bool,
@@ -234,7 +210,7 @@ impl Supervisor<'_> {
     }
 
     /// Begins to adjust the rates anew, from those of the settings, or ceases to.
-    fn adjust(&mut self) -> Result<(), Failure> {
+    pub(super) fn adjust(&mut self) -> Result<(), Failure> {
         self.adjuster = None;
         self.exporter.autorate.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let (Some(autorate), [interface]) = (&self.settings.autorate, &self.settings.interfaces[..]) else {
@@ -300,73 +276,12 @@ impl Supervisor<'_> {
                  off here; or they were joined of more segments than any sender joins"
             );
         }
-        if self.server.as_ref().is_some_and(Server::has_failed) {
-            error!("the server of metrics has failed, which is a defect of Fairlane; another is started");
-            self.server = None;
-            self.server = serve_metrics(&self.settings, &self.exporter).unwrap_or_else(|failure| {
-                error!("{}", failure.line());
-                None
-            });
-        }
-    }
-
-    /// Reads the file again. If it is wrong, the log says why and nothing changes.
-    fn reload(&mut self) {
-        if self.sources.file().is_none() {
-            warn!("there is no --config to read again");
-            return;
-        }
-        if let Ok(now) = NotifyState::monotonic_usec_now() {
-            notify(&[NotifyState::Reloading, now]);
-        }
-        match self.sources.read() {
-            Ok(new) => self.replace(&new),
-            Err(failure) => error!("the file is refused, and nothing has changed: {}", failure.line()),
-        }
-        notify(&[NotifyState::Ready]);
-    }
-
-    fn replace(&mut self, new: &Settings) {
-        for word in self.settings.fixed(new) {
-            warn!("{word} changes with the next start");
-        }
-        new.warnings().iter().for_each(|warning| warn!("{warning}"));
-        if let Err(reason) = new.can_be_built() {
-            error!("the file is refused, and nothing has changed: {reason}");
-            return;
-        }
-        self.adjuster = None;
-        self.settings.drain = new.drain;
-        self.settings.autorate.clone_from(&new.autorate);
-        for (router, old) in self.routers.iter().zip(&mut self.settings.ways) {
-            let Some(way) = new.ways.iter().find(|way| way.direction == old.direction) else { continue };
-            let (rate, discipline) = (way.link.rate, way.discipline.kind());
-            if let Err(error) = router.remote.reload(&way.discipline, way.link) {
-                error!("the file is refused, and the discipline stays: {discipline} {error}");
-                continue;
-            }
-            (old.discipline, old.link) = (way.discipline.clone(), way.link);
-            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-            for shown in current.ways.iter_mut().filter(|shown| shown.direction == old.direction) {
-                shown.clone_from(old);
-            }
-            drop(current);
-            // After the update, as a reader of this line may request the state immediately.
-            let queued = match old.path {
-                Path::Process(_) => "leave first",
-                Path::Kernel(_) => "were dropped",
-            };
-            let direction = way.direction.map(Direction::name);
-            info!(direction, %rate, %discipline, "reloaded; queued packets {queued}");
-        }
-        if let Err(failure) = self.adjust() {
-            error!("the rate stays: {}", failure.line());
-        }
+        self.server.look(&self.settings);
     }
 }
 
 /// Notifies systemd, if it started us.
-fn notify(state: &[NotifyState<'_>]) {
+pub(super) fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         warn!(%error, "cannot notify systemd");
     }

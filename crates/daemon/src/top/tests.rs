@@ -217,7 +217,7 @@ fn a_bridge_tells_what_it_loses() {
         forwarded: 90,
     };
     let back = DirectionCounts { kernel_dropped: 5, ..DirectionCounts::default() };
-    let bridge = Some(Bridge { inside: "lan".to_owned(), outside: "wan".to_owned(), out, back });
+    let bridge = Some(Bridge { inside: "lan".to_owned(), outside: "wan".to_owned(), out: Some(out), back: Some(back) });
     let of_a_bridge = |bridge| State { kernel: None, path: "bridge lan,wan".to_owned(), bridge, ..later() };
     let text = text(&of_a_bridge(bridge), None, 80);
     assert!(text.contains("choke, bridge lan,wan") && text.contains("kernel    0 dropped/s, 15 in all\n"), "{text}");

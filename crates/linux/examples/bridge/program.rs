@@ -1,6 +1,6 @@
 //! The programs that frames pass on their way from the sender to the receiver.
 
-use fairlane_linux::{BridgeConfig, DataPath, DirectionCounts, Report, Router, RouterConfig};
+use fairlane_linux::{BridgeConfig, BridgeDirections, DataPath, DirectionCounts, Report, Router, RouterConfig};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 
 use crate::common::bridged::{INSIDE, OUTSIDE, config};
@@ -35,7 +35,12 @@ impl Program {
             Self::Bare => (OUTSIDE, INSIDE, Kind::DropTail),
             Self::Bridge(kind) => (INSIDE, OUTSIDE, kind),
         };
-        let path = DataPath::Bridge(BridgeConfig { inside: inside.to_owned(), outside: outside.to_owned(), gso });
+        let path = DataPath::Bridge(BridgeConfig {
+            inside: inside.to_owned(),
+            outside: outside.to_owned(),
+            gso,
+            directions: BridgeDirections::Both,
+        });
         Router::new(&RouterConfig { path, ..config(&discipline(kind), RATE) }).unwrap()
     }
 

@@ -45,8 +45,14 @@ impl Program {
 
     pub(crate) fn bind(self) -> Bound {
         let Self::Router(kind) = self else {
-            let setup =
-                Setup { queue: 0, copied: Copied::Headers, max_packets: 1_000_000, fail_open: false, gso: false };
+            let setup = Setup {
+                queue: 0,
+                copied: Copied::Headers,
+                max_packets: 1_000_000,
+                fail_open: false,
+                gso: false,
+                conntrack: false,
+            };
             let socket = QueueSocket::bind(&setup).unwrap();
             let over = Arc::new(AtomicBool::new(false));
             let told = Arc::clone(&over);

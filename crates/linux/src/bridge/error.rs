@@ -44,6 +44,12 @@ pub enum BridgeError {
     /// Another bridge of Fairlane uses the interface.
     #[error("\"{0}\" is bridged by another fairlane router: end that router first")]
     Taken(String),
+    /// The other interface of the new pair takes longer frames than this one is open for.
+    #[error("\"{0}\" was opened for shorter frames than the new pair has: a smaller MTU there, or a new start, helps")]
+    LongerFrames(String),
+    /// A router with an NFQUEUE was told to move to other interfaces.
+    #[error("this router is no bridge")]
+    NotABridge,
     /// Another error.
     #[error("\"{0}\" cannot be bridged: {1}")]
     Failed(String, #[source] io::Error),

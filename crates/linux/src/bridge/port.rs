@@ -32,7 +32,15 @@ const NONE: u16 = 0xffff;
 /// No Ethernet type: the socket receives nothing.
 const NO_PROTOCOL: u16 = 0;
 
-/// An interface that is open for receiving and sending.
+/// What a port is open for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortUse {
+    Both,
+    Receive,
+    Send,
+}
+
+/// An interface that is open for receiving, sending or both.
 pub(crate) struct Port {
     socket: OwnedFd,
     rings: Rings,
@@ -41,19 +49,21 @@ pub(crate) struct Port {
     /// A buffer for a received GSO frame.
     long: Vec<u8>,
     interface: Interface,
+    /// The length of the longest frame that fits into the rings.
+    longest: usize,
     /// `true` while the ring has frames that were not passed to the kernel or that it has not accepted.
     pending: bool,
     /// `true` from a report that the interface is down to its next frame.
     down: bool,
     dropped: u64,
-    /// Prevents another bridge from opening the interface.
-    _lock: Lock,
+    /// Prevents another bridge from receiving from the interface. `None` if this port only sends.
+    _lock: Option<Lock>,
 }
 
 impl Port {
-    /// Opens `interface`. From now on received frames of up to `longest` bytes wait for us. Sent frames are not
-    /// received, not even our own.
-    pub(crate) fn open(interface: Interface, longest: usize) -> Result<Self, BridgeError> {
+    /// Opens `interface`. From now on, unless it is only for sending, received frames of up to `longest` bytes wait for us. Sent
+    /// frames are not received, not even our own.
+    pub(crate) fn open(interface: Interface, longest: usize, purpose: PortUse) -> Result<Self, BridgeError> {
         let failed = |error: io::Error| BridgeError::Failed(interface.name.clone(), error);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         // Without a protocol the socket receives nothing until it is bound.
@@ -61,11 +71,44 @@ impl Port {
             Errno::EPERM => BridgeError::NotPermitted,
             other => failed(other.into()),
         })?;
-        let lock = lock(&interface)?;
+        let lock = if purpose == PortUse::Send { None } else { Some(lock(&interface)?) };
         let gso_socket = open_gso_socket(&interface).map_err(|error| failed(error.into()))?;
-        let rings = prepare(socket.as_fd(), &interface, longest).map_err(|error| failed(error.into()))?;
+        let rings = prepare(socket.as_fd(), &interface, longest, purpose).map_err(|error| failed(error.into()))?;
         let long = vec![0; VIRTIO + LONGEST];
-        Ok(Self { socket, rings, gso_socket, long, interface, pending: false, down: false, dropped: 0, _lock: lock })
+        Ok(Self {
+            socket,
+            rings,
+            gso_socket,
+            long,
+            interface,
+            longest,
+            pending: false,
+            down: false,
+            dropped: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Returns the port to open for `interface` in place of this one, for the same purpose; `None` if it is the same interface.
+    ///
+    /// # Errors
+    /// The interface cannot be opened, or it is the same and its rings are too small for frames of `longest` bytes.
+    pub(crate) fn successor(
+        &self,
+        interface: Interface,
+        longest: usize,
+        purpose: PortUse,
+    ) -> Result<Option<Self>, BridgeError> {
+        if interface.index != self.interface.index {
+            return Self::open(interface, longest, purpose).map(Some);
+        }
+        if longest > self.longest { Err(BridgeError::LongerFrames(interface.name)) } else { Ok(None) }
+    }
+
+    /// Gives its place and its counts to `successor`.
+    pub(crate) fn replace(&mut self, mut successor: Self) {
+        successor.dropped += self.dropped();
+        *self = successor;
     }
 
     /// Passes the next received frame to `take`; returns `None` if there is none.
@@ -201,15 +244,15 @@ fn lock(interface: &Interface) -> Result<Lock, BridgeError> {
     })
 }
 
-/// Configures the socket, creates its rings and starts to receive.
-fn prepare(socket: BorrowedFd<'_>, interface: &Interface, longest: usize) -> nix::Result<Rings> {
+/// Configures the socket, creates its rings and starts to receive, unless it only sends.
+fn prepare(socket: BorrowedFd<'_>, interface: &Interface, longest: usize, purpose: PortUse) -> nix::Result<Rings> {
     let option = |option, value: &[u8]| set(socket, libc::SOL_PACKET, option, value);
     option(libc::PACKET_IGNORE_OUTGOING, &1_u32.to_ne_bytes())?;
     option(libc::PACKET_AUXDATA, &1_u32.to_ne_bytes())?;
     set_send_buffer(socket)?;
     setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER).or_else(|_| setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER))?;
-    let rings = Rings::new(socket, longest)?;
-    bind_packet(socket, interface.index, ALL)?;
+    let rings = Rings::new(socket, longest, purpose)?;
+    bind_packet(socket, interface.index, if purpose == PortUse::Send { NONE } else { ALL })?;
     // `struct packet_mreq`: promiscuous mode as long as the socket exists.
     let index = interface.index.to_ne_bytes();
     let kind = (libc::PACKET_MR_PROMISC as u16).to_ne_bytes();

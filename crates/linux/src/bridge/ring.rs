@@ -1,6 +1,8 @@
 //! The rings of a packet socket: slots for frames in memory shared with the kernel.
 //!
 //! **Source.** The kernel's `Documentation/networking/packet_mmap.rst` and `linux/if_packet.h`, version 2 of the header.
+//! Version 3 hands over a block when it is full or a timer of at least a millisecond has run out, so a sparse frame would
+//! wait about as long; in return it saves no time on small frames and 35 ns on one of 1500 bytes.
 #![allow(unsafe_code, reason = "the rings are memory that the kernel has mapped for us, and it writes there too")]
 
 use std::num::NonZeroUsize;
@@ -12,6 +14,7 @@ use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::frame::{IncomingFrame, TAG, VIRTIO};
+use super::port::PortUse;
 use crate::option::set;
 
 /// The size of the receive ring in bytes. Frames wait there while the thread does other work.
@@ -78,8 +81,9 @@ struct Ring {
 }
 
 impl Rings {
-    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes, and maps them.
-    pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> nix::Result<Self> {
+    /// Creates rings for `socket` whose slots have room for frames of `longest` bytes, and maps them. A ring that is not used is as small
+    /// as possible.
+    pub(super) fn new(socket: BorrowedFd<'_>, longest: usize, purpose: PortUse) -> nix::Result<Self> {
         let option = |option, value: u32| set(socket, libc::SOL_PACKET, option, &value.to_ne_bytes());
         option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)?;
         option(libc::PACKET_VNET_HDR, 1)?;
@@ -100,8 +104,9 @@ impl Rings {
                 [block, blocks, slot, ring.slots].iter().flat_map(|number| (*number as u32).to_ne_bytes()).collect();
             set(socket, libc::SOL_PACKET, option, &request).map(|()| ring)
         };
-        let receive = ring(libc::PACKET_RX_RING, RECEIVE_BYTES)?;
-        let transmit = ring(libc::PACKET_TX_RING, TRANSMIT_BYTES)?;
+        let of = |bytes, unused| if purpose == unused { 0 } else { bytes };
+        let receive = ring(libc::PACKET_RX_RING, of(RECEIVE_BYTES, PortUse::Send))?;
+        let transmit = ring(libc::PACKET_TX_RING, of(TRANSMIT_BYTES, PortUse::Receive))?;
         Ok(Self { memory: Memory::map(socket, end)?, receive, transmit })
     }
 

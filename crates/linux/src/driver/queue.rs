@@ -29,8 +29,6 @@ pub(crate) struct QueueDriver {
     socket: QueueSocket,
     number: u16,
     marking: Marking,
-    /// The MTU by which the segments of GSO packets are calculated.
-    gso: Option<u32>,
     /// The number of the last packet received.
     last: u32,
     counts: SocketCounts,
@@ -47,17 +45,19 @@ struct SocketCounts {
 
 impl QueueDriver {
     /// Binds the queue `number`. From now on its packets wait for a verdict.
-    pub(crate) fn bind(number: u16, config: &QueueConfig) -> Result<Self, BindError> {
+    /// With `conntrack` the kernel tells the hosts behind address translation.
+    pub(crate) fn bind(number: u16, config: &QueueConfig, conntrack: bool) -> Result<Self, BindError> {
         let &QueueConfig { marking, fail_open, gso, .. } = config;
-        let gso = gso.filter(|_| marking != Marking::ByUs);
+        let gso = gso.is_some() && marking != Marking::ByUs;
         let copied = marking.copied();
-        let setup = Setup { queue: number, copied, max_packets: MAX_PACKETS, fail_open, gso: gso.is_some() };
-        Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, gso, last: 0, counts: SocketCounts::default() })
+        let setup = Setup { queue: number, copied, max_packets: MAX_PACKETS, fail_open, gso, conntrack };
+        Ok(Self { socket: QueueSocket::bind(&setup)?, number, marking, last: 0, counts: SocketCounts::default() })
     }
 }
 
 impl Driver for QueueDriver {
     type Buffer = ReceiveBuffer;
+    type Successor = ();
 
     fn buffer(&self) -> ReceiveBuffer {
         self.socket.receive_buffer()
@@ -69,12 +69,12 @@ impl Driver for QueueDriver {
         classifier: &Classifier,
         mut arrive: impl FnMut(QueuedPacket),
     ) -> io::Result<bool> {
-        let Self { socket, marking, gso, last, counts, .. } = self;
+        let Self { socket, marking, last, counts, .. } = self;
         let received = socket.receive(buffer, |message| match message {
             Message::Packet(queued) => {
                 *last = queued.id;
-                let packet = QueuedPacket::new(&queued, &classifier.keys, classifier.layer, *marking);
-                arrive(match *gso {
+                let packet = QueuedPacket::new(&queued, classifier, *marking);
+                arrive(match classifier.mtu {
                     Some(mtu) if queued.gso => {
                         packet.with_size(gso::wire_bytes(classifier.layer, queued.payload, queued.bytes, mtu))
                     }

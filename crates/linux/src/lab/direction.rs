@@ -204,12 +204,13 @@ pub(super) fn pass(link: &mut Option<HostLink>, at: Time, bytes: u32) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use fairlane_capture::FlowsBy;
     use fairlane_qdisc::{Duration, Rate};
     use fairlane_qdisc::{Kind, QdiscParameters};
     use fairlane_scenario::Access;
 
     use super::*;
-    use crate::flow::{FlowKeys, FlowsBy};
+    use crate::classifier::Classifier;
     use crate::link::LinkLayer;
     use crate::nfqueue::PacketMessage;
 
@@ -241,10 +242,10 @@ mod tests {
 
     /// Sends packets of 1000 bytes, numbered from 1, from their source at time zero.
     fn send(direction: &mut Direction, packets: u32) {
-        let keys = FlowKeys::new(FlowsBy::FiveTuple);
+        let classifier = Classifier::new(FlowsBy::FiveTuple, LinkLayer::default());
         for id in 1..=packets {
-            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false };
-            direction.arrive(ms(0), 0, QueuedPacket::new(&queued, &keys, LinkLayer::default(), MARKING));
+            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
+            direction.arrive(ms(0), 0, QueuedPacket::new(&queued, &classifier, MARKING));
         }
     }
 
@@ -298,11 +299,12 @@ mod tests {
         send(&mut direction, 4);
         decided(&mut direction, ms(100));
         direction.first[0] = Some(HostLink::new(&host, 1000));
-        let keys = FlowKeys::new(FlowsBy::FiveTuple);
+        let classifier = Classifier::new(FlowsBy::FiveTuple, LinkLayer::default());
         let mut three = |at| {
             for id in 11..14 {
-                let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false };
-                direction.arrive(at, 0, QueuedPacket::new(&queued, &keys, LinkLayer::default(), MARKING));
+                let queued =
+                    PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
+                direction.arrive(at, 0, QueuedPacket::new(&queued, &classifier, MARKING));
             }
             direction.advance(at + Duration::from_millis(50));
             (direction.dropped_at_hosts(), direction.lateness().max() > Duration::ZERO, direction.sample())

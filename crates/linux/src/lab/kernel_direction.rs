@@ -18,8 +18,8 @@ use fairlane_outcome::{QueueFlowRun, QueueRun, QueueSample};
 use fairlane_qdisc::{Count, Duration, Kind, Packet, Reason, Time};
 use fairlane_scenario::LinkSide;
 
+use crate::classifier::Classifier;
 use crate::delay_histogram::DelayHistogram;
-use crate::flow::FlowKeys;
 use crate::link::LinkLayer;
 use crate::nfqueue::{Decision, Verdict};
 use crate::packet::QueuedPacket;
@@ -33,7 +33,7 @@ use super::host_link::{DelayLine, HostLink};
 use super::in_kernel::InKernel;
 use super::kernel_link::KernelLink;
 use super::meter::Meter;
-use super::network::{EXIT, QUEUES, ROUTER};
+use super::network::{EXIT, FLOWS, QUEUES, ROUTER};
 use super::plan::LabPlan;
 use super::queue_port::{PacketCounts, QueuePort};
 use super::router::{HostLinks, KernelDrops, MARKING, MeasuredWay, Way, WayCounts, WaySample};
@@ -48,6 +48,7 @@ pub(super) struct KernelDirection {
     exit: QueuePort,
     link: KernelLink,
     wire: Wire,
+    classifier: Classifier,
     kind: Kind,
     /// By flow, the link before the queue, and the one behind the bottleneck; `None` if the flow has no host link.
     first: Vec<Option<HostLink>>,
@@ -112,6 +113,7 @@ impl KernelDirection {
             exit: QueuePort::new(EXIT, exit),
             link,
             wire,
+            classifier: Classifier::new(FLOWS, LinkLayer::default()),
             kind: plan.link.forward.queue.kind(),
             first,
             last,
@@ -130,13 +132,13 @@ impl KernelDirection {
         })
     }
 
-    fn come(&mut self, keys: &FlowKeys, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { entrance, first, before, dropped_at_hosts, verdicts: [verdicts, _], .. } = self;
+    fn come(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+        let Self { entrance, classifier, first, before, dropped_at_hosts, verdicts: [verdicts, _], .. } = self;
         entrance.receive(counts, |at, flow, queued| {
             let Some(link) = first.get_mut(flow as usize) else { return false };
             match pass(link, at, queued.bytes) {
                 Some(due) => {
-                    let packet = QueuedPacket::new(queued, keys, LinkLayer::default(), MARKING);
+                    let packet = QueuedPacket::new(queued, classifier, MARKING);
                     before.push(due, (flow, Inside { packet, tag: tag(queued.payload), since: due }));
                 }
                 None => {
@@ -189,8 +191,8 @@ impl KernelDirection {
 }
 
 impl Way for KernelDirection {
-    fn receive(&mut self, keys: &FlowKeys, counts: &mut PacketCounts) -> io::Result<bool> {
-        let came = self.come(keys, counts)?;
+    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+        let came = self.come(counts)?;
         // These have been counted at the entrance.
         let mut again = PacketCounts::default();
         let left = self.leave(&mut again)?;
@@ -351,7 +353,6 @@ mod tests {
     use hdrhistogram::Histogram;
 
     use super::*;
-    use crate::lab::network::FLOWS;
     use crate::nfqueue::PacketMessage;
 
     /// Two looks by hand: 4 packets for 10 ms, then 8 for 30 ms.
@@ -372,8 +373,8 @@ mod tests {
     fn a_dropped_packet_has_no_time_in_the_queue() {
         let ms = |millis: u64| Time::from_nanos(millis * 1_000_000);
         let packet = |id| {
-            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false };
-            QueuedPacket::new(&queued, &FlowKeys::new(FLOWS), LinkLayer::default(), MARKING)
+            let queued = PacketMessage { queue: 0, id, mark: 0, payload: &[], bytes: 1000, gso: false, hosts: None };
+            QueuedPacket::new(&queued, &Classifier::new(FLOWS, LinkLayer::default()), MARKING)
         };
         let mut meter = Meter::new(1);
         meter.begin(ms(1000));
@@ -402,6 +403,7 @@ mod tests {
             name: "bottleneck".to_owned(),
             kind: "choke".into(),
             rate_bps: 1e6,
+            edge_bytes: 0.0,
             mean_packets: 12.0,
             mean_avg: None,
             delay_ns: Histogram::new(3).unwrap(),

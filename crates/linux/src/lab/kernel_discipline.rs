@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use fairlane_qdisc::discipline::cake::{Diffserv, Isolation};
+use fairlane_qdisc::discipline::cake::{AckFilter, Diffserv, Isolation};
 use fairlane_qdisc::discipline::choke::{self, Candidates, Draw};
 use fairlane_qdisc::discipline::codel::CodelParameters;
 use fairlane_qdisc::discipline::droptail::Drop;
@@ -287,15 +287,33 @@ impl Translation {
         self.word(match config.diffserv {
             Diffserv::Diffserv3 => "diffserv3",
             Diffserv::BestEffort => "besteffort",
+            Diffserv::Diffserv4 => "diffserv4",
+            Diffserv::Diffserv8 => "diffserv8",
+            Diffserv::Precedence => "precedence",
         });
         self.word(match config.isolation {
             Isolation::TripleIsolate => "triple-isolate",
             Isolation::DualSrcHost => "dual-srchost",
             Isolation::DualDstHost => "dual-dsthost",
             Isolation::Flows => "flows",
+            Isolation::SrcHost => "srchost",
+            Isolation::DstHost => "dsthost",
+            Isolation::Hosts => "hosts",
+            Isolation::FlowBlind => "flowblind",
         });
         self.time("rtt", config.rtt);
         self.switch("ingress", config.ingress);
+        self.switch("wash", config.wash);
+        match config.ack_filter {
+            AckFilter::None => {}
+            AckFilter::Filter => self.word("ack-filter"),
+            AckFilter::Aggressive => self.word("ack-filter-aggressive"),
+        }
+        self.switch("nat", config.nat);
+        self.differs(
+            config.ack_filter != AckFilter::None,
+            "the kernel counts acknowledgements that sch_cake filters among the other drops of its AQM",
+        );
         if let Some(limit) = config.limit {
             self.pair("memlimit", self.in_bytes(limit));
         }
@@ -415,6 +433,19 @@ mod tests {
         assert_eq!(
             words(Kind::Cake, &[("isolation", "dual-srchost"), ("rtt", "30ms"), ("ingress", "true")]),
             "cake bandwidth 10000000bit overhead 0 diffserv3 dual-srchost rtt 30000us ingress"
+        );
+        assert_eq!(
+            words(
+                Kind::Cake,
+                &[
+                    ("diffserv", "diffserv8"),
+                    ("isolation", "hosts"),
+                    ("wash", "true"),
+                    ("ack_filter", "aggressive"),
+                    ("nat", "true")
+                ]
+            ),
+            "cake bandwidth 10000000bit overhead 0 diffserv8 hosts rtt 100000us wash ack-filter-aggressive nat"
         );
     }
 

@@ -109,6 +109,7 @@ impl Meter {
             name: name.to_owned(),
             kind: side.queue.kind().name().into(),
             rate_bps: side.rate.bits_per_second() as f64,
+            edge_bytes: 0.0,
             mean_packets: flows.iter().map(|flow| flow.mean_packets).sum(),
             mean_avg: (self.average.1 > 0).then(|| self.average.0 / self.average.1 as f64),
             delay_ns: self.delay_ns.clone(),

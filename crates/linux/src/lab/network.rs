@@ -3,7 +3,8 @@
 use std::fs;
 use std::net::IpAddr;
 
-use crate::flow::FlowsBy;
+use fairlane_capture::FlowsBy;
+
 use crate::rules::{Firewall, Rules};
 use crate::socket::QueueSocket;
 

@@ -41,8 +41,14 @@ pub(super) struct PacketCounts {
 
 /// Binds the NFQUEUE `number` in this thread's namespace. Another thread can receive from it.
 pub(super) fn bind(number: u16) -> Result<QueueSocket, LabError> {
-    let setup =
-        Setup { queue: number, copied: Copied::Headers, max_packets: MAX_PACKETS, fail_open: false, gso: false };
+    let setup = Setup {
+        queue: number,
+        copied: Copied::Headers,
+        max_packets: MAX_PACKETS,
+        fail_open: false,
+        gso: false,
+        conntrack: false,
+    };
     Ok(QueueSocket::bind(&setup)?)
 }
 

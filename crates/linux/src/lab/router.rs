@@ -12,9 +12,9 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl::set_timerslack;
 use nix::sys::time::TimeSpec;
 
+use crate::classifier::{Classifier, PacketNeeds};
 use crate::clock::now;
 use crate::delay_histogram::DelayHistogram;
-use crate::flow::FlowKeys;
 use crate::link::LinkLayer;
 use crate::packet::{Marking, QueuedPacket};
 use crate::socket::QueueSocket;
@@ -72,7 +72,6 @@ pub(super) struct RouterResults {
 pub(super) struct LabRouter {
     /// To the right, and to the left.
     ways: [LabWay; 2],
-    keys: FlowKeys,
     counts: PacketCounts,
 }
 
@@ -90,7 +89,7 @@ struct LabWay {
 /// The way of packets through the router in one direction.
 pub(super) trait Way {
     /// Receives packets. Returns `true` if there may be more.
-    fn receive(&mut self, keys: &FlowKeys, counts: &mut PacketCounts) -> io::Result<bool>;
+    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool>;
     /// Processes all events up to `now`.
     fn advance(&mut self, now: Time) -> io::Result<()>;
     /// Hands the kernel the verdicts on packets.
@@ -151,6 +150,7 @@ pub(super) type HostLinks = (Option<HostLink>, Option<HostLink>);
 struct OwnQueue {
     port: QueuePort,
     direction: Direction,
+    classifier: Classifier,
 }
 
 impl WaySample {
@@ -196,7 +196,6 @@ impl LabRouter {
                 way(Side::Left, right, link.name.clone(), &link.forward),
                 way(Side::Right, Box::new(left), reverse, &link.reverse),
             ],
-            keys: FlowKeys::new(FLOWS),
             counts: PacketCounts::default(),
         })
     }
@@ -210,7 +209,7 @@ impl LabRouter {
         while !timeline.is_over() {
             let mut more = false;
             for LabWay { way, .. } in &mut self.ways {
-                more |= way.receive(&self.keys, &mut self.counts).map_err(failed)?;
+                more |= way.receive(&mut self.counts).map_err(failed)?;
             }
             let now = now();
             // Events that are due before the start of the measurement, or before a sample, are processed first.
@@ -292,17 +291,19 @@ impl LabRouter {
 impl OwnQueue {
     fn new(number: u16, side: &LinkSide, name: &str, seed: Seed, hosts: Vec<HostLinks>) -> Result<Self, LabError> {
         let direction = Direction::new(side, name, MARKING, seed, hosts).map_err(|error| refused(&error))?;
-        Ok(Self { port: QueuePort::bind(number)?, direction })
+        let needs = PacketNeeds::of(side.queue.config());
+        let classifier = Classifier { needs, ..Classifier::new(FLOWS, LinkLayer::default()) };
+        Ok(Self { port: QueuePort::bind(number)?, direction, classifier })
     }
 }
 
 impl Way for OwnQueue {
-    fn receive(&mut self, keys: &FlowKeys, counts: &mut PacketCounts) -> io::Result<bool> {
-        let Self { port, direction } = self;
+    fn receive(&mut self, counts: &mut PacketCounts) -> io::Result<bool> {
+        let Self { port, direction, classifier } = self;
         port.receive(counts, |at, flow, queued| {
             let known = direction.knows(flow);
             if known {
-                direction.arrive(at, flow, QueuedPacket::new(queued, keys, LinkLayer::default(), MARKING));
+                direction.arrive(at, flow, QueuedPacket::new(queued, classifier, MARKING));
             }
             known
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, channel};
 use std::time;
 
-use fairlane_outcome::{Cost, FlowRun, FlowSample, Run};
+use fairlane_outcome::{Cost, Expected, FlowRun, FlowSample, Run};
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::Scenario;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -81,7 +81,14 @@ impl Lab {
         let tried = plan.clone();
         Node::new("lab-trial")?.run(move || {
             tried.check_kernel()?;
-            let setup = Setup { queue: 0, copied: Copied::Headers, max_packets: 1, fail_open: false, gso: false };
+            let setup = Setup {
+                queue: 0,
+                copied: Copied::Headers,
+                max_packets: 1,
+                fail_open: false,
+                gso: false,
+                conntrack: false,
+            };
             drop(QueueSocket::bind(&setup)?);
             Firewall::find()?;
             Ok(())
@@ -387,6 +394,7 @@ fn whole(plan: &LabPlan, sent: &SenderResults, id: usize, data: u64) -> u64 {
 /// Returns the outcome, without the end of the measurement and the elapsed time.
 fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResults, received: &ReceiverResults) -> Run {
     let scenario = &plan.scenario;
+    let names = scenario.flows.iter().map(|group| group.name.clone());
     let transports: Vec<Arc<str>> = scenario.flows.iter().map(|group| plan.transport(group).into()).collect();
     let flow = |id: usize| {
         let (group, (place, index)) = (plan.group(id as u32), plan.flows[id]);
@@ -408,6 +416,7 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             retransmitted: sent_here.again,
             timeouts: sent_here.timeouts,
             completions_ns: plan.has_transfers(id as u32).then(|| received.completions[id].clone()),
+            path: None,
         }
     };
     Run {
@@ -421,5 +430,6 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
         queues: routed.ways.iter().map(|way| way.counts.queue.clone()).collect(),
         flows: (0..plan.flows.len()).map(flow).collect(),
         cost: Cost { events: routed.packets, packet_hops: routed.packets, ..Cost::default() },
+        expected: Expected { fair_bps: names.zip(scenario.fair_rates()).collect(), notes: scenario.limit_notes() },
     }
 }

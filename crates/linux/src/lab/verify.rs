@@ -203,6 +203,7 @@ rate = "4mbit"
             name: "bottleneck".to_owned(),
             kind: "droptail".into(),
             rate_bps: 10e6,
+            edge_bytes: 0.0,
             mean_packets: 5.0,
             mean_avg: None,
             delay_ns,

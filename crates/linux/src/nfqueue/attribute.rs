@@ -20,11 +20,12 @@ impl<'a> Attributes<'a> {
 impl<'a> Iterator for Attributes<'a> {
     type Item = (u16, &'a [u8]);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let &[a, b, c, d] = self.0.first_chunk::<HEADER>()?;
-        let length = usize::from(u16::from_ne_bytes([a, b]));
-        let value = self.0.get(HEADER..length)?;
-        self.0 = self.0.get(aligned(length)..).unwrap_or_default();
+        let (&[a, b, c, d], rest) = self.0.split_first_chunk::<HEADER>()?;
+        let length = usize::from(u16::from_ne_bytes([a, b])).checked_sub(HEADER)?;
+        let value = rest.get(..length)?;
+        self.0 = rest.get(aligned(length)..).unwrap_or_default();
         Some((u16::from_ne_bytes([c, d]) & TYPE, value))
     }
 }

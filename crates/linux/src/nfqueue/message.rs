@@ -100,7 +100,7 @@ mod tests {
     ];
 
     fn queued() -> PacketMessage<'static> {
-        PacketMessage { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500, gso: false }
+        PacketMessage { queue: 5, id: 7, mark: 0x0a0b, payload: &[69, 1, 2, 3], bytes: 1500, gso: false, hosts: None }
     }
 
     #[test]

@@ -52,6 +52,9 @@ pub struct Setup {
     /// GSO packets are handed over whole (`NFQA_CFG_F_GSO`): they have up to 64 kB and no checksum, and cannot be
     /// rewritten. If `false`, the kernel segments them first.
     pub gso: bool,
+    /// The kernel tells what connection tracking knows of packets (`NFQA_CFG_F_CONNTRACK`), if it has
+    /// `CONFIG_NETFILTER_NETLINK_GLUE_CT`; otherwise it refuses.
+    pub conntrack: bool,
 }
 
 impl Setup {
@@ -65,7 +68,7 @@ impl Setup {
         writer.attribute(NFQA_CFG_PARAMS, &[a, b, c, d, COPY_PACKET]);
         writer.number(NFQA_CFG_QUEUE_MAXLEN, self.max_packets);
         writer.number(NFQA_CFG_MASK, FLAG_FAIL_OPEN | FLAG_CONNTRACK | FLAG_GSO | FLAG_UID_GID);
-        let on = [(self.fail_open, FLAG_FAIL_OPEN), (self.gso, FLAG_GSO)];
+        let on = [(self.fail_open, FLAG_FAIL_OPEN), (self.conntrack, FLAG_CONNTRACK), (self.gso, FLAG_GSO)];
         writer.number(NFQA_CFG_FLAGS, on.iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum());
         writer.finish();
     }
@@ -79,8 +82,14 @@ mod tests {
     /// The expected bytes were written by hand after `nfnetlink_queue.h`.
     #[test]
     fn a_queue_is_bound_by_one_message() {
-        let setup =
-            Setup { queue: 0x0102, copied: Copied::Headers, max_packets: 1_000_000, fail_open: true, gso: true };
+        let setup = Setup {
+            queue: 0x0102,
+            copied: Copied::Headers,
+            max_packets: 1_000_000,
+            fail_open: true,
+            gso: true,
+            conntrack: false,
+        };
         let mut buffer = vec![0xee];
         setup.write(7, &mut buffer);
         let expected = [
@@ -93,6 +102,9 @@ mod tests {
             8, 0, 5, 0, 0, 0, 0, 5, // the flags that are on
         ];
         assert_eq!((buffer[0], &buffer[1..]), (0xee, &expected[..]));
+        buffer.clear();
+        Setup { conntrack: true, ..setup }.write(7, &mut buffer);
+        assert_eq!(buffer[60..], [0, 0, 0, 7]);
         buffer.clear();
         Setup { fail_open: false, gso: false, copied: Copied::Whole, ..setup }.write(7, &mut buffer);
         assert_eq!((&buffer[32..37], &buffer[60..]), (&[0, 0, 0xff, 0xfb, 2][..], &[0; 4][..]));

@@ -1,5 +1,7 @@
 //! `NFQNL_MSG_VERDICT` and `NFQNL_MSG_VERDICT_BATCH`.
 
+use fairlane_capture::{clear_dscp, mark_ce};
+
 use super::attribute::Writer;
 use super::{MSG_VERDICT, MSG_VERDICT_BATCH};
 
@@ -10,6 +12,27 @@ const NFQA_PAYLOAD: u16 = 10;
 const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
 
+/// A change of a packet's TOS or traffic class byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassChange {
+    /// Congestion Experienced is set (RFC 3168).
+    pub mark: bool,
+    /// The DSCP is cleared (RFC 2474).
+    pub wash: bool,
+}
+
+impl ClassChange {
+    /// Changes the IP header that begins at `ip_at` of `data`, with its checksum.
+    pub(crate) fn apply(self, data: &mut [u8], ip_at: usize) {
+        if self.mark {
+            mark_ce(data, ip_at);
+        }
+        if self.wash {
+            clear_dscp(data, ip_at);
+        }
+    }
+}
+
 /// The decision on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -19,6 +42,9 @@ pub enum Decision {
     Mark(u32),
     /// The packet passes with these bytes in place of its own, from the network header on.
     Rewrite(Box<[u8]>),
+    /// The packet passes with this change, which whoever holds its bytes makes. The kernel does not: from an NFQUEUE the packet
+    /// passes unchanged.
+    Change(ClassChange),
     /// The packet is dropped.
     Drop,
 }
@@ -42,7 +68,7 @@ impl Verdict {
         match &self.decision {
             Decision::Mark(mark) => writer.number(NFQA_MARK, *mark),
             Decision::Rewrite(packet) => writer.attribute(NFQA_PAYLOAD, packet),
-            Decision::Accept | Decision::Drop => {}
+            Decision::Accept | Decision::Change(_) | Decision::Drop => {}
         }
         writer.finish();
     }

@@ -2,14 +2,17 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::mpsc::Sender;
 
 use fairlane_qdisc::{AnyConfig, Duration, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
-use crate::classifier::Classifier;
+use crate::bridge::BridgeError;
+use crate::classifier::{Classifier, PacketNeeds};
 use crate::clock::now;
+use crate::config::BridgeConfig;
 use crate::handle::{Command, Reload, RouterHandle};
 use crate::report::Report;
 use crate::shaper::Shaper;
@@ -21,6 +24,9 @@ pub(super) const PUBLISH_INTERVAL: Duration = Duration::from_millis(250);
 /// The shortest wait that is worth a system call.
 const MIN_WAIT: Duration = Duration::from_nanos(2_000);
 
+/// The interfaces that a bridge is to open, and the place for the result.
+type Preparation = (Option<BridgeConfig>, Sender<Result<(), BridgeError>>);
+
 /// A router without its drivers.
 pub(super) struct Core {
     pub(super) shaper: Shaper<TopFlows>,
@@ -29,6 +35,10 @@ pub(super) struct Core {
     /// The configuration of the discipline that takes new packets.
     config: AnyConfig,
     reloads: u64,
+    /// Interfaces to open, or to close; for the loop, which has the driver.
+    pub(super) preparation: Option<Preparation>,
+    /// `true` if a bridge moves to the interfaces that were prepared.
+    pub(super) moves: bool,
     /// The time at which the router ends even if packets wait; `None` until it is told to stop.
     end: Option<Time>,
 }
@@ -41,7 +51,7 @@ impl Core {
         classifier: Classifier,
         handle: RouterHandle,
     ) -> Self {
-        Self { shaper, classifier, handle, config, reloads: 0, end: None }
+        Self { shaper, classifier, handle, config, reloads: 0, preparation: None, moves: false, end: None }
     }
 
     /// Executes the pending commands. Returns `true` if one of them was to stop.
@@ -50,6 +60,7 @@ impl Core {
         for command in self.handle.take_commands() {
             match command {
                 Command::Reload(reload) => self.reload(*reload),
+                Command::Prepare(bridge, told) => self.preparation = Some((bridge, told)),
                 // A rate of 0 would never send.
                 Command::SetRate(rate) if rate.bits_per_second() > 0 => self.shaper.set_link_rate(rate),
                 Command::SetRate(_) => {}
@@ -62,14 +73,22 @@ impl Core {
         stop
     }
 
-    fn reload(&mut self, Reload { config, discipline, link }: Reload) {
-        if config == self.config {
+    fn reload(&mut self, Reload { config, discipline, link, flows, mtu }: Reload) {
+        let same_flows = flows == self.classifier.keys.by();
+        if config == self.config && same_flows {
             self.shaper.set_link_rate(link.rate);
         } else {
+            // A discipline compares only flows that are defined in the same way.
             self.shaper.replace(discipline, link.rate);
             self.config = config;
         }
-        self.classifier.layer = link.layer;
+        if !same_flows {
+            self.classifier.keys = self.classifier.keys.with(flows);
+            *self.shaper.observer_mut() = TopFlows::new(flows);
+        }
+        (self.classifier.layer, self.classifier.mtu) = (link.layer, mtu);
+        self.classifier.needs = PacketNeeds::of(&self.config);
+        self.moves = true;
         self.reloads += 1;
     }
 
@@ -118,11 +137,11 @@ pub(super) fn wait<'f>(sources: impl Iterator<Item = BorrowedFd<'f>>, timeout: D
 
 #[cfg(test)]
 mod tests {
-    use fairlane_capture::{Headers, LinkType};
+    use fairlane_capture::{FlowId, FlowsBy, Headers, LinkType};
     use fairlane_qdisc::{Host, Kind, QdiscConfig, QdiscParameters, Rate, Seed};
 
     use super::*;
-    use crate::flow::{FlowKeys, FlowsBy};
+    use crate::config::{DataPath, QueueConfig, RouterConfig};
     use crate::link::{Framing, Link, LinkLayer};
     use crate::nfqueue::PacketMessage;
     use crate::packet::{Marking, QueuedPacket};
@@ -137,8 +156,14 @@ mod tests {
     fn core(config: &QdiscConfig) -> Core {
         let discipline = config.build(&Host { rate: MEGABIT, seed: Seed::new(1) }).unwrap();
         let shaper = Shaper::new(discipline, MEGABIT, Marking::ByUs, TopFlows::new(FlowsBy::FiveTuple));
-        let classifier = Classifier { keys: FlowKeys::new(FlowsBy::FiveTuple), layer: LinkLayer::default() };
+        let classifier = Classifier::new(FlowsBy::FiveTuple, LinkLayer::default());
         Core::new(shaper, config.config().clone(), classifier, RouterHandle::new().unwrap())
+    }
+
+    fn reload(core: &Core, discipline: QdiscConfig, link: Link, flows: FlowsBy) {
+        let queue = QueueConfig { queues: 0.into(), marking: Marking::ByUs, fail_open: false, gso: Some(1400) };
+        let path = DataPath::Queue(queue);
+        core.handle.reload(&RouterConfig { path, link, discipline, flows }).unwrap();
     }
 
     /// Offers 40 packets of 1000 bytes at time zero.
@@ -146,9 +171,9 @@ mod tests {
         let payload = [0; 28];
         assert_eq!(Headers::read(LinkType::Raw, &payload, 1000).ecn(), 0, "the packets are not ECN-capable");
         for id in 0..40 {
-            let packet = PacketMessage { queue: 0, id, mark: 0, payload: &payload, bytes: 1000, gso: false };
-            let Classifier { keys, layer } = &core.classifier;
-            let packet = QueuedPacket::new(&packet, keys, *layer, Marking::ByUs);
+            let packet =
+                PacketMessage { queue: 0, id, mark: 0, payload: &payload, bytes: 1000, gso: false, hosts: None };
+            let packet = QueuedPacket::new(&packet, &core.classifier, Marking::ByUs);
             core.shaper.arrive(Time::ZERO, packet);
         }
     }
@@ -158,7 +183,7 @@ mod tests {
     fn a_reload_changes_discipline_and_link() {
         let mut core = core(&resolve(Kind::Red, MEGABIT));
         let layer = LinkLayer::new(38, 84, Framing::Ptm).unwrap();
-        core.handle.reload(&resolve(Kind::DropTail, MEGABIT), Link { rate: MEGABIT, layer }).unwrap();
+        reload(&core, resolve(Kind::DropTail, MEGABIT), Link { rate: MEGABIT, layer }, FlowsBy::FiveTuple);
         assert_eq!(
             (core.classifier.layer, core.report().reloads),
             (LinkLayer::default(), 0),
@@ -167,7 +192,8 @@ mod tests {
         assert!(!core.run_commands(Time::ZERO));
         // RED has an average, DropTail has none.
         let report = core.report();
-        assert_eq!((core.classifier.layer, report.reloads, report.average), (layer, 1, None));
+        assert_eq!((core.classifier.layer, core.classifier.mtu), (layer, Some(1400)));
+        assert_eq!((report.reloads, report.average), (1, None));
         assert!(!core.run_commands(Time::ZERO) && core.report().reloads == 1, "a command is executed once");
     }
 
@@ -182,7 +208,7 @@ mod tests {
         assert!(before.average > Some(0.0) && packets > 20, "{before:?}");
         let link = Link { rate: TWO_MEGABITS, layer: LinkLayer::default() };
         let red = red.parameters().resolve(TWO_MEGABITS).unwrap();
-        core.handle.reload(&red, link).unwrap();
+        reload(&core, red.clone(), link, FlowsBy::FiveTuple);
         core.run_commands(Time::ZERO);
         let after = core.report();
         assert_eq!((after.average, after.packets, after.reloads), (before.average, before.packets, 1));
@@ -190,9 +216,38 @@ mod tests {
         assert_eq!(core.shaper.packets(), packets - 2, "the packet under way, and one at the new rate");
         // Another value of a parameter is another discipline.
         let other = red.parameters().clone().with("limit", "900p").unwrap().resolve(TWO_MEGABITS).unwrap();
-        core.handle.reload(&other, link).unwrap();
+        reload(&core, other, link, FlowsBy::FiveTuple);
         core.run_commands(Time::ZERO + Duration::from_millis(12));
         assert_eq!((core.report().average, core.report().packets), (Some(0.0), packets - 2));
+    }
+
+    /// Packets between the same hosts from other ports are one flow by address pair and two by five-tuple. Would catch a discipline that
+    /// compares packets whose flows are defined differently, packets that are lost, and names of flows as before.
+    #[test]
+    fn other_flows_take_another_discipline_and_keep_the_packets() {
+        let red = resolve(Kind::Red, MEGABIT);
+        let mut core = core(&red);
+        fill(&mut core);
+        let (before, packets) = (core.report(), core.shaper.packets());
+        let key = |core: &Core, ports| {
+            let [source, destination] = [1, 2].map(|host| std::net::Ipv4Addr::new(10, 0, 0, host).into());
+            core.classifier.keys.key(FlowId::Ip { protocol: 17, source, destination, ports: Some(ports) })
+        };
+        let keys = |core: &Core| [key(core, (1, 9)), key(core, (2, 9))];
+        let [one, other] = keys(&core);
+        assert_ne!(one, other);
+        let link = Link { rate: MEGABIT, layer: LinkLayer::default() };
+        reload(&core, red.clone(), link, FlowsBy::AddressPair);
+        core.run_commands(Time::ZERO);
+        let [pair, same] = keys(&core);
+        assert_eq!(pair, same);
+        let after = core.report();
+        assert!(before.average > Some(0.0) && after.average == Some(0.0), "{after:?}");
+        assert_eq!((after.packets, after.counters.dropped_total()), (packets, before.counters.dropped_total()));
+        assert!(after.flows.is_empty(), "{:?}", after.flows);
+        reload(&core, red, link, FlowsBy::FiveTuple);
+        core.run_commands(Time::ZERO);
+        assert_eq!((keys(&core), core.report().packets), ([one, other], packets), "the key stays");
     }
 
     /// Would catch a controller of the rate that replaces the discipline each time,
@@ -222,7 +277,8 @@ mod tests {
         for kind in Kind::ALL {
             let [slow, fast] = [MEGABIT, Rate::from_bits_per_second(1_000_000_000)].map(|rate| resolve(kind, rate));
             let mut core = core(&slow);
-            core.handle.reload(&fast, Link { rate: TWO_MEGABITS, layer: LinkLayer::default() }).unwrap();
+            let link = Link { rate: TWO_MEGABITS, layer: LinkLayer::default() };
+            reload(&core, fast.clone(), link, FlowsBy::FiveTuple);
             core.run_commands(Time::ZERO);
             assert_eq!(core.config, *fast.config(), "{kind}");
         }

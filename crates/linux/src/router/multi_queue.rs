@@ -156,7 +156,11 @@ impl MultiQueue {
         // discipline sees must not go back.
         let now = now();
         let SharedState { core, ids, verdicts, more: all_more, finished } = &mut *shared;
+        let other_flows = classifier.keys.by() != core.classifier.keys.by();
         for mut packet in received.drain(..) {
+            if other_flows {
+                packet.set_flow(&core.classifier.keys);
+            }
             packet.id = ids.allocate(at, packet.id);
             core.shaper.arrive(now, packet);
         }
@@ -170,7 +174,7 @@ impl MultiQueue {
             core.run_commands(now);
             *finished |= core.is_finished(now, all_more.contains(&true));
         }
-        classifier.layer = core.classifier.layer;
+        classifier.clone_from(&core.classifier);
         // The thread's own queue is always included: verdicts that the kernel did not accept before are sent again.
         let decided = (0..verdicts.len()).filter(|queue| *queue == at || !verdicts[*queue].is_empty()).collect();
         TurnResult { max_sleep: core.max_sleep(now), finished: *finished, decided }

@@ -17,15 +17,17 @@ use crate::report::Report;
 const PACKETS_PER_CLOCK_READ: u32 = 8;
 
 /// A driver and the core, run by one thread.
-pub(super) struct SingleQueue<D> {
+pub(super) struct SingleQueue<D: Driver> {
     driver: D,
     core: Core,
+    /// The interfaces to which the next reload moves.
+    prepared: Option<D::Successor>,
 }
 
 impl<D: Driver> SingleQueue<D> {
     /// Joins `driver` and `core`, and publishes the first report.
     pub(super) fn new(driver: D, core: Core) -> Self {
-        let mut queue = Self { driver, core };
+        let mut queue = Self { driver, core, prepared: None };
         let report = queue.report();
         queue.core.handle.publish(report);
         queue
@@ -44,6 +46,7 @@ impl<D: Driver> SingleQueue<D> {
             if self.core.run_commands(now) {
                 self.driver.close()?;
             }
+            self.prepare_and_move()?;
             if self.core.is_finished(now, more) {
                 break;
             }
@@ -61,6 +64,25 @@ impl<D: Driver> SingleQueue<D> {
         report.release();
         self.core.handle.publish(report.clone());
         Ok(report)
+    }
+
+    /// Opens other interfaces, or moves to them, if the router was told to.
+    fn prepare_and_move(&mut self) -> io::Result<()> {
+        if let Some((bridge, told)) = self.core.preparation.take() {
+            let prepared = bridge.map(|bridge| self.driver.prepare(&bridge)).transpose();
+            let result = prepared.map(|prepared| self.prepared = prepared);
+            if told.send(result).is_err() {
+                // Nobody has waited for it.
+                self.prepared = None;
+            }
+        }
+        if std::mem::take(&mut self.core.moves)
+            && let Some(successor) = self.prepared.take()
+        {
+            let (Core { shaper, classifier, .. }, arrived) = (&mut self.core, now());
+            self.driver.move_to(successor, classifier, |packet| shaper.arrive(arrived, packet))?;
+        }
+        Ok(())
     }
 
     /// Passes received packets to the discipline and lets the link send. Returns `true` if there may be more to receive.

@@ -42,12 +42,10 @@ pub(super) fn is_available() -> bool {
     families().iter().all(|family| matches!(run(family.restore, &["--version"], ""), Ok(Some(_))))
 }
 
-/// Installs the rules, one transaction for each family. If the second fails, the first is undone.
+/// Installs the rules in place of existing ones, one transaction for each family. If one fails, the rules of all are removed.
 pub(super) fn install(rules: &Rules) -> Result<(), RuleError> {
-    let script = script(rules);
     for family in families() {
-        let installed = family.remove(rules.queues.first()).and_then(|()| family.restore(&script));
-        if let Err(error) = installed {
+        if let Err(error) = family.install(rules) {
             // The first error is the one to report. The next start finds what cannot be removed now.
             let _ = remove(rules.queues.first());
             return Err(error);
@@ -95,6 +93,10 @@ impl Family {
     /// Returns all rules as saved by the tool; an empty string if there is no tool.
     fn save(self) -> Result<String, RuleError> {
         run(self.save, &[], "").map(Option::unwrap_or_default)
+    }
+
+    fn install(self, rules: &Rules) -> Result<(), RuleError> {
+        self.restore(&script(rules, &self.save()?))
     }
 
     fn stop(self, queue: u16) -> Result<(), RuleError> {
@@ -148,20 +150,22 @@ fn removal(saved: &str, queue: u16) -> Option<String> {
     if chains.is_empty() {
         return None;
     }
-    let mut script = String::from("*mangle\n");
-    for rule in mangle(saved).filter(|line| jumps_to_chain(line, queue)) {
-        script += &rule.replacen("-A ", "-D ", 1);
-        script.push('\n');
-    }
+    let mut script = format!("*mangle\n{}", jumps_removed(saved, queue));
     script.extend(chains.iter().map(|chain| format!("-F {chain}\n")));
     script.extend(chains.iter().map(|chain| format!("-X {chain}\n")));
     Some(script + "COMMIT\n")
 }
 
+/// Returns the lines that remove the rules that jump to our chains for `queue`.
+fn jumps_removed(saved: &str, queue: u16) -> String {
+    let jumps = mangle(saved).filter(|line| jumps_to_chain(line, queue));
+    jumps.map(|rule| rule.replacen("-A ", "-D ", 1) + "\n").collect()
+}
+
 pub(super) fn script_with_command(rules: &Rules) -> String {
     let names: Vec<&str> = families().iter().map(|family| family.restore).collect();
     let command = names.join(" and ");
-    format!("# {command} --noflush --wait {WAIT}\n{}", script(rules))
+    format!("# {command} --noflush --wait {WAIT}\n{}", script(rules, ""))
 }
 
 /// Returns the target that sends a packet to a queue. The processor that handles the packet selects among several
@@ -175,9 +179,9 @@ fn target(queues: Queues) -> String {
     }
 }
 
-/// Returns the transaction that installs the rules. Packets are marked first in the hook behind the one that queues them, before
+/// Returns the transaction that installs the rules in place of those that are `saved`. Declaring a chain empties it. Packets are marked first in the hook behind the one that queues them, before
 /// another rule changes their mark.
-fn script(rules: &Rules) -> String {
+fn script(rules: &Rules, saved: &str) -> String {
     let Rules { direction, queues, interfaces, ce_bit } = rules;
     let (queued_in, by, marked_in) = match direction {
         RuleDirection::Leaving => (&["FORWARD", "OUTPUT"][..], "-o", &["POSTROUTING"][..]),
@@ -189,10 +193,11 @@ fn script(rules: &Rules) -> String {
 *mangle
 :{chain} - [0:0]
 :{chain}{MARKS} - [0:0]
--A {chain} -j {target}
+{}-A {chain} -j {target}
 -A {chain}{MARKS} -j TOS --set-tos 0x03/0x03
 -A {chain}{MARKS} -j MARK --set-xmark 0x0/{ce_bit:#x}
-"
+",
+        jumps_removed(saved, queues.first())
     );
     for name in interfaces {
         for hook in queued_in {
@@ -259,10 +264,27 @@ COMMIT
         assert_eq!(found, [7, 7, 70]);
     }
 
+    /// Would catch packets that pass unqueued between two transactions, a rule of the old interfaces that stays, and one of another owner
+    /// that is removed.
+    #[test]
+    fn rules_are_replaced_in_one_transaction() {
+        let script = script(&Rules { interfaces: vec!["eth1".to_owned()], ..rules() }, SAVED);
+        let expected = "\
+*mangle
+:FAIRLANE-Q7 - [0:0]
+:FAIRLANE-Q7-CE - [0:0]
+-D FORWARD -o eth0 -j FAIRLANE-Q7
+-D POSTROUTING -o eth0 -m mark --mark 0x40000000/0x40000000 -j FAIRLANE-Q7-CE
+-A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass
+";
+        assert!(script.starts_with(expected), "{script}");
+        assert!(script.ends_with("-j FAIRLANE-Q7-CE\nCOMMIT\n") && script.matches("COMMIT").count() == 1, "{script}");
+    }
+
     /// Would catch a missing rule that is not noticed, and complete rules that are not recognised.
     #[test]
     fn missing_rules_are_noticed() {
-        let script = script(&rules()).replace("-I POSTROUTING 1", "-A POSTROUTING");
+        let script = script(&rules(), "").replace("-I POSTROUTING 1", "-A POSTROUTING");
         assert!(is_complete(&script, &rules()));
         for gone in [
             "-A FAIRLANE-Q7 ",
@@ -282,7 +304,7 @@ COMMIT
     #[test]
     fn arriving_packets_are_queued_before_they_are_routed() {
         let rules = Rules { direction: RuleDirection::Arriving, interfaces: vec!["wan0".to_owned()], ..rules() };
-        let script = script(&rules);
+        let script = script(&rules, "");
         let jumps: Vec<&str> = script.lines().filter(|line| line.contains("wan0")).collect();
         let expected = [
             "-A PREROUTING -i wan0 -j FAIRLANE-Q7",
@@ -296,7 +318,7 @@ COMMIT
     /// Would catch a rule without bypass, and one for an interface that was not given.
     #[test]
     fn the_script_is_one_transaction() {
-        let script = script(&rules());
+        let script = script(&rules(), "");
         let rules: Vec<&str> = script.lines().filter(|line| line.starts_with('-')).collect();
         let expected = [
             "-A FAIRLANE-Q7 -j NFQUEUE --queue-num 7 --queue-bypass",
@@ -312,7 +334,7 @@ COMMIT
         assert_eq!(rules, expected);
         let several = Rules { queues: Queues::new(7, 9).unwrap(), ..self::rules() };
         let target = "-A FAIRLANE-Q7 -j NFQUEUE --queue-balance 7:9 --queue-cpu-fanout --queue-bypass\n";
-        assert!(super::script(&several).contains(target));
+        assert!(super::script(&several, "").contains(target));
         assert!(script.starts_with("*mangle\n:FAIRLANE-Q7 - [0:0]\n:FAIRLANE-Q7-CE - [0:0]\n"));
         assert!(script.ends_with("COMMIT\n") && script.matches("COMMIT").count() == 1);
     }

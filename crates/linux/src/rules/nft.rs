@@ -101,8 +101,8 @@ fn statement(queues: Queues) -> String {
     }
 }
 
-/// Returns the transaction that installs the rules. The first two lines remove an existing table and work without one
-/// too.
+/// Returns the transaction that installs the rules. The first two lines remove the rules of an existing table and work without
+/// one too. Its chains stay, since the kernel drops the packets that wait in any queue when a chain leaves its hook.
 ///
 /// Leaving packets are queued behind all filters (priority 0) and before source addresses are translated (priority 100); arriving
 /// ones behind connection tracking (-200) and before destinations are translated (-100). They continue with the hook after the one that
@@ -121,7 +121,7 @@ fn script(rules: &Rules) -> String {
     format!(
         "\
 {table}
-delete {table}
+flush {table}
 {table} {{
 	chain to_queue {{
 		type filter hook {hook} priority {priority}; policy accept;
@@ -176,14 +176,12 @@ mod tests {
         assert!(!script.contains("oifname"), "{script}");
     }
 
-    /// By nft(8). Would catch a rule without bypass or interface, and an old table that is not deleted in the same
+    /// By nft(8). Would catch a rule without bypass or interface, and old rules that are not removed in the same
     /// transaction.
     #[test]
     fn the_script_is_one_table() {
         let script = script(&rules());
-        assert!(
-            script.starts_with("table inet fairlane_q7\ndelete table inet fairlane_q7\ntable inet fairlane_q7 {\n")
-        );
+        assert!(script.starts_with("table inet fairlane_q7\nflush table inet fairlane_q7\ntable inet fairlane_q7 {\n"));
         let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| line.contains("oifname")).collect();
         let out = "oifname { \"eth0\", \"wan.2\" }";
         assert_eq!(

@@ -6,9 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use super::RuleError;
 
-/// Memory for the start of a program: rules must be removed also where a limit leaves nothing more.
+/// Address space for the start of a program: rules must be removed also where a limit leaves nothing more. It is never written to, so it
+/// takes no memory.
 static RESERVE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-const RESERVE_BYTES: usize = 1 << 20;
+
+/// More than an allocator keeps for itself instead of giving it back (`M_MMAP_THRESHOLD`, mallopt(3): at most 32 MB).
+const RESERVE_BYTES: usize = 33 << 20;
 
 /// Starts a program. If there is no memory for that, the reserve is given up for it.
 fn spawn(command: &mut Command) -> io::Result<Child> {

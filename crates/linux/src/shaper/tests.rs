@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 
+use fairlane_capture::FlowsBy;
 use fairlane_qdisc::{Host, Kind, QdiscParameters, Seed, Stream};
 
 use super::*;
-use crate::flow::{FlowKeys, FlowsBy};
+use crate::classifier::Classifier;
 use crate::link::LinkLayer;
 use crate::nfqueue::PacketMessage;
 
@@ -26,14 +27,14 @@ fn droptail(limit: &str) -> QdiscParameters {
 }
 
 /// Returns an ECN-capable UDP packet of `flow` with `bytes` bytes.
-fn packet(keys: &FlowKeys, id: u32, flow: u8, bytes: u32) -> QueuedPacket {
+fn packet(classifier: &Classifier, id: u32, flow: u8, bytes: u32) -> QueuedPacket {
     let header = [0x45, 2, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, flow, 10, 0, 1, 1, 0, 1, 0, 2, 0, 0, 0, 0];
-    let queued = PacketMessage { queue: 0, id, mark: 0, payload: &header, bytes, gso: false };
-    QueuedPacket::new(&queued, keys, LinkLayer::default(), RULE)
+    let queued = PacketMessage { queue: 0, id, mark: 0, payload: &header, bytes, gso: false, hosts: None };
+    QueuedPacket::new(&queued, classifier, RULE)
 }
 
-fn keys() -> FlowKeys {
-    FlowKeys::new(FlowsBy::FiveTuple)
+fn classifier() -> Classifier {
+    Classifier::new(FlowsBy::FiveTuple, LinkLayer::default())
 }
 
 fn millis(millis: u64) -> Time {
@@ -48,9 +49,9 @@ fn gone(shaper: &mut Shaper<()>) -> Vec<u32> {
 /// At 1 Mbit/s 1000 bytes take 8 ms. Would catch a first packet that waits, and idle time that is saved up.
 #[test]
 fn a_link_sends_at_its_rate_and_does_not_save_up_time() {
-    let (keys, mut shaper) = (keys(), shaper(&droptail("100p"), MEGABIT));
+    let (classifier, mut shaper) = (classifier(), shaper(&droptail("100p"), MEGABIT));
     for id in 0..3 {
-        shaper.arrive(millis(1000), packet(&keys, id, 1, 1000));
+        shaper.arrive(millis(1000), packet(&classifier, id, 1, 1000));
     }
     assert_eq!((gone(&mut shaper), shaper.due()), (vec![0], Some(millis(1008))));
     shaper.advance(millis(1007));
@@ -59,7 +60,7 @@ fn a_link_sends_at_its_rate_and_does_not_save_up_time() {
     assert_eq!((gone(&mut shaper), shaper.due()), (vec![1, 2], None));
     // The link is busy until 1024 ms and idle long before 2000 ms.
     for (at, id) in [(1020, 3), (2000, 4), (2000, 5)] {
-        shaper.arrive(millis(at), packet(&keys, id, 1, 1000));
+        shaper.arrive(millis(at), packet(&classifier, id, 1, 1000));
     }
     assert_eq!((gone(&mut shaper), shaper.due()), (vec![3, 4], Some(millis(2008))));
 }
@@ -68,9 +69,9 @@ fn a_link_sends_at_its_rate_and_does_not_save_up_time() {
 /// packets, whenever it was called.
 #[test]
 fn looking_late_does_not_slow_the_link() {
-    let (keys, mut shaper) = (keys(), shaper(&droptail("2000p"), MEGABIT));
+    let (classifier, mut shaper) = (classifier(), shaper(&droptail("2000p"), MEGABIT));
     for id in 0..1500 {
-        shaper.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
     }
     let (mut random, mut now, mut sent) = (Seed::new(1).stream("late"), 0, 0);
     while now < 10_000_000_000 {
@@ -86,9 +87,9 @@ fn looking_late_does_not_slow_the_link() {
 /// After a pause of a second only 50 ms of the rate are sent at once: six packets, and the one that was due.
 #[test]
 fn a_long_pause_is_not_made_up_for() {
-    let (keys, mut shaper) = (keys(), shaper(&droptail("2000p"), MEGABIT));
+    let (classifier, mut shaper) = (classifier(), shaper(&droptail("2000p"), MEGABIT));
     for id in 0..500 {
-        shaper.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
     }
     gone(&mut shaper);
     shaper.advance(millis(1000));
@@ -99,9 +100,9 @@ fn a_long_pause_is_not_made_up_for() {
 #[test]
 fn packets_held_back_by_a_discipline_are_sent_in_time() {
     let config = QdiscParameters::new(Kind::Cake).with("bandwidth", "500kbit").unwrap();
-    let (keys, mut shaper) = (keys(), shaper(&config, MEGABIT));
+    let (classifier, mut shaper) = (classifier(), shaper(&config, MEGABIT));
     for id in 0..10 {
-        shaper.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
     }
     assert_eq!(gone(&mut shaper), [0]);
     let mut times = Vec::new();
@@ -118,16 +119,16 @@ fn packets_held_back_by_a_discipline_are_sent_in_time() {
 #[test]
 fn time_in_which_a_discipline_held_back_is_lost() {
     let config = QdiscParameters::new(Kind::Cake).with("bandwidth", "100kbit").unwrap();
-    let (keys, mut shaper) = (keys(), shaper(&config, MEGABIT));
+    let (classifier, mut shaper) = (classifier(), shaper(&config, MEGABIT));
     for id in 0..10 {
-        shaper.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
     }
     (1..=150).for_each(|at| shaper.advance(millis(at)));
     assert_eq!(gone(&mut shaper), [0, 1]);
     shaper.replace(build(&droptail("9p"), MEGABIT), MEGABIT);
     shaper.advance(millis(150));
     for id in 10..13 {
-        shaper.arrive(millis(151), packet(&keys, id, 1, 1000));
+        shaper.arrive(millis(151), packet(&classifier, id, 1, 1000));
     }
     assert_eq!(gone(&mut shaper), [10]);
     shaper.advance(millis(158));
@@ -143,7 +144,7 @@ fn time_in_which_a_discipline_held_back_is_lost() {
 /// and counts that disagree with the verdicts.
 #[test]
 fn every_packet_gets_one_verdict() {
-    let keys = keys();
+    let classifier = classifier();
     for kind in Kind::ALL {
         let mut random = Seed::new(7).stream("script");
         let mut shaper = shaper(&QdiscParameters::new(kind), Rate::from_bits_per_second(2_000_000));
@@ -153,7 +154,10 @@ fn every_packet_gets_one_verdict() {
             now += u64::from(random.below(4_000_000));
             for _ in 0..random.below(4) {
                 id += 1;
-                shaper.arrive(Time::from_nanos(now), packet(&keys, id, random.below(5) as u8, 40 + random.below(1460)));
+                shaper.arrive(
+                    Time::from_nanos(now),
+                    packet(&classifier, id, random.below(5) as u8, 40 + random.below(1460)),
+                );
             }
             shaper.advance(Time::from_nanos(now));
             shaper.verdicts().for_each(|verdict| *verdicts.entry(verdict.id).or_default() += 1);
@@ -176,7 +180,7 @@ fn decisions_are_those_of_a_plain_loop() {
     let choke = QdiscParameters::new(Kind::Choke).with("limit", "60p").unwrap();
     let choke = choke.with("min", "10p").unwrap().with("max", "30p").unwrap();
     for config in [choke, QdiscParameters::new(Kind::Pie), QdiscParameters::new(Kind::FqCodel), droptail("20p")] {
-        let (keys, mut shaper) = (keys(), shaper(&config, MEGABIT));
+        let (classifier, mut shaper) = (classifier(), shaper(&config, MEGABIT));
         let mut plain = build(&config, MEGABIT);
         let mut accounting = Accounting::<()>::default();
         let mut random: Stream = Seed::new(3).stream("arrivals");
@@ -187,11 +191,13 @@ fn decisions_are_those_of_a_plain_loop() {
             while let Some(due) = shaper.due().filter(|due| *due <= now) {
                 shaper.advance(due);
             }
-            shaper.arrive(now, packet(&keys, id, flow, bytes));
+            shaper.arrive(now, packet(&classifier, id, flow, bytes));
             while free <= now && plain.packets() > 0 {
                 take(&mut plain, &mut accounting, free, &mut free);
             }
-            plain.enqueue(now, Tagged::new(packet(&keys, id, flow, bytes), now), &mut accounting);
+            let arriving = packet(&classifier, id, flow, bytes);
+            accounting.arrived(now, &arriving);
+            plain.enqueue(now, Tagged::new(arriving, now), &mut accounting);
             if free <= now {
                 free = now;
                 take(&mut plain, &mut accounting, now, &mut free);
@@ -214,16 +220,16 @@ fn take(plain: &mut BoxQdisc<TimestampedPacket>, accounting: &mut Accounting<()>
 /// ones overtake them.
 #[test]
 fn another_discipline_keeps_queued_packets() {
-    let (keys, mut shaper) = (keys(), shaper(&droptail("100p"), MEGABIT));
+    let (classifier, mut shaper) = (classifier(), shaper(&droptail("100p"), MEGABIT));
     for id in 0..21 {
-        shaper.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
     }
     let faster = Rate::from_bits_per_second(2_000_000);
     for discipline in [droptail("50p"), droptail("1p")] {
         shaper.replace(build(&discipline, faster), faster);
     }
     for id in 21..24 {
-        shaper.arrive(Time::ZERO, packet(&keys, id, 1, 1000));
+        shaper.arrive(Time::ZERO, packet(&classifier, id, 1, 1000));
     }
     assert_eq!((shaper.packets(), shaper.counters().dropped_total().packets), (21, 2));
     let mut times = Vec::new();

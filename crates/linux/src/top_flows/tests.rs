@@ -3,19 +3,19 @@ use std::collections::HashMap;
 use fairlane_qdisc::{Seed, Stream};
 
 use super::*;
-use crate::flow::FlowKeys;
+use crate::classifier::Classifier;
 use crate::link::LinkLayer;
 use crate::nfqueue::PacketMessage;
 use crate::packet::Marking;
 
 /// Returns a UDP packet of 100 bytes, whose source address and port are derived from `flow`.
-fn packet(keys: &FlowKeys, flow: u32) -> QueuedPacket {
+fn packet(classifier: &Classifier, flow: u32) -> QueuedPacket {
     let [_, high, core, low] = flow.to_be_bytes();
     let mut header = [0x45, 2, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 0, 10, 0, 1, 1, 0, 0, 0, 80, 0, 0, 0, 0];
     header[13..16].copy_from_slice(&[high, core, low]);
     header[20..22].copy_from_slice(&[core, low]);
-    let queued = PacketMessage { queue: 0, id: flow, mark: 0, payload: &header, bytes: 100, gso: false };
-    QueuedPacket::new(&queued, keys, LinkLayer::default(), Marking::ByRule(1))
+    let queued = PacketMessage { queue: 0, id: flow, mark: 0, payload: &header, bytes: 100, gso: false, hosts: None };
+    QueuedPacket::new(&queued, classifier, Marking::ByRule(1))
 }
 
 fn name(flow: u32) -> String {
@@ -35,12 +35,13 @@ fn skewed(random: &mut Stream, bits: u32) -> u32 {
 #[test]
 fn counts_are_within_the_bounds_of_space_saving() {
     for flows in [6, 12, 20] {
-        let (keys, mut table) = (FlowKeys::new(FlowsBy::FiveTuple), TopFlows::new(FlowsBy::FiveTuple));
+        let (classifier, mut table) =
+            (Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()), TopFlows::new(FlowsBy::FiveTuple));
         let mut random = Seed::new(11).stream("losses");
         let (mut exact, mut losses) = (HashMap::<String, u64>::new(), 0_u64);
         for _ in 0..200_000 {
             let flow = skewed(&mut random, flows);
-            let packet = packet(&keys, flow);
+            let packet = packet(&classifier, flow);
             let what = random.below(4);
             match what {
                 0 => table.arrived(Time::ZERO, &packet),
@@ -71,8 +72,9 @@ fn counts_are_within_the_bounds_of_space_saving() {
 /// Would catch an event that is not counted for a flow in the table, and a flow without losses that enters it.
 #[test]
 fn a_flow_that_lost_is_followed() {
-    let (keys, mut table) = (FlowKeys::new(FlowsBy::FiveTuple), TopFlows::new(FlowsBy::FiveTuple));
-    let [light, heavy, quiet] = [1, 2, 3].map(|flow| packet(&keys, flow));
+    let (classifier, mut table) =
+        (Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()), TopFlows::new(FlowsBy::FiveTuple));
+    let [light, heavy, quiet] = [1, 2, 3].map(|flow| packet(&classifier, flow));
     table.arrived(Time::ZERO, &heavy);
     for _ in 0..3 {
         table.dropped(Time::ZERO, &heavy, Reason::MatchArrival);
@@ -97,11 +99,12 @@ fn a_flow_that_lost_is_followed() {
 /// losses that is pushed out.
 #[test]
 fn a_hundred_thousand_flows_use_no_memory() {
-    let (keys, mut table) = (FlowKeys::new(FlowsBy::FiveTuple), TopFlows::new(FlowsBy::FiveTuple));
-    let heavy = packet(&keys, 0);
+    let (classifier, mut table) =
+        (Classifier::new(FlowsBy::FiveTuple, LinkLayer::default()), TopFlows::new(FlowsBy::FiveTuple));
+    let heavy = packet(&classifier, 0);
     let measured = allocation_counter::measure(|| {
         for flow in 1..=100_000 {
-            table.dropped(Time::ZERO, &packet(&keys, flow), Reason::Limit);
+            table.dropped(Time::ZERO, &packet(&classifier, flow), Reason::Limit);
             if flow % 50 == 0 {
                 table.dropped(Time::ZERO, &heavy, Reason::MatchVictim);
             }

@@ -6,7 +6,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
 
-use fairlane_linux::{BridgeConfig, DataPath, FlowsBy, Link, LinkLayer, Report, Router, RouterConfig, RouterHandle};
+use fairlane_linux::{
+    BridgeConfig, BridgeDirections, DataPath, FlowsBy, Link, LinkLayer, Report, Router, RouterConfig, RouterHandle,
+};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -88,7 +90,8 @@ pub(crate) fn config(discipline: &QdiscParameters, rate: Rate) -> RouterConfig {
 }
 
 pub(crate) fn path(inside: &str, outside: &str) -> DataPath {
-    DataPath::Bridge(BridgeConfig { inside: inside.to_owned(), outside: outside.to_owned(), gso: false })
+    let (inside, outside) = (inside.to_owned(), outside.to_owned());
+    DataPath::Bridge(BridgeConfig { inside, outside, gso: false, directions: BridgeDirections::Both })
 }
 
 /// A running bridge.

@@ -78,8 +78,14 @@ fn impossible() -> Option<String> {
     }
     let tried = thread::spawn(|| {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no network namespace of our own: {error}"))?;
-        let setup =
-            nfqueue::Setup { queue: 0, copied: nfqueue::Copied::Headers, max_packets: 1, fail_open: false, gso: false };
+        let setup = nfqueue::Setup {
+            queue: 0,
+            copied: nfqueue::Copied::Headers,
+            max_packets: 1,
+            fail_open: false,
+            gso: false,
+            conntrack: false,
+        };
         match QueueSocket::bind(&setup) {
             Err(error @ (BindError::Missing | BindError::NotPermitted)) => Err(error.to_string()),
             _ => Ok(()),

@@ -6,9 +6,10 @@ use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, sendmmsg};
+use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, sendmmsg, setsockopt};
 
-use super::{PORT, RECEIVER};
+use super::{PORT, RECEIVER, RECEIVER6};
 
 /// The flows, identified by their ports.
 const FLOWS: usize = 16;
@@ -31,6 +32,18 @@ pub(crate) fn send_while(bytes: usize, mut goes_on: impl FnMut(u64) -> bool) {
         // A datagram that is dropped locally is not counted.
         let batch = sendmmsg(socket.as_raw_fd(), &mut headers, &slices, [None; BATCH], [], MsgFlags::empty());
         sent += batch.map_or(0, Iterator::count) as u64;
+    }
+}
+
+/// Sends 60 datagrams of 101 bytes by each version of IP, with a DSCP of 5; a third of them are Not-ECT, the others ECT(0).
+pub(crate) fn send_classes() {
+    let (four, six) = (UdpSocket::bind(("0.0.0.0", 0)).unwrap(), UdpSocket::bind(("::", 0)).unwrap());
+    for n in 0..60_u8 {
+        let class = 5 << 2 | if n % 3 == 0 { 0 } else { 2 };
+        setsockopt(&four, Ipv4Tos, &class).unwrap();
+        setsockopt(&six, Ipv6TClass, &class).unwrap();
+        four.send_to(&[n; 101], (RECEIVER, PORT)).unwrap();
+        six.send_to(&[n; 101], (RECEIVER6, PORT)).unwrap();
     }
 }
 

@@ -1,6 +1,5 @@
 //! Tables as Arrow record batches and as Parquet.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 use super::TableError;
 use super::rows::{Cell, Column, ColumnType};
 use super::table::{Table, Values};
+use crate::OutputFile;
 
 /// Rows that are held back until they are written together.
 const HELD: usize = 8192;
@@ -37,7 +37,7 @@ impl Table<'_> {
     }
 
     /// Writes the table to a Parquet file.
-    pub(super) fn write_parquet(&self, file: &mut File) -> io::Result<()> {
+    pub(super) fn write_parquet(&self, file: &mut OutputFile) -> io::Result<()> {
         let batch = self.batch().map_err(io::Error::other)?;
         let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties()))?;
         writer.write(&batch)?;
@@ -68,7 +68,7 @@ struct Rows {
 
 /// Writes rows to a Parquet file.
 pub(super) struct Parquet {
-    writer: ArrowWriter<File>,
+    writer: ArrowWriter<OutputFile>,
     rows: Rows,
 }
 
@@ -175,7 +175,7 @@ impl Memory {
 }
 
 impl Parquet {
-    pub(super) fn new(file: File, columns: &[Column]) -> io::Result<Self> {
+    pub(super) fn new(file: OutputFile, columns: &[Column]) -> io::Result<Self> {
         let rows = Rows::new(columns);
         let properties = properties().into_builder().set_max_row_group_row_count(Some(ROW_GROUP)).build();
         Ok(Self { writer: ArrowWriter::try_new(file, Arc::clone(&rows.schema), Some(properties))?, rows })
@@ -190,9 +190,8 @@ impl Parquet {
         Ok(self.writer.write(&batch)?)
     }
 
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(super) fn finish(mut self) -> io::Result<OutputFile> {
         self.write_held()?;
-        self.writer.close()?;
-        Ok(())
+        Ok(self.writer.into_inner()?)
     }
 }

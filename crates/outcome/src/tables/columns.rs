@@ -54,6 +54,11 @@ impl<'r, 'o, T> Columns<'r, 'o, T> {
         self.push(&format!("{name}_ci95"), true, Values::F64(ci95));
     }
 
+    /// Adds a column of numbers without intervals.
+    pub(super) fn value(&mut self, name: &str, value: impl Fn(&'r T) -> Option<f64>) {
+        self.push(name, true, Values::F64(self.rows.iter().map(|(_, row)| value(row)).collect()));
+    }
+
     /// The table.
     pub(super) fn finish(self) -> Table<'o> {
         Table { columns: self.columns, rows: self.rows.len() }

@@ -1,6 +1,5 @@
 //! Tables that grow while the engine runs: rows are written as they come, in bounded memory, or are kept in it.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use super::TableError;
 #[cfg(feature = "parquet")]
 use super::batches::{Memory, Parquet};
 use super::write::Format;
+use crate::{Extent, OutputFile};
 
 /// A column: its name, what it holds, and whether a row may have nothing there.
 #[derive(Clone, Copy, Debug)]
@@ -81,15 +81,15 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Writes a table row by row. One that is dropped without [`finish`](Self::finish), as when a run is interrupted, leaves a file
-/// that can be read.
+/// Writes a table row by row. One that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves a file
+/// that can be read, under the name of a [part](Extent::path).
 pub(super) struct RowWriter {
     path: PathBuf,
     sink: Option<Sink>,
 }
 
 enum Sink {
-    Csv(Box<csv::Writer<File>>),
+    Csv(Box<csv::Writer<OutputFile>>),
     #[cfg(feature = "parquet")]
     Parquet(Box<Parquet>),
     #[cfg(feature = "parquet")]
@@ -100,7 +100,7 @@ impl RowWriter {
     /// Starts a table of `columns` at `path`, whose extension says in which format.
     pub(super) fn create(path: &Path, columns: &[Column]) -> Result<Self, TableError> {
         let format = Format::of(path)?;
-        let sink = File::create(path).and_then(|file| Sink::new(format, file, columns));
+        let sink = OutputFile::create(path).and_then(|file| Sink::new(format, file.keeping_part(), columns));
         let sink = Some(sink.map_err(|error| TableError::write(path, error))?);
         Ok(Self { path: path.to_owned(), sink })
     }
@@ -118,7 +118,7 @@ impl RowWriter {
             Some(Sink::Memory(memory)) => Ok(memory.finish()?),
             other => {
                 self.sink = other;
-                self.finish().map(|()| Vec::new())
+                self.finish(Extent::Whole).map(|_| Vec::new())
             }
         }
     }
@@ -129,10 +129,10 @@ impl RowWriter {
         sink.write(row).map_err(|error| TableError::write(&self.path, error))
     }
 
-    /// Writes what is held back and closes the file.
-    pub(super) fn finish(mut self) -> Result<(), TableError> {
-        let Some(sink) = self.sink.take() else { return Ok(()) };
-        sink.finish().map_err(|error| TableError::write(&self.path, error))
+    /// Writes what is held back and puts the file into its place, which is returned.
+    pub(super) fn finish(mut self, extent: Extent) -> Result<PathBuf, TableError> {
+        let Some(sink) = self.sink.take() else { return Ok(PathBuf::new()) };
+        sink.finish(extent).map_err(|error| TableError::write(&self.path, error))
     }
 }
 
@@ -140,13 +140,13 @@ impl Drop for RowWriter {
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
             // A caller who wants to know of errors calls `finish`.
-            let _ = sink.finish();
+            let _ = sink.finish(Extent::Partial);
         }
     }
 }
 
 impl Sink {
-    fn new(format: Format, file: File, columns: &[Column]) -> io::Result<Self> {
+    fn new(format: Format, file: OutputFile, columns: &[Column]) -> io::Result<Self> {
         Ok(match format {
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(file);
@@ -168,13 +168,14 @@ impl Sink {
         }
     }
 
-    fn finish(self) -> io::Result<()> {
+    /// Returns the place of the file; an empty path for a table in memory.
+    fn finish(self, extent: Extent) -> io::Result<PathBuf> {
         match self {
-            Self::Csv(mut writer) => writer.flush(),
+            Self::Csv(writer) => writer.into_inner().map_err(csv::IntoInnerError::into_error)?.finish(extent),
             #[cfg(feature = "parquet")]
-            Self::Parquet(writer) => writer.finish(),
+            Self::Parquet(writer) => writer.finish()?.finish(extent),
             #[cfg(feature = "parquet")]
-            Self::Memory(_) => Ok(()),
+            Self::Memory(_) => Ok(PathBuf::new()),
         }
     }
 }

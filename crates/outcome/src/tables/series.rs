@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::RecordBatch;
 use super::TableError;
 use super::rows::{Cell, Column, RowWriter};
-use crate::{FlowRow, QueueRow};
+use crate::{Extent, FlowRow, QueueRow};
 
 const FLOW_COLUMNS: [Column; 13] = [
     Column::f64("time_s"),
@@ -40,7 +40,8 @@ const QUEUE_COLUMNS: [Column; 11] = [
 
 /// Writes the two tables, row by row, in bounded memory; or keeps them in it.
 ///
-/// A writer that is dropped without [`finish`](Self::finish), as when a run is interrupted, leaves files that can be read.
+/// A writer that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves files that can be read, under
+/// the names of [parts](Extent::path).
 pub struct SeriesWriter {
     flows: RowWriter,
     queues: RowWriter,
@@ -128,13 +129,12 @@ impl SeriesWriter {
         ])
     }
 
-    /// Writes what is held back and closes the files.
+    /// Writes what is held back and puts the files into their [places](Extent::path), which are returned.
     ///
     /// # Errors
     ///
     /// [`TableError::Write`].
-    pub fn finish(self) -> Result<(), TableError> {
-        self.flows.finish()?;
-        self.queues.finish()
+    pub fn finish(self, extent: Extent) -> Result<[PathBuf; 2], TableError> {
+        Ok([self.flows.finish(extent)?, self.queues.finish(extent)?])
     }
 }

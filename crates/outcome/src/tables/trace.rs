@@ -1,12 +1,12 @@
 //! Every event of every packet, as a table that is written while the engine runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "parquet")]
 use super::RecordBatch;
 use super::TableError;
 use super::rows::{Cell, Column, RowWriter};
-use crate::Reason;
+use crate::{Extent, Reason};
 
 /// Something that happened to a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,8 +111,8 @@ const COLUMNS: [Column; 12] = [
 
 /// Writes a trace, row by row, in bounded memory; or keeps it in it.
 ///
-/// A writer that is dropped without [`finish`](Self::finish), as when a run is interrupted, leaves a file that can be
-/// read.
+/// A writer that is dropped without [`finish`](Self::finish), as when a run ends with an error, leaves a file that can be read, under
+/// the name of a [part](Extent::path).
 pub struct TraceWriter(RowWriter);
 
 impl TraceWriter {
@@ -164,12 +164,12 @@ impl TraceWriter {
         ])
     }
 
-    /// Writes what is held back and closes the file.
+    /// Writes what is held back and puts the file into its [place](Extent::path), which is returned.
     ///
     /// # Errors
     ///
     /// [`TableError::Write`].
-    pub fn finish(self) -> Result<(), TableError> {
-        self.0.finish()
+    pub fn finish(self, extent: Extent) -> Result<PathBuf, TableError> {
+        self.0.finish(extent)
     }
 }

@@ -1,11 +1,11 @@
 //! Tables as files.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::TableError;
 use super::table::Table;
+use crate::{Extent, OutputFile};
 
 /// A format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,40 +27,39 @@ impl Format {
             _ => Err(TableError::Extension { path: path.to_owned() }),
         }
     }
+
+    pub(super) const fn extension(self) -> &'static str {
+        match self {
+            #[cfg(feature = "parquet")]
+            Self::Parquet => "parquet",
+            Self::Csv => "csv",
+        }
+    }
 }
 
 /// Writes a table to `path`.
-pub(super) fn table(path: &Path, format: Format, table: &Table<'_>) -> Result<(), TableError> {
-    atomically(path, |file| match format {
+pub(super) fn table(path: &Path, format: Format, extent: Extent, table: &Table<'_>) -> Result<(), TableError> {
+    file(path, extent, |file| match format {
         #[cfg(feature = "parquet")]
         Format::Parquet => table.write_parquet(file),
         Format::Csv => csv(file, table),
     })
 }
 
-/// Lets `write` fill a file beside `path` that takes its place when it is complete.
-pub(super) fn atomically(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), TableError> {
-    let beside = beside(path);
-    let filled = File::create(&beside).and_then(|mut file| {
+/// Lets `write` fill the file that will be at `path`.
+pub(super) fn file(
+    path: &Path,
+    extent: Extent,
+    write: impl FnOnce(&mut OutputFile) -> io::Result<()>,
+) -> Result<(), TableError> {
+    let filled = OutputFile::create(path).and_then(|mut file| {
         write(&mut file)?;
-        file.flush()
+        file.finish(extent)
     });
-    filled.and_then(|()| std::fs::rename(&beside, path)).map_err(|error| {
-        // Nothing to be done if it cannot be removed either: the first error is the one to know.
-        let _ = std::fs::remove_file(&beside);
-        TableError::write(path, error)
-    })
+    filled.map(drop).map_err(|error| TableError::write(path, error))
 }
 
-/// A name in the same directory, since only there a file can take another's place; of this process alone.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    path.with_file_name(name)
-}
-
-fn csv(file: &mut File, table: &Table<'_>) -> io::Result<()> {
+fn csv(file: impl Write, table: &Table<'_>) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(file);
     writer.write_record(table.names())?;
     for row in 0..table.rows {

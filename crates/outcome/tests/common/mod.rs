@@ -1,6 +1,6 @@
 //! A run whose numbers can be worked out by hand.
 
-use fairlane_outcome::{Cost, FlowRun, QueueFlowRun, QueueRun, Reason, Run};
+use fairlane_outcome::{Cost, Expected, FlowRun, QueueFlowRun, QueueRun, Reason, Run};
 use hdrhistogram::Histogram;
 
 /// Ten seconds at a queue of 1 Mbit/s; packets of 1000 bytes. What follows from it stands in `by_hand.json`.
@@ -17,6 +17,7 @@ pub(crate) fn run() -> Run {
             name: "bottleneck".to_owned(),
             kind: "choke".into(),
             rate_bps: 1e6,
+            edge_bytes: 0.0,
             mean_packets: 8.0,
             mean_avg: Some(7.5),
             delay_ns: delays(),
@@ -39,6 +40,7 @@ pub(crate) fn run() -> Run {
             },
         ],
         cost: Cost { events: 4000, packet_hops: 3000, cpu_s: 0.5, wall_s: 0.75, peak_rss_bytes: 1 << 20 },
+        expected: Expected::default(),
     }
 }
 
@@ -76,5 +78,6 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         retransmitted: 0,
         timeouts: 0,
         completions_ns: None,
+        path: None,
     }
 }

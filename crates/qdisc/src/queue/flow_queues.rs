@@ -5,6 +5,7 @@
 //! queues. Every operation takes O(1), and an empty queue takes 24 bytes.
 
 use alloc::vec::Vec;
+use core::{iter, mem};
 
 use crate::Packet;
 
@@ -71,6 +72,21 @@ impl<P: Packet> FlowQueues<P> {
         self.packet(self.queue(queue).head)
     }
 
+    /// Returns the newest packet of `queue`.
+    pub(crate) fn back(&self, queue: usize) -> Option<&P> {
+        self.packet(self.queue(queue).tail)
+    }
+
+    /// Returns the packets of `queue`, the oldest first, each with its place, by which it can be [removed](Self::remove).
+    pub(crate) fn iter(&self, queue: usize) -> impl Iterator<Item = (u32, &P)> {
+        let mut next = self.queue(queue).head;
+        iter::from_fn(move || {
+            let node = self.nodes.get(next as usize)?;
+            let place = mem::replace(&mut next, node.next);
+            node.packet.as_ref().map(|packet| (place, packet))
+        })
+    }
+
     /// Appends `packet` to `queue`.
     pub(crate) fn push_back(&mut self, queue: usize, packet: P) {
         if queue >= self.queues.len() {
@@ -105,8 +121,8 @@ impl<P: Packet> FlowQueues<P> {
         self.nodes.get(node as usize)?.packet.as_ref()
     }
 
-    /// Removes and returns the packet at `node`, if `node` is one of `queue`'s.
-    fn remove(&mut self, queue: usize, node: u32) -> Option<P> {
+    /// Removes and returns the packet at the place `node`, which is one of `queue`'s.
+    pub(crate) fn remove(&mut self, queue: usize, node: u32) -> Option<P> {
         let slot = self.nodes.get_mut(node as usize)?;
         let packet = slot.packet.take()?;
         let (previous, next) = (slot.previous, slot.next);
@@ -168,7 +184,7 @@ mod tests {
         /// Would catch a packet that is lost, duplicated, out of order or in another queue, a wrong count, and memory that
         /// grows with the number of operations instead of the backlog.
         #[test]
-        fn behaves_as_many_lists(script in prop::collection::vec((0..6_usize, 0..5_u8, 0..2000_u32), 0..600)) {
+        fn behaves_as_many_lists(script in prop::collection::vec((0..6_usize, 0..6_u8, 0..2000_u32), 0..600)) {
             let mut flows = FlowQueues::new();
             let mut lists: Vec<VecDeque<SimplePacket>> = std::vec![VecDeque::new(); 6];
             let mut most = 0;
@@ -180,11 +196,16 @@ mod tests {
                         lists[queue].push_back(packet);
                     }
                     3 => prop_assert_eq!(flows.pop_front(queue), lists[queue].pop_front()),
+                    4 if lists[queue].len() > 2 => {
+                        let place = flows.iter(queue).nth(1).map(|(place, _)| place);
+                        prop_assert_eq!(place.and_then(|place| flows.remove(queue, place)), lists[queue].remove(1));
+                    }
                     _ => prop_assert_eq!(flows.pop_back(queue), lists[queue].pop_back()),
                 }
                 let bytes = |list: &VecDeque<SimplePacket>| list.iter().map(|packet| u64::from(packet.bytes)).sum::<u64>();
                 let list = &lists[queue];
-                prop_assert_eq!(flows.front(queue), list.front());
+                prop_assert_eq!((flows.front(queue), flows.back(queue)), (list.front(), list.back()));
+                prop_assert!(flows.iter(queue).map(|(_, packet)| packet).eq(list));
                 prop_assert_eq!((flows.packets_in(queue), flows.bytes_in(queue)), (list.len(), bytes(list)));
                 let all: usize = lists.iter().map(VecDeque::len).sum();
                 prop_assert_eq!((flows.packets(), flows.bytes()), (all, lists.iter().map(bytes).sum::<u64>()));

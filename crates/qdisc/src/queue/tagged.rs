@@ -1,6 +1,6 @@
 //! A packet with a value attached to it, such as its time of arrival.
 
-use crate::{Duration, FlowKey, Packet, Time};
+use crate::{Duration, FlowKey, Packet, TcpHeader, Time};
 
 /// A packet with a value attached to it.
 ///
@@ -53,6 +53,9 @@ impl<P: Packet, T> Packet for Tagged<P, T> {
     fn class(&self) -> u8 {
         self.packet.class()
     }
+    fn clear_class(&mut self) {
+        self.packet.clear_class();
+    }
     fn l4s(&self) -> bool {
         self.packet.l4s()
     }
@@ -65,12 +68,34 @@ impl<P: Packet, T> Packet for Tagged<P, T> {
     fn responsive(&self) -> bool {
         self.packet.responsive()
     }
+    fn tcp(&self) -> Option<TcpHeader> {
+        self.packet.tcp()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::SimplePacket;
+
+    /// An acknowledgement.
+    struct Ack;
+
+    impl Packet for Ack {
+        fn flow(&self) -> FlowKey {
+            FlowKey::new(1)
+        }
+        fn bytes(&self) -> u32 {
+            40
+        }
+        fn ecn_capable(&self) -> bool {
+            false
+        }
+        fn mark_ce(&mut self) {}
+        fn tcp(&self) -> Option<TcpHeader> {
+            Some(TcpHeader::ack(1, 2))
+        }
+    }
 
     /// Would catch a property that is not the packet's own, and a negative waiting time.
     #[test]
@@ -80,9 +105,11 @@ mod tests {
         assert_eq!((stamped.flow(), stamped.bytes(), stamped.ecn_capable()), (FlowKey::new(4), 99, true));
         assert_eq!((stamped.source_host(), stamped.destination_host(), stamped.class()), (1, 2, 8));
         assert_eq!((stamped.l4s(), stamped.label(), stamped.responsive()), (true, 5, false));
+        assert_eq!((Tagged::new(Ack, ()).tcp(), stamped.tcp()), (Ack.tcp(), None));
         stamped.mark_ce();
         stamped.set_label(6);
-        assert_eq!((stamped.packet.marked, stamped.packet.label), (true, 6));
+        stamped.clear_class();
+        assert_eq!((stamped.packet.marked, stamped.packet.label, stamped.packet.class), (true, 6, 0));
         assert_eq!(stamped.sojourn(Time::from_nanos(25)), Duration::from_nanos(15));
         assert_eq!(stamped.sojourn(Time::from_nanos(5)), Duration::ZERO);
     }

@@ -356,11 +356,12 @@ fn delays(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         })),
         "cake" => {
             let rate = host.rate.bits_per_second();
-            let (diffserv3, by_source, by_destination) = (true, true, true);
+            let (diffserv, isolation) = ("diffserv3", "triple-isolate");
             let rtt = millis(100);
             let shaped = false;
             let ingress = false;
-            let settings = cake::Settings { limit, rate, shaped, rtt, diffserv3, by_source, by_destination, ingress };
+            let settings =
+                cake::Settings { limit, rate, shaped, rtt, diffserv, isolation, ingress, ack_filter: "none" };
             Box::new(Delay(cake::Cake::new(settings, host.seed)))
         }
         _ => return None,

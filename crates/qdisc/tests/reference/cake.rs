@@ -1,7 +1,8 @@
 //! CAKE as a slow reference, from sch_cake: it searches lists, counts anew each time, and divides by rates.
 
-use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, Time};
+use fairlane_qdisc::{Duration, Packet, Reason, Seed, SimplePacket, Stream, TcpHeader, Time};
 
+use super::acks;
 use super::cobalt::{self, Answer};
 use super::delay::{Limit, Queue, Slow, bytes};
 use super::fq::Hash;
@@ -14,11 +15,94 @@ pub(crate) struct Settings {
     pub(crate) rate: u64,
     pub(crate) shaped: bool,
     pub(crate) rtt: Duration,
-    pub(crate) diffserv3: bool,
-    pub(crate) by_source: bool,
-    pub(crate) by_destination: bool,
+    /// The value of the parameter.
+    pub(crate) diffserv: &'static str,
+    /// The value of the parameter.
+    pub(crate) isolation: &'static str,
     /// Drops count as sent, and two packets of each bulk flow are never too many.
     pub(crate) ingress: bool,
+    /// The value of the parameter.
+    pub(crate) ack_filter: &'static str,
+}
+
+impl Settings {
+    /// Tells whether the flows of a sender share a quantum.
+    fn by_source(&self) -> bool {
+        ["triple-isolate", "dual-srchost"].contains(&self.isolation)
+    }
+
+    /// Tells whether the flows to a receiver share a quantum.
+    fn by_destination(&self) -> bool {
+        ["triple-isolate", "dual-dsthost"].contains(&self.isolation)
+    }
+
+    /// Returns the rate and the quantum of each tin.
+    fn tins(&self) -> Vec<(u64, i64)> {
+        let rate = self.rate;
+        match self.diffserv {
+            "besteffort" => vec![(rate, 65_535)],
+            "diffserv3" => vec![(rate, 1024), (rate / 16, 64), (rate / 4, 256)],
+            "diffserv4" => vec![(rate, 1024), (rate / 16, 64), (rate / 2, 512), (rate / 4, 256)],
+            _ => (0..7).fold(vec![(rate, 256)], |mut tins, last| {
+                let (rate, quantum) = tins[last];
+                tins.push((rate * 7 / 8, quantum * 7 / 8));
+                tins
+            }),
+        }
+    }
+
+    /// Returns the tin of a code point, by the lists of tc-cake(8) and those in sch_cake.
+    fn tin_of(&self, code_point: u8) -> usize {
+        let name = name_of(code_point);
+        let is = |names: &[&str]| {
+            names.iter().any(|wanted| name.strip_suffix(['1', '2', '3']) == Some(*wanted) || name == *wanted)
+        };
+        let lists: &[(usize, &[&str])] = match self.diffserv {
+            "besteffort" => &[],
+            "precedence" => return usize::from(code_point / 8),
+            "diffserv3" => &[(1, &["CS1", "LE"]), (2, &["CS7", "CS6", "EF", "VA", "TOS4"])],
+            "diffserv4" => &[
+                (1, &["CS1", "LE"]),
+                (2, &["AF4", "AF3", "CS3", "AF2", "CS2", "TOS4"]),
+                (3, &["CS7", "CS6", "EF", "VA", "CS5", "CS4"]),
+            ],
+            _ => &[
+                (7, &["CS6", "CS7"]),
+                (6, &["EF", "VA", "CS5", "CS4"]),
+                (5, &["CS2"]),
+                (4, &["AF2", "TOS4"]),
+                (3, &["AF4", "AF3", "CS3"]),
+                (1, &["AF1", "TOS2", "CS1"]),
+                (0, &["LE"]),
+            ],
+        };
+        let best_effort = if self.diffserv == "diffserv8" { 2 } else { 0 };
+        lists.iter().find(|(_, names)| is(names)).map_or(best_effort, |(tin, _)| *tin)
+    }
+
+    /// Returns the hash of what is one flow.
+    fn tag(&self, hash: &Hash, p: &SimplePacket) -> u64 {
+        match self.isolation {
+            "flowblind" => 0,
+            "srchost" => hash.bits(p.source_host()),
+            "dsthost" => hash.bits(p.destination_host()),
+            "hosts" => hash.bits(hash.bits(p.source_host()) ^ p.destination_host()),
+            _ => hash.bits(p.flow),
+        }
+    }
+}
+
+/// Returns the name of a code point, empty if it has none.
+fn name_of(code_point: u8) -> String {
+    match (code_point / 8, code_point % 8) {
+        (class @ 1..=7, 0) => format!("CS{class}"),
+        (class @ 1..=4, drop @ (2 | 4 | 6)) => format!("AF{class}{}", drop / 2),
+        (0, 1) => "LE".into(),
+        (0, bit @ (2 | 4)) => format!("TOS{bit}"),
+        (5, 4) => "VA".into(),
+        (5, 6) => "EF".into(),
+        _ => String::new(),
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +145,8 @@ fn time(bytes: u64, rate: u64) -> Duration {
 }
 
 impl Tin {
-    fn new(s: &Settings, shift: u32, quantum: i64) -> Self {
-        let rate = (s.rate >> shift).max(1);
+    fn new(s: &Settings, rate: u64, quantum: i64) -> Self {
+        let rate = rate.max(1);
         let packet = time(1514, rate).as_nanos();
         let wanted = s.rtt.as_nanos() / 20;
         let target = wanted.max(packet + packet / 2);
@@ -107,8 +191,8 @@ impl Tin {
     fn share(&self, s: &Settings, queue: usize) -> i64 {
         let bulk = || self.flows.iter().filter(|flow| flow.set == Set::Bulk);
         let (source, destination) = self.flows[queue].hosts;
-        let from = bulk().filter(|flow| s.by_source && flow.hosts.0 == source).count();
-        let to = bulk().filter(|flow| s.by_destination && flow.hosts.1 == destination).count();
+        let from = bulk().filter(|flow| s.by_source() && flow.hosts.0 == source).count();
+        let to = bulk().filter(|flow| s.by_destination() && flow.hosts.1 == destination).count();
         self.flow_quantum * (65_536 / from.max(to).max(1) as i64)
     }
 
@@ -200,22 +284,24 @@ pub(crate) struct Cake {
     turn: usize,
     rolls: Stream,
     ties: Ties,
+    /// The TCP headers of packets, by their labels.
+    pub(crate) headers: Vec<Option<TcpHeader>>,
     events: Vec<Event>,
 }
 
 impl Cake {
     pub(crate) fn new(s: Settings, seed: Seed) -> Self {
-        let shares: &[(u32, i64)] = if s.diffserv3 { &[(0, 1024), (4, 64), (2, 256)] } else { &[(0, 65_535)] };
         Self {
             s,
             hash: Hash::new(seed),
-            tins: shares.iter().map(|&(shift, quantum)| Tin::new(&s, shift, quantum)).collect(),
+            tins: s.tins().into_iter().map(|(rate, quantum)| Tin::new(&s, rate, quantum)).collect(),
             busy_since: Time::ZERO,
             sent: 0,
             left: 0,
             turn: 0,
             rolls: seed.stream("blue"),
             ties: Ties::new(seed),
+            headers: Vec::new(),
             events: Vec::new(),
         }
     }
@@ -288,19 +374,22 @@ impl Slow for Cake {
             self.busy_since = now;
             (self.sent, self.left) = (0, 0);
         }
-        let number = match p.class >> 2 {
-            _ if !self.s.diffserv3 => 0,
-            1 | 8 => 1,
-            4 | 44 | 46 | 48 | 56 => 2,
-            _ => 0,
-        };
+        let number = self.s.tin_of(p.class >> 2);
         let tin = &mut self.tins[number];
         if tin.is_empty() && tin.next < now {
             tin.next = now;
         }
-        let queue = tin.find(self.hash.bits(p.flow), (p.source_host(), p.destination_host()));
+        let queue = tin.find(self.s.tag(&self.hash, &p), (p.source_host(), p.destination_host()));
         tin.flows[queue].packets.push((p, now));
         tin.arrived(&self.s, queue);
+        if let Some(at) = acks::goes(self.s.ack_filter, &tin.flows[queue].packets, &self.headers) {
+            let (gone, _) = tin.flows[queue].packets.remove(at);
+            if self.s.ingress {
+                tin.passes(now, gone.bytes);
+                self.sent += u64::from(gone.bytes);
+            }
+            self.events.push(Event::Dropped(gone.id, Reason::AckFilter));
+        }
         self.ties.changed((1024 * number + queue) as u64, false);
         while self.s.limit.is_exceeded(self.total().0, self.total().1) {
             self.drop_from_longest(now);

@@ -18,10 +18,15 @@ use crate::table::cut;
 
 /// Colours that people with colour-blindness can distinguish, on white and on black (Okabe and Ito 2008).
 const SERIES: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
-/// The same colours as variables of a page's style sheet, which has a light and a dark form.
-#[cfg(feature = "html")]
-const PAGE_SERIES: [&str; 6] =
-    ["var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)", "var(--series-5)", "var(--series-6)"];
+/// Colours of text, grid and reference lines. They are readable on a light and on a dark page, since the background is the page's.
+const TEXT: &str = "#768390";
+const GRID: &str = "#76839040";
+const MARK: &str = "#cf222e";
+/// The size of a figure.
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 400.0;
+/// Letters of a name that fit into the legend.
+const LETTERS: usize = 44;
 /// Dashes of lines, for readers who do not see the colours.
 const DASHES: [Option<&str>; 6] = [None, Some("7 3"), Some("2 3"), Some("9 3 2 3"), Some("4 2"), Some("12 4")];
 /// Shapes of markers, for the same reason.
@@ -38,67 +43,22 @@ const LEGEND_ROW: f64 = 18.0;
 /// Number of categories from which bars are horizontal, so that their names are below each other.
 const LYING: usize = 7;
 
-/// The surroundings of a figure.
-struct Canvas {
-    width: f64,
-    height: f64,
-    /// Letters of a name that fit into the legend.
-    letters: usize,
-    /// True if the figure contains the title; a page shows it above the figure.
-    titled: bool,
-    /// True if bars are always horizontal.
-    narrow: bool,
-    inks: &'static Inks,
-}
-
-/// The colours of a figure.
-struct Inks {
-    text: &'static str,
-    grid: &'static str,
-    mark: &'static str,
-    series: [&'static str; 6],
-}
-
-/// Colours that are readable on a light and on a dark page, since the background is the page's.
-const NEUTRAL: Inks = Inks { text: "#768390", grid: "#76839040", mark: "#cf222e", series: SERIES };
-/// The same colours as the page.
-#[cfg(feature = "html")]
-const OF_PAGE: Inks = Inks { text: "currentColor", grid: "var(--grid)", mark: "var(--mark)", series: PAGE_SERIES };
-
 /// The figure as a file of its own.
 pub(super) fn standalone(figure: &Figure) -> String {
-    draw(figure, &Canvas { width: 640.0, height: 400.0, letters: 44, titled: true, narrow: false, inks: &NEUTRAL })
-}
-
-/// The figure for a page of usual width, in the page's colours and without its title.
-#[cfg(feature = "html")]
-pub(crate) fn wide(figure: &Figure) -> String {
-    draw(figure, &Canvas { width: 620.0, height: 350.0, letters: 44, titled: false, narrow: false, inks: &OF_PAGE })
-}
-
-/// The same for a page as narrow as a telephone.
-#[cfg(feature = "html")]
-pub(crate) fn narrow(figure: &Figure) -> String {
-    draw(figure, &Canvas { width: 340.0, height: 300.0, letters: 34, titled: false, narrow: true, inks: &OF_PAGE })
-}
-
-fn draw(figure: &Figure, canvas: &Canvas) -> String {
-    let sideways = sideways(figure, canvas);
-    let plots = plots(figure, canvas.inks, sideways);
-    let entries = legend(figure, canvas);
+    let sideways = sideways(figure);
+    let plots = plots(figure, sideways);
+    let entries = legend(figure);
     let mut layout =
         if plots.is_empty() { Layout::new((0.0, 1.0), (0.0, 1.0)) } else { Layout::auto_from_plots(&plots) }
-            .with_theme(theme(canvas.inks))
-            .with_width(canvas.width)
-            .with_height(height(figure, canvas, sideways) + legend_rows(&entries, canvas) * LEGEND_ROW)
+            .with_theme(theme())
+            .with_width(WIDTH)
+            .with_height(height(figure, sideways) + legend_rows(&entries) * LEGEND_ROW)
             .with_x_label_overlap(AxisLabelOverlap::Thin)
             .with_tick_format(TickFormat::Custom(Arc::new(|value| significant(value, 4))));
-    if canvas.titled {
-        layout = layout.with_title(text(&figure.title)).with_title_wrap(60);
-    }
+    layout = layout.with_title(text(&figure.title)).with_title_wrap(60);
     if !plots.is_empty() {
         layout = with_axes(layout, figure, sideways);
-        layout = with_marks(layout, figure, canvas, sideways);
+        layout = with_marks(layout, figure, sideways);
         layout = layout
             .with_legend_entries(entries)
             .with_legend_position(LegendPosition::OutsideBottomColumns)
@@ -114,23 +74,23 @@ fn bars(figure: &Figure) -> Option<&Bars> {
     }
 }
 
-fn sideways(figure: &Figure, canvas: &Canvas) -> bool {
+fn sideways(figure: &Figure) -> bool {
     // A single vertical bar would be as broad as the figure.
-    bars(figure).is_some_and(|bars| canvas.narrow || bars.categories.len() == 1 || bars.categories.len() >= LYING)
+    bars(figure).is_some_and(|bars| bars.categories.len() == 1 || bars.categories.len() >= LYING)
 }
 
 /// The height that horizontal bars need.
-fn height(figure: &Figure, canvas: &Canvas, sideways: bool) -> f64 {
-    let Some(bars) = bars(figure).filter(|_| sideways) else { return canvas.height };
+fn height(figure: &Figure, sideways: bool) -> f64 {
+    let Some(bars) = bars(figure).filter(|_| sideways) else { return HEIGHT };
     let beside = if matches!(figure.content, Content::Bars(_)) { bars.series.len().max(1) } else { 1 };
     (120 + bars.categories.len() * (10 + 14 * beside)).max(180) as f64
 }
 
 /// The rows of the legend after the first, for which the figure is made higher. The renderer sets as many
 /// columns as fit beside the vertical axis.
-fn legend_rows(entries: &[LegendEntry], canvas: &Canvas) -> f64 {
+fn legend_rows(entries: &[LegendEntry]) -> f64 {
     let widest = entries.iter().map(|entry| entry.label.width()).max().unwrap_or(0) as f64;
-    let columns = ((canvas.width - 90.0) / (38.0 + 6.5 * widest)).max(1.0) as usize;
+    let columns = ((WIDTH - 90.0) / (38.0 + 6.5 * widest)).max(1.0) as usize;
     entries.len().div_ceil(columns).saturating_sub(1) as f64
 }
 
@@ -175,26 +135,26 @@ fn with_axes(layout: Layout, figure: &Figure, sideways: bool) -> Layout {
 }
 
 /// Labels are below the title, since beside the lines they would cover the bars.
-fn with_marks(mut layout: Layout, figure: &Figure, canvas: &Canvas, sideways: bool) -> Layout {
+fn with_marks(mut layout: Layout, figure: &Figure, sideways: bool) -> Layout {
     let marks: Vec<&Mark> = figure.marks.iter().filter(|mark| mark.at.is_finite()).collect();
     for mark in &marks {
         let line = if sideways { ReferenceLine::vertical(mark.at) } else { ReferenceLine::horizontal(mark.at) };
-        layout = layout.with_reference_line(line.with_color(canvas.inks.mark).with_stroke_width(1.5));
+        layout = layout.with_reference_line(line.with_color(MARK).with_stroke_width(1.5));
     }
-    if canvas.titled && !marks.is_empty() {
+    if !marks.is_empty() {
         let labels: Vec<String> = marks.iter().map(|mark| text(&mark.label)).collect();
         layout = layout.with_subtitle(format!("dashed: {}", labels.join(", ")));
     }
     layout
 }
 
-fn plots(figure: &Figure, inks: &Inks, sideways: bool) -> Vec<Plot> {
+fn plots(figure: &Figure, sideways: bool) -> Vec<Plot> {
     match &figure.content {
         Content::Lines(lines) => {
-            lines.iter().enumerate().flat_map(|(index, line)| line_plots(index, line, figure, inks)).collect()
+            lines.iter().enumerate().flat_map(|(index, line)| line_plots(index, line, figure)).collect()
         }
-        Content::Bars(bars) => bar_plot(bars, false, sideways, inks).into_iter().collect(),
-        Content::Stacked(bars) | Content::Shares(bars) => bar_plot(bars, true, sideways, inks).into_iter().collect(),
+        Content::Bars(bars) => bar_plot(bars, false, sideways).into_iter().collect(),
+        Content::Stacked(bars) | Content::Shares(bars) => bar_plot(bars, true, sideways).into_iter().collect(),
     }
 }
 
@@ -205,12 +165,12 @@ fn drawn<'a>(line: &'a Line, figure: &'a Figure) -> impl Iterator<Item = (f64, E
 }
 
 /// A line, and its points with their intervals.
-fn line_plots(index: usize, line: &Line, figure: &Figure, inks: &Inks) -> Vec<Plot> {
+fn line_plots(index: usize, line: &Line, figure: &Figure) -> Vec<Plot> {
     let points: Vec<(f64, f64)> = drawn(line, figure).map(|(x, y)| (x, y.mean)).collect();
     if points.is_empty() {
         return Vec::new();
     }
-    let colour = inks.series[index % SERIES.len()];
+    let colour = SERIES[index % SERIES.len()];
     let mut plots = Vec::new();
     if line.style != LineStyle::Points {
         let mut through = LinePlot::new().with_data(points.clone()).with_color(colour);
@@ -245,7 +205,7 @@ fn marker(index: usize, style: LineStyle) -> MarkerShape {
     if style == LineStyle::Points { MarkerShape::Cross } else { MARKERS[index % MARKERS.len()] }
 }
 
-fn bar_plot(bars: &Bars, stacked: bool, sideways: bool, inks: &Inks) -> Option<Plot> {
+fn bar_plot(bars: &Bars, stacked: bool, sideways: bool) -> Option<Plot> {
     if bars.categories.is_empty() || bars.series.is_empty() {
         return None;
     }
@@ -260,7 +220,7 @@ fn bar_plot(bars: &Bars, stacked: bool, sideways: bool, inks: &Inks) -> Option<P
     for (category, name) in order {
         let values = bars.series.iter().enumerate().map(|(index, (_, values))| {
             let mean = value(values, category).mean;
-            (if mean.is_finite() { mean } else { 0.0 }, inks.series[index % SERIES.len()])
+            (if mean.is_finite() { mean } else { 0.0 }, SERIES[index % SERIES.len()])
         });
         plot = plot.with_group(text(name), values);
         halves.extend(bars.series.iter().map(|(_, values)| half(&value(values, category))));
@@ -268,16 +228,16 @@ fn bar_plot(bars: &Bars, stacked: bool, sideways: bool, inks: &Inks) -> Option<P
     if stacked {
         plot = plot.with_stacked();
     } else if halves.iter().any(|&half| half > 0.0) {
-        plot = plot.with_error(halves).with_error_color(inks.text);
+        plot = plot.with_error(halves).with_error_color(TEXT);
     }
     Some(plot.into())
 }
 
 /// An entry for each series and each line that has a point.
-fn legend(figure: &Figure, canvas: &Canvas) -> Vec<LegendEntry> {
+fn legend(figure: &Figure) -> Vec<LegendEntry> {
     let entry = |index: usize, name: &str, shape, dashes: Option<&str>| LegendEntry {
-        label: text(&cut(name, canvas.letters)),
-        color: canvas.inks.series[index % SERIES.len()].to_owned(),
+        label: text(&cut(name, LETTERS)),
+        color: SERIES[index % SERIES.len()].to_owned(),
         shape,
         dasharray: dashes.map(str::to_owned),
     };
@@ -302,12 +262,12 @@ fn half(value: &Estimate) -> f64 {
     value.ci95().filter(|half| half.is_finite()).unwrap_or(0.0)
 }
 
-fn theme(inks: &Inks) -> Theme {
-    let ink = || inks.text.to_owned();
+fn theme() -> Theme {
+    let ink = || TEXT.to_owned();
     Theme {
         background: "none".to_owned(),
         axis_color: ink(),
-        grid_color: inks.grid.to_owned(),
+        grid_color: GRID.to_owned(),
         tick_color: ink(),
         text_color: ink(),
         legend_bg: "none".to_owned(),

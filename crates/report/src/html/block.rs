@@ -1,11 +1,24 @@
 //! Blocks that a section consists of.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
+use super::bars::BarTable;
+use super::chart::{Chart, Lines};
+use super::data::Data;
 use super::table::Table;
-use crate::figure::Figure;
+use crate::figure::{Content, Figure};
+
+/// The most rows of a figure's data that a page contains for readers without its script.
+const FEW: usize = 60;
+
+/// What has been rendered of a page.
+#[derive(Debug, Default)]
+pub(super) struct Rendered {
+    /// The number of figures.
+    figures: usize,
+    /// The data for the script.
+    pub(super) data: Data,
+}
 
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +47,24 @@ pub enum Block {
         /// The numbers as CSV.
         csv: String,
     },
-    /// A figure, with its data below it; both can be downloaded.
+    /// Numbers with all their digits, which are shown as a table when they are asked for.
+    Records {
+        /// A caption of a few words.
+        label: String,
+        /// The numbers.
+        table: Table,
+    },
+    /// A figure, with its data below it. Bars are drawn in a table, lines by the page's script.
     Figure {
         /// The figure.
         figure: Figure,
         /// A note on how to read the figure, in a sentence or two; empty for none.
         note: String,
     },
+    /// A chart that the page's script draws.
+    Chart(Chart),
+    /// A table with bars.
+    Bars(BarTable),
     /// Text that is shown as it is, such as a file or a command.
     Code {
         /// The caption.
@@ -64,6 +88,8 @@ pub enum Inline {
     Text(String),
     /// Emphasised text.
     Strong(String),
+    /// A remark.
+    Faint(String),
     /// A name, a key or a value as a file has it.
     Code(String),
     /// A link.
@@ -116,22 +142,29 @@ impl Block {
         Self::Table { label: label.into(), table, download: true }
     }
 
-    /// Renders the blocks; consecutive figures are side by side if there is room.
-    pub(super) fn all(blocks: &[Self], count: &mut usize) -> Markup {
-        let both_figures = |a: &Self, b: &Self| matches!((a, b), (Self::Figure { .. }, Self::Figure { .. }));
+    /// Renders the blocks; consecutive charts are side by side if there is room.
+    pub(super) fn all(blocks: &[Self], page: &mut Rendered) -> Markup {
         html! {
-            @for group in blocks.chunk_by(both_figures) {
+            @for group in blocks.chunk_by(|a, b| a.is_chart() && b.is_chart()) {
                 @if group.len() > 1 {
-                    div.figures { @for block in group { (block.markup(count)) } }
+                    div.figures { @for block in group { (block.markup(page)) } }
                 } @else {
-                    @for block in group { (block.markup(count)) }
+                    @for block in group { (block.markup(page)) }
                 }
             }
         }
     }
 
-    /// Renders the block; `count` numbers the page's figures.
-    fn markup(&self, count: &mut usize) -> Markup {
+    /// Returns true for a chart of lines, which needs half of a wide page.
+    const fn is_chart(&self) -> bool {
+        match self {
+            Self::Figure { figure, .. } => matches!(figure.content, Content::Lines(_)),
+            Self::Chart(chart) => matches!(chart, Chart::Lines { .. }),
+            _ => false,
+        }
+    }
+
+    fn markup(&self, page: &mut Rendered) -> Markup {
         match self {
             Self::Paragraph(parts) => html! { p { (Inline::all(parts)) } },
             Self::Notice(badge, parts) => html! {
@@ -143,22 +176,25 @@ impl Block {
             },
             Self::Table { label, table, download } => html! {
                 (table.markup(label))
-                @if *download { p.downloads { (csv_link(table, label)) } }
+                @if *download { p.tools data-csv=(label) {} }
             },
-            Self::Data { label, csv } => html! {
-                p.downloads { a href=(uri("text/csv", csv)) download=(file_name(label, "csv")) { (label) " as CSV" } }
+            Self::Data { label, csv } => html! { p.tools data-figure=(page.data.file(label, csv)) {} },
+            Self::Records { label, table } => html! {
+                section.records aria-label=(label) data-figure=(page.data.records(label, table)) {
+                    p { strong { (label) } }
+                    p.without { "This table needs the page's script." }
+                }
             },
-            Self::Figure { figure, note } => {
-                *count += 1;
-                figure_markup(figure, note, *count)
-            }
+            Self::Figure { figure, note } => figure_markup(figure, note, page),
+            Self::Chart(chart) => chart_markup(chart, page),
+            Self::Bars(bars) => bars.markup(),
             Self::Code { label, text } => html! {
                 pre.scroll role="region" aria-label=(label) tabindex="0" { code { (text) } }
             },
             Self::Details { summary, blocks } => html! {
                 details.more {
                     summary { (summary) }
-                    (Self::all(blocks, count))
+                    (Self::all(blocks, page))
                 }
             },
         }
@@ -174,7 +210,9 @@ impl Inline {
 
     pub(super) fn text(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Strong(text) | Self::Code(text) | Self::Link { text, .. } => text,
+            Self::Text(text) | Self::Strong(text) | Self::Faint(text) | Self::Code(text) | Self::Link { text, .. } => {
+                text
+            }
         }
     }
 
@@ -186,6 +224,7 @@ impl Inline {
         match self {
             Self::Text(text) => html! { (text) },
             Self::Strong(text) => html! { strong { (text) } },
+            Self::Faint(text) => html! { small { (text) } },
             Self::Code(text) => html! { code { (text) } },
             Self::Link { text, href } if href.starts_with('#') || href.starts_with("https://") => {
                 html! { a href=(href) { (text) } }
@@ -213,61 +252,47 @@ impl Badge {
     }
 }
 
-fn figure_markup(figure: &Figure, note: &str, number: usize) -> Markup {
-    let data = figure.data();
+/// A figure with its caption.
+fn framed(title: &str, note: &str, page: &mut Rendered, chart: Option<usize>, inner: &Markup) -> Markup {
+    page.figures += 1;
     html! {
-        figure id=(format!("figure-{number}")) {
-            figcaption {
-                strong { (figure.title) }
-                @if !note.is_empty() || !figure.marks.is_empty() { "." }
-                @if !note.is_empty() { " " (note) }
-                @if !figure.marks.is_empty() {
-                    " Dashed: " (figure.marks.iter().map(|mark| mark.label.as_str()).collect::<Vec<_>>().join("; ")) "."
-                }
-            }
-            div.wide { (picture(&figure.wide_svg(), figure, &format!("figure-{number}-wide"))) }
-            div.narrow { (picture(&figure.narrow_svg(), figure, &format!("figure-{number}-narrow"))) }
-            p.downloads {
-                (csv_link(&data, &figure.title)) " "
-                a href=(uri("image/svg+xml", &figure.to_svg())) download=(file_name(&figure.title, "svg")) {
-                    "Figure as SVG" span.unseen { " of " (figure.title) }
-                }
-            }
-            details.data {
-                summary { "Data" span.unseen { " of " (figure.title) } }
-                (data.markup(&format!("Data of {}", figure.title)))
-            }
+        figure id=(format!("figure-{}", page.figures)) data-figure=[chart] {
+            figcaption { strong { (title) } @if !note.is_empty() { span.note { (note) } } }
+            (inner)
         }
     }
 }
 
-/// The drawing with its name and its description.
-fn picture(svg: &str, figure: &Figure, id: &str) -> Markup {
-    let (title, about) = (format!("{id}-title"), format!("{id}-about"));
-    let names = html! { title id=(title) { (figure.title) } desc id=(about) { (figure.description()) } };
-    let Some((tag, rest)) = svg.split_once('>') else { return html! {} };
-    PreEscaped(format!(
-        "{tag} role=\"img\" aria-labelledby=\"{title}\" aria-describedby=\"{about}\">{}{rest}",
-        names.into_string()
-    ))
+fn figure_markup(figure: &Figure, note: &str, page: &mut Rendered) -> Markup {
+    if let Content::Lines(lines) = &figure.content {
+        let chart = Lines::of(figure, lines);
+        let data = (chart.points() <= FEW).then(|| figure.data());
+        let number = page.data.chart(&Chart::Lines { note: String::new(), chart });
+        return framed(&figure.title, note, page, Some(number), &without_script(&figure.title, data.as_ref()));
+    }
+    let bars = BarTable::of(figure);
+    // Bars beside each other have their names in the heads of their columns.
+    let beside = matches!(figure.content, Content::Bars(_)) && note.is_empty();
+    let note = if beside { &figure.y.label } else { note };
+    let inner = html! {
+        @if let Some(bars) = bars { div { (bars.markup()) } p.tools data-csv=(figure.title) {} }
+    };
+    framed(&figure.title, note, page, None, &inner)
 }
 
-fn csv_link(table: &Table, title: &str) -> Markup {
+fn chart_markup(chart: &Chart, page: &mut Rendered) -> Markup {
+    let number = page.data.chart(chart);
+    framed(chart.title(), chart.note(), page, Some(number), &without_script(chart.title(), None))
+}
+
+/// What readers see in place of a chart; the script takes it away.
+fn without_script(title: &str, data: Option<&Table>) -> Markup {
     html! {
-        a href=(uri("text/csv", &table.to_csv())) download=(file_name(title, "csv")) {
-            "Data as CSV" span.unseen { " of " (title) }
+        div.without {
+            @if let Some(data) = data { (data.markup(&format!("Data of {title}"))) }
+            @else { p { "This chart needs the page's script." } }
         }
     }
-}
-
-/// `text` as an address that holds all of it.
-fn uri(kind: &str, text: &str) -> String {
-    format!("data:{kind};charset=utf-8;base64,{}", STANDARD.encode(text))
-}
-
-/// The name of a file about `title`: letters, digits and dashes, as every system takes them.
-fn file_name(title: &str, ending: &str) -> String {
-    format!("{}.{ending}", slug(title))
 }
 
 /// `title` in lower case letters, digits and single dashes.

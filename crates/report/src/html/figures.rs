@@ -3,24 +3,19 @@
 use fairlane_outcome::{DelayHistogram, Estimate, Outcome, QueueOutcome, Reason};
 
 use super::Block;
-use super::timeline::{LINES, readable};
-use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle, compare_figure};
+use super::timeline::{LINES, chosen};
+use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle};
 use crate::numbers::rate_unit;
+use crate::queues::{ShownQueue, labels};
 use crate::run::{FLOWS, throughputs};
-use crate::summary::{group_names, labels};
+use crate::summary::group_names;
 
 /// The most points of a distribution that are drawn; more would not be visible.
 const POINTS: usize = 240;
 
-/// Draws each group's share of the throughput.
-pub(super) fn shares(outcomes: &[Outcome]) -> Block {
-    let figure = Figure { title: "Share of the throughput".to_owned(), ..compare_figure(outcomes) };
-    Block::Figure { figure, note: "Of everything that the groups' flows delivered.".to_owned() }
-}
-
-/// Drops of the bottleneck by reason, as a part of arrivals; nothing if nothing was dropped.
-pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
-    let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(Outcome::bottleneck).collect();
+/// Drops of a queue by reason, as a part of arrivals; nothing if nothing was dropped.
+pub(super) fn drops(outcomes: &[Outcome], at: ShownQueue<'_>) -> Option<Block> {
+    let queues: Vec<Option<&QueueOutcome>> = outcomes.iter().map(|outcome| outcome.queue(at.name)).collect();
     let mut reasons: Vec<(Reason, Vec<Estimate>)> = Reason::ALL
         .into_iter()
         .map(|reason| {
@@ -38,13 +33,13 @@ pub(super) fn drops(outcomes: &[Outcome]) -> Option<Block> {
     let series = few(reasons, "other reasons");
     Some(Block::Figure {
         figure: Figure {
-            title: "Why packets were dropped".to_owned(),
+            title: at.title("Why packets were dropped"),
             x: Axis::linear(""),
             y: Axis::linear("dropped (% of arrived)"),
             content: Content::Stacked(Bars { categories: labels(outcomes), series }),
             marks: Vec::new(),
         },
-        note: format!("At the bottleneck. {}.", meanings.join("; ")),
+        note: format!("At the queue {}. {}.", at.name, meanings.join("; ")),
     })
 }
 
@@ -64,15 +59,16 @@ fn meaning(reason: Reason) -> &'static str {
         Reason::BufferSteal => "pushed out for another flow's packet",
         Reason::Label => "the flow was over its fair rate",
         Reason::Expired => "too old",
+        Reason::AckFilter => "a later acknowledgement said the same",
     }
 }
 
-/// Draws each group's part of the bottleneck's queue.
-pub(super) fn composition(outcomes: &[Outcome]) -> Block {
+/// Draws each group's part of a queue.
+pub(super) fn composition(outcomes: &[Outcome], at: ShownQueue<'_>) -> Block {
     let names = group_names(outcomes);
     let part = |outcome: &Outcome, name: &str| {
         outcome
-            .bottleneck()
+            .queue(at.name)
             .and_then(|queue| queue.group(name))
             .map_or_else(Estimate::default, |group| group.queue_share)
     };
@@ -82,33 +78,53 @@ pub(super) fn composition(outcomes: &[Outcome]) -> Block {
         .collect();
     Block::Figure {
         figure: Figure {
-            title: "What the queue is made of".to_owned(),
+            title: at.title("What the queue is made of"),
             x: Axis::linear(""),
             y: Axis::linear("part of the queued packets"),
             content: Content::Shares(Bars { categories: labels(outcomes), series: few(series, "other groups") }),
             marks: Vec::new(),
         },
-        note: "Each group's part of the packets in the bottleneck's queue, averaged over time.".to_owned(),
+        note: format!("Each group's part of the packets in the queue {}, averaged over time.", at.name),
     }
 }
 
-/// Draws the distribution of the time in the bottleneck's queue.
-pub(super) fn delays(outcomes: &[Outcome]) -> Vec<Block> {
+/// Draws the distribution of the time in a queue.
+pub(super) fn delays(outcomes: &[Outcome], at: ShownQueue<'_>) -> Option<Block> {
+    let of = |outcome: &Outcome| Some(distribution(&outcome.queue(at.name)?.delay_histogram));
+    let note = format!("The part of the packets that left the queue {} within a time.", at.name);
+    distributions(&at.title("Delay in the queue"), &note, ["delay (ms)", "part of the packets (%)"], outcomes, of)
+}
+
+/// Draws the distribution of the completion times of each group's transfers.
+pub(super) fn completions(outcomes: &[Outcome]) -> Vec<Block> {
+    let of_group = |name: &&str| {
+        let of = |outcome: &Outcome| Some(distribution(&outcome.group(name)?.transfers.as_ref()?.completion_histogram));
+        let title = format!("Completion of transfers of {name}");
+        let note = "The part of the transfers that were complete within a time.";
+        distributions(&title, note, ["time (ms)", "part of the transfers (%)"], outcomes, of)
+    };
+    group_names(outcomes).iter().filter_map(of_group).collect()
+}
+
+/// A line for each outcome that has a distribution.
+fn distributions(
+    title: &str,
+    note: &str,
+    [across, up]: [&str; 2],
+    outcomes: &[Outcome],
+    of: impl Fn(&Outcome) -> Option<Vec<(f64, Estimate)>>,
+) -> Option<Block> {
     let names = labels(outcomes);
     let line = |(outcome, label): (&Outcome, &String)| {
-        let points = distribution(&outcome.bottleneck()?.delay_histogram);
+        let points = of(outcome)?;
         (!points.is_empty()).then(|| Line::new(label, LineStyle::Steps, points))
     };
     let lines: Vec<Line> = outcomes.iter().zip(&names).filter_map(line).collect();
-    let places: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).filter(|x| *x > 0.0).collect();
-    let (least, most) = places.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
+    let places = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).filter(|x| *x > 0.0);
+    let (least, most) = places.fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(x), most.max(x)));
     // A wide range needs a logarithmic axis to show its lower end.
-    let x = if most > 30.0 * least { Axis::log("delay (ms)") } else { Axis::linear("delay (ms)") };
-    let figure = |(title, lines)| Block::Figure {
-        figure: Figure::lines(title, x.clone(), Axis::linear("part of the packets (%)"), lines),
-        note: "The part of the packets that left the bottleneck's queue within a time.".to_owned(),
-    };
-    readable("Delay in the queue", lines).into_iter().map(figure).collect()
+    let x = if most > 30.0 * least { Axis::log(across) } else { Axis::linear(across) };
+    chosen(title, note, x, Axis::linear(up), lines)
 }
 
 /// The part of the packets, in percent, that took at most this many milliseconds.
@@ -140,24 +156,17 @@ pub(super) fn flows(outcomes: &[Outcome]) -> Vec<Block> {
     let of_group = |name: &&str| {
         let sorted: Vec<Vec<f64>> = outcomes.iter().map(|outcome| throughputs(outcome, name)).collect();
         if sorted.iter().all(|values| values.len() < 2) {
-            return Vec::new();
+            return None;
         }
         let fastest = sorted.iter().flatten().copied().fold(0.0, f64::max);
         let (unit, divisor) = rate_unit(fastest);
         let lines = sorted.iter().zip(&labels).filter(|(values, _)| !values.is_empty());
         let lines = lines.map(|(values, label)| ranked(label, values, divisor)).collect();
-        let figure = |(title, lines)| Block::Figure {
-            figure: Figure::lines(
-                title,
-                Axis::linear(format!("flow of {name}, the slowest first")),
-                Axis::linear(format!("throughput ({unit})")),
-                lines,
-            ),
-            note: "A level line is an equal division.".to_owned(),
-        };
-        readable(&format!("Throughput of each flow of {name}"), lines).into_iter().map(figure).collect()
+        let x = Axis::linear(format!("flow of {name}, the slowest first"));
+        let title = format!("Throughput of each flow of {name}");
+        chosen(&title, "A horizontal line means equal shares.", x, Axis::linear(format!("throughput ({unit})")), lines)
     };
-    group_names(outcomes).iter().flat_map(of_group).collect()
+    group_names(outcomes).iter().filter_map(of_group).collect()
 }
 
 /// The values over their ranks; a selection that shows the curve if there are very many.

@@ -1,19 +1,17 @@
-//! Figures of a sweep: results against the varied keys.
+//! Charts of a sweep: results against the varied keys.
 
 use fairlane_outcome::{Estimate, Outcome, PointValue, QueueOutcome};
 use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
 
 use super::Block;
-use super::timeline::readable;
-use crate::figure::{Axis, Bars, Content, Figure, Line, LineStyle};
-use crate::summary::{group_names, labels};
-use crate::sweep::varied;
+use super::timeline::chosen;
+use crate::figure::{Axis, Line, LineStyle};
+use crate::queues::{ShownQueue, labels};
+use crate::summary::group_names;
+use crate::sweep::{short_keys, shown, varied};
 
 /// The most points of a line with markers; with more only the line would be visible.
 const MARKED: usize = 40;
-/// The most bars of a figure.
-const MOST_BARS: usize = 100;
-
 /// The plotted quantity.
 struct Measure {
     title: String,
@@ -22,17 +20,26 @@ struct Measure {
     values: Vec<Option<Estimate>>,
 }
 
-/// Figures against the first key whose values are numbers, with a line for each combination of the other keys' values; bars if
-/// no key has numbers, unless they are too many.
+/// The varied keys as the title of a column.
+pub(super) fn title(outcomes: &[Outcome]) -> String {
+    varied(outcomes).join(", ")
+}
+
+/// A name for each point: its values.
+pub(super) fn names(outcomes: &[Outcome]) -> Vec<String> {
+    let keys = varied(outcomes);
+    let kinds = labels(outcomes);
+    outcomes.iter().zip(&kinds).map(|(outcome, kind)| name(outcome, keys.iter().copied(), kind)).collect()
+}
+
+/// Charts against the first key whose values are numbers, with a line for each combination of the other keys' values; none if no key
+/// has numbers.
 pub(super) fn figures(outcomes: &[Outcome]) -> Vec<Block> {
     let keys = varied(outcomes);
-    let along = keys.iter().find_map(|key| Some((*key, places(outcomes, key)?)));
-    let draw = |measure: &Measure| match &along {
-        Some((key, places)) => lines(outcomes, &keys, key, places, measure),
-        None if outcomes.len() > MOST_BARS => Vec::new(),
-        None => vec![bars(outcomes, &keys, measure)],
+    let Some((key, places)) = keys.iter().find_map(|key| Some((*key, places(outcomes, key)?))) else {
+        return Vec::new();
     };
-    measures(outcomes).iter().flat_map(draw).collect()
+    measures(outcomes).iter().filter_map(|measure| lines(outcomes, &keys, key, &places, measure)).collect()
 }
 
 fn measures(outcomes: &[Outcome]) -> Vec<Measure> {
@@ -43,15 +50,17 @@ fn measures(outcomes: &[Outcome]) -> Vec<Measure> {
         unit: "share of the throughput (%)",
         values: outcomes.iter().map(|outcome| Some(times(100.0, outcome.group(name)?.share))).collect(),
     };
-    let bottleneck = |title: &str, unit, of: fn(&QueueOutcome) -> Estimate, factor| Measure {
-        title: title.to_owned(),
-        unit,
-        values: outcomes.iter().map(|outcome| Some(times(factor, of(outcome.bottleneck()?)))).collect(),
-    };
     let mut measures: Vec<Measure> = group_names(outcomes).into_iter().map(share).collect();
-    measures.push(bottleneck("Delay in the queue", "mean delay (ms)", |queue| queue.delay_s.mean, 1e3));
-    measures.push(bottleneck("Length of the queue", "mean length (packets)", |queue| queue.mean_packets, 1.0));
-    measures.push(bottleneck("Use of the link", "used (%)", |queue| queue.utilisation, 100.0));
+    for at in ShownQueue::all(outcomes) {
+        let measure = |title: &str, unit, of: fn(&QueueOutcome) -> Estimate, factor| Measure {
+            title: at.title(title),
+            unit,
+            values: outcomes.iter().map(|outcome| Some(times(factor, of(outcome.queue(at.name)?)))).collect(),
+        };
+        measures.push(measure("Delay in the queue", "mean delay (ms)", |queue| queue.delay_s.mean, 1e3));
+        measures.push(measure("Length of the queue", "mean length (packets)", |queue| queue.mean_packets, 1.0));
+        measures.push(measure("Use of the link", "used (%)", |queue| queue.utilisation, 100.0));
+    }
     measures
 }
 
@@ -114,7 +123,7 @@ fn numbers(values: &[&PointValue]) -> Option<(Vec<f64>, &'static str)> {
         .or_else(|| Some((each(&|value| Some(text(value)?.parse::<Bytes>().ok()?.get() as f64))?, "bytes")))
 }
 
-fn lines(outcomes: &[Outcome], keys: &[&str], along: &str, places: &Places, measure: &Measure) -> Vec<Block> {
+fn lines(outcomes: &[Outcome], keys: &[&str], along: &str, places: &Places, measure: &Measure) -> Option<Block> {
     let mut lines: Vec<Line> = Vec::new();
     for ((outcome, at), value) in outcomes.iter().zip(&places.at).zip(&measure.values) {
         let Some(value) = *value else { continue };
@@ -131,41 +140,21 @@ fn lines(outcomes: &[Outcome], keys: &[&str], along: &str, places: &Places, meas
         }
     }
     let axis = if places.log { Axis::log(places.label.as_str()) } else { Axis::linear(places.label.as_str()) };
-    let figure = |(title, lines)| Block::figure(Figure::lines(title, axis.clone(), Axis::linear(measure.unit), lines));
-    readable(&measure.title, lines).into_iter().map(figure).collect()
+    chosen(&measure.title, "", axis, Axis::linear(measure.unit), lines)
 }
 
-fn bars(outcomes: &[Outcome], keys: &[&str], measure: &Measure) -> Block {
-    let kinds = labels(outcomes);
-    let category = |(outcome, kind): (&Outcome, &String)| name(outcome, keys.iter().copied(), kind);
-    let values = measure.values.iter().map(|value| value.unwrap_or_default()).collect();
-    Block::figure(Figure {
-        title: measure.title.clone(),
-        x: Axis::linear(keys.join(", ")),
-        y: Axis::linear(measure.unit),
-        content: Content::Bars(Bars {
-            categories: outcomes.iter().zip(&kinds).map(category).collect(),
-            series: vec![(measure.title.clone(), values)],
-        }),
-        marks: Vec::new(),
-    })
-}
-
-/// A label of the values of `keys`; `otherwise` without any. A single value is shown without its key.
+/// A label of the values of `keys`; `otherwise` without any.
 fn name<'k>(outcome: &Outcome, keys: impl Iterator<Item = &'k str>, otherwise: &str) -> String {
     let keys: Vec<&str> = keys.collect();
-    let value =
-        |key: &str| outcome.point.as_ref().and_then(|point| point.get(key)).map_or("–".to_owned(), ToString::to_string);
+    let value = |key: &str| outcome.point.as_ref().and_then(|point| point.get(key)).map_or("–".to_owned(), shown);
     match keys.as_slice() {
         [] => otherwise.to_owned(),
         [key] => value(key),
-        keys => keys.iter().map(|key| format!("{} {}", last(key), value(key))).collect::<Vec<_>>().join(", "),
+        keys => {
+            let named = keys.iter().zip(short_keys(keys)).map(|(key, short)| format!("{short} {}", value(key)));
+            named.collect::<Vec<_>>().join(", ")
+        }
     }
-}
-
-/// The last word of a key.
-fn last(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or(key)
 }
 
 #[cfg(test)]

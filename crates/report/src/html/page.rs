@@ -4,12 +4,19 @@ use std::collections::BTreeSet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::block::{Block, Inline, slug};
+use super::block::{Block, Inline, Rendered, slug};
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("charts.css"), include_str!("style.css"));
 
-/// Nothing is loaded from anywhere; only the page's own style and embedded pictures are used.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+/// The script, made by `web/build`.
+const SCRIPT: &str = include_str!("charts.js");
+
+/// Nothing is loaded from anywhere; only the page's own style, and the one script with this hash, are used.
+const POLICY: &str = concat!(
+    "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-",
+    include_str!("charts.sha256"),
+    "'"
+);
 
 /// A page.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +80,7 @@ impl Page {
             self.sections.iter().cloned().chain(self.provenance.as_ref().map(Provenance::section)).collect();
         let mut anchors = Anchors::default();
         let places: Vec<Place> = sections.iter().map(|section| Place::new(section, &mut anchors)).collect();
-        let mut figures = 0;
+        let mut page = Rendered::default();
         let markup = html! {
             (DOCTYPE)
             html lang="en" {
@@ -89,13 +96,15 @@ impl Page {
                 }
                 body {
                     a.skip href="#main" { "Skip to the content" }
-                    @if places.len() > 1 { nav aria-label="Contents" { (contents(&places)) } }
+                    nav aria-label="Contents" { @if places.len() > 1 { (contents(&places)) } }
                     main id="main" tabindex="-1" {
                         h1 { (self.title) }
-                        (Block::all(&self.lead, &mut figures))
-                        @for place in &places { (place.markup(2, &mut figures)) }
+                        (Block::all(&self.lead, &mut page))
+                        @for place in &places { (place.markup(2, &mut page)) }
                     }
                     footer { p { "Made by Fairlane " (env!("CARGO_PKG_VERSION")) ". This page is one file and loads nothing." } }
+                    (PreEscaped(format!("<script type=\"application/json\" id=\"data\">{}</script>", page.data.to_json())))
+                    (PreEscaped(format!("<script>{SCRIPT}</script>")))
                 }
             }
         };
@@ -161,7 +170,7 @@ struct Anchors(BTreeSet<String>);
 impl Default for Anchors {
     /// The page's own.
     fn default() -> Self {
-        Self(BTreeSet::from(["main".to_owned()]))
+        Self(["main", "data"].map(str::to_owned).into())
     }
 }
 
@@ -191,7 +200,7 @@ impl<'a> Place<'a> {
         Self { anchor, section, within: section.sections.iter().map(|section| Self::new(section, anchors)).collect() }
     }
 
-    fn markup(&self, level: u8, figures: &mut usize) -> Markup {
+    fn markup(&self, level: u8, page: &mut Rendered) -> Markup {
         html! {
             section id=(self.anchor) {
                 @match level {
@@ -199,8 +208,8 @@ impl<'a> Place<'a> {
                     3 => h3 { (self.section.title) (self.own_link()) },
                     _ => h4 { (self.section.title) (self.own_link()) },
                 }
-                (Block::all(&self.section.blocks, figures))
-                @for place in &self.within { (place.markup(level.saturating_add(1), figures)) }
+                (Block::all(&self.section.blocks, page))
+                @for place in &self.within { (place.markup(level.saturating_add(1), page)) }
             }
         }
     }

@@ -3,11 +3,15 @@
 use fairlane_outcome::{Outcome, Timeline};
 
 use super::timeline::{of_one, of_several};
-use super::{Badge, Block, Inline, Page, Provenance, Section, Tone, figures, grid, values};
+use super::{Badge, Block, Inline, Page, Provenance, Section, Tone, answer, figures, grid, values};
 use crate::numbers::{count, megabytes, significant};
-use crate::summary::{INTERRUPTED, NOTHING, facts, group_names, labels, size};
+use crate::queues::{ShownQueue, labels};
+use crate::summary::{INTERRUPTED, Medium, NOTHING, facts, notes};
 use crate::table::TextTable;
 use crate::{PaperNumbers, compare, run, sweep};
+
+/// The title of the first section.
+const ANSWER: &str = "Who got what, and how long it waited";
 
 /// The origin of outcomes, beyond what they contain themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,26 +39,21 @@ pub fn compare_page(
     if outcomes.is_empty() {
         return page;
     }
-    let mut numbers =
-        Section::new("Numbers").block(shown("Disciplines side by side", &compare::table(outcomes, paper)));
+    let labels = labels(outcomes);
+    let tables = compare::tables(outcomes, paper, Medium::Page).into_iter();
+    let mut numbers = tables.fold(Section::new("Numbers"), |all, (title, table)| all.block(shown(title, &table)));
     if let Some(paper) = paper {
         numbers = numbers.block(Block::text(format!("In the columns named paper: {}.", paper.source)));
     }
-    let queues: Vec<&str> =
-        outcomes.iter().map(|outcome| outcome.bottleneck().map_or("", |queue| queue.name.as_str())).collect();
-    let labels = labels(outcomes);
-    let named = labels.iter().zip(queues).zip(timelines);
-    let timelines: Vec<(&str, &str, &Timeline)> =
-        named.filter_map(|((label, queue), timeline)| Some((label.as_str(), queue, timeline.as_ref()?))).collect();
-    page.section(numbers.block(values::block(outcomes)))
-        .section(Section::new("Shares").block(figures::shares(outcomes)).blocks(figures::flows(outcomes)))
-        .section(
-            Section::new("The queue")
-                .block(figures::composition(outcomes))
-                .blocks(figures::drops(outcomes))
-                .blocks(figures::delays(outcomes)),
-        )
-        .section_of("Over time", of_several(&timelines))
+    let named = labels.iter().zip(timelines);
+    let timelines: Vec<(&str, &Timeline)> =
+        named.filter_map(|(label, timeline)| Some((label.as_str(), timeline.as_ref()?))).collect();
+    page.section_of(ANSWER, answer::blocks(outcomes, &labels, "queue"))
+        .section_of("Delay against throughput", answer::scatter(outcomes, &labels))
+        .section_of("Over time", of_several(outcomes, &timelines))
+        .section_of("Distributions", distributions(outcomes))
+        .section(queues(outcomes))
+        .section(numbers.block(values::block(outcomes)))
         .provenance(provenance(outcomes, origin))
 }
 
@@ -66,15 +65,11 @@ pub fn run_page(outcome: &Outcome, timeline: Option<&Timeline>, origin: &Origin)
     let numbers = tables.fold(Section::new("Numbers"), Section::section);
     let numbers = numbers.section(Section::new("All numbers").block(values::block(outcomes)));
     begin(outcomes, origin)
+        .section_of(ANSWER, answer::blocks(outcomes, &labels(outcomes), "queue"))
+        .section_of("Over time", timeline.map_or_else(Vec::new, |timeline| of_one(outcome, timeline)))
+        .section_of("Distributions", distributions(outcomes))
+        .section(queues(outcomes))
         .section(numbers)
-        .section(Section::new("Shares").block(figures::shares(outcomes)).blocks(figures::flows(outcomes)))
-        .section(
-            Section::new("The bottleneck's queue")
-                .block(figures::composition(outcomes))
-                .blocks(figures::drops(outcomes))
-                .blocks(figures::delays(outcomes)),
-        )
-        .section_of("Over time", timeline.map_or_else(Vec::new, of_one))
         .provenance(provenance(outcomes, origin))
 }
 
@@ -85,32 +80,52 @@ pub fn sweep_page(outcomes: &[Outcome], origin: &Origin) -> Page {
     if outcomes.is_empty() {
         return page;
     }
-    let table = values::too_many(outcomes.len(), "points");
-    let table = table.unwrap_or_else(|| shown("All points", &sweep::table(outcomes)));
-    page.section_of("Figures", grid::figures(outcomes))
-        .section(Section::new("Numbers").block(table).block(values::block(outcomes)))
+    let tables: Vec<Block> = match values::too_many(outcomes.len(), "points") {
+        Some(note) => vec![note],
+        None => sweep::tables(outcomes, Medium::Page).iter().map(|(title, table)| shown(title, table)).collect(),
+    };
+    let names = grid::names(outcomes);
+    page.section_of(ANSWER, answer::blocks(outcomes, &names, &grid::title(outcomes)))
+        .section_of("Against what was varied", grid::figures(outcomes))
+        .section_of("Delay against throughput", answer::scatter(outcomes, &names))
+        .section(Section::new("Numbers").blocks(tables).block(values::block(outcomes)))
         .provenance(provenance(outcomes, origin))
+}
+
+/// The distributions of delays and completion times, and over the flows of each group.
+fn distributions(outcomes: &[Outcome]) -> impl Iterator<Item = Block> {
+    let delays = ShownQueue::all(outcomes).into_iter().filter_map(|at| figures::delays(outcomes, at));
+    delays.chain(figures::completions(outcomes)).chain(figures::flows(outcomes))
 }
 
 /// The title, the facts of the runs, and a notice if something is missing.
 fn begin(outcomes: &[Outcome], origin: &Origin) -> Page {
     let mut page = match outcomes.first() {
         None => Page::new("Fairlane").lead(Block::text(NOTHING)),
-        Some(first) => Page::new(&first.scenario).lead(Block::text(facts(first).join(" · "))),
+        Some(first) => Page::new(&first.scenario).lead(Block::text(facts(outcomes).join(" · "))),
     };
     if let Some(missing) = &origin.missing {
         page = page.lead(notice(missing));
     } else if outcomes.iter().any(|outcome| outcome.partial) {
         page = page.lead(notice(INTERRUPTED));
     }
-    let Some(first) = outcomes.first() else { return page };
-    let groups = group_names(outcomes);
-    let group = |name: &&str| ((*name).to_owned(), vec![Inline::Text(size(first, name))]);
-    page.lead(Block::Definitions(groups.iter().map(group).collect()))
+    for note in notes(outcomes) {
+        page = page.lead(Block::Notice(Badge::new(Tone::Caution, "Note"), vec![Inline::Text(format!("{note}."))]));
+    }
+    page
 }
 
 fn notice(text: &str) -> Block {
     Block::Notice(Badge::new(Tone::Caution, "Partial"), vec![Inline::text_of(text)])
+}
+
+/// The figures of each queue that the outcomes show.
+fn queues(outcomes: &[Outcome]) -> Section {
+    let all = ShownQueue::all(outcomes);
+    let title = if all.len() > 1 { "The queues" } else { "The queue" };
+    all.into_iter().fold(Section::new(title), |section, at| {
+        section.block(figures::composition(outcomes, at)).blocks(figures::drops(outcomes, at))
+    })
 }
 
 /// A table as on the terminal; another one has the numbers with all digits.
@@ -166,7 +181,8 @@ fn each(outcomes: &[Outcome], of: impl Fn(&Outcome) -> String) -> String {
 
 impl Page {
     /// Adds a section of these blocks, if there are any.
-    fn section_of(self, title: &str, blocks: Vec<Block>) -> Self {
-        if blocks.is_empty() { self } else { self.section(Section::new(title).blocks(blocks)) }
+    fn section_of(self, title: &str, blocks: impl IntoIterator<Item = Block>) -> Self {
+        let mut blocks = blocks.into_iter().peekable();
+        if blocks.peek().is_none() { self } else { self.section(Section::new(title).blocks(blocks)) }
     }
 }

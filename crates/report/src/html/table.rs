@@ -13,9 +13,9 @@ pub struct Table {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Column {
-    title: String,
-    cells: Vec<Cell>,
+pub(super) struct Column {
+    pub(super) title: String,
+    pub(super) cells: Vec<Cell>,
 }
 
 /// The content of a cell.
@@ -64,7 +64,7 @@ impl Cell {
         }
     }
 
-    fn plain(&self) -> String {
+    pub(super) fn plain(&self) -> String {
         match self {
             Self::Text(text) | Self::Number(text) => text.clone(),
             Self::Value { value, .. } => value.to_string(),
@@ -111,7 +111,7 @@ impl Table {
         self.all().map(|column| column.cells.len()).max().unwrap_or(0)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Column> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Column> {
         self.keys.iter().chain(&self.columns)
     }
 

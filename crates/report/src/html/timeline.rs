@@ -1,95 +1,235 @@
-//! Figures of how one run went over time.
+//! Charts of how one run went over time.
 
-use fairlane_outcome::{Estimate, QueueTimeline, ShaperTimeline, Timeline};
+use fairlane_outcome::{Estimate, GroupTimeline, Outcome, QueueTimeline, ShaperTimeline, Timeline};
 
-use super::Block;
-use crate::figure::{Axis, Figure, Line, LineStyle};
+use super::{Bins, Block, Chart, Lines};
+use crate::figure::{Axis, Line, LineStyle, Mark};
+use crate::queues::ShownQueue;
 
-/// The most lines of one figure: more could not be told apart.
+/// The most lines of one chart: more could not be told apart.
 pub(super) const LINES: usize = 6;
+/// The most marks of one chart.
+const MARKS: usize = 4;
 
-/// The axis of rates.
-const RATE: &str = "rate (Mb/s)";
-
-/// The note below these figures.
-const NOTE: &str = "The first run, its warm-up included.";
-
-/// One scenario: each queue's length with its average, and the throughput of each group.
-pub(super) fn of_one(timeline: &Timeline) -> Vec<Block> {
-    let queue = |queue: &QueueTimeline| {
-        let length = line(timeline, &format!("packets in {}", queue.name), &queue.packets, 1.0);
-        let average = line(timeline, "the discipline's average", &queue.average, 1.0);
-        let title = format!("Length of {} over time", queue.name);
-        over_time(&title, "packets", vec![length, average])
-    };
-    let shaper = |shaper: &ShaperTimeline| {
-        let lines = vec![
-            line(timeline, "the link", &shaper.link_bps, 1e-6),
-            line(timeline, "the shaper", &shaper.rate_bps, 1e-6),
-        ];
-        over_time(&format!("Rates of {} over time", shaper.name), RATE, lines)
-    };
-    let groups = timeline.groups.iter().map(|group| line(timeline, &group.name, &group.throughput_bps, 1e-6)).collect();
-    let throughput = over_time("Throughput of each group over time", "throughput (Mb/s)", groups);
-    let shapers = timeline.shapers.iter().take(LINES).flat_map(shaper);
-    timeline.queues.iter().take(LINES).flat_map(queue).chain(shapers).chain(throughput).collect()
+/// A quantity.
+struct Quantity {
+    name: &'static str,
+    /// The label of its axis.
+    unit: &'static str,
+    /// The factor from the unit of the timeline.
+    factor: f64,
+    bins: Bins,
 }
 
-/// Several scenarios beside each other, each with its label and the queue that it is about.
-pub(super) fn of_several(timelines: &[(&str, &str, &Timeline)]) -> Vec<Block> {
-    let queue = |(label, name, timeline): &(&str, &str, &Timeline)| {
-        let queue = timeline.queues.iter().find(|queue| queue.name == *name)?;
-        Some(line(timeline, label, &queue.packets, 1.0))
-    };
-    let lengths = timelines.iter().filter_map(queue).collect();
-    let mut figures = over_time("Length of the queue over time", "packets", lengths);
-    let adjusted = timelines.iter().filter_map(|(label, name, timeline)| {
-        Some((label, *timeline, timeline.shapers.iter().find(|shaper| shaper.name == *name)?))
-    });
-    let adjusted: Vec<(&&str, &Timeline, &ShaperTimeline)> = adjusted.collect();
-    let link = adjusted.first().map(|(_, timeline, shaper)| line(timeline, "the link", &shaper.link_bps, 1e-6));
-    let rates = adjusted.iter().map(|(label, timeline, shaper)| line(timeline, label, &shaper.rate_bps, 1e-6));
-    figures.extend(over_time("Rate of the shaper over time", RATE, link.into_iter().chain(rates).collect()));
-    let mut names: Vec<&str> = Vec::new();
-    for group in timelines.iter().flat_map(|(_, _, timeline)| &timeline.groups) {
-        if !names.contains(&group.name.as_str()) {
-            names.push(&group.name);
+impl Quantity {
+    /// A state, which has a value at every moment.
+    const fn state(name: &'static str, unit: &'static str, factor: f64) -> Self {
+        Self { name, unit, factor, bins: Bins::Range }
+    }
+
+    /// A rate over the time since the value before.
+    const fn rate(name: &'static str, unit: &'static str, factor: f64) -> Self {
+        Self { name, unit, factor, bins: Bins::Mean }
+    }
+}
+
+const LENGTH: Quantity = Quantity::state("Length of the queue", "packets", 1.0);
+const AVERAGE: Quantity = Quantity::state("Average that the discipline keeps", "in its own unit", 1.0);
+const PROBABILITY: Quantity = Quantity::state("Probability of a signal", "", 1.0);
+const DROPPED: Quantity = Quantity::rate("Drops", "packets/s", 1.0);
+const MARKED: Quantity = Quantity::rate("Marks", "packets/s", 1.0);
+const RATE: Quantity = Quantity::state("Rate of the shaper", "Mb/s", 1e-6);
+const SIGNALS: Quantity = Quantity::rate("Drops and marks", "packets/s", 1.0);
+const GOODPUT: Quantity = Quantity::rate("Goodput", "Mb/s", 1e-6);
+const WINDOW: Quantity = Quantity::state("Congestion window", "packets, mean of the flows", 1.0);
+const ROUND_TRIP: Quantity = Quantity::state("Smoothed round trip time", "ms, mean of the flows", 1e3);
+
+/// A queue's series of one quantity.
+type OfQueue = fn(&QueueTimeline) -> &Vec<f64>;
+/// A group's series of one quantity.
+type OfGroup = fn(&GroupTimeline) -> &Vec<f64>;
+
+const QUEUES: [(Quantity, OfQueue); 5] = [
+    (LENGTH, |queue| &queue.packets),
+    (AVERAGE, |queue| &queue.average),
+    (PROBABILITY, |queue| &queue.probability),
+    (DROPPED, |queue| &queue.dropped_pps),
+    (MARKED, |queue| &queue.marked_pps),
+];
+const GROUPS: [(Quantity, OfGroup); 3] =
+    [(GOODPUT, |group| &group.goodput_bps), (WINDOW, |group| &group.cwnd_packets), (ROUND_TRIP, |group| &group.srtt_s)];
+
+/// One scenario: its queues, shapers and groups.
+pub(super) fn of_one(outcome: &Outcome, timeline: &Timeline) -> Vec<Block> {
+    let line = |name: &str, values: &[f64], quantity: &Quantity| line(timeline, name, values, quantity);
+    let mut panels = Vec::new();
+    for queue in timeline.queues.iter().take(LINES) {
+        let title = |quantity: &Quantity| {
+            if timeline.queues.len() > 1 {
+                format!("{}, {}", quantity.name, queue.name)
+            } else {
+                quantity.name.to_owned()
+            }
+        };
+        let lengths = [line("packets", &queue.packets, &LENGTH), line("average", &queue.average, &LENGTH)];
+        panels.push(Lines { marks: marks(&[("", queue)]), ..panel(title(&LENGTH), &LENGTH, lengths) });
+        panels.push(panel(title(&PROBABILITY), &PROBABILITY, [line("probability", &queue.probability, &PROBABILITY)]));
+        let signals = [line("dropped", &queue.dropped_pps, &DROPPED), line("marked", &queue.marked_pps, &MARKED)];
+        panels.push(panel(title(&SIGNALS), &SIGNALS, signals));
+    }
+    for shaper in timeline.shapers.iter().take(LINES) {
+        let rates = [line("the link", &shaper.link_bps, &RATE), line("the shaper", &shaper.rate_bps, &RATE)];
+        panels.push(panel(format!("Rate of {}", shaper.name), &RATE, rates));
+    }
+    for (quantity, of) in &GROUPS {
+        let lines = timeline.groups.iter().map(|group| line(&group.name, of(group), quantity));
+        panels.push(Lines { groups: true, ..panel(quantity.name, quantity, lines) });
+    }
+    stack("The first run over time", Vec::new(), panels, outcome.from_s).into_iter().collect()
+}
+
+/// Several scenarios beside each other, each with its label, at the queues that they show.
+pub(super) fn of_several(outcomes: &[Outcome], timelines: &[(&str, &Timeline)]) -> Vec<Block> {
+    let Some(first) = outcomes.first() else { return Vec::new() };
+    let keys: Vec<String> = timelines.iter().map(|(label, _)| (*label).to_owned()).collect();
+    let mut panels = Vec::new();
+    for at in ShownQueue::all(outcomes) {
+        panels.extend(at_queue(timelines, at));
+    }
+    for (quantity, of) in &GROUPS {
+        for name in names(timelines) {
+            let lines = timelines.iter().enumerate().filter_map(|(key, (label, timeline))| {
+                let group = timeline.groups.iter().find(|group| group.name == name)?;
+                Some((key, line(timeline, label, of(group), quantity)))
+            });
+            panels.push(keyed(format!("{} of {name}", quantity.name), quantity, lines));
         }
     }
-    for name in names {
-        let group = |(label, _, timeline): &(&str, &str, &Timeline)| {
-            let group = timeline.groups.iter().find(|group| group.name == name)?;
-            Some(line(timeline, label, &group.throughput_bps, 1e-6))
-        };
-        let lines = timelines.iter().filter_map(group).collect();
-        figures.extend(over_time(&format!("Throughput of {name} over time"), "throughput (Mb/s)", lines));
-    }
-    figures
+    let cell = |(label, timeline): &(&str, &Timeline)| {
+        let lines = timeline.groups.iter().map(|group| line(timeline, &group.name, &group.goodput_bps, &GOODPUT));
+        let warmup = Some(first.from_s).filter(|end| *end > 0.0);
+        Lines { groups: true, warmup, ..panel(*label, &GOODPUT, lines) }
+    };
+    let cells: Vec<Lines> = timelines.iter().map(cell).filter(|cell| !cell.lines.is_empty()).collect();
+    let grid = (cells.len() > 1).then(|| {
+        Block::Chart(Chart::Grid {
+            title: "Goodput of each group".to_owned(),
+            note: "In Mb/s, all with the same axes; the first run.".to_owned(),
+            cells,
+        })
+    });
+    grid.into_iter().chain(stack("The first run over time", keys, panels, first.from_s)).collect()
 }
 
-fn line(timeline: &Timeline, name: &str, values: &[f64], unit: f64) -> Line {
-    let points = timeline.time_s.iter().zip(values).map(|(time, value)| (*time, Estimate::single(value * unit)));
+/// The panels of one queue and its shaper.
+fn at_queue(timelines: &[(&str, &Timeline)], at: ShownQueue<'_>) -> Vec<Lines> {
+    let queues: Vec<(usize, &str, &Timeline, &QueueTimeline)> = timelines
+        .iter()
+        .enumerate()
+        .filter_map(|(key, (label, timeline))| {
+            Some((key, *label, *timeline, timeline.queues.iter().find(|queue| queue.name == at.name)?))
+        })
+        .collect();
+    let mut panels = Vec::new();
+    let named: Vec<(&str, &QueueTimeline)> = queues.iter().map(|(_, label, _, queue)| (*label, *queue)).collect();
+    for (quantity, of) in &QUEUES {
+        let lines =
+            queues.iter().map(|(key, label, timeline, queue)| (*key, line(timeline, label, of(queue), quantity)));
+        let marks = if [LENGTH.name, AVERAGE.name].contains(&quantity.name) { marks(&named) } else { Vec::new() };
+        panels.push(Lines { marks, ..keyed(at.title(quantity.name), quantity, lines) });
+    }
+    let shapers: Vec<(usize, &str, &Timeline, &ShaperTimeline)> = timelines
+        .iter()
+        .enumerate()
+        .filter_map(|(key, (label, timeline))| {
+            Some((key, *label, *timeline, timeline.shapers.iter().find(|shaper| shaper.name == at.name)?))
+        })
+        .collect();
+    let rates =
+        shapers.iter().map(|(key, label, timeline, shaper)| (*key, line(timeline, label, &shaper.rate_bps, &RATE)));
+    panels.push(keyed(at.title(RATE.name), &RATE, rates));
+    if let Some((key, _, timeline, shaper)) = shapers.first() {
+        panels.push(keyed(
+            at.title("Rate of the link"),
+            &RATE,
+            [(*key, line(timeline, "the link", &shaper.link_bps, &RATE))],
+        ));
+    }
+    panels
+}
+
+/// The names of all groups.
+fn names<'a>(timelines: &[(&str, &'a Timeline)]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, timeline) in timelines {
+        for group in &timeline.groups {
+            if !names.contains(&group.name.as_str()) {
+                names.push(&group.name);
+            }
+        }
+    }
+    names
+}
+
+/// The panels that have a line, below each other.
+fn stack(title: &str, keys: Vec<String>, panels: Vec<Lines>, warmup: f64) -> Option<Block> {
+    let shaded = |panel: Lines| Lines { warmup: Some(warmup).filter(|end| *end > 0.0), ..panel };
+    let panels: Vec<Lines> = panels.into_iter().filter(|panel| !panel.lines.is_empty()).map(shaded).collect();
+    let note = "Lines are means of short times, bands the range of their values. Drag to zoom into all panels, click twice to leave.";
+    (!panels.is_empty())
+        .then(|| Block::Chart(Chart::Stack { title: title.to_owned(), note: note.to_owned(), keys, panels }))
+}
+
+fn line(timeline: &Timeline, name: &str, values: &[f64], quantity: &Quantity) -> Line {
+    let points =
+        timeline.time_s.iter().zip(values).map(|(time, value)| (*time, Estimate::single(value * quantity.factor)));
     Line::new(name, LineStyle::Plain, points.collect())
 }
 
-fn over_time(title: &str, what: &str, lines: Vec<Line>) -> Vec<Block> {
+/// A panel of the lines that have points.
+fn panel(title: impl Into<String>, quantity: &Quantity, lines: impl IntoIterator<Item = Line>) -> Lines {
     let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-    readable(title, lines)
-        .into_iter()
-        .map(|(title, lines)| Block::Figure {
-            figure: Figure::lines(title, Axis::linear("time (s)"), Axis::linear(what), lines),
-            note: NOTE.to_owned(),
-        })
-        .collect()
+    let all = Lines::new(title, Axis::linear("time (s)"), Axis::linear(quantity.unit), lines);
+    Lines { bins: Some(quantity.bins), ..all }
 }
 
-/// The lines in as many figures as it takes, each with its title.
-pub(super) fn readable(title: &str, lines: Vec<Line>) -> Vec<(String, Vec<Line>)> {
-    let figures = lines.len().div_ceil(LINES);
-    if figures <= 1 {
-        return if lines.is_empty() { Vec::new() } else { vec![(title.to_owned(), lines)] };
+/// The same of lines that belong to keys.
+fn keyed(title: impl Into<String>, quantity: &Quantity, lines: impl IntoIterator<Item = (usize, Line)>) -> Lines {
+    let (keys, lines): (Vec<usize>, Vec<Line>) = lines.into_iter().filter(|(_, line)| !line.points.is_empty()).unzip();
+    Lines { keys, ..panel(title, quantity, lines) }
+}
+
+/// The thresholds of the queues, each with its name; that of the discipline too if they differ.
+fn marks(queues: &[(&str, &QueueTimeline)]) -> Vec<Mark> {
+    let of_queue = |(label, queue): &(&str, &QueueTimeline)| {
+        let kept = !queue.average.is_empty();
+        let all = queue.thresholds.iter().filter(move |_| kept).cloned();
+        all.map(|(name, at)| ((*label).to_owned(), name, at)).collect::<Vec<_>>()
+    };
+    let all: Vec<(String, String, f64)> = queues.iter().flat_map(of_queue).collect();
+    let mut marks: Vec<Mark> = Vec::new();
+    for (label, name, at) in &all {
+        let agreed = all.iter().all(|(_, other, value)| other != name || value == at);
+        let label = if agreed { format!("{name} {at}") } else { format!("{name} of {label}, {at}") };
+        if marks.iter().all(|mark| mark.label != label) {
+            marks.push(Mark { at: *at, label });
+        }
     }
-    let each = lines.len().div_ceil(figures);
-    let part = |(index, lines): (usize, &[Line])| (format!("{title}, {} of {figures}", index + 1), lines.to_vec());
-    lines.chunks(each).enumerate().map(part).collect()
+    if marks.len() > MARKS { Vec::new() } else { marks }
+}
+
+/// Lines over an axis: as a chart, or where they are too many for its colours with a choice of those that are drawn.
+pub(super) fn chosen(title: &str, note: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Option<Block> {
+    if lines.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
+    let chart = Lines::new(title, x, y, lines);
+    let note = note.to_owned();
+    Some(Block::Chart(if names.len() > LINES {
+        let (keys, title) = ((0..names.len()).collect(), title.to_owned());
+        Chart::Stack { title, note, keys: names, panels: vec![Lines { keys, ..chart }] }
+    } else {
+        Chart::Lines { note, chart }
+    }))
 }

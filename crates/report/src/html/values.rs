@@ -3,6 +3,7 @@
 use fairlane_outcome::{Estimate, FlowOutcome, GroupOutcome, Outcome, QueueOutcome, Reason};
 
 use super::{Block, Cell, Table};
+use crate::queues::labels;
 use crate::sweep::varied;
 
 /// The most rows of a table on a page; `--out` writes all of them.
@@ -18,7 +19,7 @@ pub(super) fn block(outcomes: &[Outcome]) -> Block {
     ];
     let block = |(what, rows, table): Parts| {
         too_many(outcomes.iter().map(rows).sum(), what)
-            .unwrap_or_else(|| Block::table(format!("All {what}"), table(outcomes)))
+            .unwrap_or_else(|| Block::Records { label: format!("All {what}"), table: table(outcomes) })
     };
     Block::Details {
         summary: "With all their digits, in bit/s, seconds, packets and parts of 1".to_owned(),
@@ -49,9 +50,10 @@ impl<'a, T> Rows<'a, T> {
             let cells = rows.iter().map(|(outcome, _)| Cell::Text(value(outcome).unwrap_or_default())).collect();
             table = table.key(key, cells);
         }
-        let kind = |outcome: &Outcome| outcome.bottleneck().map_or_else(String::new, |queue| queue.kind.clone());
-        let kinds = rows.iter().map(|(outcome, _)| Cell::Text(kind(outcome))).collect();
-        Self { table: table.key("bottleneck", kinds), rows }
+        let kinds = outcomes.iter().zip(labels(outcomes));
+        let kinds = kinds.flat_map(|(outcome, kind)| parts(outcome).iter().map(move |_| Cell::Text(kind.clone())));
+        let table = table.key("discipline", kinds.collect());
+        Self { table, rows }
     }
 
     fn text(mut self, title: &str, of: fn(&T) -> &str) -> Self {
@@ -61,7 +63,9 @@ impl<'a, T> Rows<'a, T> {
 
     fn value(mut self, title: &str, of: impl Fn(&T) -> Estimate) -> Self {
         let values: Vec<Estimate> = self.rows.iter().map(|(_, row)| of(row)).collect();
-        self.table = self.table.column(title, values.iter().map(|value| Cell::value(value.mean)).collect());
+        // What is not known is not finite.
+        let cell = |value: &Estimate| if value.mean.is_finite() { Cell::value(value.mean) } else { Cell::none() };
+        self.table = self.table.column(title, values.iter().map(cell).collect());
         if values.iter().any(|value| value.ci95().is_some()) {
             let half = |value: &Estimate| value.ci95().map_or_else(Cell::none, Cell::value);
             self.table = self.table.column(&format!("{title}_ci95"), values.iter().map(half).collect());
@@ -78,6 +82,7 @@ fn groups(outcomes: &[Outcome]) -> Table {
         .value("throughput_bps", |group| group.throughput_bps)
         .value("share", |group| group.share)
         .value("drop_ratio", |group| group.drop_ratio)
+        .value("fair_bps", |group| Estimate::single(group.fair_bps.unwrap_or(f64::NAN)))
         .value("queue_share", |group| group.queue_share)
         .value("jain", |group| group.jain)
         .table

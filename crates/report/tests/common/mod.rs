@@ -1,6 +1,6 @@
 //! Outcomes to print: made up, in the manner of one unresponsive flow among 32 TCP flows.
 
-use fairlane_outcome::{Cost, FlowRun, Outcome, QueueFlowRun, QueueRun, Reason, Run};
+use fairlane_outcome::{Cost, Expected, FlowRun, Outcome, QueueFlowRun, QueueRun, Reason, Run};
 use hdrhistogram::Histogram;
 
 /// The results of a discipline.
@@ -79,13 +79,21 @@ fn one(made: &Made, flows: u32, run: u32) -> Run {
             name: "bottleneck".to_owned(),
             kind: made.kind.into(),
             rate_bps: 1e6,
+            edge_bytes: 0.0,
             mean_packets: made.queued,
             mean_avg: made.average,
             delay_ns,
             flows: parts,
         }],
         cost: Cost::default(),
+        // Unlimited data and a flood: equal rates.
+        expected: Expected { fair_bps: fair(flows).into(), notes: Vec::new() },
     }
+}
+
+fn fair(flows: u32) -> [(String, f64); 2] {
+    let each = 1e6 / f64::from(flows + 1);
+    [("ftp".to_owned(), each * f64::from(flows)), ("cbr".to_owned(), each)]
 }
 
 fn part(flow: u32, [arrived, departed]: [u64; 2], made: &Made, mean_packets: f64) -> QueueFlowRun {
@@ -113,5 +121,6 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         retransmitted: if tcp { part.departed / 50 } else { 0 },
         timeouts: if tcp { part.departed / 200 } else { 0 },
         completions_ns: None,
+        path: None,
     }
 }

@@ -1,10 +1,10 @@
 //! The traffic: `[[flows]]`.
 
-use fairlane_qdisc::{Bytes, Duration};
+use fairlane_qdisc::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
-use crate::model::{Access, FlowGroup, Hop, Traffic};
+use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
 use crate::read::{FLOWS, PACKET, application, packets, source, tcp, tfrc};
 use crate::source::{Source, Udp};
@@ -135,7 +135,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     if path.len() > MOST_HOPS {
         return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
     }
-    let hosts = hosts(table, around.network.access.as_ref())?;
+    let hosts = access(around.network, table, own_rate(&traffic))?;
     Ok(FlowGroup {
         name: name.to_owned(),
         count,
@@ -255,9 +255,11 @@ fn node(field: &Field<'_>, network: &Network) -> Result<usize, ScenarioError> {
     })
 }
 
-fn hosts(table: &Reader<'_>, base: Option<&Access>) -> Result<Option<Access>, ScenarioError> {
-    match table.get("access") {
-        Some(field) => access(base, field.table()?).map(Some),
-        None => Ok(base.cloned()),
+/// Returns the rate at which a flow sends by itself; `None` if it has unlimited data.
+fn own_rate(traffic: &Traffic) -> Option<Rate> {
+    match traffic {
+        Traffic::Udp(udp) => Some(udp.rate),
+        Traffic::Tfrc(tfrc) => tfrc.rate,
+        Traffic::Tcp(_) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use fairlane_qdisc::{Duration, Rate};
+use fairlane_qdisc::{Duration, QdiscParameters, Rate};
 
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Reader, name};
@@ -10,7 +10,7 @@ use crate::model::{Access, Link, LinkSide};
 use crate::read::RATE;
 use crate::read::queue::{plain, queue};
 use crate::read::wire;
-use crate::wire::Wire;
+use crate::wire::{RateSteps, Wire};
 
 /// The nodes of the dumbbell.
 pub(crate) const LEFT: &str = "left";
@@ -21,8 +21,9 @@ const BOTTLENECK: &str = "bottleneck";
 
 const DELAY: Duration = Duration::from_millis(1);
 const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000_000);
-/// Ten times the bottleneck of the CHOKe papers.
-const ACCESS_RATE: Rate = Rate::from_bits_per_second(10_000_000);
+/// The hosts' links are this many times as fast as what they carry, unless the file states their rate: so they limit no flow. The CHOKe
+/// papers have 10 Mbit/s before 1 Mbit/s.
+const ACCESS_FACTOR: u64 = 10;
 
 /// The keys of `[bottleneck]`.
 const BOTTLENECK_KEYS: [&str; 8] = ["rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder"];
@@ -51,9 +52,36 @@ pub(crate) struct Network {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<Link>,
     /// The links between hosts and nodes; `None`: the hosts are the nodes.
-    pub(crate) access: Option<Access>,
+    pub(crate) access: Option<AccessTable>,
     /// By default flows run from left to right.
     pub(crate) dumbbell: bool,
+}
+
+impl Network {
+    /// Returns the rate of a host's link that is not stated, for flows that send at `rate` by themselves: ten times that, or ten times
+    /// the fastest link between nodes.
+    fn access_rate(&self, rate: Option<Rate>) -> Rate {
+        let sides = self.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+        let fastest = sides.map(fastest).chain(rate).max().unwrap_or_default();
+        let ample = fastest.bits_per_second().saturating_mul(ACCESS_FACTOR);
+        Rate::from_bits_per_second(ample).clamp(*RATE.start(), *RATE.end())
+    }
+}
+
+/// Returns the highest rate that the link has.
+fn fastest(side: &LinkSide) -> Rate {
+    let steps = side.wire.rates.iter().flat_map(RateSteps::steps).map(|(_, rate)| *rate);
+    steps.chain([side.rate]).max().unwrap_or_default()
+}
+
+/// What a file says of the hosts' links: `[access]`, or nothing.
+#[derive(Clone)]
+pub(crate) struct AccessTable {
+    /// `None`: it depends on the flows.
+    rate: Option<Rate>,
+    delay: Duration,
+    /// `None`: the default one.
+    queue: Option<QdiscParameters>,
 }
 
 /// Reads the network of a scenario.
@@ -72,8 +100,8 @@ pub(crate) fn network(root: &Reader<'_>) -> Result<Network, ScenarioError> {
         }
     };
     network.access = match root.get("access") {
-        Some(field) => Some(access(None, field.table()?)?),
-        None if network.dumbbell => Some(default_access(root)?),
+        Some(field) => Some(access_table(None, field.table()?)?),
+        None if network.dumbbell => Some(AccessTable { rate: None, delay: DELAY, queue: None }),
         None => None,
     };
     Ok(network)
@@ -155,26 +183,36 @@ fn same_rate(forward: &LinkSide) -> Wire {
     Wire { rates: forward.wire.rates.clone(), ..Wire::default() }
 }
 
-/// An access link; missing keys are as in `base`.
-pub(crate) fn access(base: Option<&Access>, table: Reader<'_>) -> Result<Access, ScenarioError> {
+/// Reads a table of hosts' links; missing keys are as in `base`.
+fn access_table(base: Option<&AccessTable>, table: Reader<'_>) -> Result<AccessTable, ScenarioError> {
     let table = table.only(&ACCESS_KEYS, &[ACCESS_ELSEWHERE, SIDE_ELSEWHERE].concat())?;
-    let rate = rate(&table, base.map_or(ACCESS_RATE, |base| base.rate))?;
+    let stated = table.get("rate").map(|field| field.unit_in(&RATE)).transpose()?;
+    let rate = stated.or_else(|| base.and_then(|base| base.rate));
     let delay = delay(&table, base.map_or(DELAY, |base| base.delay))?;
-    let queue = match base {
-        Some(base) if table.get("queue").is_none() => {
-            base.queue.parameters().resolve(rate).map_err(|error| table.error(error.to_string()))?
-        }
-        _ => queue(&table, rate)?,
+    let own = table.get("queue").map(|_| queue(&table, rate.unwrap_or(*RATE.end()))).transpose()?;
+    let own = own.map(|queue| queue.parameters().clone());
+    Ok(AccessTable { rate, delay, queue: own.or_else(|| base.and_then(|base| base.queue.clone())) })
+}
+
+/// Returns the links of the hosts of a group whose flows send at `rate` by themselves; `None` if its hosts are nodes.
+pub(crate) fn access(
+    network: &Network,
+    group: &Reader<'_>,
+    rate: Option<Rate>,
+) -> Result<Option<Access>, ScenarioError> {
+    let table = match group.get("access") {
+        Some(field) => access_table(network.access.as_ref(), field.table()?)?,
+        None => match &network.access {
+            Some(table) => table.clone(),
+            None => return Ok(None),
+        },
     };
-    Ok(Access { rate, delay, queue })
-}
-
-fn default_access(root: &Reader<'_>) -> Result<Access, ScenarioError> {
-    Ok(Access { rate: ACCESS_RATE, delay: DELAY, queue: plain(root, ACCESS_RATE)? })
-}
-
-fn rate(table: &Reader<'_>, default: Rate) -> Result<Rate, ScenarioError> {
-    table.get("rate").map_or(Ok(default), |field| field.unit_in(&RATE))
+    let rate = table.rate.unwrap_or_else(|| network.access_rate(rate));
+    let queue = match &table.queue {
+        Some(parameters) => parameters.resolve(rate).map_err(|error| group.error(error.to_string()))?,
+        None => plain(group, rate)?,
+    };
+    Ok(Some(Access { rate, delay: table.delay, queue }))
 }
 
 fn delay(table: &Reader<'_>, default: Duration) -> Result<Duration, ScenarioError> {

@@ -61,7 +61,7 @@ fn table(field: &Field<'_>, path: &Path) -> Result<Vec<Vec<Recorded>>, ScenarioE
 fn rows(text: &str) -> Result<Vec<Recorded>, LineError> {
     let mut lines = lines(text);
     if lines.next().is_none_or(|(_, line)| line != HEADER) {
-        return Err((1, format!("the first line says what the columns are: {HEADER}")));
+        return Err((1, format!("the first line of a table of packets is {HEADER}")));
     }
     let mut packets: Vec<Recorded> = Vec::new();
     for (line, row) in lines {
@@ -69,7 +69,7 @@ fn rows(text: &str) -> Result<Vec<Recorded>, LineError> {
             row.split_once(',').and_then(|(time, bytes)| Some(Recorded { at: nanos(time)?, bytes: size(bytes)? }));
         let Some(packet) = packet else {
             let most = PACKET.end().get();
-            return Err((line, format!("\"{row}\" is not a time in seconds and 1 to {most} bytes: write 0.25,1000")));
+            return Err((line, format!("this is not a time in seconds and 1 to {most} bytes, such as 0.25,1000")));
         };
         if packets.last().is_some_and(|before| packet.at < before.at) {
             return Err((line, "the times must not fall".to_owned()));
@@ -120,6 +120,9 @@ mod tests {
     fn what_is_wrong_has_its_line() {
         let line = |text: &str| rows(text).map_err(|(line, _)| line).err();
         assert_eq!(line("0,1000\n"), Some(1));
+        // The contents of a file that is no trace are not repeated.
+        let why = rows(&format!("{HEADER}\nroot:x:0:0\n")).map_err(|(_, why)| why).err().unwrap_or_default();
+        assert!(why.contains("0.25,1000") && !why.contains("root"), "{why}");
         for row in ["x,1", "0", "0,-1", "-1,5", "nan,5", "0,1.5", "0,0", "0,65536"] {
             assert_eq!(line(&format!("{HEADER}\n{row}\n")), Some(2), "{row}");
         }

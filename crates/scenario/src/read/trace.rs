@@ -14,6 +14,9 @@ use crate::read::RATE;
 const LARGEST: u64 = 16 << 20;
 /// The first line of a file of times and rates.
 const HEADER: &str = "time_s,rate_bps";
+/// A file's contents are not repeated: it may be any file of the machine.
+const NO_MAHIMAHI: &str = "this is not a whole number of milliseconds: each line of a mahimahi trace is the time at which 1500 bytes can \
+                           have been sent, and a table of times and rates has a name that ends in .csv";
 const NANOS: f64 = 1e9;
 /// Bytes that the link can send at each moment of a mahimahi trace: 1500 in a millisecond.
 const OPPORTUNITY: u64 = 12_000_000;
@@ -24,8 +27,12 @@ pub(crate) type Steps = (Vec<(Duration, Rate)>, Option<Duration>);
 
 /// Reads the file that `field` names, beside the scenario: a `.csv` has times and rates, any other is mahimahi's.
 pub(crate) fn steps(field: &Field<'_>) -> Result<Steps, ScenarioError> {
-    let path = field.beside(field.text()?);
-    let text = text(&path).map_err(|why| field.error(format!("{}: {why}", path.display())))?;
+    let name = field.text()?;
+    let path = field.beside(name);
+    let text = match field.bundled_file(name) {
+        Some(text) => text.to_owned(),
+        None => text(&path).map_err(|why| field.error(format!("{}: {why}", path.display())))?,
+    };
     let read = if path.extension().is_some_and(|extension| extension == "csv") { csv } else { mahimahi };
     read(&text).map_err(|(line, why)| field.error(format!("{}:{line}: {why}", path.display())))
 }
@@ -35,7 +42,7 @@ pub(crate) fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
     let read = file.take(LARGEST + 1).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot be read: {error}"))?;
+    read.map_err(|error| format!("cannot be read as text: {error}"))?;
     if text.len() as u64 > LARGEST { Err("is larger than 16 MiB".to_owned()) } else { Ok(text) }
 }
 
@@ -50,7 +57,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn csv(text: &str) -> Result<Steps, LineError> {
     let mut lines = lines(text);
     if lines.next().is_none_or(|(_, line)| line != HEADER) {
-        return Err((1, format!("the first line says what the columns are: {HEADER}")));
+        return Err((1, format!("the first line of a table of rates is {HEADER}")));
     }
     let mut steps: Vec<(Duration, Rate)> = Vec::new();
     for (line, row) in lines {
@@ -59,7 +66,7 @@ fn csv(text: &str) -> Result<Steps, LineError> {
             let most = RATE.end().bits_per_second();
             return Err((
                 line,
-                format!("\"{row}\" is not a time in seconds and a rate from 0 to {most} bit/s: write 1.5,2000000"),
+                format!("this is not a time in seconds and a rate from 0 to {most} bit/s, such as 1.5,2000000"),
             ));
         };
         match steps.last() {
@@ -88,7 +95,7 @@ fn mahimahi(text: &str) -> Result<Steps, LineError> {
     let mut busy: Vec<(u64, u64)> = Vec::new();
     let (mut last, mut line_of_last) = (0, 1);
     for (line, word) in lines(text) {
-        let end: u64 = word.parse().map_err(|_| (line, format!("\"{word}\" is not a whole number of milliseconds")))?;
+        let end: u64 = word.parse().map_err(|_| (line, NO_MAHIMAHI.to_owned()))?;
         if end < last {
             return Err((line, format!("{end} ms is before {last} ms: the times must not fall")));
         }
@@ -164,6 +171,17 @@ mod tests {
             csv("time_s,rate_bps\n0,1e6\n0.5, 2500000\n2,0\n").unwrap_or_else(|error| panic!("{error:?}"));
         let half = Rate::from_bits_per_second(2_500_000);
         assert_eq!((&*steps, every), (&[(ms(0), mbit(1)), (ms(500), half), (ms(2000), mbit(0))][..], None));
+    }
+
+    /// Would catch an error that shows a line of a file that is no trace, such as one with passwords.
+    #[test]
+    fn contents_are_not_repeated() {
+        let why = |result: Result<Steps, LineError>| result.map_err(|(_, why)| why).err().unwrap_or_default();
+        let secret = "root:x:0:0";
+        for why in [why(mahimahi(secret)), why(csv(secret)), why(csv(&format!("{HEADER}\n{secret}")))] {
+            assert!(!why.is_empty() && !why.contains("root"), "{why}");
+        }
+        assert!(why(mahimahi(secret)).contains("milliseconds") && why(csv(secret)).contains(HEADER));
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl RateControlled {
             bytes: REPORT_BYTES,
             route: common.routes.back,
             sack: NO_SACK,
-            flags: Flags::ACK,
+            flags: Flags::ACK.with(Flags::REPORT, true),
             class: 0,
         };
         self.next_report = self.next_report.wrapping_add(1);

@@ -21,10 +21,12 @@ class Cake(QueueConfig):
             least 4194304b, as sch_cake.
         bandwidth: Rate to which packets are held back; tins' thresholds, quanta and the least target follow from it.
             Rate, above 0. Default: the link's rate, without a shaper.
-        diffserv: Tins: bulk (CS1, LE), best effort and voice (CS6, CS7, EF, VA, TOS4), or one for all. ``diffserv3``,
-            ``besteffort``. Default: diffserv3, as tc(8).
-        isolation: Hosts whose flows share the quantum of a single flow: the busier of both, the sender, the receiver,
-            or none. ``triple-isolate``, ``dual-srchost``, ``dual-dsthost``, ``flows``. Default: triple-isolate, as
+        diffserv: Tins, by code point: three (bulk, best effort, voice), one for all, four (video as well), eight, or
+            one for each precedence. ``diffserv3``, ``besteffort``, ``diffserv4``, ``diffserv8``, ``precedence``.
+            Default: diffserv3, as tc(8).
+        isolation: What is fair: flows, and before them the busier host of both, the senders, the receivers, or none;
+            or, in place of flows, senders, receivers, pairs of them, or nothing. ``triple-isolate``, ``dual-srchost``,
+            ``dual-dsthost``, ``flows``, ``srchost``, ``dsthost``, ``hosts``, ``flowblind``. Default: triple-isolate, as
             tc(8).
         preset: Kind of network, which gives ``rtt``: 100ms, 100us, 1ms, 10ms, 30ms, 300ms or 1s. ``internet``,
             ``datacentre``, ``lan``, ``metro``, ``regional``, ``oceanic``, ``satellite``. Default: internet, as tc(8).
@@ -32,6 +34,12 @@ class Cake(QueueConfig):
             ``preset``.
         ingress: Dropped packets count as sent, as they have used the managed link already, and COBALT leaves each bulk
             flow two packets. ``true`` or ``false``. Default: false, as tc(8).
+        wash: Packets leave without their code points, whose tins they were in. ``true`` or ``false``. Default: false,
+            as tc(8).
+        ack_filter: TCP acknowledgements are dropped that a later one in their queue makes superfluous: none, the first
+            of two, or also a single one. ``none``, ``filter``, ``aggressive``. Default: none, as tc(8).
+        nat: Hosts are those behind this machine's address translation; only behind an NFQUEUE, elsewhere addresses are
+            as packets have them. ``true`` or ``false``. Default: false, as tc(8).
     """
 
     kind: ClassVar[str] = "cake"
@@ -45,11 +53,17 @@ class Cake(QueueConfig):
         *,
         limit: str | int | None = None,
         bandwidth: str | None = None,
-        diffserv: Literal["diffserv3", "besteffort"] | None = None,
-        isolation: Literal["triple-isolate", "dual-srchost", "dual-dsthost", "flows"] | None = None,
+        diffserv: Literal["diffserv3", "besteffort", "diffserv4", "diffserv8", "precedence"] | None = None,
+        isolation: Literal[
+            "triple-isolate", "dual-srchost", "dual-dsthost", "flows", "srchost", "dsthost", "hosts", "flowblind"
+        ]
+        | None = None,
         preset: Literal["internet", "datacentre", "lan", "metro", "regional", "oceanic", "satellite"] | None = None,
         rtt: str | None = None,
         ingress: bool | None = None,
+        wash: bool | None = None,
+        ack_filter: Literal["none", "filter", "aggressive"] | None = None,
+        nat: bool | None = None,
     ) -> None:
         super().__init__(
             {
@@ -60,5 +74,8 @@ class Cake(QueueConfig):
                 "preset": preset,
                 "rtt": rtt,
                 "ingress": ingress,
+                "wash": wash,
+                "ack_filter": ack_filter,
+                "nat": nat,
             }
         )

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class DropTail(QueueConfig):
     """Drops what comes while the queue is full.
 
-    Source: The default of every router.
+    Source: Braden et al.: Recommendations on Queue Management and Congestion Avoidance in the Internet, RFC 2309,
+    section 2.
     Keeps: Nothing.
 
     Args:

@@ -1,5 +1,7 @@
 //! CAKE's configuration, and what follows from it and the rate.
 
+use super::ack_filter::AckFilter;
+use super::diffserv::{Diffserv, TinShare};
 use super::tin::TinSettings;
 use crate::discipline::cobalt::CobaltSettings;
 use crate::error::{MAX_BYTES, check};
@@ -22,7 +24,7 @@ pub struct Config {
     pub bandwidth: Option<Rate>,
     /// The tins. Default: [`Diffserv::Diffserv3`], as tc-cake(8).
     pub diffserv: Diffserv,
-    /// The fairness among hosts. Default: [`Isolation::TripleIsolate`], as tc-cake(8).
+    /// The hosts and flows among which a tin is fair. Default: [`Isolation::TripleIsolate`], as tc-cake(8).
     pub isolation: Isolation,
     /// A common round-trip time, above 0: COBALT's interval and twenty times its target. Default: 100 ms,
     /// [`Preset::Internet`], as tc-cake(8).
@@ -30,6 +32,16 @@ pub struct Config {
     /// Manages a link behind which CAKE stands, such as a downlink that feeds it: dropped packets count as sent, as they
     /// have used the link already, and COBALT leaves each bulk flow at least two packets. Default: `false`, as tc-cake(8).
     pub ingress: bool,
+    /// Clears the DSCP of packets that leave, as a network does that does not trust it. Default: `false`, as tc-cake(8).
+    pub wash: bool,
+    /// The TCP acknowledgements that are dropped because later ones in their queue make them superfluous, for links that carry much
+    /// less in the direction of the acknowledgements than in that of the data. Packets have to tell their
+    /// [TCP headers](crate::Packet::tcp). Default: [`AckFilter::None`], as tc-cake(8).
+    pub ack_filter: AckFilter,
+    /// Hosts are those behind network address translation on this machine, which whoever hands packets over has to look up:
+    /// [`Packet::source_host`](crate::Packet::source_host) is what it says. The discipline itself does not change. Default: `false`, as
+    /// tc-cake(8).
+    pub nat: bool,
 }
 
 impl Default for Config {
@@ -41,36 +53,36 @@ impl Default for Config {
             isolation: Isolation::default(),
             rtt: Preset::default().rtt(),
             ingress: false,
+            wash: false,
+            ack_filter: AckFilter::default(),
+            nat: false,
         }
     }
 }
 
-/// The tins to which packets go by the code point of their traffic class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-pub enum Diffserv {
-    /// Bulk (CS1, LE), best effort and voice (CS6, CS7, EF, VA, TOS4).
-    #[default]
-    Diffserv3,
-    /// One tin for all packets.
-    BestEffort,
-}
-
-/// The hosts whose flows share the quantum of a single flow.
+/// The hosts and flows among which a tin is fair, as tc-cake(8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Isolation {
-    /// The sender or the receiver, whichever has more bulk flows.
+    /// Flows; those of one host share the quantum of a single flow, where the host is the sender or the receiver, whichever
+    /// has more bulk flows.
     #[default]
     TripleIsolate,
-    /// The sender.
+    /// Flows; those of one sender share the quantum of a single flow.
     DualSrcHost,
-    /// The receiver.
+    /// Flows; those of one receiver share the quantum of a single flow.
     DualDstHost,
-    /// None: each flow has a quantum of its own.
+    /// Flows, each with a quantum of its own.
     Flows,
+    /// Senders: all packets of one are one flow.
+    SrcHost,
+    /// Receivers: all packets to one are one flow.
+    DstHost,
+    /// Pairs of a sender and a receiver: all packets of one pair are one flow.
+    Hosts,
+    /// None: all packets of a tin are one flow.
+    FlowBlind,
 }
 
 /// A kind of network, which stands for a round-trip time; names and times as tc-cake(8).
@@ -111,34 +123,6 @@ impl Preset {
     }
 }
 
-/// A tin's share: of the rate where packets are held back, else of the turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TinShare {
-    /// The power of 1/2 that the tin has of the rate.
-    pub(super) rate_shift: u32,
-    /// The bytes of a turn.
-    pub(super) quantum: i64,
-}
-
-/// Best effort, bulk, voice. A later tin goes first while it is within its share of the rate.
-pub(super) const DIFFSERV3: &[TinShare] = &[
-    TinShare { rate_shift: 0, quantum: 1024 },
-    TinShare { rate_shift: 4, quantum: 64 },
-    TinShare { rate_shift: 2, quantum: 256 },
-];
-const BESTEFFORT: &[TinShare] = &[TinShare { rate_shift: 0, quantum: 65_535 }];
-
-/// Returns the tin of the traffic class `class` among [`DIFFSERV3`].
-pub(super) const fn tin_of(class: u8) -> usize {
-    match class >> 2 {
-        // LE and CS1.
-        1 | 8 => 1,
-        // TOS4, VA, EF, CS6 and CS7.
-        4 | 44 | 46 | 48 | 56 => 2,
-        _ => 0,
-    }
-}
-
 /// The largest packet that targets are made for: an Ethernet frame.
 const MTU: u32 = 1514;
 
@@ -165,23 +149,20 @@ impl Config {
 
     /// Returns the parameters of each tin at `rate`, which is `None` while it is not known.
     pub(super) fn tins_at(&self, rate: Option<Rate>) -> impl Iterator<Item = TinSettings> {
-        let shares = match self.diffserv {
-            Diffserv::Diffserv3 => DIFFSERV3,
-            Diffserv::BestEffort => BESTEFFORT,
-        };
         let config = *self;
-        shares.iter().map(move |share| config.tin_at(rate, *share))
+        self.diffserv.tins().iter().map(move |share| config.tin_at(rate, *share))
     }
 
-    /// Returns COBALT's target and the quantum of a flow, in bytes, of each tin at `rate`.
-    pub(crate) fn targets_and_quanta(&self, rate: Rate) -> impl Iterator<Item = (Duration, u64)> {
-        self.tins_at(Some(rate)).map(|tin| (tin.cobalt.target, tin.flow_quantum))
+    /// Returns the name, COBALT's target and the quantum of a flow, in bytes, of each tin at `rate`.
+    pub(crate) fn targets_and_quanta(&self, rate: Rate) -> impl Iterator<Item = (&'static str, Duration, u64)> {
+        let names = self.diffserv.tins().iter().map(|tin| tin.name);
+        names.zip(self.tins_at(Some(rate))).map(|(name, tin)| (name, tin.cobalt.target, tin.flow_quantum))
     }
 
     /// Returns the parameters of the tin with `share`. COBALT's target is at least the time of a packet and a half.
     pub(super) fn tin_at(&self, rate: Option<Rate>, share: TinShare) -> TinSettings {
         let rate = rate.map_or(u64::MAX, Rate::bits_per_second);
-        let bits = (rate >> share.rate_shift).max(1);
+        let bits = share.part.of(rate).max(1);
         let pace = Pace::new(Rate::from_bits_per_second(bits));
         let packet = pace.duration(MTU).as_nanos();
         let wanted = (self.rtt.as_nanos() / 20).max(1);
@@ -200,7 +181,7 @@ impl Config {
             ingress: self.ingress,
             flow_quantum: ((bits / 8) >> 12).clamp(300, u64::from(MTU)),
             pace,
-            tin_quantum: share.quantum,
+            tin_quantum: share.quantum.into(),
             by_source: matches!(self.isolation, Isolation::TripleIsolate | Isolation::DualSrcHost),
             by_destination: matches!(self.isolation, Isolation::TripleIsolate | Isolation::DualDstHost),
         }

@@ -8,12 +8,13 @@
 //! **Source.** Hoeiland-Joergensen, Taht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
 //! Gateways", IEEE LANMAN 2018; parameters and constants as tc-cake(8) and sch_cake.
 //!
-//! **Deviations.** There is no filter for ACKs, no overhead compensation (a packet's size is that on the wire already)
-//! and no automatic rate. Hosts are counted exactly, not in 1024 hashed buckets. A host's quantum is
+//! **Deviations.** There is no overhead compensation (a packet's size is that on the wire already),
+//! no automatic rate, and no override of tins and flows by firewall marks or filters. Hosts are counted exactly, not in 1024 hashed buckets. A host's quantum is
 //! divided to 1/65536 byte, where sch_cake rounds it at random. Without `bandwidth` the link's rate gives quanta,
-//! targets and the limit, where sch_cake knows no rate. Sizes of packets are counted, not the memory that they take.
+//! targets and the limit, where sch_cake knows no rate. The filter of acknowledgements is also asked for segments of a packet that was
+//! joined by offload, as for any packet, and does not look into tunnels. `nat` is a matter of the host. Sizes of packets are counted, not the memory that they take.
 //!
-//! **Cost.** A hash and at most 16 tags compared, a push and a pop, COBALT's, two look-ups of hosts a turn, and two
+//! **Cost.** With `ack_filter`, a look at each packet of a queue to which a TCP packet comes. Otherwise a hash and at most 16 tags compared, a push and a pop, COBALT's, two look-ups of hosts a turn, and two
 //! changes of a heap.
 
 use alloc::vec::Vec;
@@ -27,16 +28,19 @@ use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
 use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
 
+mod ack_filter;
 mod config;
+mod diffserv;
 mod hosts;
 mod shaper;
 #[cfg(test)]
 mod tests;
 mod tin;
 
-pub use config::{Config, Diffserv, Isolation, Preset};
+pub use ack_filter::AckFilter;
+pub use config::{Config, Isolation, Preset};
+pub use diffserv::Diffserv;
 
-use config::tin_of;
 use shaper::Shaper;
 use tin::{QUEUES, Tin};
 
@@ -89,6 +93,20 @@ impl<P: Packet> Cake<P> {
         })
     }
 
+    /// Returns the hash of what is one flow to the tin of `packet`.
+    fn tag(&self, packet: &P) -> u64 {
+        let hash = |key| self.hash.bits(key);
+        match self.config.isolation {
+            Isolation::FlowBlind => 0,
+            Isolation::SrcHost => hash(packet.source_host()),
+            Isolation::DstHost => hash(packet.destination_host()),
+            Isolation::Hosts => hash(hash(packet.source_host()) ^ packet.destination_host()),
+            Isolation::Flows | Isolation::DualSrcHost | Isolation::DualDstHost | Isolation::TripleIsolate => {
+                hash(packet.flow().get())
+            }
+        }
+    }
+
     /// Notes the length of `queue`. Packets without bytes count as one byte together, or their queue would not be
     /// found.
     fn weigh(&mut self, queue: usize) {
@@ -103,14 +121,28 @@ impl<P: Packet> Cake<P> {
         let (core, settings) = tin.cobalt(queue % QUEUES);
         core.full(&settings, now);
         if let Some(stamped) = self.queues.pop_front(queue) {
-            tin.packets -= 1;
-            if self.config.ingress {
-                tin.advance(now, stamped.packet.bytes());
-                self.shaper.iter_mut().for_each(|shaper| shaper.dropped(stamped.packet.bytes()));
-            }
-            discard(now, stamped.packet, Reason::BufferSteal, &mut self.counters, sink);
+            self.lose(now, queue, stamped.packet, Reason::BufferSteal, sink);
         }
         self.weigh(queue);
+    }
+
+    /// Drops an acknowledgement of `queue` that the packet which came last makes superfluous.
+    fn filter_acks(&mut self, now: Time, queue: usize, sink: &mut dyn DropSink<P>) {
+        let superfluous = ack_filter::superfluous(&self.queues, queue, self.config.ack_filter);
+        if let Some(stamped) = superfluous.and_then(|place| self.queues.remove(queue, place)) {
+            self.lose(now, queue, stamped.packet, Reason::AckFilter, sink);
+        }
+    }
+
+    /// Drops `packet`, which has been taken from `queue` and not by its turn.
+    fn lose(&mut self, now: Time, queue: usize, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
+        let tin = &mut self.tins[queue / QUEUES];
+        tin.packets -= 1;
+        if self.config.ingress {
+            tin.advance(now, packet.bytes());
+            self.shaper.iter_mut().for_each(|shaper| shaper.dropped(packet.bytes()));
+        }
+        discard(now, packet, reason, &mut self.counters, sink);
     }
 
     /// Chooses the tin that may send.
@@ -199,6 +231,9 @@ impl<P: Packet> Cake<P> {
                 mark(now, &mut packet, Reason::AqmDequeue, &mut self.counters, sink);
             }
             tin.charge(now, queue, packet.bytes());
+            if self.config.wash {
+                packet.clear_class();
+            }
             taken = Taken::Packet(packet);
             break;
         }
@@ -221,14 +256,16 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         if let Some(shaper) = self.shaper.as_mut().filter(|_| self.queues.packets() == 0) {
             shaper.wake(now);
         }
-        let number = if self.tins.len() > 1 { tin_of(packet.class()) } else { 0 };
+        let number = self.config.diffserv.tin_of(packet.class());
+        let tag = self.tag(&packet);
         let tin = &mut self.tins[number];
         tin.wake(now);
-        let tag = self.hash.bits(packet.flow().get());
         let queue = tin.find(tag, packet.source_host(), packet.destination_host());
-        self.queues.push_back(number * QUEUES + queue, Stamped::new(packet, now));
+        let place = number * QUEUES + queue;
+        self.queues.push_back(place, Stamped::new(packet, now));
         tin.arrived(queue);
-        self.weigh(number * QUEUES + queue);
+        self.filter_acks(now, place, sink);
+        self.weigh(place);
         while self.room.is_exceeded(self.queues.packets(), self.queues.bytes()) {
             self.drop_from_longest(now, sink);
         }

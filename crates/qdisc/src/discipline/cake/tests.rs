@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
-use super::config::DIFFSERV3;
 use super::tin::TinSettings;
 use super::*;
 use crate::{Duration, Kind, QdiscParameters, SimplePacket, Size};
@@ -81,46 +80,154 @@ fn flows_share_by_bytes() {
     assert!((ratio(&bytes, 0, 1) - 1.0).abs() < 0.02 && (ratio(&bytes, 0, 2) - 1.0).abs() < 0.02, "{bytes:?}");
 }
 
-/// Packets of best effort, bulk and voice, by tc-cake(8)'s diffserv3.
-fn classes() -> [SimplePacket; 3] {
-    [0, 8, 46].map(|dscp| SimplePacket::new(u64::from(dscp), 1000).with_class(dscp << 2))
-}
-
-/// Tins share by 1024 : 64 : 256 where nothing is shaped; of a shaped rate bulk has a sixteenth and voice a quarter
-/// (sch_cake's `cake_config_diffserv3`).
+/// Where nothing is shaped, tins share by their quanta; of a shaped rate each has its part, and best effort the rest (sch_cake's
+/// `cake_config_diffserv3`, `cake_config_diffserv4` and `cake_config_diffserv8`).
 #[test]
 fn tins_share_by_quanta_or_by_thresholds() {
-    let tin = |packet: &SimplePacket| tin_of(packet.class) as u64;
-    let mut cake = new_cake(None, Diffserv::Diffserv3, Isolation::Flows);
-    let bytes = shares(&mut cake, &classes(), tin, 100_000);
-    assert!((ratio(&bytes, 0, 1) / 16.0 - 1.0).abs() < 0.02 && (ratio(&bytes, 0, 2) / 4.0 - 1.0).abs() < 0.02);
-    let mut cake = new_cake(Some(10_000_000), Diffserv::Diffserv3, Isolation::Flows);
-    let bytes = shares(&mut cake, &classes(), tin, 100_000);
-    let total: u64 = bytes.values().sum();
-    for (tin, expected) in [(0, 11.0 / 16.0), (1, 1.0 / 16.0), (2, 1.0 / 4.0)] {
-        let share = bytes[&tin] as f64 / total as f64;
-        assert!((share / expected - 1.0).abs() < 0.02, "{tin}: {share}");
-    }
-    // A class alone gets the whole rate.
-    for packet in classes() {
-        let mut cake = new_cake(Some(10_000_000), Diffserv::Diffserv3, Isolation::Flows);
-        let bytes = shares(&mut cake, &[packet], tin, 1000);
-        assert_eq!(bytes.values().sum::<u64>(), 1_000_000);
+    let rest = |parts: &[f64]| 1.0 - parts.iter().sum::<f64>();
+    let three = [1.0 / 16.0, 1.0 / 4.0];
+    let four = [1.0 / 16.0, 1.0 / 2.0, 1.0 / 4.0];
+    // The code points of the tins from the first to the last, their quanta, and their parts.
+    for (diffserv, code_points, quanta, parts) in [
+        (Diffserv::Diffserv3, &[0, 8, 46][..], &[1024, 64, 256][..], &[rest(&three), three[0], three[1]][..]),
+        (Diffserv::Diffserv4, &[0, 8, 34, 46], &[1024, 64, 512, 256], &[rest(&four), four[0], four[1], four[2]]),
+    ] {
+        let packets: Vec<_> = code_points.iter().map(|&dscp| class(dscp)).collect();
+        let sent = |bandwidth| {
+            let mut cake = new_cake(bandwidth, diffserv, Isolation::Flows);
+            let bytes = shares(&mut cake, &packets, |packet| packet.flow, 100_000);
+            let total: u64 = bytes.values().sum();
+            code_points.iter().map(|&dscp| bytes[&u64::from(dscp)] as f64 / total as f64).collect::<Vec<_>>()
+        };
+        let total: u32 = quanta.iter().sum();
+        for (share, &quantum) in sent(None).into_iter().zip(quanta) {
+            let expected = f64::from(quantum) / f64::from(total);
+            assert!((share / expected - 1.0).abs() < 0.02, "{diffserv:?}: {quantum}, {share}");
+        }
+        for (share, expected) in sent(Some(10_000_000)).into_iter().zip(parts) {
+            assert!((share / expected - 1.0).abs() < 0.02, "{diffserv:?}: {expected}, {share}");
+        }
+        // A class alone gets the whole rate.
+        for packet in &packets {
+            let mut cake = new_cake(Some(10_000_000), diffserv, Isolation::Flows);
+            let bytes = shares(&mut cake, &[*packet], |packet| packet.flow, 1000);
+            assert_eq!(bytes.values().sum::<u64>(), 1_000_000);
+        }
     }
 }
 
-/// Packets go to the tins by the code points of diffserv3 in tc-cake(8).
+/// Returns a packet with the code point `dscp`, of a flow with that number.
+fn class(dscp: u8) -> SimplePacket {
+    SimplePacket::new(u64::from(dscp), 1000).with_class(dscp << 2)
+}
+
+/// Each of eight tins has seven eighths of the rate and of the turns of the one before (sch_cake's `cake_config_diffserv8`): of 8
+/// Mbit/s the last one has 8 * (7/8)^7 = 3.141567 Mbit/s.
+#[test]
+fn eight_tins_decline_by_eighths() {
+    for diffserv in [Diffserv::Diffserv8, Diffserv::Precedence] {
+        let config = Config { diffserv, ..Config::default() };
+        let tins: Vec<_> = config.tins_at(Some(mbit(8))).collect();
+        assert_eq!(tins.len(), 8);
+        assert_eq!(tins.iter().map(|tin| tin.tin_quantum).collect::<Vec<_>>(), [256, 224, 196, 171, 149, 130, 113, 98]);
+        let rates = diffserv.tins().iter().map(|tin| tin.part.of(8_000_000)).collect::<Vec<_>>();
+        assert_eq!((rates[0], rates[1], rates[2]), (8_000_000, 7_000_000, 6_125_000));
+        assert!(rates[7].abs_diff(3_141_567) < 8, "{}", rates[7]);
+    }
+}
+
+/// Packets go to the tins by the code points of tc-cake(8) and, for the eight, of sch_cake.
 #[test]
 fn classes_go_to_their_tins() {
-    for dscp in 0..64_u8 {
-        let expected = match dscp {
-            // LE (RFC 8622), CS1.
-            1 | 8 => 1,
-            // TOS4, VA (RFC 5865), EF (RFC 3246), CS6, CS7.
-            4 | 44 | 46 | 48 | 56 => 2,
-            _ => 0,
+    let cs = |class: u8| 8 * class;
+    let af = |class: u8| [8 * class + 2, 8 * class + 4, 8 * class + 6];
+    let (le, tos2, tos4, va, ef) = (1, 2, 4, 44, 46);
+    let afs = |classes: &[u8]| classes.iter().flat_map(|&class| af(class)).collect::<Vec<u8>>();
+    let with = |mut points: Vec<u8>, more: &[u8]| {
+        points.extend(more);
+        points
+    };
+    let voice = [cs(4), cs(5), va, ef];
+    let tables = [
+        (Diffserv::BestEffort, 0, Vec::new()),
+        (Diffserv::Diffserv3, 0, std::vec![(1, std::vec![le, cs(1)]), (2, std::vec![tos4, va, ef, cs(6), cs(7)])]),
+        (
+            Diffserv::Diffserv4,
+            0,
+            std::vec![
+                (1, std::vec![le, cs(1)]),
+                (2, with(afs(&[2, 3, 4]), &[cs(2), cs(3), tos4])),
+                (3, with(std::vec![cs(6), cs(7)], &voice)),
+            ],
+        ),
+        (
+            Diffserv::Diffserv8,
+            2,
+            std::vec![
+                (0, std::vec![le]),
+                (1, with(af(1).to_vec(), &[tos2, cs(1)])),
+                (3, with(afs(&[3, 4]), &[cs(3)])),
+                (4, with(af(2).to_vec(), &[tos4])),
+                (5, std::vec![cs(2)]),
+                (6, voice.to_vec()),
+                (7, std::vec![cs(6), cs(7)]),
+            ],
+        ),
+    ];
+    for dscp in 0..64 {
+        for (diffserv, other, table) in &tables {
+            let named = table.iter().find(|(_, points)| points.contains(&dscp)).map_or(*other, |(tin, _)| *tin);
+            assert_eq!(diffserv.tin_of(dscp << 2), named, "{diffserv:?}, {dscp}");
+        }
+        assert_eq!(Diffserv::Precedence.tin_of(dscp << 2), usize::from(dscp / 8));
+    }
+}
+
+/// Would catch a code point that is cleared before the tin is chosen, an ECN codepoint that is cleared too, and code points that are
+/// cleared without `wash`.
+#[test]
+fn washed_packets_leave_without_code_points() -> Result<(), ParameterError> {
+    for (wash, expected) in [(false, [46 << 2 | 1, 8 << 2 | 1]), (true, [1, 1])] {
+        let config = Config { wash, bandwidth: Some(mbit(10)), ..Config::default() };
+        let mut cake = Cake::new(config, Seed::new(1))?;
+        for dscp in [8, 46] {
+            cake.enqueue(Time::ZERO, SimplePacket { class: dscp << 2 | 1, ..class(dscp) }, &mut ());
+        }
+        let second = Time::ZERO + Duration::from_millis(1);
+        let left = [Time::ZERO, second].map(|now| cake.dequeue(now, &mut ()).map(|packet| (packet.flow, packet.class)));
+        assert_eq!(left, [Some((46, expected[0])), Some((8, expected[1]))], "voice leaves before bulk");
+    }
+    Ok(())
+}
+
+/// Would catch an isolation that takes something else for a flow: two flows each of two senders to two receivers, of which the first
+/// pair has twice as many.
+#[test]
+fn hosts_are_flows() {
+    let hosts = [(1, 8), (1, 9), (2, 8), (1, 8)];
+    let packets: Vec<_> =
+        (0..).zip(hosts).map(|(flow, (from, to))| SimplePacket::new(flow, 1000).with_hosts(from, to)).collect();
+    for (isolation, shares_of) in [
+        (Isolation::FlowBlind, [0.25, 0.25, 0.25, 0.25]),
+        (Isolation::Flows, [0.25, 0.25, 0.25, 0.25]),
+        (Isolation::SrcHost, [1.0 / 6.0, 1.0 / 6.0, 1.0 / 2.0, 1.0 / 6.0]),
+        (Isolation::DstHost, [1.0 / 6.0, 1.0 / 2.0, 1.0 / 6.0, 1.0 / 6.0]),
+        (Isolation::Hosts, [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0]),
+    ] {
+        let mut cake = new_cake(None, Diffserv::BestEffort, isolation);
+        let bytes = shares(&mut cake, &packets, |packet| packet.flow, 40_000);
+        for (flow, expected) in (0..).zip(shares_of) {
+            let share = bytes[&flow] as f64 / 40_000_000.0;
+            assert!((share / expected - 1.0).abs() < 0.05, "{isolation:?}, {flow}: {share}");
+        }
+        let queues = cake.status().flows;
+        let expected = match isolation {
+            Isolation::FlowBlind => 1,
+            Isolation::Flows => 4,
+            Isolation::Hosts => 3,
+            _ => 2,
         };
-        assert_eq!(tin_of(dscp << 2), expected, "{dscp}");
+        assert_eq!(queues, Some(expected), "{isolation:?}");
     }
 }
 
@@ -147,7 +254,7 @@ fn the_shaper_paces() {
 }
 
 fn best_effort(rate: Rate) -> TinSettings {
-    Config { isolation: Isolation::Flows, ..Config::default() }.tin_at(Some(rate), DIFFSERV3[0])
+    Config { isolation: Isolation::Flows, ..Config::default() }.tin_at(Some(rate), Diffserv::Diffserv3.tins()[0])
 }
 
 /// A set has eight ways; a ninth flow takes over the queue that its hash names (sch_cake's `cake_hash`).
@@ -189,7 +296,7 @@ fn a_tin_follows_from_its_rate() {
 fn ingress_leaves_each_bulk_flow_two_packets() {
     for (ingress, expected) in [(false, [4, 4, 4]), (true, [4, 6, 100])] {
         let config = Config { ingress, isolation: Isolation::Flows, ..Config::default() };
-        let mut tin = Tin::new(config.tin_at(Some(mbit(10)), DIFFSERV3[0]), Seed::new(1));
+        let mut tin = Tin::new(config.tin_at(Some(mbit(10)), Diffserv::Diffserv3.tins()[0]), Seed::new(1));
         for (flows, packets) in [2, 3, 50].into_iter().zip(expected) {
             for flow in 0..flows {
                 let queue = tin.find(flow, 0, 0);

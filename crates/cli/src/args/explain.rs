@@ -1,0 +1,49 @@
+//! The options of `fairlane explain` and `fairlane qdiscs`.
+
+use clap::Args;
+use fairlane_console::values::{Setting, kind, rate, setting, time};
+use fairlane_qdisc::{Duration, Kind, Rate};
+
+use super::{Disciplines, Form, disciplines};
+
+/// Show every parameter of a discipline as it will be used, and warn of mistakes
+///
+/// Example: fairlane explain choke limit=300p min=100p max=200p --rate 1mbit
+///
+/// With --flows or --rtt it also tells how much of the link a flood keeps, by the simulations of scenarios/flood.toml: fairlane explain bare --flows 4 --rtt 5ms
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The discipline
+    #[arg(value_name = "KIND", value_parser = kind)]
+    pub(crate) kind: Kind,
+
+    /// Parameters as in a scenario's queue, such as limit=300p
+    #[arg(value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) parameters: Vec<Setting>,
+
+    /// Rate of the link that the queue feeds
+    #[arg(long, default_value = "10mbit", value_parser = rate)]
+    pub(crate) rate: Rate,
+
+    /// Round-trip time of the flows, to tell how much of the link a flood keeps beside them
+    #[arg(long, value_parser = time)]
+    pub(crate) rtt: Option<Duration>,
+
+    /// Number of flows, to tell how much of the link a flood keeps beside them
+    #[arg(long, value_name = "N")]
+    pub(crate) flows: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// List the disciplines, or show some with their sources and parameters
+#[derive(Debug, Args)]
+pub(crate) struct QdiscsArgs {
+    /// Disciplines to show in full, or "all"
+    #[arg(value_name = "KIND", value_parser = disciplines)]
+    pub(crate) kinds: Vec<Disciplines>,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}

@@ -1,0 +1,73 @@
+//! Differences between outcomes of the same traffic, run by run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Averager, Estimate};
+use crate::{GroupOutcome, Outcome, QueueOutcome};
+
+/// The values of one run by which outcomes are compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunValues {
+    /// Number of the run. Runs of the same number and seed have the same random numbers in their traffic.
+    pub run: u32,
+    /// Those of each group, by its name.
+    pub groups: BTreeMap<String, GroupValues>,
+    /// Those of each queue, by its name.
+    pub queues: BTreeMap<String, QueueValues>,
+}
+
+/// The values of a group in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupValues {
+    /// As [`GroupOutcome::throughput_bps`].
+    pub throughput_bps: f64,
+    /// As [`GroupOutcome::share`].
+    pub share: f64,
+}
+
+/// The values of a queue in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueValues {
+    /// The mean of [`QueueOutcome::delay_s`].
+    pub delay_mean_s: f64,
+    /// As [`QueueOutcome::utilisation`].
+    pub utilisation: f64,
+}
+
+impl RunValues {
+    /// Those of run number `run`, from its groups and queues.
+    pub(crate) fn of(run: u32, groups: &[GroupOutcome], queues: &[QueueOutcome]) -> Self {
+        let of_group =
+            |group: &GroupOutcome| GroupValues { throughput_bps: group.throughput_bps.mean, share: group.share.mean };
+        let of_queue = |queue: &QueueOutcome| QueueValues {
+            delay_mean_s: queue.delay_s.mean.mean,
+            utilisation: queue.utilisation.mean,
+        };
+        Self {
+            run,
+            groups: groups.iter().map(|group| (group.name.clone(), of_group(group))).collect(),
+            queues: queues.iter().map(|queue| (queue.name.clone(), of_queue(queue))).collect(),
+        }
+    }
+}
+
+impl Outcome {
+    /// Returns the mean difference of a value from that of another outcome, run by run, with its 95 % interval.
+    ///
+    /// Runs of the same number see the same arrivals, so what they have in common cancels out: the interval is narrower than that of a
+    /// difference of means. `None` if engine or seed differ, or if fewer than two runs have the value in both.
+    #[must_use]
+    pub fn paired_difference(&self, from: &Self, value: impl Fn(&RunValues) -> Option<f64>) -> Option<Estimate> {
+        if (&self.engine, self.seed) != (&from.engine, from.seed) {
+            return None;
+        }
+        let difference = |mine: &RunValues| {
+            let other = from.each_run.iter().find(|other| other.run == mine.run)?;
+            Some(value(mine)? - value(other)?)
+        };
+        let differences: Vec<f64> = self.each_run.iter().filter_map(difference).collect();
+        (differences.len() > 1).then(|| Averager::over(differences.len()).estimate(differences.into_iter()))
+    }
+}
