@@ -16,8 +16,7 @@ use common::tags::{capture_with_tags, captured_with_tags, send_unsummed};
 use common::{Lab, PORT, RECEIVER, RECEIVER6, RouterConfig, assert_rate, drain, ip, listen, tool};
 use fairlane_linux::{BridgeError, Framing, Link, LinkLayer, Router, StartError};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
-use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
-use nix::sys::socket::{SockType, setsockopt};
+use nix::sys::socket::SockType;
 
 const FAST: Rate = Rate::from_bits_per_second(1_000_000_000);
 

@@ -5,17 +5,17 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::send::{send_at, send_classes};
-use common::{OUT, PORT, RECEIVER, RECEIVER6, assert_rate, config, drain, lab, listen, nft, start, tool};
+use common::{OUT, PORT, RECEIVER, assert_rate, config, drain, lab, listen, nft, start, tool};
 use fairlane_linux::{Firewall, Framing, Link, LinkLayer, Marking, Router, Rules, remove_rules};
 use fairlane_qdisc::{Kind, QdiscParameters, Rate};
-use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, ReceiveTimeout};
+use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 

@@ -75,8 +75,6 @@ fn work(ready: &Ready) -> Result<(), Failure> {
     for (engine, way) in engines.into_iter().zip(&settings.ways) {
         routers.push(Running::start(engine, way.direction)?);
     }
-    settings.ways.iter().for_each(log_start);
-    notify(&[NotifyState::Ready]);
     let mut supervisor = Supervisor {
         routers,
         sources,
@@ -91,6 +89,8 @@ fn work(ready: &Ready) -> Result<(), Failure> {
         unfit: false,
     };
     supervisor.adjust()?;
+    settings.ways.iter().for_each(log_start);
+    notify(&[NotifyState::Ready]);
     supervisor.until_told_to_end(&signals);
     notify(&[NotifyState::Stopping]);
     supervisor.end(&signals)
