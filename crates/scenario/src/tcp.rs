@@ -82,6 +82,9 @@ pub enum LossRecovery {
     NewReno,
     /// Recovery by selective acknowledgements (RFC 2018, RFC 6675).
     Sack,
+    /// Recovery by the times at which segments were sent, with probes of the tail (RACK-TLP, RFC 8985) and proportional
+    /// rate reduction (RFC 9937).
+    Rack,
 }
 
 /// The event that ends the first slow start before a loss.
@@ -115,16 +118,33 @@ impl Congestion {
         }
     }
 
-    /// Returns the only loss recovery that it can have; `None` if there is a choice. BBR estimates the rate from selective
-    /// acknowledgements.
+    /// Returns the loss recoveries that it can have, its usual one first if not all are possible. BBR estimates the rate
+    /// from selective acknowledgements.
     #[must_use]
-    pub const fn only_recovery(self) -> Option<LossRecovery> {
+    pub const fn recoveries(self) -> &'static [LossRecovery] {
         match self {
-            Self::Tahoe => Some(LossRecovery::Tahoe),
-            Self::NewReno => Some(LossRecovery::NewReno),
-            Self::Sack | Self::Bbr => Some(LossRecovery::Sack),
-            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp => None,
+            Self::Tahoe => &[LossRecovery::Tahoe],
+            Self::NewReno => &[LossRecovery::NewReno],
+            Self::Sack => &[LossRecovery::Sack],
+            Self::Bbr => &[LossRecovery::Sack, LossRecovery::Rack],
+            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp => &LossRecovery::CHOICES,
         }
+    }
+
+    /// Returns SACK where that is possible.
+    const fn sack_or_own(self) -> LossRecovery {
+        match self {
+            Self::Tahoe => LossRecovery::Tahoe,
+            Self::NewReno => LossRecovery::NewReno,
+            Self::Reno | Self::Sack | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Bbr => LossRecovery::Sack,
+        }
+    }
+
+    /// Returns `wished` if it can have this loss recovery, else its usual one.
+    #[must_use]
+    pub fn recovery_or_own(self, wished: LossRecovery) -> LossRecovery {
+        let all = self.recoveries();
+        if all.contains(&wished) { wished } else { all[0] }
     }
 
     /// Returns true if it has a slow start of its own.
@@ -142,7 +162,7 @@ impl Congestion {
 
 impl LossRecovery {
     /// The loss recoveries that a scenario file can ask for (`recovery`). Tahoe's belongs to Tahoe.
-    pub const CHOICES: [Self; 3] = [Self::Reno, Self::NewReno, Self::Sack];
+    pub const CHOICES: [Self; 4] = [Self::Reno, Self::NewReno, Self::Sack, Self::Rack];
 
     /// The name in a scenario file.
     #[must_use]
@@ -152,6 +172,7 @@ impl LossRecovery {
             Self::Reno => "reno",
             Self::NewReno => "newreno",
             Self::Sack => "sack",
+            Self::Rack => "rack",
         }
     }
 }
@@ -180,10 +201,9 @@ impl Tcp {
         Self {
             application: Application::Ftp,
             congestion,
-            recovery: match (congestion, congestion.only_recovery()) {
-                (_, Some(only)) => only,
-                (Congestion::Reno, None) => LossRecovery::Reno,
-                (_, None) => LossRecovery::Sack,
+            recovery: match congestion {
+                Congestion::Reno => LossRecovery::Reno,
+                other => other.sack_or_own(),
             },
             window,
             initial_window: 1,
@@ -211,10 +231,7 @@ impl Tcp {
         Self {
             application: Application::Ftp,
             congestion,
-            recovery: match congestion.only_recovery() {
-                Some(only) => only,
-                None => LossRecovery::Sack,
-            },
+            recovery: congestion.sack_or_own(),
             window,
             initial_window: 10,
             ack: Bytes::new(40),
@@ -236,10 +253,10 @@ impl Tcp {
         }
     }
 
-    /// Returns true if losses are repaired by selective acknowledgements (RFC 6675).
+    /// Returns true if losses are found by selective acknowledgements (RFC 2018).
     #[must_use]
     pub const fn uses_sack(&self) -> bool {
-        matches!(self.recovery, LossRecovery::Sack)
+        matches!(self.recovery, LossRecovery::Sack | LossRecovery::Rack)
     }
 }
 

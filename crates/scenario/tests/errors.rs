@@ -137,9 +137,13 @@ const DUMBBELL_CASES: &[Case] = &[
     ("preset = \"ns2-1999\"", "‸hystart = true", &["tcp.hystart: ", "slow_start = \"hystart\""]),
     ("preset = \"ns2-1999\"", "‸sack = true", &["tcp.sack: ", "recovery = \"sack\""]),
     ("preset = \"ns2-1999\"", "slow_start = ‸\"hystart+\"", &["tcp.slow_start: ", "standard, hystart, hystart++"]),
-    ("preset = \"ns2-1999\"", "recovery = ‸\"tahoe\"", &["tcp.recovery: ", "reno, newreno, sack"]),
+    ("preset = \"ns2-1999\"", "recovery = ‸\"tahoe\"", &["tcp.recovery: ", "reno, newreno, sack, rack"]),
     ("cc = \"reno\"", "cc = \"newreno\"\ntcp = { recovery = ‸\"sack\" }", &["newreno is always newreno", "\"reno\""]),
-    ("cc = \"reno\"", "cc = \"bbr\"\ntcp = { recovery = ‸\"reno\" }", &["tcp.recovery: ", "bbr is always sack"]),
+    (
+        "cc = \"reno\"",
+        "cc = \"bbr\"\ntcp = { recovery = ‸\"reno\" }",
+        &["tcp.recovery: ", "bbr is always sack or rack"],
+    ),
     (
         "cc = \"reno\"",
         "cc = \"vegas\"\ntcp = { slow_start = ‸\"hystart\" }",

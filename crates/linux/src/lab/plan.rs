@@ -44,6 +44,8 @@ pub(super) struct LabPlan {
     pub(super) mtu: u32,
     /// `true` if hosts use selective acknowledgements.
     pub(super) sack: bool,
+    /// A group asks for RACK-TLP by name.
+    rack: bool,
     pub(super) ip_version: IpVersion,
 }
 
@@ -70,6 +72,7 @@ impl LabPlan {
             flows,
             mtu: largest.max(USUAL_MTU),
             sack: scenario.flows.iter().filter_map(tcp_of).any(Tcp::uses_sack),
+            rack: scenario.flows.iter().filter_map(tcp_of).any(|tcp| tcp.recovery == LossRecovery::Rack),
             ip_version,
             link: link.clone(),
             scenario: scenario.clone(),
@@ -102,9 +105,14 @@ impl LabPlan {
         Ok(())
     }
 
-    /// Returns the loss recovery of the kernel: without SACK that of NewReno.
+    /// Returns the loss recovery of the kernel: without SACK that of NewReno. With SACK it is always RACK-TLP; a scenario
+    /// that asks for RFC 6675 gets what is nearest.
     pub(super) const fn recovery(&self) -> LossRecovery {
-        if self.sack { LossRecovery::Sack } else { LossRecovery::NewReno }
+        match (self.sack, self.rack) {
+            (true, true) => LossRecovery::Rack,
+            (true, false) => LossRecovery::Sack,
+            (false, _) => LossRecovery::NewReno,
+        }
     }
 
     /// Returns the transport of a group in outcomes.

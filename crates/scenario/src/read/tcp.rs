@@ -115,7 +115,7 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
 /// Takes back what `[tcp]`, which is for all groups, sets otherwise than this congestion control needs it.
 fn keep_own_parts(tcp: &mut Tcp) {
     tcp.ecn |= tcp.congestion.needs_ecn();
-    tcp.recovery = tcp.congestion.only_recovery().unwrap_or(tcp.recovery);
+    tcp.recovery = tcp.congestion.recovery_or_own(tcp.recovery);
     if tcp.congestion.has_own_slow_start() {
         tcp.slow_start = SlowStart::Standard;
     }
@@ -131,9 +131,10 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion == Congestion::Bbr && !tcp.pacing) {
         return Err(pacing.error("bbr always paces").with_help("leave `pacing` out, or choose another `cc`"));
     }
-    let only = tcp.congestion.only_recovery().filter(|only| *only != tcp.recovery);
-    if let Some((only, recovery)) = only.zip(table.get("recovery")) {
-        let error = recovery.error(format!("the loss recovery of {cc} is always {}", only.name()));
+    let possible = tcp.congestion.recoveries();
+    if let Some(recovery) = table.get("recovery").filter(|_| !possible.contains(&tcp.recovery)) {
+        let names: Vec<&str> = possible.iter().map(|recovery| recovery.name()).collect();
+        let error = recovery.error(format!("the loss recovery of {cc} is always {}", names.join(" or ")));
         return Err(error.with_help("leave `recovery` out, or choose another `cc`, such as \"reno\""));
     }
     let own_slow_start = tcp.congestion.has_own_slow_start() && tcp.slow_start != SlowStart::Standard;

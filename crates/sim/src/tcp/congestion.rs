@@ -202,6 +202,11 @@ impl CongestionControl {
         }
     }
 
+    /// Returns true if the window follows from a model of the path, in loss recovery as well.
+    pub(super) const fn has_model(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Bbr(_))
+    }
+
     /// Notes that slow start begins again; `max` is one past the highest segment ever sent.
     #[cold]
     pub(super) fn restart(&mut self, max: u32) {

@@ -2,15 +2,20 @@
 //! [congestion control](super::congestion).
 
 mod newreno;
+mod prr;
+mod rack;
 mod reno;
 mod sack;
 mod tahoe;
 
+use fairlane_qdisc::Time;
 use fairlane_scenario::LossRecovery;
 
 use self::newreno::NewReno;
+use self::rack::Rack;
+pub(super) use self::rack::{Alarm, Clock};
 use self::sack::Sack;
-use super::SackBlocks;
+use super::Ack;
 use super::congestion::AckSample;
 use super::state::SenderState;
 
@@ -25,6 +30,8 @@ pub(super) enum Recovery {
     NewReno(NewReno),
     /// Recovery with the SACK scoreboard.
     Sack(Sack),
+    /// Recovery by the times of transmissions, with probes of the tail.
+    Rack(Box<Rack>),
 }
 
 /// The sender's action after an acknowledgement of new segments.
@@ -47,15 +54,17 @@ impl Recovery {
             LossRecovery::Reno => Self::Reno,
             LossRecovery::NewReno => Self::NewReno(NewReno::default()),
             LossRecovery::Sack => Self::Sack(Sack::default()),
+            LossRecovery::Rack => Self::Rack(Box::default()),
         }
     }
 
-    /// Records the SACK `blocks` of an acknowledgement; `state` already reflects its cumulative part. Returns true if the
+    /// Records the SACK blocks of an acknowledgement; `state` already reflects its cumulative part. Returns true if the
     /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new information
     /// (RFC 6675, section 2).
-    pub(super) fn note(&mut self, state: &mut SenderState, blocks: &SackBlocks) -> bool {
+    pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
         match self {
-            Self::Sack(sack) => sack.note(state, blocks),
+            Self::Sack(sack) => sack.note(state, &ack.sack),
+            Self::Rack(rack) => rack.note(state, ack, now),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => true,
         }
     }
@@ -67,6 +76,7 @@ impl Recovery {
             Self::Reno => reno::on_advance(state, sample, grow),
             Self::NewReno(newreno) => newreno.on_advance(state, sample, grow),
             Self::Sack(sack) => sack.on_advance(state, sample, grow),
+            Self::Rack(rack) => rack.on_advance(state, sample, grow),
         }
     }
 
@@ -78,13 +88,49 @@ impl Recovery {
             Self::Reno => reno::on_duplicate(state),
             Self::NewReno(newreno) => newreno.on_duplicate(state),
             Self::Sack(sack) => sack.on_duplicate(state),
+            // Not the number of acknowledgements shows a loss, but their times.
+            Self::Rack(_) => false,
+        }
+    }
+
+    /// Finds losses by the times of what has arrived, after an acknowledgement. Returns true if recovery begins.
+    pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: Clock) -> bool {
+        match self {
+            Self::Rack(rack) => rack.after_ack(state, clock),
+            Self::Tahoe | Self::Reno | Self::NewReno(_) | Self::Sack(_) => false,
+        }
+    }
+
+    /// Notes a transmission of `seq`.
+    pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: Clock) {
+        if let Self::Rack(rack) = self {
+            rack.on_send(state, seq, clock);
+        }
+    }
+
+    /// Returns the time of recovery's own timer.
+    pub(super) fn alarm(&self) -> Option<Time> {
+        match self {
+            Self::Rack(rack) => rack.alarm(),
+            Self::Tahoe | Self::Reno | Self::NewReno(_) | Self::Sack(_) => None,
+        }
+    }
+
+    /// Handles recovery's own timer.
+    pub(super) fn on_alarm(&mut self, state: &mut SenderState, clock: Clock) -> Alarm {
+        match self {
+            Self::Rack(rack) => rack.on_alarm(state, clock),
+            Self::Tahoe | Self::Reno | Self::NewReno(_) | Self::Sack(_) => Alarm::None,
         }
     }
 
     /// Handles a retransmission timeout.
-    pub(super) fn on_timeout(&mut self, state: &mut SenderState) {
-        state.time_out();
-        if let Self::Sack(_) = self {
+    pub(super) fn on_timeout(&mut self, state: &mut SenderState, clock: Clock) {
+        match self {
+            Self::Rack(rack) => rack.on_timeout(state, clock),
+            Self::Tahoe | Self::Reno | Self::NewReno(_) | Self::Sack(_) => state.time_out(),
+        }
+        if let Self::Sack(_) | Self::Rack(_) = self {
             // RFC 6675, section 5.1, asks for an acknowledgement of all segments sent; RFC 6582, section 3.2, for one
             // more.
             state.fast_from = state.max;
@@ -95,6 +141,7 @@ impl Recovery {
     pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
         match self {
             Self::Sack(sack) => sack.in_flight(state),
+            Self::Rack(rack) => rack.in_flight(state),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => state.flight().saturating_sub(state.dupacks),
         }
     }
@@ -103,6 +150,7 @@ impl Recovery {
     pub(super) fn room(&self, state: &SenderState) -> u32 {
         match self {
             Self::Sack(sack) => sack.room(state),
+            Self::Rack(rack) => rack.room(state),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => state.room(),
         }
     }
@@ -111,6 +159,7 @@ impl Recovery {
     pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         match self {
             Self::Sack(sack) => sack.pick(state),
+            Self::Rack(rack) => rack.pick(state),
             Self::Tahoe | Self::Reno | Self::NewReno(_) => state.step(),
         }
     }

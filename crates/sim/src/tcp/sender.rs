@@ -4,7 +4,7 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
 use super::congestion::{AckSample, LossState};
-use super::recovery::{Advance, Recovery};
+use super::recovery::{Advance, Alarm, Clock, Recovery};
 use super::rtt::Rtt;
 use super::state::SenderState;
 use super::{Ack, Segment, SegmentSink};
@@ -82,7 +82,7 @@ impl TcpSender {
             rtt: now.since(ack.echo),
         };
         self.state.una = ack.next;
-        let counts = self.recovery.note(&mut self.state, &ack.sack);
+        let counts = self.recovery.note(&mut self.state, ack, now);
         if sample.acked > 0 {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
@@ -90,6 +90,10 @@ impl TcpSender {
             if self.recovery.on_duplicate(&mut self.state) {
                 self.repair(now, output);
             }
+        }
+        let clock = self.clock(now);
+        if self.recovery.after_ack(&mut self.state, clock) {
+            self.begin_repair(now);
         }
         if self.state.window.has_control() {
             let loss_state =
@@ -107,12 +111,27 @@ impl TcpSender {
     /// does nothing before these times.
     pub fn on_timer(&mut self, now: Time, output: &mut impl SegmentSink) {
         let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
-        if due(self.deadline) {
+        if due(self.recovery.alarm()) {
+            self.on_alarm(now, output);
+        } else if due(self.deadline) {
             self.on_deadline(now, output);
         } else if !due(self.release()) {
             return;
         }
         self.fill(now, output);
+    }
+
+    /// Handles the timer of loss recovery.
+    fn on_alarm(&mut self, now: Time, output: &mut impl SegmentSink) {
+        let clock = self.clock(now);
+        match self.recovery.on_alarm(&mut self.state, clock) {
+            Alarm::Recovery => self.begin_repair(now),
+            Alarm::Probe(seq) => {
+                self.restart_timer(now);
+                self.transmit(now, seq, output);
+            }
+            Alarm::None => {}
+        }
     }
 
     /// Handles the retransmission timer.
@@ -125,15 +144,17 @@ impl TcpSender {
             return;
         }
         self.timeouts += 1;
-        self.recovery.on_timeout(&mut self.state);
+        let clock = self.clock(now);
+        self.recovery.on_timeout(&mut self.state, clock);
         self.rtt.back_off();
         self.repair(now, output);
     }
 
-    /// Returns the time at which the retransmission timer fires; `None` if it is off.
+    /// Returns the time at which the retransmission timer fires or, if that is earlier, the timer of loss recovery
+    /// (RFC 8985); `None` if both are off.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+        self.deadline.into_iter().chain(self.recovery.alarm()).min()
     }
 
     /// Returns the time at which pacing allows the next segment; `None` if pacing holds none back.
@@ -253,10 +274,14 @@ impl TcpSender {
 
     /// Retransmits the first unacknowledged segment with a new timer.
     fn repair(&mut self, now: Time, output: &mut impl SegmentSink) {
+        self.begin_repair(now);
+        self.resend_first(now, output);
+    }
+
+    fn begin_repair(&mut self, now: Time) {
         // The delay of the repair is no part of a round trip: BSD and ns-2 discard the measurement, too.
         self.timed = None;
         self.restart_timer(now);
-        self.resend_first(now, output);
     }
 
     fn resend_first(&mut self, now: Time, output: &mut impl SegmentSink) {
@@ -282,7 +307,13 @@ impl TcpSender {
         if self.deadline.is_none() {
             self.restart_timer(now);
         }
+        let clock = self.clock(now);
+        self.recovery.on_send(&self.state, seq, clock);
         output.send(Segment { seq, retransmission, cwr });
+    }
+
+    fn clock(&self, now: Time) -> Clock {
+        Clock { now, srtt: self.rtt.mean(), deadline: self.deadline }
     }
 
     fn restart_timer(&mut self, now: Time) {

@@ -125,6 +125,16 @@ impl Window {
         ((self.size.cwnd + f64::from(inflation)).max(1.0) as u32).min(self.receiver)
     }
 
+    /// Sets the window, for recovery.
+    pub(super) fn set(&mut self, cwnd: f64) {
+        self.size.cwnd = cwnd;
+    }
+
+    /// Returns true if congestion control sets the window by a model of the path, in recovery as well.
+    pub(super) fn has_model(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.has_model())
+    }
+
     /// Returns the congestion window.
     pub(super) fn cwnd(&self) -> f64 {
         self.size.cwnd

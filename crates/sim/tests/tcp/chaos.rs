@@ -56,7 +56,7 @@ fn tcp() -> impl Strategy<Value = Tcp> {
             let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
             (tcp.limited_transmit, tcp.timestamps, tcp.ecn, tcp.initial_window) = (limited, timestamps, ecn, initial);
             (tcp.ecn_timeout, tcp.pacing, tcp.slow_start) = (ecn_timeout, pacing, kind.1);
-            tcp.recovery = congestion.only_recovery().unwrap_or(kind.0);
+            tcp.recovery = congestion.recovery_or_own(kind.0);
             tcp.byte_counting = counting;
             tcp
         },
@@ -66,7 +66,10 @@ fn tcp() -> impl Strategy<Value = Tcp> {
 /// Checks that new data is sent only if the window, or the pipe, has room.
 fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
     // Added before it is cut, as the sender does: six sixths on top of 6 are less than 7, and with 2 they are 9.
-    let allowed = (path.sender.cwnd() + if tcp.limited_transmit { 2.0 } else { 0.0 }) as u32;
+    let limited = if tcp.limited_transmit { 2.0 } else { 0.0 };
+    // A probe of the tail is sent whatever the window says (RFC 8985, section 7.3).
+    let probe = if tcp.recovery == LossRecovery::Rack { 1.0 } else { 0.0 };
+    let allowed = (path.sender.cwnd() + limited + probe) as u32;
     let used = if !tcp.uses_sack() {
         path.sender.flight()
     } else if in_order && path.sender.timeouts() == 0 {

@@ -11,6 +11,7 @@ mod ns2;
 mod pacing;
 mod path;
 mod pftk;
+mod rack;
 mod receiver;
 mod recovery;
 mod robust;

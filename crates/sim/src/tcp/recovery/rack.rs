@@ -1,0 +1,386 @@
+//! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived, so a lost
+//! retransmission is found within a round trip, too; and a probe of the tail shows a loss behind which nothing follows.
+//! Proportional rate reduction (RFC 9937) paces the repair.
+//!
+//! Deviations: receivers here do not report duplicates (DSACK, RFC 2883), so the reordering window stays at a quarter of
+//! the smallest round trip, and a retransmitted probe that was not needed is recognised by its duplicate
+//! acknowledgement. Each segment has its own time at which it counts as lost; the RFC waits for the last one. The
+//! smallest round trip is that of the whole connection.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use fairlane_qdisc::{Duration, Time};
+
+use super::super::Ack;
+use super::super::congestion::AckSample;
+use super::super::ranges::Ranges;
+use super::super::state::{DUPTHRESH, SenderState};
+use super::Advance;
+use super::prr::{Progress, Prr};
+
+/// The transmissions of the outstanding segments and the progress of recovery.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Rack {
+    /// The outstanding segments.
+    segments: VecDeque<Outstanding>,
+    /// The number of the first of them.
+    first: u32,
+    /// The numbers and segments of transmissions, in their order; one that was repeated or has arrived no longer counts.
+    transmissions: VecDeque<(u64, u32)>,
+    /// The number of transmissions.
+    count: u64,
+    /// The outstanding segments that have arrived.
+    arrived: Ranges,
+    /// The lost segments that have not been sent again.
+    lost: BTreeSet<u32>,
+    /// The latest transmission that has arrived (RACK.xmit_ts and RACK.end_seq, whose order is that of the numbers).
+    latest: Option<u64>,
+    /// Its round trip (RACK.rtt).
+    rtt: Duration,
+    /// The smallest round trip.
+    min_rtt: Option<Duration>,
+    /// One past the highest segment that has arrived (RACK.fack).
+    highest: u32,
+    /// Segments have overtaken each other.
+    reordered: bool,
+    /// When the next segment counts as lost, if it does not arrive.
+    loss_at: Option<Time>,
+    /// An acknowledgement of this ends recovery.
+    end: u32,
+    prr: Prr,
+    /// When a probe of the tail is due.
+    probe_at: Option<Time>,
+    probe: Option<Probe>,
+    /// The segments that the current acknowledgement delivers.
+    delivered: u32,
+    /// The first unacknowledged segment before the current acknowledgement.
+    una_before: u32,
+    /// The ranges of segments that it delivers; kept for its memory.
+    fresh: Vec<(u32, u32)>,
+}
+
+/// A segment that has not been acknowledged cumulatively.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    /// When it was last sent.
+    sent: Time,
+    /// The number of that transmission.
+    number: u64,
+    /// It was sent more than once.
+    again: bool,
+}
+
+/// A probe of the tail whose effect is not known.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// One past the highest segment when it was sent (TLP.end_seq).
+    end: u32,
+    /// It repeated a segment.
+    again: bool,
+}
+
+/// What the sender knows of time.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Clock {
+    pub(in super::super) now: Time,
+    /// The smoothed round trip.
+    pub(in super::super) srtt: Option<Duration>,
+    /// The retransmission timer.
+    pub(in super::super) deadline: Option<Time>,
+}
+
+/// The timer's effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Alarm {
+    /// Segments are lost, and recovery has begun.
+    Recovery,
+    /// The segment is to be sent as a probe, whatever the window says.
+    Probe(u32),
+    /// Nothing else.
+    None,
+}
+
+/// The delay that a receiver may add to a single acknowledgement (WCDelAckT of RFC 8985, section 7.2).
+const ACK_DELAY: Duration = Duration::from_millis(200);
+
+/// The wait for a probe before the first round trip is known.
+const FIRST_PROBE: Duration = Duration::from_millis(1000);
+
+impl Rack {
+    /// Notes a transmission of `seq`.
+    pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: Clock) {
+        let now = clock.now;
+        if self.segments.is_empty() {
+            self.first = state.una;
+        }
+        self.count += 1;
+        let number = self.count;
+        let place = seq.saturating_sub(self.first) as usize;
+        match self.segments.get_mut(place) {
+            Some(segment) => *segment = Outstanding { sent: now, number, again: true },
+            None => {
+                self.segments.push_back(Outstanding { sent: now, number, again: false });
+                self.set_probe(state, clock);
+            }
+        }
+        self.lost.remove(&seq);
+        self.transmissions.push_back((number, seq));
+        if state.recovering {
+            self.prr.sent();
+        }
+    }
+
+    /// Records what an acknowledgement delivers; `state` already reflects its cumulative part.
+    pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
+        self.delivered = 0;
+        self.una_before = self.first;
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.clear();
+        let mut fresh_in = |arrived: &mut Ranges, start: u32, end: u32| {
+            arrived.gaps(start, end, |from, to| fresh.push((from, to)));
+            arrived.insert(start, end)
+        };
+        if state.una > self.first && !self.segments.is_empty() {
+            fresh_in(&mut self.arrived, self.first, state.una);
+        }
+        let mut new = false;
+        for &(start, end) in ack.sack.as_slice() {
+            // A block that holds the first unacknowledged segment contradicts the acknowledgement itself.
+            if start > state.una && end <= state.max {
+                new |= fresh_in(&mut self.arrived, start, end);
+            }
+        }
+        // In the order of the data, so that only segments that overtook others look so.
+        fresh.sort_unstable();
+        for &(from, to) in &fresh {
+            if from >= state.una {
+                state.window.arrived(from, to);
+            }
+            (from..to).for_each(|seq| self.deliver(seq, now));
+        }
+        self.fresh = fresh;
+        self.arrived.remove_below(state.una);
+        self.segments.drain(..(state.una.saturating_sub(self.first) as usize).min(self.segments.len()));
+        self.first = state.una;
+        self.judge_probe(state, ack, new);
+        new
+    }
+
+    /// Handles the arrival of `seq`: steps 1 to 3 of RFC 8985, section 6.2.
+    fn deliver(&mut self, seq: u32, now: Time) {
+        let Some(segment) = self.segments.get(seq.saturating_sub(self.first) as usize).copied() else { return };
+        self.delivered += 1;
+        self.lost.remove(&seq);
+        let rtt = now.since(segment.sent);
+        // No round trip is that short, so it was an earlier copy. The echoed timestamp does not tell: for a segment that is
+        // out of order it is that of an earlier one (RFC 7323, section 4.3).
+        let unclear = segment.again && self.min_rtt.is_some_and(|least| rtt < least);
+        if !unclear {
+            if !segment.again {
+                self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+            }
+            self.rtt = rtt;
+            self.latest = self.latest.max(Some(segment.number));
+        }
+        if seq >= self.highest {
+            self.highest = seq + 1;
+        } else if !segment.again {
+            self.reordered = true;
+        }
+    }
+
+    /// Learns from an acknowledgement whether a probe repaired a loss (RFC 8985, section 7.4).
+    fn judge_probe(&mut self, state: &mut SenderState, ack: &Ack, new: bool) {
+        let Some(probe) = self.probe.filter(|probe| ack.next >= probe.end) else { return };
+        if !probe.again || (ack.next == probe.end && self.delivered == 0 && !new) {
+            // New data has arrived, or both copies have.
+            self.probe = None;
+        } else if ack.next > probe.end {
+            // Only the copy has arrived, so the network lost a segment.
+            self.probe = None;
+            if !state.recovering {
+                state.cut();
+                state.window.resume(f64::INFINITY);
+            }
+        }
+    }
+
+    /// Handles an acknowledgement of new segments.
+    pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
+        if !state.recovering {
+            if grow {
+                state.window.grow(sample);
+            }
+        } else if state.una >= self.end {
+            state.recovering = false;
+            if !state.window.has_model() {
+                state.window.resume(f64::INFINITY);
+            }
+        }
+        Advance::Proceed
+    }
+
+    /// Finds losses after an acknowledgement, and sets the window of a recovery. Returns true if recovery begins.
+    pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: Clock) -> bool {
+        let flight = self.flight_before(state);
+        let lost = self.find_losses(state, clock);
+        let begins = lost && self.begin(state, flight);
+        if state.recovering && self.delivered > 0 {
+            self.reduce(state, state.una > self.una_before && !lost);
+        }
+        if self.delivered > 0 {
+            self.set_probe(state, clock);
+        }
+        begins
+    }
+
+    /// Returns RecoverFS of RFC 9937: the segments outstanding before the current acknowledgement, without those that
+    /// had arrived.
+    fn flight_before(&self, state: &SenderState) -> u32 {
+        state.max - state.una - self.arrived.count(state.una, state.max) + self.delivered
+    }
+
+    /// Marks lost segments (RFC 8985, section 6.2, step 5); returns true if there are new ones.
+    fn find_losses(&mut self, state: &SenderState, clock: Clock) -> bool {
+        self.loss_at = None;
+        let Some(latest) = self.latest else { return false };
+        let patience = self.rtt + self.reordering_window(state, clock.srtt);
+        let mut found = false;
+        while let Some(&(number, seq)) = self.transmissions.front() {
+            if let Some(sent) = self.in_network(number, seq) {
+                if number >= latest {
+                    break;
+                }
+                if sent + patience > clock.now {
+                    self.loss_at = Some(sent + patience);
+                    break;
+                }
+                self.lost.insert(seq);
+                found = true;
+            }
+            self.transmissions.pop_front();
+        }
+        found
+    }
+
+    /// Returns the time of transmission `number`, of `seq`, if it is the last one and has neither arrived nor been lost.
+    fn in_network(&self, number: u64, seq: u32) -> Option<Time> {
+        let segment = seq.checked_sub(self.first).and_then(|place| self.segments.get(place as usize))?;
+        let known = self.arrived.holding(seq).is_some() || self.lost.contains(&seq);
+        (segment.number == number && !known).then_some(segment.sent)
+    }
+
+    /// Returns how far segments may overtake each other (RACK.reo_wnd).
+    fn reordering_window(&self, state: &SenderState, srtt: Option<Duration>) -> Duration {
+        let certain = state.recovering || self.arrived.count(state.una, state.max) >= DUPTHRESH;
+        if !self.reordered && certain {
+            return Duration::ZERO;
+        }
+        let quarter = self.min_rtt.unwrap_or(self.rtt).as_nanos() / 4;
+        Duration::from_nanos(srtt.map_or(quarter, |srtt| quarter.min(srtt.as_nanos())))
+    }
+
+    /// Begins a recovery, unless one is going on or the losses are of a window that has been reduced already.
+    fn begin(&mut self, state: &mut SenderState, flight: u32) -> bool {
+        if state.recovering || state.una < state.fast_from {
+            return false;
+        }
+        state.cut();
+        state.window.resume(f64::INFINITY);
+        state.recovering = true;
+        self.end = state.max;
+        self.prr = Prr::begin(flight);
+        self.probe_at = None;
+        self.probe = None;
+        true
+    }
+
+    /// Sets the window by proportional rate reduction; BBR has its own way.
+    fn reduce(&mut self, state: &mut SenderState, safe: bool) {
+        if state.window.has_model() {
+            return;
+        }
+        let in_flight = self.in_flight(state);
+        let progress = Progress { delivered: self.delivered, in_flight, safe };
+        let budget = self.prr.budget(progress, state.window.ssthresh());
+        state.window.set(f64::from(in_flight.saturating_add(budget)));
+    }
+
+    /// Handles a retransmission timeout: the first segment is lost, and those sent a round trip ago (RFC 8985, section
+    /// 6.3).
+    pub(super) fn on_timeout(&mut self, state: &mut SenderState, clock: Clock) {
+        let patience = self.rtt + self.reordering_window(state, clock.srtt);
+        state.time_out();
+        // Nothing is sent again but what is lost.
+        state.next = state.max;
+        for (seq, segment) in (self.first..).zip(&self.segments) {
+            let old = seq == state.una || segment.sent + patience <= clock.now;
+            if old && self.arrived.holding(seq).is_none() {
+                self.lost.insert(seq);
+            }
+        }
+        self.loss_at = None;
+        self.probe_at = None;
+        self.probe = None;
+    }
+
+    /// Returns the time of the timer, which is not the retransmission timer.
+    pub(super) fn alarm(&self) -> Option<Time> {
+        self.loss_at.into_iter().chain(self.probe_at).min()
+    }
+
+    /// Handles the timer.
+    pub(super) fn on_alarm(&mut self, state: &mut SenderState, clock: Clock) -> Alarm {
+        self.delivered = 0;
+        if self.loss_at.is_some_and(|at| at <= clock.now) {
+            let flight = self.flight_before(state);
+            if self.find_losses(state, clock) && self.begin(state, flight) {
+                self.reduce(state, false);
+                return Alarm::Recovery;
+            }
+            return Alarm::None;
+        }
+        if self.probe_at.take().is_some_and(|at| at <= clock.now) { self.send_probe(state) } else { Alarm::None }
+    }
+
+    /// Returns a new segment as the probe, or the last one again (RFC 8985, section 7.3).
+    fn send_probe(&mut self, state: &mut SenderState) -> Alarm {
+        if self.probe.is_some() || state.una == state.max {
+            return Alarm::None;
+        }
+        let (seq, again) = match state.step() {
+            Some(new) => (new, false),
+            None => (state.max - 1, true),
+        };
+        self.probe = Some(Probe { end: state.max.max(seq + 1), again });
+        Alarm::Probe(seq)
+    }
+
+    /// Sets the time of the next probe, after new data was sent or acknowledged (RFC 8985, section 7.2).
+    fn set_probe(&mut self, state: &SenderState, clock: Clock) {
+        let outstanding = state.max - state.una;
+        let idle = outstanding == 0 || self.probe.is_some();
+        let repairing = state.recovering || state.una < state.fast_from || !self.lost.is_empty();
+        if idle || repairing || self.arrived.count(state.una, state.max) > 0 {
+            self.probe_at = None;
+            return;
+        }
+        let delay = if outstanding == 1 { ACK_DELAY } else { Duration::ZERO };
+        let wait = clock.srtt.map_or(FIRST_PROBE, |srtt| srtt + srtt + delay);
+        let at = clock.now + wait;
+        self.probe_at = Some(clock.deadline.map_or(at, |deadline| at.min(deadline)));
+    }
+
+    pub(super) fn room(&self, state: &SenderState) -> u32 {
+        state.window.usable(0).saturating_sub(self.in_flight(state))
+    }
+
+    pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
+        state.max - state.una - self.arrived.count(state.una, state.max) - self.lost.len() as u32
+    }
+
+    /// Returns the first lost segment or, if there is none, a new one.
+    pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
+        self.lost.first().copied().or_else(|| state.step())
+    }
+}
