@@ -30,6 +30,8 @@ pub(super) mod drr;
 pub(super) mod dualpi2;
 #[cfg(feature = "scheduling")]
 pub(super) mod fair_queueing;
+#[cfg(feature = "accounting")]
+pub(super) mod echo;
 #[cfg(feature = "delay")]
 pub(super) mod fq_codel;
 #[cfg(feature = "delay")]
