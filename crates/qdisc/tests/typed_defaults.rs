@@ -4,8 +4,8 @@ use fairlane_qdisc::discipline::choke::{
     self, Candidates, Draw, Rule, choked, choker, chokew, mloc, rechoke, sac, xchoke,
 };
 use fairlane_qdisc::discipline::{
-    afd, ared, bare, blue, cake, cbq, cobalt, codel, csfq, droptail, drr, dualpi2, echo, fair_queueing, fq_codel, fq_pie,
-    fred, pi2, pie, red, red_pd, red_penalty_box, sfb, sfq, sfq_red, sfred, sred,
+    afd, ared, bare, blue, cake, cbq, cobalt, codel, csfq, droptail, drr, dualpi2, echo, fair_queueing, fq_codel,
+    fq_pie, fred, pi2, pie, red, red_pd, red_penalty_box, sfb, sfq, sfq_red, sfred, sred,
 };
 use fairlane_qdisc::{AnyConfig, Kind, ParameterError, QdiscParameters, Rate};
 

@@ -213,3 +213,16 @@ fn invalid_configs_are_refused() {
         assert_eq!(error.key(), key);
     }
 }
+
+/// At 1 Gbit/s all that it keeps beside the packets and the counters of every discipline fits in 1 KiB, whatever the
+/// number of flows.
+#[test]
+fn its_memory_is_small() {
+    let state = size_of::<Sample>()
+        + size_of::<Controller>()
+        + size_of::<FairShare>()
+        + size_of::<FlowHash>()
+        + size_of::<Stream>();
+    let tags = tags_for(Rate::from_bits_per_second(1_000_000_000)) as usize * size_of::<sample::Tag>();
+    assert!(state + tags <= 1024, "{state} + {tags}");
+}

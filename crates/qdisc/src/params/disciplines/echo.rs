@@ -57,7 +57,9 @@ fn say(r: &mut Resolver<'_>, config: &Config) {
     let tags = config.tags.unwrap_or_else(|| tags_for(r.rate()));
     r.say(format!("the sample takes {} bytes, whatever the number of flows", 2 * tags));
     let flows = tags / 4;
-    r.say(format!("up to {flows} flows have the 4 tags each that tell them apart well; of more, only the heavy ones are known"));
+    r.say(format!(
+        "up to {flows} flows have the 4 tags each that tell them apart well; of more, only the heavy ones are known"
+    ));
     if r.rate().bits_per_second() == 0 {
         return;
     }
