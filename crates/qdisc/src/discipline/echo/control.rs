@@ -7,7 +7,7 @@ use crate::{Duration, Rate, Time};
 
 /// What the controller has to know of the queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Backlog {
+pub(super) struct QueueReading {
     /// How long the head has waited.
     pub(super) age: Duration,
     pub(super) bytes: u64,
@@ -117,10 +117,10 @@ impl Controller {
     }
 
     /// Moves the fair share by what has happened since the last update.
-    pub(super) fn update(&mut self, now: Time, tags: u32, backlog: Backlog) {
+    pub(super) fn update(&mut self, now: Time, tags: u32, reading: QueueReading) {
         let passed = signed(now.since(self.updated).as_nanos());
         let target = self.target();
-        let delay = self.delay(target, backlog);
+        let delay = self.delay(target, reading);
         let (error, growth) = (i128::from(delay - target), i128::from(delay - self.before));
         let drains = 10 * growth < -i128::from(passed);
         let quarters = (delay << 16) / (4 * target);
@@ -148,10 +148,10 @@ impl Controller {
 
     /// Returns the delay in nanoseconds: that of the head, that of an arrival, or that which the limit leaves no more
     /// room for.
-    fn delay(&self, target: i64, backlog: Backlog) -> i64 {
-        let crowded = 4 * u128::from(backlog.fill) * target as u128 / u128::from(backlog.limit.max(1));
+    fn delay(&self, target: i64, reading: QueueReading) -> i64 {
+        let crowded = 4 * u128::from(reading.fill) * target as u128 / u128::from(reading.limit.max(1));
         let crowded = u64::try_from(crowded).unwrap_or(u64::MAX);
-        signed(backlog.age.as_nanos().max(self.time_of(backlog.bytes)).max(crowded))
+        signed(reading.age.as_nanos().max(self.time_of(reading.bytes)).max(crowded))
     }
 
     /// Returns the time that the link takes for `bytes` bytes in nanoseconds; 0 while its rate is not known.

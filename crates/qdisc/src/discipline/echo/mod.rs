@@ -30,15 +30,15 @@ use crate::{
 };
 
 mod control;
-mod fair_share;
 mod fixed;
 mod sample;
+mod tag_share;
 #[cfg(test)]
 mod tests;
 
-use control::{Backlog, Controller};
-use fair_share::{Excess, FairShare};
+use control::{Controller, QueueReading};
 use sample::{MOST_TAGS, Sample, tag};
+use tag_share::{Excess, TagShare};
 
 /// The configuration of [`Echo`]. None of it has to be set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,7 +101,7 @@ pub struct Echo<P> {
     buffer: Buffer<Stamped<P>>,
     sample: Sample,
     controller: Controller,
-    fair: FairShare,
+    fair: TagShare,
     hash: FlowHash,
     draws: Stream,
 }
@@ -115,7 +115,7 @@ impl<P: Packet> Echo<P> {
         config.validate()?;
         let tags = config.tags.unwrap_or(DEFAULT_TAGS);
         let controller = Controller::new(config.target, tags);
-        let fair = FairShare::new(&controller, tags);
+        let fair = TagShare::new(&controller, tags);
         Ok(Self {
             config,
             buffer: Buffer::new(config.limit),
@@ -137,8 +137,8 @@ impl<P: Packet> Echo<P> {
         if self.controller.is_due(now, fifo.bytes(), fill, limit) {
             let head = fifo.front().and_then(|place| fifo.packet(place));
             let age = head.map_or(Duration::ZERO, |head| head.sojourn(now));
-            self.controller.update(now, self.sample.size(), Backlog { age, bytes: fifo.bytes(), fill, limit });
-            self.fair = FairShare::new(&self.controller, self.sample.size());
+            self.controller.update(now, self.sample.size(), QueueReading { age, bytes: fifo.bytes(), fill, limit });
+            self.fair = TagShare::new(&self.controller, self.sample.size());
         }
     }
 }
@@ -193,6 +193,6 @@ impl<P: Packet> Qdisc<P> for Echo<P> {
             self.sample.resize(new);
             self.controller.resize(old, new);
         }
-        self.fair = FairShare::new(&self.controller, self.sample.size());
+        self.fair = TagShare::new(&self.controller, self.sample.size());
     }
 }

@@ -7,12 +7,12 @@ use super::*;
 use crate::SimplePacket;
 
 /// Returns the fair share of a controller at `share` tags of 256, on a link of 10 Mbit/s with packets of 1500 bytes.
-fn fair(share: f64) -> FairShare {
+fn fair(share: f64) -> TagShare {
     let mut controller = Controller::new(Duration::from_millis(10), 256);
     controller.set_rate(Rate::from_bits_per_second(10_000_000));
     controller.largest = 1500;
     controller.set_share(share);
-    FairShare::new(&controller, 256)
+    TagShare::new(&controller, 256)
 }
 
 /// Returns the part of a million draws, evenly spread, for which `drawn` holds.
@@ -61,7 +61,7 @@ fn arrivals_are_sampled_by_the_formula() {
 fn a_fraction_of_a_copy_is_drawn() {
     let mut controller = Controller::new(Duration::from_millis(10), 256);
     controller.copies = 9 * ONE / 4;
-    let fair = FairShare::new(&controller, 256);
+    let fair = TagShare::new(&controller, 256);
     let copies: Vec<u32> = (0..4096).map(|draw| fair.copies(draw * 16)).collect();
     assert_eq!(copies.iter().filter(|&&copies| copies == 3).count(), 1024);
     assert!(copies.iter().all(|copies| (2..=3).contains(copies)));
@@ -220,7 +220,7 @@ fn invalid_configs_are_refused() {
 fn its_memory_is_small() {
     let state = size_of::<Sample>()
         + size_of::<Controller>()
-        + size_of::<FairShare>()
+        + size_of::<TagShare>()
         + size_of::<FlowHash>()
         + size_of::<Stream>();
     let tags = tags_for(Rate::from_bits_per_second(1_000_000_000)) as usize * size_of::<sample::Tag>();

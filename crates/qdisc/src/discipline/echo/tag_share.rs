@@ -7,7 +7,7 @@ use super::fixed::{ONE, root};
 
 /// The fair share and what follows from it, until the next update.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FairShare {
+pub(super) struct TagShare {
     /// T, in tags.
     share: u64,
     /// 1 / T, and 1 / max(T, 1), with 46 binary digits behind the point.
@@ -21,7 +21,7 @@ pub(super) struct FairShare {
     copies: u64,
 }
 
-impl FairShare {
+impl TagShare {
     pub(super) fn new(controller: &Controller, tags: u32) -> Self {
         let share = controller.share().max(1);
         let rare = (share / RARE_BELOW).clamp(LEAST_RARE, ONE);
