@@ -31,7 +31,8 @@ pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
 pub(crate) use self::shown::{PageFile, ShownQueue};
 pub(crate) use self::theory::{
-    AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs, TheoryArgs,
+    AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs,
+    TheoryArgs,
 };
 #[cfg(not(all(
     feature = "bpf",

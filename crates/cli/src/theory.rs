@@ -15,7 +15,9 @@ use fairlane_theory::{
 };
 use serde_json::Value;
 
-use crate::args::{AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs};
+use crate::args::{
+    AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs,
+};
 #[cfg(not(feature = "html"))]
 use crate::features;
 #[cfg(feature = "html")]
@@ -38,6 +40,7 @@ pub(crate) fn print(model: &Model) -> Result<(), Failure> {
         Model::Choke(args) => choke(args),
         Model::ChokeMulti(args) => choke_multi(args),
         Model::Gchoke(args) => gchoke(args),
+        Model::Echo(args) => echo(args),
         Model::Tcp(args) => tcp(args),
     };
     output::print(&answer.map_err(refused)?.text(output::width()))
@@ -71,8 +74,14 @@ fn question(model: &Model) -> Question {
             Question::ChokeMulti { flows: args.flows, candidates: args.candidates, load: args.load }
         }
         Model::Gchoke(args) => Question::Gchoke { maxcomp: args.maxcomp, load: args.load },
+        Model::Echo(args) => echo_question(args),
         Model::Tcp(args) => tcp_question(args),
     }
+}
+
+fn echo_question(args: &EchoArgs) -> Question {
+    let EchoArgs { tcps, loss, floods, load, tags, .. } = *args;
+    Question::Echo { tcps, loss, floods, load, tags }
 }
 
 fn tcp_question(args: &TcpArgs) -> Question {
@@ -93,6 +102,7 @@ fn form(model: &Model) -> &AnswerForm {
         Model::Choke(args) => &args.form,
         Model::ChokeMulti(args) => &args.form,
         Model::Gchoke(args) => &args.form,
+        Model::Echo(args) => &args.form,
         Model::Tcp(args) => &args.form,
     }
 }
@@ -219,6 +229,26 @@ fn gchoke(args: &GchokeArgs) -> Result<Answer, Error> {
     let title = format!(
         "gCHOKe with maxcomp {words} and an unresponsive flow of {} times the link's rate among many TCP flows",
         args.load
+    );
+    Ok(Answer { title, flows: Vec::new(), facts })
+}
+
+fn echo(args: &EchoArgs) -> Result<Answer, Error> {
+    let answer = echo_question(args).answer()?;
+    let number = |key: &str| answer.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    let tags = args.tags.map_or_else(|| "any number of tags".to_owned(), |tags| format!("{tags} tags"));
+    let facts = vec![
+        [percent(number("tcp_share")), "of the link is left for TCP".to_owned()],
+        [percent(number("share")), "of the link is each unresponsive flow's".to_owned()],
+        [digits(number("of_fair_share")), "of its max-min fair share is that".to_owned()],
+        [percent(number("loss")), "of its packets are dropped".to_owned()],
+    ];
+    let title = format!(
+        "ECHO with {tags}, and unresponsive flows, {} of {} times the link's rate each, among {} of TCP at a loss of {}",
+        args.floods,
+        args.load,
+        flows_of(u64::from(args.tcps)),
+        percent(args.loss)
     );
     Ok(Answer { title, flows: Vec::new(), facts })
 }

@@ -109,6 +109,23 @@ fn gchoke() {
     close(&one["share"], 0.2507, 0.000_05);
 }
 
+/// A flow at twice the fair rate f has 4/3 f, the most that any has: beside one TCP without losses f is 3/7 of the link.
+#[test]
+fn echo() {
+    let args = ["theory", "echo", "--tcps", "1", "--loss", "0", "--load", "0.857142857142857"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    close(&answer["share"], 4.0 / 7.0, 1e-9);
+    close(&answer["tcp_share"], 3.0 / 7.0, 1e-9);
+    close(&answer["loss"], 1.0 / 3.0, 1e-9);
+    close(&answer["of_fair_share"], 8.0 / 7.0, 1e-9);
+    let text = printed(&args);
+    assert!(text.contains("any number of tags") && text.contains("57.14 %") && text.contains("1.1429"), "{text}");
+    // Noise helps what does not slow down, and vanishes with more tags.
+    let noisy = |tags| json(&[&args[..], &["--tags", tags, "--json"]].concat())["share"].as_f64().unwrap();
+    let [few, many] = [noisy("64"), noisy("4096")];
+    assert!(few > many && many > 4.0 / 7.0 && many < 0.6, "{few} {many}");
+}
+
 /// RFC 5348's equation gives 112.332 packets a second at 1 % and 100 ms with its defaults; the square root law `√150 / 0.1`. The full
 /// model's numbers were computed with 30 digits by another program.
 #[test]
@@ -129,7 +146,7 @@ fn tcp() {
 
 #[test]
 fn what_a_model_does_not_cover_is_refused() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["front", "--mu", "1", "--rates", "1,2,3"], "--rates: the queue would grow without end"),
         (&["front", "--mu", "0", "--rates", "1"], "--mu: 0 will not do"),
         (&["front", "--mu", "1", "--rates", "1,x"], "invalid value 'x' for '--rates"),
@@ -138,6 +155,8 @@ fn what_a_model_does_not_cover_is_refused() {
         (&["choke", "--load", "-1"], "--load: -1 will not do"),
         (&["choke", "--load", "1", "--early-drops", "1"], "--early-drops: 1 will not do"),
         (&["gchoke", "--maxcomp", "0", "--load", "1"], "a whole number from 1, or infinite"),
+        (&["echo", "--tcps", "0", "--loss", "0.1", "--load", "1"], "--tcps: 0 will not do"),
+        (&["echo", "--tcps", "1", "--loss", "0.1", "--load", "1", "--tags", "1"], "--tags: 1 will not do"),
         (&["tcp", "--loss", "0", "--rtt", "100ms"], "--loss: without losses no law limits the rate"),
         (&["tcp", "--loss", "1", "--rtt", "100ms"], "--loss: 1 will not do"),
         (&["tcp", "--loss", "0.1", "--rtt", "0s"], "--rtt: 0 will not do"),
@@ -163,6 +182,7 @@ fn figures_show_what_was_asked() {
         ("choke --load 2", ["its share of the link", "dropped of its packets", "at a load of 2"]),
         ("choke-multi --flows 3 --candidates 2 --load 0.001", ["TCP&apos;s share", "their share of the link", "%"]),
         ("tcp --loss 0.02 --rtt 100ms", ["full model", "square root law", "at a loss of 2 %"]),
+        ("echo --tcps 8 --loss 0.05 --load 2", ["TCP&apos;s share", "dropped of their packets", "at a load of 2"]),
         ("gchoke --maxcomp infinite --load 50", ["its part of the queue", "at a load of 50", "100"]),
     ] {
         let args: Vec<&str> = std::iter::once("theory").chain(args.split(' ')).collect();

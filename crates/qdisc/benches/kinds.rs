@@ -54,6 +54,8 @@ fn configured(kind: Kind, light: u32) -> Result<QdiscParameters, ParameterError>
         Kind::Cake => {}
         _ => {
             add("limit", room);
+            // ECHO's sample on links of up to 1 Gbit/s.
+            add("tags", "256".to_owned());
             // CHOKeD draws so many candidates that the queue does not grow far above `min`.
             add("min", format!("{}p", if kind == Kind::Choked { length - length / 50 } else { length / 2 }));
             // A bin of SFB is full at four times its part of the queue.

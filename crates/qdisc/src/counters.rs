@@ -28,7 +28,7 @@ pub enum Reason {
     FairDrop,
     /// Removed to make room for a packet of another flow: longest queue drop, SFQ.
     BufferSteal,
-    /// CSFQ, AFD: the flow exceeds the fair rate.
+    /// CSFQ, AFD, ECHO: the flow exceeds the fair rate.
     Label,
     /// The packet is too old.
     Expired,

@@ -5,6 +5,8 @@
 mod afd;
 #[path = "reference/csfq.rs"]
 mod csfq;
+#[path = "reference/echo.rs"]
+mod echo;
 #[path = "reference/fred.rs"]
 mod fred;
 #[path = "reference/line.rs"]
@@ -218,6 +220,17 @@ fn csfq() -> impl Strategy<Value = csfq::Settings> {
     )
 }
 
+fn echo() -> impl Strategy<Value = echo::Settings> {
+    let tags = prop::sample::select(vec![None, Some(64_usize), Some(512)]);
+    (limit(), 1_u64..60, tags, any::<bool>()).prop_map(|(limit, target, tags, ecn)| echo::Settings {
+        limit,
+        target: Duration::from_millis(target),
+        tags,
+        ecn,
+        link: RATE,
+    })
+}
+
 /// The parameters of RED for the disciplines that build on it.
 fn red() -> impl Strategy<Value = (red::Settings, Vec<(&'static str, String)>)> {
     use red::Spacing;
@@ -283,6 +296,15 @@ proptest! {
             text("interval", s.interval),
         ];
         agree(Kind::Afd, &given, number, |seed| Box::new(afd::Afd::new(s, seed)), script)?;
+    }
+
+    /// Would catch any decision that differs from the law: the sample, its thinning and its copies, the signal and what is
+    /// marked, the measured rate, the times and the steps of the controller.
+    #[test]
+    fn echo_decides_as_the_reference(s in echo(), script in script(), number in any::<u64>()) {
+        let mut given = vec![text("limit", s.limit), text("target", s.target), text("ecn", s.ecn)];
+        given.extend(s.tags.map(|tags| text("tags", tags)));
+        agree(Kind::Echo, &given, number, |seed| Box::new(echo::Echo::new(s, seed)), script)?;
     }
 
     /// Would catch any decision that differs from the definition: the rates, the flows known at the edge, the updates

@@ -18,6 +18,7 @@ mod slow;
 mod accounting_references {
     pub(crate) mod afd;
     pub(crate) mod csfq;
+    pub(crate) mod echo;
     pub(crate) mod fred;
     pub(crate) mod line;
     pub(crate) mod sred;

@@ -4,8 +4,8 @@ use fairlane_qdisc::discipline::choke::{
     self, Candidates, Draw, Rule, choked, choker, chokew, mloc, rechoke, sac, xchoke,
 };
 use fairlane_qdisc::discipline::{
-    afd, ared, bare, blue, cake, cbq, cobalt, codel, csfq, droptail, drr, dualpi2, fair_queueing, fq_codel, fq_pie,
-    fred, pi2, pie, red, red_pd, red_penalty_box, sfb, sfq, sfq_red, sfred, sred,
+    afd, ared, bare, blue, cake, cbq, cobalt, codel, csfq, droptail, drr, dualpi2, echo, fair_queueing, fq_codel,
+    fq_pie, fred, pi2, pie, red, red_pd, red_penalty_box, sfb, sfq, sfq_red, sfred, sred,
 };
 use fairlane_qdisc::{AnyConfig, Kind, ParameterError, QdiscParameters, Rate};
 
@@ -39,6 +39,7 @@ fn typed(kind: Kind) -> AnyConfig {
         Kind::Fred => AnyConfig::Fred(fred::Config::default()),
         Kind::Afd => AnyConfig::Afd(afd::Config::default()),
         Kind::Csfq => AnyConfig::Csfq(csfq::Config::default()),
+        Kind::Echo => AnyConfig::Echo(echo::Config::default()),
         Kind::RedPenaltyBox => AnyConfig::PenaltyBox(red_penalty_box::Config::default()),
         Kind::RedPd => AnyConfig::RedPd(red_pd::Config::default()),
         Kind::Sfq => AnyConfig::Sfq(sfq::Config::default()),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::{
-    BackChoke, Candidates, Choke, Comparisons, Error, FrontChoke, GChoke, Sfb, TcpPath, candidates_that_protect,
+    BackChoke, Candidates, Choke, Comparisons, Echo, Error, FrontChoke, GChoke, Sfb, TcpPath, candidates_that_protect,
 };
 
 /// Number of parts of the queue in a profile.
@@ -76,6 +76,20 @@ pub enum Question {
         /// Sending rate of the flow as a part of the link's rate.
         load: f64,
     },
+    /// [`Echo`].
+    Echo {
+        /// TCP flows.
+        tcps: u32,
+        /// The part of TCP's packets that is dropped.
+        loss: f64,
+        /// Unresponsive flows.
+        floods: u32,
+        /// Sending rate of each unresponsive flow as a part of the link's rate.
+        load: f64,
+        /// Tags of the sample; by default as many as one likes.
+        #[serde(default)]
+        tags: Option<u32>,
+    },
     /// [`TcpPath`].
     Tcp {
         /// The probability that a packet is lost.
@@ -107,6 +121,7 @@ impl Question {
             Self::Choke { load, early_drops } => choke(load, early_drops),
             Self::ChokeMulti { flows, candidates, load } => choke_multi(flows, candidates, load),
             Self::Gchoke { maxcomp, load } => gchoke(maxcomp, load),
+            Self::Echo { tcps, loss, floods, load, tags } => echo(tcps, loss, floods, load, tags),
             Self::Tcp { loss, rtt, timeout, acked, window } => tcp(loss, rtt, timeout, acked, window),
         }
     }
@@ -236,5 +251,25 @@ fn gchoke(maxcomp: Comparisons, load: f64) -> Result<Value, Error> {
         "loss": model.loss(),
         "peak": { "load": peak.load(), "share": peak.share(), "buffer_share": peak.buffer_share() },
         "buffer_bound": bound,
+    }))
+}
+
+fn echo(tcps: u32, loss: f64, floods: u32, load: f64, tags: Option<u32>) -> Result<Value, Error> {
+    let model = match tags {
+        Some(tags) => Echo::with_tags(tcps, loss, floods, load, tags)?,
+        None => Echo::at_load(tcps, loss, floods, load)?,
+    };
+    Ok(json!({
+        "model": "echo",
+        "tcps": tcps,
+        "tcp_loss": loss,
+        "floods": floods,
+        "load": model.load(),
+        "tags": tags,
+        "share": model.share(),
+        "total_share": model.total_share(),
+        "tcp_share": model.tcp_share(),
+        "loss": model.loss(),
+        "of_fair_share": model.of_fair_share(),
     }))
 }

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use fairlane_theory::{
-    BackChoke, Candidates, Choke, Comparisons, FrontChoke, GChoke, Sfb, TcpPath, candidates_that_protect,
+    BackChoke, Candidates, Choke, Comparisons, Echo, FrontChoke, GChoke, Sfb, TcpPath, candidates_that_protect,
     square_root_law,
 };
 use proptest::prelude::*;
@@ -78,6 +78,16 @@ proptest! {
         let comparisons = NonZeroU32::new(candidates).map_or(Comparisons::Unlimited, Comparisons::AtMost);
         if let Ok(gchoke) = GChoke::at_load(comparisons, load) {
             prop_assert!(within(gchoke.share(), 0.0..=0.2690) && within(gchoke.buffer_share(), 0.0..=0.5));
+        }
+    }
+
+    #[test]
+    fn echo_shares_the_link(loss in any_number(), load in any_number(), tcps in any::<u32>(), floods in any::<u32>(), tags in any::<u32>()) {
+        for (tcps, floods) in [(tcps, floods), (tcps % 40, floods % 40)] {
+            let ideal = Echo::at_load(tcps, loss, floods, load);
+            for echo in [ideal, Echo::with_tags(tcps, loss, floods, load, tags % 30)].into_iter().flatten() {
+                prop_assert!(within(echo.total_share(), 0.0..=1.0 + 1e-6) && within(echo.loss(), -1e-9..=1.0), "{:?}", echo);
+            }
         }
     }
 

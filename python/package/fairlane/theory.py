@@ -22,6 +22,7 @@ __all__ = [
     "Candidates",
     "Choke",
     "Division",
+    "Echo",
     "FrontChoke",
     "FrontFlow",
     "GChoke",
@@ -31,6 +32,7 @@ __all__ = [
     "back",
     "choke",
     "choke_multi",
+    "echo",
     "front",
     "gchoke",
     "sfb",
@@ -253,6 +255,49 @@ def gchoke(*, maxcomp: int | Literal["infinite"], load: float) -> GChoke:
     """
     answer = _ask("gchoke", maxcomp=maxcomp, load=load)
     return GChoke(**{**answer, "peak": Peak(**answer["peak"])})
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Unresponsive flows among TCP flows under ECHO.
+
+    Attributes:
+        tcps: Number of TCP flows.
+        tcp_loss: The part of TCP's packets that is dropped.
+        floods: Number of unresponsive flows.
+        load: The sending rate of each, as a part of the link's rate.
+        tags: The tags of the sample; ``None`` for rates without noise.
+        share: The share of the link of each unresponsive flow.
+        total_share: All of theirs.
+        tcp_share: TCP's share.
+        loss: The part of the unresponsive flows' packets that is dropped.
+        of_fair_share: ``share`` as a part of the max-min fair share.
+    """
+
+    tcps: int
+    tcp_loss: float
+    floods: int
+    load: float
+    tags: int | None
+    share: float
+    total_share: float
+    tcp_share: float
+    loss: float
+    of_fair_share: float
+
+
+def echo(*, tcps: int, loss: float, load: float, floods: int = 1, tags: int | None = None) -> Echo:
+    """ECHO's equilibrium, which ``docs/echo.md`` derives.
+
+    Args:
+        tcps: Number of TCP flows.
+        loss: The part of TCP's packets that is dropped, 0 to less than 1.
+        load: The sending rate of each unresponsive flow as a part of the link's rate.
+        floods: Number of unresponsive flows.
+        tags: The tags of the sample, which measure rates with noise; without noise when it is not given.
+    """
+    given = {} if tags is None else {"tags": tags}
+    return Echo(**_ask("echo", tcps=tcps, loss=loss, floods=floods, load=load, **given))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ pub(crate) enum Model {
     Choke(OneFlowArgs),
     ChokeMulti(ChokeMultiArgs),
     Gchoke(GchokeArgs),
+    Echo(EchoArgs),
     Tcp(TcpArgs),
 }
 
@@ -134,6 +135,36 @@ pub(crate) struct GchokeArgs {
     /// The flow's rate, as a fraction of the link's
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub(crate) load: f64,
+
+    #[command(flatten)]
+    pub(crate) form: AnswerForm,
+}
+
+/// ECHO: the shares of unresponsive flows and of the TCP flows beside them
+///
+/// The equilibrium that docs/echo.md derives: a flow gets at most 4/3 of the fair rate. With --tags it includes the noise of
+/// rates that are measured by so many tags.
+#[derive(Debug, Args)]
+pub(crate) struct EchoArgs {
+    /// TCP flows
+    #[arg(long, value_name = "N")]
+    pub(crate) tcps: u32,
+
+    /// The part of TCP's packets that is dropped, 0 to less than 1
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) loss: f64,
+
+    /// Unresponsive flows
+    #[arg(long, value_name = "M", default_value = "1")]
+    pub(crate) floods: u32,
+
+    /// The rate of each unresponsive flow, as a fraction of the link's
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub(crate) load: f64,
+
+    /// Tags of the sample; by default rates are measured without noise
+    #[arg(long, value_name = "S")]
+    pub(crate) tags: Option<u32>,
 
     #[command(flatten)]
     pub(crate) form: AnswerForm,

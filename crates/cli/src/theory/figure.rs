@@ -38,6 +38,11 @@ pub(super) fn figure(question: &Question) -> Result<Figure, Error> {
             let at = |load| Question::Gchoke { maxcomp: *maxcomp, load };
             over_load("gCHOKe: one unresponsive flow among many TCP flows", *load, &answer, &ONE_FLOW, at)
         }
+        Question::Echo { tcps, loss, floods, load, tags } => {
+            let at = |load| Question::Echo { tcps: *tcps, loss: *loss, floods: *floods, load, tags: *tags };
+            let title = format!("ECHO: {floods} unresponsive flows among {tcps} TCP flows");
+            over_load(&title, *load, &answer, &MANY_FLOWS, at)
+        }
         Question::Tcp { loss, rtt, timeout, acked, window } => {
             let at = |loss| Question::Tcp { loss, rtt: *rtt, timeout: *timeout, acked: *acked, window: *window };
             over_loss(*loss, &answer, at)

@@ -24,6 +24,8 @@ pub mod droptail;
 pub mod drr;
 #[cfg(feature = "delay")]
 pub mod dualpi2;
+#[cfg(feature = "accounting")]
+pub mod echo;
 #[cfg(feature = "scheduling")]
 pub mod fair_queueing;
 #[cfg(feature = "delay")]

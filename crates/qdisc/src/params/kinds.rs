@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use crate::discipline::droptail;
 #[cfg(feature = "accounting")]
-use crate::discipline::{afd, bare, csfq, fred, red_pd, red_penalty_box, sred};
+use crate::discipline::{afd, bare, csfq, echo, fred, red_pd, red_penalty_box, sred};
 #[cfg(feature = "red")]
 use crate::discipline::{ared, red};
 #[cfg(feature = "blue")]
@@ -81,6 +81,9 @@ kinds! {
         /// Core-Stateless Fair Queueing.
         #[cfg(feature = "accounting")]
         Csfq(csfq::Csfq),
+        /// ECHO.
+        #[cfg(feature = "accounting")]
+        Echo(echo::Echo),
         /// RED with a penalty box.
         #[cfg(feature = "accounting")]
         PenaltyBox(red_penalty_box::PenaltyBox),
@@ -197,6 +200,9 @@ kinds! {
         /// Core-Stateless Fair Queueing.
         #[cfg(feature = "accounting")]
         Csfq: disciplines::csfq::INFO, disciplines::csfq::resolve => Csfq,
+        /// ECHO.
+        #[cfg(feature = "accounting")]
+        Echo: disciplines::echo::INFO, disciplines::echo::resolve => Echo,
         /// RED with a penalty box.
         #[cfg(feature = "accounting")]
         RedPenaltyBox: disciplines::red_penalty_box::INFO, disciplines::red_penalty_box::resolve => PenaltyBox,

@@ -45,6 +45,7 @@ fn own(kind: Kind) -> &'static [(&'static str, &'static str)] {
         "cbq" => &[("bounded", "0,1")],
         "sred" => &[("zombies", "20")],
         "afd" => &[("shadow", "20"), ("sample", "2"), ("target_queue", "4p")],
+        "echo" => &[("tags", "64")],
         "blue" => &[("increment", "0.1"), ("decrement", "0.02"), ("freeze", "50ms"), ("jitter", "true")],
         "sfb" => &[
             ("levels", "2"),

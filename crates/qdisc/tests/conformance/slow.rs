@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Host, Packets, SimplePacket, Size, Time};
 
-use crate::accounting_references::{afd, csfq, fred, line, sred};
+use crate::accounting_references::{afd, csfq, echo, fred, line, sred};
 use crate::adaptive;
 use crate::fair_references::{cbq, drr, fair};
 use crate::other_references::delay::{self, Limit};
@@ -411,6 +411,10 @@ fn accounting(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
                 threshold: 6.0,
             };
             Box::new(csfq::Csfq::new(settings, seed))
+        }
+        "echo" => {
+            let settings = echo::Settings { limit, target: millis(10), tags: Some(64), ecn: true, link: host.rate };
+            Box::new(echo::Echo::new(settings, seed))
         }
         _ => return None,
     };

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fairlane.disciplines.droptail import DropTail
     from fairlane.disciplines.drr import Drr
     from fairlane.disciplines.dualpi2 import DualPi2
+    from fairlane.disciplines.echo import Echo
     from fairlane.disciplines.fq_codel import FqCodel
     from fairlane.disciplines.fq_pie import FqPie
     from fairlane.disciplines.fred import Fred
@@ -76,6 +77,7 @@ __all__ = [
     "DropTail",
     "Drr",
     "DualPi2",
+    "Echo",
     "FqCodel",
     "FqPie",
     "Fred",
@@ -124,6 +126,7 @@ _FILES = {
     "Fred": "fred",
     "Afd": "afd",
     "Csfq": "csfq",
+    "Echo": "echo",
     "RedPenaltyBox": "red_penalty_box",
     "RedPd": "red_pd",
     "Sfq": "sfq",

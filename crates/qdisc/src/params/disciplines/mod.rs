@@ -28,6 +28,8 @@ pub(super) mod droptail;
 pub(super) mod drr;
 #[cfg(feature = "delay")]
 pub(super) mod dualpi2;
+#[cfg(feature = "accounting")]
+pub(super) mod echo;
 #[cfg(feature = "scheduling")]
 pub(super) mod fair_queueing;
 #[cfg(feature = "delay")]

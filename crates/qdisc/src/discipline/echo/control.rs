@@ -1,0 +1,223 @@
+//! The controller: moves the fair share so that the queue's delay settles at the target. It divides, but runs only once
+//! in a while.
+
+use super::fixed::{ONE, power_of_two};
+use super::sample::MOST_TAGS;
+use crate::{Duration, Rate, Time};
+
+/// What the controller has to know of the queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueReading {
+    /// How long the head has waited.
+    pub(super) age: Duration,
+    pub(super) bytes: u64,
+    /// The queue and its limit, in the unit of the limit.
+    pub(super) fill: u64,
+    pub(super) limit: u64,
+}
+
+/// The departures from a queue that does not run empty, which show the link's rate.
+#[derive(Clone, Copy, Debug)]
+struct Departures {
+    since: Time,
+    bytes: u64,
+}
+
+/// The controller, and the rate of the link that it measures.
+#[derive(Debug)]
+pub(super) struct Controller {
+    /// The target that was configured.
+    least_target: Duration,
+    /// The binary logarithm of the fair share T in tags, with 32 binary digits behind the point.
+    level: i64,
+    /// The rate of the link in bytes a second; 0 while it is not known.
+    pub(super) rate: u64,
+    /// The largest packet that has arrived, in bytes.
+    pub(super) largest: u32,
+    departures: Option<Departures>,
+    /// The link found the queue empty since the last update.
+    stood_still: bool,
+    updated: Time,
+    /// The delay at the last update, in nanoseconds.
+    before: i64,
+    /// The queue above which updates are more frequent, in bytes.
+    flood: u64,
+    /// The number of tags that an arrival overwrites.
+    pub(super) copies: u64,
+}
+
+impl Controller {
+    pub(super) fn new(target: Duration, tags: u32) -> Self {
+        Self {
+            least_target: target,
+            level: i64::from(tags.ilog2()) << 32,
+            rate: 0,
+            largest: 0,
+            departures: None,
+            stood_still: false,
+            updated: Time::ZERO,
+            before: 0,
+            flood: u64::MAX,
+            copies: ONE,
+        }
+    }
+
+    /// Returns the fair share T in tags, with 16 binary digits behind the point.
+    pub(super) fn share(&self) -> u64 {
+        power_of_two(self.level)
+    }
+
+    /// Takes over the rate of the link where a host tells it; 0 if it is not known.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.rate = (rate.bits_per_second() / 8).min(MOST_RATE);
+        self.departures = None;
+    }
+
+    /// Follows a change of the number of tags: the share remains the same part of them.
+    pub(super) fn resize(&mut self, old: u32, new: u32) {
+        self.level += (i64::from(new.ilog2()) - i64::from(old.ilog2())) << 32;
+    }
+
+    /// Notes a departure at `now`, or that the link found nothing to send; `more` packets wait behind it.
+    pub(super) fn depart(&mut self, now: Time, bytes: Option<u32>, more: bool) {
+        let Some(bytes) = bytes else {
+            self.stood_still = true;
+            self.departures = None;
+            return;
+        };
+        if let Some(Departures { since, bytes }) = self.departures {
+            if now.since(since) >= PERIOD {
+                self.measure(bytes, now.since(since));
+                self.departures = None;
+            }
+        }
+        let departures = self.departures.get_or_insert(Departures { since: now, bytes: 0 });
+        departures.bytes += u64::from(bytes);
+        if !more {
+            self.departures = None;
+        }
+    }
+
+    /// Sets the fair share, in tags.
+    #[cfg(test)]
+    pub(super) fn set_share(&mut self, share: f64) {
+        self.level = (libm::log2(share) * 4_294_967_296.0) as i64;
+    }
+
+    fn measure(&mut self, bytes: u64, time: Duration) {
+        let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(time.as_nanos())).min(MOST_RATE.into()) as i64;
+        let step = if self.rate == 0 { rate } else { (rate - self.rate as i64) / RATE_PART };
+        self.rate = self.rate.saturating_add_signed(step);
+    }
+
+    /// Tells whether it is time for an update.
+    pub(super) fn is_due(&self, now: Time, bytes: u64, fill: u64, limit: u64) -> bool {
+        let passed = now.since(self.updated);
+        passed >= PERIOD || passed >= FLOOD_PERIOD && (bytes > self.flood || 2 * fill > limit)
+    }
+
+    /// Moves the fair share by what has happened since the last update.
+    pub(super) fn update(&mut self, now: Time, tags: u32, reading: QueueReading) {
+        let passed = signed(now.since(self.updated).as_nanos());
+        let target = self.target();
+        let delay = self.delay(target, reading);
+        let (error, growth) = (i128::from(delay - target), i128::from(delay - self.before));
+        let drains = 10 * growth < -i128::from(passed);
+        let quarters = (delay << 16) / (4 * target);
+        let square = (i128::from(quarters) * i128::from(quarters)) >> 16;
+        let hurry = if drains { UNIT } else { square.clamp(UNIT, MOST_HURRY) };
+        let mut step = -(INTEGRAL * hurry * error * i128::from(passed) / (UNIT * BILLION * BILLION));
+        step -= PROPORTIONAL * growth / BILLION;
+        if self.stood_still && 2 * delay < target {
+            step += IDLE * i128::from(passed) / BILLION;
+            step += LONG_IDLE * i128::from((passed - LONG).max(0)) / BILLION;
+        }
+        let most = i128::from(tags.ilog2()) << 32;
+        self.level = (i128::from(self.level) + step).clamp(LEAST, most) as i64;
+        self.copies = (((delay << 16) / (2 * target)) as u64).clamp(ONE, 4 * ONE);
+        self.flood = if self.rate == 0 { u64::MAX } else { bytes_in(self.rate, 2 * target as u64) };
+        self.before = delay;
+        self.stood_still = false;
+        self.updated = now;
+    }
+
+    /// Returns the target in nanoseconds: at least the time of a window of TCP.
+    fn target(&self) -> i64 {
+        signed(self.least_target.as_nanos().max(self.time_of(WINDOW * u64::from(self.largest)))).max(1)
+    }
+
+    /// Returns the delay in nanoseconds: that of the head, that of an arrival, or that which the limit leaves no more
+    /// room for.
+    fn delay(&self, target: i64, reading: QueueReading) -> i64 {
+        let crowded = 4 * u128::from(reading.fill) * target as u128 / u128::from(reading.limit.max(1));
+        let crowded = u64::try_from(crowded).unwrap_or(u64::MAX);
+        signed(reading.age.as_nanos().max(self.time_of(reading.bytes)).max(crowded))
+    }
+
+    /// Returns the time that the link takes for `bytes` bytes in nanoseconds; 0 while its rate is not known.
+    fn time_of(&self, bytes: u64) -> u64 {
+        let time = u128::from(bytes) * 1_000_000_000 / u128::from(self.rate.max(1));
+        if self.rate == 0 { 0 } else { u64::try_from(time).unwrap_or(u64::MAX) }
+    }
+
+    /// Returns the mean distance of the arrivals that are sampled, in bytes, for all of them to span [`MEMORY`].
+    pub(super) fn apart(&self, tags: u32) -> u64 {
+        (bytes_in(self.rate, MEMORY.as_nanos()) / u64::from(tags.clamp(1, MOST_TAGS))).max(u64::from(self.largest))
+    }
+}
+
+/// Returns the bytes that leave in `nanos` nanoseconds at `rate` bytes a second.
+fn bytes_in(rate: u64, nanos: u64) -> u64 {
+    u64::try_from(u128::from(rate) * u128::from(nanos) / 1_000_000_000).unwrap_or(u64::MAX)
+}
+
+/// Returns a time in nanoseconds as a signed number, [`MOST_TIME`] at most.
+fn signed(nanos: u64) -> i64 {
+    nanos.min(MOST_TIME) as i64
+}
+
+/// The time between updates, and for which the link's rate is measured at least: as RFC 9332, appendix A.1.
+const PERIOD: Duration = Duration::from_millis(16);
+
+/// The time between updates in a flood.
+const FLOOD_PERIOD: Duration = Duration::from_millis(1);
+
+/// The traffic of which the sample is one: several round trips.
+const MEMORY: Duration = Duration::from_millis(200);
+
+/// The largest packets that the target leaves room for: a small window of TCP.
+const WINDOW: u64 = 6;
+
+/// A measurement of the rate moves it by one part of this many.
+const RATE_PART: i64 = 10;
+
+/// The longest delay and the longest time between updates that count: 4 seconds.
+const MOST_TIME: u64 = 4_000_000_000;
+
+/// The highest rate of a link, in bytes a second.
+const MOST_RATE: u64 = 1 << 40;
+
+/// Nanoseconds in a second.
+const BILLION: i128 = 1_000_000_000;
+const UNIT: i128 = ONE as i128;
+
+/// The most by which the controller hurries.
+const MOST_HURRY: i128 = 64 * UNIT;
+
+/// The binary logarithm of e, with 32 binary digits behind the point: the unit of the level for logarithms to base e.
+const LOG2_E: i128 = 6_196_328_019;
+
+/// The change of ln T for a second of delay above the target, in each second; with [`PROPORTIONAL`] four times the gains
+/// of RFC 9332, appendix A.1.
+const INTEGRAL: i128 = 40 * LOG2_E;
+
+/// The change of ln T for a second by which the delay has grown.
+const PROPORTIONAL: i128 = 128 * LOG2_E / 10;
+
+/// The change of ln T in each second in which the link stands still, and in each after [`LONG`].
+const IDLE: i128 = 4 * LOG2_E;
+const LONG_IDLE: i128 = 40 * LOG2_E;
+const LONG: i64 = 100_000_000;
+
+/// The least ln T, -4.
+const LEAST: i128 = -4 * LOG2_E;

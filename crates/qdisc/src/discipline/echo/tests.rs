@@ -1,0 +1,228 @@
+//! The law against its formulas in floating point, and ECHO on a link.
+
+use std::vec::Vec;
+
+use super::fixed::ONE;
+use super::*;
+use crate::SimplePacket;
+
+/// Returns the fair share of a controller at `share` tags of 256, on a link of 10 Mbit/s with packets of 1500 bytes.
+fn fair(share: f64) -> TagShare {
+    let mut controller = Controller::new(Duration::from_millis(10), 256);
+    controller.set_rate(Rate::from_bits_per_second(10_000_000));
+    controller.largest = 1500;
+    controller.set_share(share);
+    TagShare::new(&controller, 256)
+}
+
+/// Returns the part of a million draws, evenly spread, for which `drawn` holds.
+fn part(drawn: impl Fn(u64) -> bool) -> f64 {
+    let draws = 1 << 20;
+    (0..draws).filter(|draw| drawn(draw << 12)).count() as f64 / draws as f64
+}
+
+/// w² / (1 + w + w²) with w = ((K + 1/4) / T)^(3/2) - 1, for a flow at its share, a little above and far above. Would
+/// catch a signal of a flow within its share, and any other curve.
+#[test]
+fn the_excess_is_signalled_by_the_formula() {
+    for share in [0.1, 0.8, 5.0, 20.0, 100.0] {
+        for count in [0, 1, 2, 5, 6, 10, 21, 40, 100, 256] {
+            let w = (libm::pow((f64::from(count) + 0.25) / share, 1.5) - 1.0).max(0.0);
+            let expected = w * w / (1.0 + w + w * w);
+            let excess = fair(share).excess(count);
+            let signalled = part(|draw| excess.is_signalled(draw));
+            assert!((signalled - expected).abs() < 2e-4, "{count} of {share}: {signalled} {expected}");
+            let close = (expected - 0.2).abs() < 1e-3;
+            assert!(close || excess.is_small() == (expected < 0.2), "{count} of {share}");
+        }
+    }
+}
+
+/// Packets of 1500 bytes at 10 Mbit/s: the sample spans 200 ms, so that one of 256 tags is due each 976 bytes, less than
+/// a packet. 750 bytes are half a packet. Would catch another thinning than the root of T / K, and one by the size.
+#[test]
+fn arrivals_are_sampled_by_the_formula() {
+    for (share, count, expected) in [
+        (20.0, 0, 0.5),
+        (20.0, 20, 0.5),
+        (20.0, 80, 0.25),
+        (20.0, 245, 0.5 * libm::sqrt(20.0 / 245.0)),
+        // Below one tag the share counts as one.
+        (0.5, 1, 0.5),
+        (0.5, 4, 0.25),
+    ] {
+        let sampled = part(|draw| fair(share).is_sampled(count, 750, draw));
+        assert!((sampled / expected - 1.0).abs() < 1e-3, "{count} of {share}: {sampled} {expected}");
+    }
+}
+
+/// Would catch copies that are not drawn by the fraction: 2.25 are three in a quarter of all draws.
+#[test]
+fn a_fraction_of_a_copy_is_drawn() {
+    let mut controller = Controller::new(Duration::from_millis(10), 256);
+    controller.copies = 9 * ONE / 4;
+    let fair = TagShare::new(&controller, 256);
+    let copies: Vec<u32> = (0..4096).map(|draw| fair.copies(draw * 16)).collect();
+    assert_eq!(copies.iter().filter(|&&copies| copies == 3).count(), 1024);
+    assert!(copies.iter().all(|copies| (2..=3).contains(copies)));
+}
+
+fn millis(count: u64) -> Time {
+    Time::ZERO + Duration::from_millis(count)
+}
+
+/// Fills a queue with `packets` packets of 1000 bytes at `now`, and updates the controller.
+fn filled(config: Config, packets: u64, now: Time) -> Echo<SimplePacket> {
+    let mut queue = Echo::new(config, Seed::new(1)).unwrap();
+    queue.link_rate(Rate::from_bits_per_second(8_000_000));
+    (0..packets).for_each(|flow| queue.enqueue(Time::ZERO, SimplePacket::new(flow, 1000), &mut ()));
+    queue.control(now);
+    queue
+}
+
+fn ln_share(queue: &Echo<SimplePacket>) -> f64 {
+    libm::log(queue.controller.share() as f64 / 65_536.0)
+}
+
+/// The controller by hand: 8 Mbit/s is a packet of 1000 bytes in a ms, and the first update, at the first arrival, does
+/// nothing. 24 packets are 24 ms, 14 more than the target and 24 more than before: ln T falls by 40 · 0.014 · 0.016 +
+/// 12.8 · 0.024. 60 packets are 1.5 times four targets, so the first part counts 2.25 times.
+#[test]
+fn the_share_moves_by_the_formula() {
+    let all = libm::log(256.0);
+    for (packets, expected) in
+        [(24, 40.0 * 0.014 * 0.016 + 12.8 * 0.024), (60, 2.25 * 40.0 * 0.05 * 0.016 + 12.8 * 0.06)]
+    {
+        let queue = filled(Config::default(), packets, millis(16));
+        assert!((all - ln_share(&queue) - expected).abs() < 1e-4, "{packets}: {}", ln_share(&queue));
+    }
+}
+
+/// Would catch a controller that ignores how full the queue is: 20 of at most 25 packets count as 3.2 targets, although
+/// they are only 20 ms.
+#[test]
+fn a_crowded_queue_counts_as_delay() {
+    let queue = filled(Config { limit: Size::packets(25), ..Config::default() }, 20, millis(16));
+    let fallen = libm::log(256.0) - ln_share(&queue);
+    assert!((fallen - (40.0 * 0.022 * 0.016 + 12.8 * 0.032)).abs() < 1e-4, "{fallen}");
+}
+
+/// Would catch a share that does not recover while the link stands still: from its least, -4, to its most, ln 256, in
+/// about a tenth of a second and what 40 a second need.
+#[test]
+fn the_share_recovers_while_the_link_stands_still() {
+    let mut queue = Echo::<SimplePacket>::new(Config::default(), Seed::new(1)).unwrap();
+    queue.controller.set_share(libm::exp(-4.0));
+    assert_eq!(queue.dequeue(millis(1), &mut ()), None);
+    queue.control(millis(50));
+    // 4 a second for 50 ms, and 0.4 for each second of the 10 ms that the delay is below its target.
+    assert!((ln_share(&queue) - (-4.0 + 4.4 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
+    assert_eq!(queue.dequeue(millis(51), &mut ()), None);
+    queue.control(millis(450));
+    assert!((ln_share(&queue) - libm::log(256.0)).abs() < 1e-3, "{}", ln_share(&queue));
+}
+
+/// Would catch a rate that counts the time in which nothing waits, or the packet that has only begun to leave: ten
+/// packets of 1000 bytes, 2 ms each, are 500 kB/s, although the link then pauses.
+#[test]
+fn the_rate_is_measured_while_packets_wait() {
+    let mut queue = Echo::new(Config::default(), Seed::new(1)).unwrap();
+    for burst in 0..30 {
+        let start = 1000 * burst;
+        (0..10).for_each(|flow| queue.enqueue(millis(start), SimplePacket::new(flow, 1000), &mut ()));
+        for packet in 0..11 {
+            queue.dequeue(millis(start + 2 * packet), &mut ());
+        }
+    }
+    assert_eq!(queue.controller.rate, 500_000);
+}
+
+/// 256 tags for each Gbit/s, rounded up to a power of two. Would catch a sample that does not follow the link, one that
+/// follows it although the size is given, and a share that becomes another part of the sample.
+#[test]
+fn the_sample_follows_the_link() {
+    let rates = [(0, 256), (1_000_000, 256), (1_000_000_000, 256), (1_000_000_001, 512), (10_000_000_000, 4096)];
+    for (rate, tags) in rates {
+        let rate = Rate::from_bits_per_second(rate);
+        let mut queue = filled(Config::default(), 24, millis(16));
+        let part = ln_share(&queue) - libm::log(256.0);
+        queue.link_rate(rate);
+        assert_eq!(queue.sample.size(), tags);
+        assert!((ln_share(&queue) - libm::log(f64::from(tags)) - part).abs() < 1e-3);
+        let mut fixed = filled(Config { tags: Some(64), ..Config::default() }, 24, millis(16));
+        fixed.link_rate(rate);
+        assert_eq!(fixed.sample.size(), 64);
+    }
+    assert_eq!(tags_for(Rate::from_bits_per_second(u64::MAX)), 4096);
+}
+
+/// Offers 4 flows at 0.1 ms apart to a link of 8 Mbit/s, one of them as often as the other three; returns the packets
+/// that each got through in the second half of 40 s, and the drops and the marks of the heavy one.
+fn shares(ecn: bool) -> (Vec<u32>, Counters) {
+    let mut queue = Echo::new(Config::default(), Seed::new(3)).unwrap();
+    let mut chance = Seed::new(4).stream("arrivals");
+    let mut through = std::vec![0; 4];
+    for tick in 0..80_000_u64 {
+        let now = Time::from_nanos(500_000 * tick);
+        let draw = chance.below(6);
+        let flow = u64::from(draw.saturating_sub(2));
+        let packet = SimplePacket { ecn_capable: ecn, ..SimplePacket::new(flow, 1000) };
+        queue.enqueue(now, packet, &mut ());
+        if tick % 2 == 0 {
+            if let Some(packet) = queue.dequeue(now, &mut ()) {
+                through[packet.flow as usize] += u32::from(tick >= 40_000);
+            }
+        }
+    }
+    (through, queue.counters().clone())
+}
+
+/// The link carries half of what comes: with one flow at 1/2 and three at 1/6 each, no flow is below the fair share, 1/4
+/// of the link, so that each has 1 to 4/3 times the same. Would catch a heavy flow that is not held back.
+#[test]
+fn a_heavy_flow_is_held_to_its_share() {
+    let (through, _) = shares(false);
+    let heavy = f64::from(through[0]) / 20_000.0;
+    assert!(heavy > 0.22 && heavy < 0.36, "{through:?}");
+    for light in &through[1..] {
+        assert!((f64::from(*light) / 20_000.0 - (1.0 - heavy) / 3.0).abs() < 0.03, "{through:?}");
+    }
+}
+
+/// Would catch marks of a flow that is far above its share, which would not slow down, and drops where a mark would do.
+#[test]
+fn flows_near_their_share_are_marked() {
+    let (_, counters) = shares(true);
+    assert!(counters.marked(Reason::Label).packets > 0);
+    assert!(counters.dropped(Reason::Label).packets > 0);
+    let (_, counters) = shares(false);
+    assert_eq!(counters.marked_total().packets, 0);
+}
+
+/// Would catch a value out of its range that is accepted.
+#[test]
+fn invalid_configs_are_refused() {
+    for (key, config) in [
+        ("target", Config { target: Duration::ZERO, ..Config::default() }),
+        ("tags", Config { tags: Some(32), ..Config::default() }),
+        ("tags", Config { tags: Some(300), ..Config::default() }),
+        ("tags", Config { tags: Some(8192), ..Config::default() }),
+        ("limit", Config { limit: Size::packets(u32::MAX), ..Config::default() }),
+    ] {
+        let error = Echo::<SimplePacket>::new(config, Seed::new(1)).unwrap_err();
+        assert_eq!(error.key(), key);
+    }
+}
+
+/// At 1 Gbit/s all that it keeps beside the packets and the counters of every discipline fits in 1 KiB, whatever the
+/// number of flows.
+#[test]
+fn its_memory_is_small() {
+    let state = size_of::<Sample>()
+        + size_of::<Controller>()
+        + size_of::<TagShare>()
+        + size_of::<FlowHash>()
+        + size_of::<Stream>();
+    let tags = tags_for(Rate::from_bits_per_second(1_000_000_000)) as usize * size_of::<sample::Tag>();
+    assert!(state + tags <= 1024, "{state} + {tags}");
+}

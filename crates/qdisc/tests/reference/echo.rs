@@ -1,0 +1,217 @@
+//! A slow ECHO, from the law in `docs/echo.md`: lists, divisions, and the roots of the standard library. The roundings of
+//! the discipline's numbers are part of the law.
+
+use fairlane_qdisc::{Duration, Rate, Reason, Seed, SimplePacket, Size, Stream, Time};
+
+use crate::line::{Line, Slow};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) limit: Size,
+    pub(crate) target: Duration,
+    /// `None`: by the rate of the link.
+    pub(crate) tags: Option<usize>,
+    pub(crate) ecn: bool,
+    pub(crate) link: Rate,
+}
+
+pub(crate) struct Echo {
+    s: Settings,
+    line: Line,
+    /// When each packet of the line arrived.
+    arrivals: Vec<Time>,
+    tags: Vec<u64>,
+    /// log2 T in units of 2^-32.
+    level: i128,
+    /// T in units of 2^-16, since the last update.
+    t: u128,
+    copies: u128,
+    /// Bytes per second.
+    rate: u128,
+    /// The rate and the largest packet at the last update, which the distance of samples follows.
+    apart: u128,
+    largest: u128,
+    window: Option<(Time, u128)>,
+    idle: bool,
+    last: Time,
+    q_before: i128,
+    twice_target: u128,
+    secrets: [u64; 2],
+    draws: Stream,
+}
+
+const ONE: u128 = 1 << 16;
+const SECOND: u128 = 1_000_000_000;
+/// log2 e in units of 2^-32.
+const E: i128 = 6_196_328_019;
+
+/// A square root with 16 digits behind the point, of which the leading 16 are kept.
+fn sqrt(x: u128) -> u128 {
+    let root = (x << 16).isqrt();
+    let excess = (128 - root.leading_zeros()).saturating_sub(16);
+    root >> excess << excess
+}
+
+/// 2^x for an x in units of 2^-32, digit by digit, in units of 2^-16.
+fn exp2(x: i128) -> u128 {
+    let mut power = 1_u128 << 31;
+    for digit in 1..=16 {
+        if (x >> (32 - digit)) & 1 == 1 {
+            let factor = libm::floor(libm::exp2(libm::exp2(-f64::from(digit)) + 31.0)) as u128;
+            power = power * factor / (1 << 31);
+        }
+    }
+    // The whole part is from -16 to 31.
+    (power << 32 >> (32 + 15 - (x >> 32)) as u32).max(1)
+}
+
+/// SplitMix64's finalizer.
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Echo {
+    pub(crate) fn new(s: Settings, seed: Seed) -> Self {
+        let gigabits = s.link.bits_per_second().div_ceil(1_000_000_000).clamp(1, 16);
+        let size = s.tags.unwrap_or(256 * gigabits.next_power_of_two() as usize);
+        let mut hash = seed.stream("hash");
+        let mut echo = Self {
+            s,
+            line: Line::new(s.limit),
+            arrivals: Vec::new(),
+            tags: vec![0; size],
+            level: i128::from(size.ilog2()) << 32,
+            t: 0,
+            copies: ONE,
+            rate: u128::from(s.link.bits_per_second() / 8),
+            apart: 0,
+            largest: 0,
+            window: None,
+            idle: false,
+            last: Time::ZERO,
+            q_before: 0,
+            twice_target: u128::MAX,
+            secrets: [hash.bits(), hash.bits()],
+            draws: seed.stream("echo"),
+        };
+        echo.set_t();
+        echo
+    }
+
+    fn set_t(&mut self) {
+        self.t = exp2(self.level);
+        let rare = self.rare();
+        let spread = self.rate * 200_000_000 / SECOND / self.tags.len() as u128;
+        self.apart = (spread.max(self.largest) * rare / ONE).max(self.largest).max(1);
+    }
+
+    fn rare(&self) -> u128 {
+        (self.t / 4).clamp(ONE / 50, ONE)
+    }
+
+    fn control(&mut self, now: Time) {
+        let (queued, limit) = match self.s.limit {
+            Size::Packets(limit) => (self.line.queue.len() as u128, u128::from(limit.get())),
+            Size::Bytes(limit) => (u128::from(self.line.bytes()), u128::from(limit.get())),
+        };
+        let bytes = u128::from(self.line.bytes());
+        let passed = u128::from(now.since(self.last).as_nanos());
+        let flood = bytes > self.twice_target || 2 * queued > limit;
+        if passed < if flood { 1_000_000 } else { 16_000_000 } {
+            return;
+        }
+        let most = 4 * SECOND;
+        let dt = passed.min(most) as i128;
+        let time = |bytes: u128| if self.rate == 0 { 0 } else { bytes * SECOND / self.rate };
+        let target = u128::from(self.s.target.as_nanos()).max(time(6 * self.largest)).min(most);
+        let age = self.arrivals.first().map_or(0, |arrival| u128::from(now.since(*arrival).as_nanos()));
+        let q = age.max(time(bytes)).max(4 * queued * target / limit.max(1)).min(most);
+        let growth = q as i128 - self.q_before;
+        let square = (q * ONE / (4 * target)).pow(2) / ONE;
+        let hurry = if growth * 10 < -dt { ONE } else { square.clamp(ONE, 64 * ONE) };
+        let second = SECOND as i128;
+        let error = q as i128 - target as i128;
+        self.level -= 40 * E * hurry as i128 * error * dt / (ONE as i128 * second * second);
+        self.level -= 128 * E / 10 * growth / second;
+        if self.idle && 2 * q < target {
+            self.level += 4 * E * dt / second + 40 * E * (dt - 100_000_000).max(0) / second;
+        }
+        self.level = self.level.clamp(-4 * E, i128::from(self.tags.len().ilog2()) << 32);
+        self.copies = (q * ONE / (2 * target)).clamp(ONE, 4 * ONE);
+        self.twice_target = if self.rate == 0 { u128::MAX } else { self.rate * 2 * target / SECOND };
+        self.q_before = q as i128;
+        self.idle = false;
+        self.last = now;
+        self.set_t();
+    }
+
+    /// Puts an arrival of `tag`, of which there are `k`, into the sample with its probability.
+    fn sample(&mut self, tag: u64, k: u128, bytes: u128, draw: u128) {
+        let thinned = sqrt((k * ONE * ((1 << 62) / self.t.max(ONE)) >> 46).max(ONE));
+        let part = if k == 0 { self.rare() } else { ONE };
+        if draw * self.apart * thinned < (bytes * part) << 32 {
+            let mut places = self.draws.bits();
+            let copies = (self.copies + u128::from(places >> 48)) / ONE;
+            for _ in 0..copies {
+                let size = self.tags.len() as u64;
+                self.tags[(places % size) as usize] = tag;
+                places /= 4096;
+            }
+        }
+    }
+}
+
+impl Slow for Echo {
+    fn enqueue(&mut self, now: Time, p: SimplePacket) {
+        let bytes = u128::from(p.bytes);
+        self.largest = self.largest.max(bytes);
+        self.control(now);
+        let tag = (mix(mix(p.flow ^ self.secrets[0]) ^ self.secrets[1]) >> 48).max(1);
+        let k = self.tags.iter().filter(|&&entry| entry == tag).count() as u128;
+        let draw = u128::from(self.draws.bits());
+        self.sample(tag, k, bytes, draw >> 32);
+        let u = ((k * ONE + ONE / 4) * ((1 << 62) / self.t) >> 46).clamp(ONE, 1024 * ONE);
+        let w = u * sqrt(u) / ONE - ONE;
+        let (above, whole) = (w * w, ONE * ONE + ONE * w + w * w);
+        let near = self.line.queue.is_empty() && 2 * k * ONE <= 3 * self.t;
+        let signalled = (draw & 0xffff_ffff) * whole < above << 32 && !near;
+        let markable = self.s.ecn && p.ecn_capable && 5 * above < whole;
+        let size = if matches!(self.s.limit, Size::Packets(_)) { 1.0 } else { f64::from(p.bytes) };
+        let (queued, limit) = self.line.fill();
+        if queued + size > limit {
+            self.line.drop(p, Reason::Limit);
+        } else if signalled && !markable {
+            self.line.drop(p, Reason::Label);
+        } else {
+            self.line.admit(p, signalled.then_some(Reason::Label));
+            self.arrivals.push(now);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time) {
+        let Some(p) = self.line.pop() else {
+            self.idle = true;
+            self.window = None;
+            return;
+        };
+        self.arrivals.remove(0);
+        if let Some((since, bytes)) = self.window {
+            let time = u128::from(now.since(since).as_nanos());
+            if time >= 16_000_000 {
+                let rate = bytes * SECOND / time;
+                let step = if self.rate == 0 { rate as i128 } else { (rate as i128 - self.rate as i128) / 10 };
+                self.rate = (self.rate as i128 + step) as u128;
+                self.window = None;
+            }
+        }
+        let (since, bytes) = self.window.unwrap_or((now, 0));
+        let more = !self.line.queue.is_empty();
+        self.window = more.then_some((since, bytes + u128::from(p.bytes)));
+    }
+
+    fn line(&self) -> &Line {
+        &self.line
+    }
+}

@@ -1,0 +1,261 @@
+//! ECHO with equal unresponsive flows among equal TCP flows.
+//!
+//! A flow of rate `r` has `K` of the tags, and arrivals of flows with more than the fair share `T` are sampled less, by the root of
+//! `T / K`. So `(K / T)^(3/2) = r / f` for `r >= f`, where `f` is the rate of a flow with `T` tags; the excess `w = r / f - 1` is what the
+//! discipline computes from `K` and `T` alone. It drops a part `d = w^2 / (1 + w + w^2)`, and the flow gets `f (1 + w / (1 + w + w^2))`:
+//! `f` at `w = 0`, at most `4/3 f`, at `r = 2 f`, and `f` again as `r` grows. A TCP flow at a loss of `p` has the excess with `d = p`. The
+//! shares of all flows add up to 1, which gives `f`. `docs/echo.md` derives this.
+//!
+//! With a number of tags the noise of `K` is modelled, too: `K` is a birth-death chain, in which tags of the flow come in proportion to
+//! its rate, thinned, and go in proportion to `K`, as random tags are overwritten. A flow then loses the mean of `d` over the chain. The
+//! model assumes that a flow's rate is constant and each sampled arrival overwrites one tag; it leaves the spared arrivals at an empty
+//! queue and the rarer sampling of unknown flows out.
+
+use crate::check::{Error, below_one, count, positive};
+use crate::solve::increasing;
+
+/// The least fair share in tags, e^-4, as the discipline's.
+const LEAST_FAIR: f64 = 0.018_315_638_888_734_18;
+
+/// ECHO in equilibrium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Echo {
+    /// The TCP flows, and their loss.
+    tcps: f64,
+    loss: f64,
+    /// The unresponsive flows, and the rate of each.
+    floods: f64,
+    load: f64,
+    share: f64,
+    one_tcp: f64,
+}
+
+impl Echo {
+    /// `floods` unresponsive flows of `load` times the link's rate each, among `tcps` TCP flows of which a part `loss` is dropped,
+    /// measured by as many tags as one likes.
+    ///
+    /// # Errors
+    /// When a number is out of its range: flows from 1 on, a load above 0, a loss from 0 to less than 1.
+    pub fn at_load(tcps: u32, loss: f64, floods: u32, load: f64) -> Result<Self, Error> {
+        let (tcps, floods) = (count("tcps", tcps)?, count("floods", floods)?);
+        below_one("loss", loss)?;
+        positive("load", load)?;
+        let of_tcp = admitted(excess_of_loss(loss));
+        let of_flood = |fair: f64| if load <= fair { load } else { fair * admitted(load / fair - 1.0) };
+        let fair = increasing(|fair| tcps * fair * of_tcp + floods * of_flood(fair), 1.0, 0.0, 1.0 / tcps);
+        Ok(Self { tcps, loss, floods, load, share: of_flood(fair), one_tcp: fair * of_tcp })
+    }
+
+    /// The same with `tags` tags, which measure rates with noise.
+    ///
+    /// # Errors
+    /// When a number is out of its range, there are fewer than 2 or more than 65,536 tags, or so many do not hold the flows back.
+    pub fn with_tags(tcps: u32, loss: f64, floods: u32, load: f64, tags: u32) -> Result<Self, Error> {
+        let ideal = Self::at_load(tcps, loss, floods, load)?;
+        if !(2..=65_536).contains(&tags) {
+            return Err(Error::new("tags", format!("{tags} will not do; give 2 to 65536")));
+        }
+        let Self { tcps, floods, .. } = ideal;
+        let of = |fair: f64| Noisy::new(fair, tags, &ideal);
+        let all = |noisy: &Noisy| tcps * noisy.one_tcp + floods * noisy.share;
+        let noisy = of(increasing(|fair| all(&of(fair)), 1.0, LEAST_FAIR, f64::from(tags)));
+        if (all(&noisy) - 1.0).abs() > 1e-6 {
+            let message = format!("{tags} do not hold so many flows back, or so fast ones; give more");
+            return Err(Error::new("tags", message));
+        }
+        Ok(Self { share: noisy.share, one_tcp: noisy.one_tcp, ..ideal })
+    }
+
+    /// Sending rate of each unresponsive flow as a part of the link's rate.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        self.load
+    }
+
+    /// Share of the link of each unresponsive flow.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Share of the link of all unresponsive flows together.
+    #[must_use]
+    pub fn total_share(&self) -> f64 {
+        self.floods * self.share
+    }
+
+    /// Share of the link of all TCP flows together.
+    #[must_use]
+    pub fn tcp_share(&self) -> f64 {
+        self.tcps * self.one_tcp
+    }
+
+    /// The part of the packets of each unresponsive flow that is dropped.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        1.0 - self.share / self.load
+    }
+
+    /// Share of each unresponsive flow, as a part of its max-min fair share: its rate, or an equal part of the link where that is less.
+    #[must_use]
+    pub fn of_fair_share(&self) -> f64 {
+        let equal = 1.0 / (self.tcps + self.floods);
+        self.share / if self.load < equal { self.load } else { equal }
+    }
+}
+
+/// The part of an unresponsive flow, and of a TCP flow, at a fair share in tags.
+struct Noisy {
+    share: f64,
+    one_tcp: f64,
+}
+
+impl Noisy {
+    /// Solves for the rates of births at which TCP's loss is as wanted and all tags are taken.
+    fn new(fair: f64, tags: u32, model: &Echo) -> Self {
+        let chain = |births: f64| Chain::new(births, fair, tags);
+        let most = 1e4 * f64::from(tags);
+        let of_tcp = increasing(|births| chain(births).loss, model.loss, 0.0, most);
+        let left = (f64::from(tags) - model.tcps * chain(of_tcp).mean) / model.floods;
+        let of_flood = increasing(|births| chain(births).mean, left, 0.0, most);
+        // Births are in proportion to rates.
+        let rate = model.load * of_tcp / of_flood;
+        let share = model.load * (1.0 - chain(of_flood).loss);
+        Self { share, one_tcp: rate * (1.0 - model.loss) }
+    }
+}
+
+/// The tags of one flow in equilibrium.
+struct Chain {
+    mean: f64,
+    /// The mean part of its arrivals that is dropped.
+    loss: f64,
+}
+
+impl Chain {
+    /// The chain on 0 to `tags` that goes up at the rate `births`, thinned, and down at the rate K.
+    fn new(births: f64, fair: f64, tags: u32) -> Self {
+        // Weights relative to the largest so far, so that none overflows.
+        let (mut weight, mut sum, mut mean, mut loss) = (1.0, 0.0, 0.0, 0.0);
+        for k in 0..=tags {
+            let number = f64::from(k);
+            sum += weight;
+            mean += weight * number;
+            loss += weight * dropped((number + 0.25) / fair);
+            let thinned = if number > fair.max(1.0) { libm::sqrt(fair.max(1.0) / number) } else { 1.0 };
+            weight *= births * thinned / (number + 1.0);
+            if weight > 1e100 {
+                (sum, mean, loss, weight) = (sum / weight, mean / weight, loss / weight, 1.0);
+            }
+        }
+        Self { mean: mean / sum, loss: loss / sum }
+    }
+}
+
+/// The part that is dropped of a flow with `ratio` times the fair share of the tags.
+fn dropped(ratio: f64) -> f64 {
+    let excess = libm::pow(ratio, 1.5) - 1.0;
+    if excess > 0.0 { excess * excess / (1.0 + excess + excess * excess) } else { 0.0 }
+}
+
+/// What a flow with this excess gets, as a part of the fair rate.
+fn admitted(excess: f64) -> f64 {
+    1.0 + excess / (1.0 + excess + excess * excess)
+}
+
+/// The excess of which the part `loss` is dropped: the positive root of `(1 - p) w^2 - p w - p`.
+fn excess_of_loss(loss: f64) -> f64 {
+    (loss + libm::sqrt(loss * (4.0 - 3.0 * loss))) / (2.0 * (1.0 - loss))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The excess is the inverse of the loss, and 4/3 of the fair rate the most that any flow gets, at twice the fair rate.
+    #[test]
+    fn the_law_has_its_closed_forms() {
+        for loss in [0.0, 1e-6, 0.01, 0.2, 0.9] {
+            let excess = excess_of_loss(loss);
+            let back = excess * excess / (1.0 + excess + excess * excess);
+            assert!((back - loss).abs() < 1e-12, "{loss}: {back}");
+            // r (1 - d) and f (1 + w / (1 + w + w^2)) are the same.
+            assert!(((1.0 + excess) * (1.0 - loss) - admitted(excess)).abs() < 1e-12);
+        }
+        assert!((admitted(1.0) - 4.0 / 3.0).abs() < 1e-15);
+        assert!((0..1000).all(|n| admitted(f64::from(n) / 100.0) <= 4.0 / 3.0));
+        assert!((dropped(libm::pow(2.0, 2.0 / 3.0)) - 1.0 / 3.0).abs() < 1e-12, "twice the fair rate");
+    }
+
+    /// One TCP without a loss and one flow of half of the link or less: both get what is fair. Far above, both have half.
+    #[test]
+    fn without_loss_shares_are_equal_at_both_ends() {
+        for (load, share) in [(0.2, 0.2), (0.5, 0.5), (1e6, 0.5)] {
+            let echo = Echo::at_load(1, 0.0, 1, load).unwrap_or_else(|error| panic!("{error}"));
+            assert!((echo.share() - share).abs() < 1e-5, "{load}: {echo:?}");
+            assert!((echo.share() + echo.tcp_share() - 1.0).abs() < 1e-9);
+        }
+    }
+
+    /// Would catch a chain with another distribution: without thinning it is Poisson's, and with it detailed balance holds, by a
+    /// simulation of the tags themselves.
+    #[test]
+    fn the_chain_is_that_of_the_tags() {
+        let poisson = Chain::new(3.0, 1000.0, 200);
+        assert!((poisson.mean - 3.0).abs() < 1e-12);
+        // 200 tags, four flows, of which one sends ten times as much; a linear congruential generator.
+        let (rates, fair, tags) = ([1.0, 1.0, 1.0, 10.0], 20.0, 200_usize);
+        let mut state = 1_u64;
+        let mut unit = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / 9_007_199_254_740_992.0
+        };
+        let (mut places, mut held) = (vec![0_usize; tags], [tags as f64, 0.0, 0.0, 0.0]);
+        let (mut sums, mut steps) = ([0.0; 4], 0.0);
+        for step in 0..1_000_000 {
+            let pick = unit() * 13.0;
+            let flow = if pick < 3.0 { pick as usize } else { 3 };
+            if held[flow] <= fair || unit() < libm::sqrt(fair / held[flow]) {
+                let place = (unit() * tags as f64) as usize;
+                held[places[place]] -= 1.0;
+                places[place] = flow;
+                held[flow] += 1.0;
+            }
+            if step > 10_000 {
+                steps += 1.0;
+                (0..4).for_each(|flow| sums[flow] += held[flow]);
+            }
+        }
+        // Births in the units of the chain: the flows' parts of what fills all tags.
+        let births = increasing(
+            |unit| rates.iter().map(|rate| Chain::new(unit * rate, fair, 200).mean).sum(),
+            tags as f64,
+            0.0,
+            1e6,
+        );
+        for (flow, rate) in rates.iter().enumerate() {
+            let (model, simulated) = (Chain::new(births * rate, fair, 200).mean, sums[flow] / steps);
+            assert!((model / simulated - 1.0).abs() < 0.03, "{flow}: {model} {simulated}");
+        }
+    }
+
+    /// Would catch noise that does not become less with more tags, and noise that helps TCP.
+    #[test]
+    fn more_tags_come_closer_to_the_ideal() {
+        let ratio = |echo: Result<Echo, Error>| echo.map(|echo| echo.share() / echo.tcp_share()).unwrap_or(f64::NAN);
+        let ideal = ratio(Echo::at_load(8, 0.02, 1, 2.0));
+        let noisy = [64, 256, 1024].map(|tags| ratio(Echo::with_tags(8, 0.02, 1, 2.0, tags)));
+        assert!(noisy.windows(2).all(|pair| pair[0] > pair[1]), "{noisy:?}");
+        assert!((noisy[2] / ideal - 1.0).abs() < 0.1, "{noisy:?} {ideal}");
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        let refused = |echo: Result<Echo, Error>| echo.map_or_else(|error| error.parameter(), |_| "");
+        assert_eq!(refused(Echo::at_load(0, 0.1, 1, 1.0)), "tcps");
+        assert_eq!(refused(Echo::at_load(1, 1.0, 1, 1.0)), "loss");
+        assert_eq!(refused(Echo::at_load(1, 0.1, 0, 1.0)), "floods");
+        assert_eq!(refused(Echo::at_load(1, 0.1, 1, 0.0)), "load");
+        assert_eq!(refused(Echo::with_tags(1, 0.1, 1, 1.0, 1)), "tags");
+    }
+}
