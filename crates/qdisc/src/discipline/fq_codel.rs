@@ -11,7 +11,7 @@
 //! instead of a search, and of several a random one, where Linux takes the one with the lowest number. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
 //! key.
 //!
-//! **Cost.** A hash, a push and a pop, CoDel's, and two updates of the heap.
+//! **Cost.** A hash, a push and a pop, CoDel's; to find the longest queue, O(log n) for each queue that has changed since it was last sought.
 
 use alloc::vec;
 use alloc::vec::Vec;
