@@ -52,6 +52,7 @@ release:
 	done
 	$(CARGO) run --release --locked -- compare --runs 1
 	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
+	bench/budgets
 	$(MAKE) --no-print-directory build PROFILE=release
 	tests/chaos/run $(CURDIR)/target/release/fairlane
 	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
@@ -78,7 +79,7 @@ papers: build
 	target/dist/fairlane paper run all --docs docs/papers --html target/papers.html
 
 bench:
-	$(CARGO) bench --locked -p fairlane-qdisc -p fairlane-sim
+	$(CARGO) bench --locked -p fairlane-qdisc -p fairlane-sim -p fairlane-bench
 
 figures:
 	$(CARGO) run --release --locked -p fairlane-report --features figures --example figures

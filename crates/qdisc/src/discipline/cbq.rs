@@ -224,6 +224,8 @@ pub struct Cbq<P> {
     byte_nanos: f64,
     /// The class served last, whose turn goes on if it has credit.
     turn: usize,
+    /// The classes with packets, as bits.
+    backlogged: u8,
 }
 
 impl<P: Packet> Cbq<P> {
@@ -243,6 +245,7 @@ impl<P: Packet> Cbq<P> {
             extra_nanos: config.extradelay.as_nanos() as f64,
             byte_nanos,
             turn: 0,
+            backlogged: 0,
             config,
         })
     }
@@ -252,30 +255,23 @@ impl<P: Packet> Cbq<P> {
         usize::from(packet.class() >> 5).min(self.classes.len() - 1)
     }
 
-    /// Returns the time from which `class` may send its next packet without borrowing; `None` if it has none.
-    fn class_ready_at(&self, class: usize) -> Option<Time> {
-        (self.queues.packets_in(class) > 0).then(|| self.classes[class].ready_at(self.extra_nanos))
-    }
-
-    /// Returns the set of the classes for which `contains` is true, as bits.
-    fn set(&self, contains: impl Fn(usize) -> bool) -> u8 {
-        (0..self.classes.len()).filter(|&class| contains(class)).fold(0, |set, class| set | 1 << class)
-    }
-
     /// Returns the classes that may send at `now`: those within their limits, or else those that may borrow.
     fn entitled(&self, now: Time) -> u8 {
-        let within = self.set(|class| self.class_ready_at(class).is_some_and(|ready| ready <= now));
+        let within = filter(self.backlogged, |class| self.classes[class].ready_at(self.extra_nanos) <= now);
         if within != 0 {
             return within;
         }
-        self.set(|class| self.classes[class].limits.may_borrow && self.queues.packets_in(class) > 0)
+        filter(self.backlogged, |class| self.classes[class].limits.may_borrow)
     }
 
     /// Returns the classes of `set` with the first priority.
     fn foremost(&self, set: u8) -> u8 {
+        if set.count_ones() <= 1 {
+            return set;
+        }
         let priority = |class: usize| self.classes[class].limits.priority;
         let first = members(set).map(priority).min();
-        self.set(|class| set & 1 << class != 0 && Some(priority(class)) == first)
+        filter(set, |class| Some(priority(class)) == first)
     }
 
     /// Returns the class of `set` whose turn it is.
@@ -296,9 +292,8 @@ impl<P: Packet> Cbq<P> {
 
     /// Returns the next class of `set` that has credit, beginning with the one served last.
     fn in_turn(&self, set: u8) -> Option<usize> {
-        let count = self.classes.len();
-        let row = (self.turn..count).chain(0..self.turn);
-        row.into_iter().find(|&class| set & 1 << class != 0 && self.classes[class].credit > 0)
+        let from_turn = set & (u8::MAX << self.turn);
+        members(from_turn).chain(members(set & !from_turn)).find(|&class| self.classes[class].credit > 0)
     }
 }
 
@@ -308,8 +303,18 @@ fn byte_nanos(rate: Rate) -> f64 {
 }
 
 /// Returns the classes whose bits are set.
-fn members(set: u8) -> impl Iterator<Item = usize> {
-    (0..MOST_CLASSES).filter(move |class| set & 1 << class != 0)
+fn members(mut set: u8) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let class = set.trailing_zeros() as usize;
+        let lowest = set & set.wrapping_neg();
+        set ^= lowest;
+        (lowest != 0).then_some(class)
+    })
+}
+
+/// Returns the classes of `set` for which `keeps` is true.
+fn filter(set: u8, keeps: impl Fn(usize) -> bool) -> u8 {
+    members(set).filter(|&class| keeps(class)).fold(0, |kept, class| kept | 1 << class)
 }
 
 impl<P: Packet> Qdisc<P> for Cbq<P> {
@@ -322,27 +327,33 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
             sink.dropped(now, packet, Reason::Limit);
             return;
         }
+        self.backlogged |= 1 << class;
         self.queues.push_back(class, packet);
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
         let class = self.choose(self.foremost(self.entitled(now)))?;
-        let packet = self.queues.pop_front(class)?;
-        self.counters.departed.add(packet.bytes());
+        let bytes = self.queues.front(class)?.bytes();
+        self.counters.departed.add(bytes);
         self.turn = class;
-        self.classes[class].send(now, packet.bytes(), f64::from(packet.bytes()) * self.byte_nanos);
-        if self.queues.packets_in(class) == 0 {
+        self.classes[class].send(now, bytes, f64::from(bytes) * self.byte_nanos);
+        if self.queues.packets_in(class) == 1 {
+            self.backlogged &= !(1 << class);
             // The rest of a turn is lost, a debt is kept.
             self.classes[class].credit = self.classes[class].credit.min(0);
         }
-        Some(packet)
+        self.queues.pop_front(class)
     }
 
     fn status(&self) -> Status {
         Status {
-            ready_at: (0..self.classes.len()).filter_map(|class| self.class_ready_at(class)).min(),
+            ready_at: members(self.backlogged).map(|class| self.classes[class].ready_at(self.extra_nanos)).min(),
             ..Status::new(self.queues.packets(), self.queues.bytes())
         }
+    }
+
+    fn packets(&self) -> usize {
+        self.queues.packets()
     }
 
     fn counters(&self) -> &Counters {

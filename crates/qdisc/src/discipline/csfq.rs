@@ -163,10 +163,11 @@ impl FairRate {
     /// Updates the estimates with an arrival with `label`. `accepted` tells whether it is queued, and `long` whether
     /// the queue is at its threshold or above.
     fn estimate(&mut self, now: Time, bytes: u32, label: f64, accepted: bool, long: bool) {
-        let arrived = self.arrived.add(now, bytes);
-        if accepted {
-            self.accepted.add(now, bytes);
-        }
+        let arrived = if accepted {
+            self.arrived.add_to_both(&mut self.accepted, now, bytes)
+        } else {
+            self.arrived.add(now, bytes)
+        };
         if arrived >= self.rate {
             self.follow_congestion(now, label, long);
         } else if self.congested {

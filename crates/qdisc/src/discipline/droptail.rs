@@ -68,6 +68,7 @@ impl<P: Packet> DropTail<P> {
     }
 
     /// Removes packets until one of `bytes` bytes fits, unless the arriving packet is the one to drop.
+    #[inline(never)]
     fn make_room(&mut self, now: Time, bytes: u32, sink: &mut dyn DropSink<P>) {
         if self.buffer.never_fits(bytes) {
             return;
@@ -88,7 +89,9 @@ impl<P: Packet> DropTail<P> {
 impl<P: Packet> Qdisc<P> for DropTail<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.buffer.arrive(&packet);
-        self.make_room(now, packet.bytes(), sink);
+        if self.drop != Drop::Tail && self.buffer.overflows(packet.bytes()) {
+            self.make_room(now, packet.bytes(), sink);
+        }
         self.buffer.admit(now, packet, None, sink);
     }
 

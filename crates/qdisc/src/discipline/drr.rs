@@ -13,8 +13,8 @@
 //! limit is dropped alone. A packet that is dropped on its own arrival is counted as `limit`. Rounds in which no flow can
 //! send are added up at once. Of equally long queues a random one loses the packet.
 //!
-//! **Cost.** A hash, and O(log n) to track the longest of n queues; O(1) for the turn if no packet is larger than the
-//! quantum, else up to O(n) for a packet.
+//! **Cost.** A hash, and where the limit is exceeded O(log n) for the longest of n queues; O(1) for the turn if no packet is
+//! larger than the quantum, else up to O(n) for a packet.
 
 use alloc::vec::Vec;
 

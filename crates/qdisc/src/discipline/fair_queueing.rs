@@ -26,7 +26,7 @@
 //! flow with the least finish is taken to have reached it. On a link of the fluid server's rate this happens only if small
 //! packets meet much larger ones.
 //!
-//! **Cost.** A hash, and O(log n) for n flows to find the next flow and the longest queue, and for wfq to advance the fluid
+//! **Cost.** A hash, and O(log n) for n flows to find the next flow, where the limit is exceeded the longest queue, and for wfq to advance the fluid
 //! server, which also takes a division per arrival.
 
 use alloc::vec::Vec;

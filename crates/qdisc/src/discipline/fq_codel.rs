@@ -11,7 +11,7 @@
 //! instead of a search, and of several a random one, where Linux takes the one with the lowest number. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
 //! key.
 //!
-//! **Cost.** A hash, a push and a pop, CoDel's, and two updates of the heap.
+//! **Cost.** A hash, a push and a pop, CoDel's; to find the longest queue, O(log n) for each queue that has changed since it was last sought.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -79,8 +79,13 @@ struct QueueBacklog<'a, P> {
 }
 
 impl<P: Packet> Backlog<P> for QueueBacklog<'_, P> {
-    fn pop(&mut self) -> Option<(P, Time)> {
-        self.queues.pop_front(self.queue).map(|stamped| (stamped.packet, stamped.tag))
+    fn head(&self) -> Option<(u32, Time)> {
+        self.queues.front(self.queue).map(|head| (head.bytes(), head.tag))
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<P> {
+        self.queues.pop_front(self.queue).map(|stamped| stamped.packet)
     }
 
     fn bytes(&self) -> u64 {
@@ -175,10 +180,10 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
             let mut backlog = QueueBacklog { queues: &mut self.queues, queue };
             let packet = self.cores[queue].dequeue(&self.codel, now, &mut backlog, &mut self.counters, sink);
             self.update_longest(queue);
-            if let Some(packet) = packet {
-                self.lists.charge(queue, packet.bytes());
-                self.counters.departed.add(packet.bytes());
-                return Some(packet);
+            if let Some(head) = &packet {
+                self.lists.charge(queue, head.bytes());
+                self.counters.departed.add(head.bytes());
+                return packet;
             }
             self.lists.exhausted(queue);
         }

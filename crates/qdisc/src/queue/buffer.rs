@@ -2,6 +2,7 @@
 
 use crate::queue::fifo::{Fifo, Place};
 use crate::queue::room::Room;
+use crate::queue::signal;
 use crate::{Counters, DropSink, Packet, Reason, Size, Status, Time};
 
 /// A FIFO with its limit and its counters.
@@ -39,44 +40,53 @@ impl<P: Packet> Buffer<P> {
     }
 
     /// Drops a packet that is not queued.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn discard(&mut self, now: Time, packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
         self.counters.count_drop(reason, packet.bytes());
         sink.dropped(now, packet, reason);
     }
 
     /// Drops the packet at `place`. [`Fifo::settle`] must follow.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn evict(&mut self, now: Time, place: Place, reason: Reason, sink: &mut dyn DropSink<P>) {
+        if let Some(packet) = self.fifo.packet(place) {
+            self.counters.count_drop(reason, packet.bytes());
+        }
         if let Some(packet) = self.fifo.remove(place) {
-            self.discard(now, packet, reason, sink);
+            sink.dropped(now, packet, reason);
         }
     }
 
     /// Queues `packet`, or drops it if it would exceed the limit; tells whether it was queued. A queued packet is marked if
     /// `mark` gives a reason.
     #[inline(always)]
-    pub(crate) fn admit(&mut self, now: Time, mut packet: P, mark: Option<Reason>, sink: &mut dyn DropSink<P>) -> bool {
+    pub(crate) fn admit(&mut self, now: Time, packet: P, mark: Option<Reason>, sink: &mut dyn DropSink<P>) -> bool {
         if self.overflows(packet.bytes()) {
             self.discard(now, packet, Reason::Limit, sink);
             return false;
         }
-        if let Some(reason) = mark {
-            packet.mark_ce();
-            self.counters.count_mark(reason, packet.bytes());
-            sink.marked(now, &packet, reason);
+        match mark {
+            None => self.fifo.push(packet),
+            Some(reason) => self.push_marked(now, packet, reason, sink),
         }
-        self.fifo.push(packet);
         true
+    }
+
+    /// Marks `packet` and queues it. Apart from [`admit`](Self::admit), so that a packet without a mark is copied only once.
+    #[inline(never)]
+    fn push_marked(&mut self, now: Time, mut packet: P, reason: Reason, sink: &mut dyn DropSink<P>) {
+        signal::mark(now, &mut packet, reason, &mut self.counters, sink);
+        self.fifo.push(packet);
+    }
+
+    /// Returns the oldest packet.
+    pub(crate) fn head(&self) -> Option<&P> {
+        self.fifo.packet(self.fifo.front()?)
     }
 
     /// Removes and returns the oldest packet, and counts its departure.
     #[inline(always)]
     pub(crate) fn depart(&mut self) -> Option<P> {
-        let packet = self.fifo.pop();
-        if let Some(packet) = &packet {
-            self.counters.departed.add(packet.bytes());
-        }
-        packet
+        self.fifo.pop_after(|packet| self.counters.departed.add(packet.bytes()))
     }
 }

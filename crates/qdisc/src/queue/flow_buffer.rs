@@ -86,27 +86,32 @@ impl<P: Packet> FlowBuffer<P> {
     }
 
     /// Appends `packet` to the queue of `flow`, without checking the limit.
+    #[inline(always)]
     pub(crate) fn push(&mut self, flow: usize, packet: P) {
         self.queues.push_back(flow, packet);
         self.update_longest(flow);
     }
 
     /// Removes and returns the oldest packet of `flow`.
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self, flow: usize) -> Option<P> {
-        let packet = self.queues.pop_front(flow);
+        let place = self.queues.front_place(flow);
+        self.queues.unlink(flow, place);
         self.update_longest(flow);
-        packet
+        self.queues.take(place)
     }
 
     /// Removes and returns the newest packet of `flow`.
+    #[inline(always)]
     pub(crate) fn pop_back(&mut self, flow: usize) -> Option<P> {
-        let packet = self.queues.pop_back(flow);
+        let place = self.queues.back_place(flow);
+        self.queues.unlink(flow, place);
         self.update_longest(flow);
-        packet
+        self.queues.take(place)
     }
 
     /// Returns the flow with the most bytes in its queue, a random one of several.
-    pub(crate) fn longest(&self) -> Option<usize> {
+    pub(crate) fn longest(&mut self) -> Option<usize> {
         self.longest.get()
     }
 

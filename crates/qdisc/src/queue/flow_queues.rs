@@ -88,33 +88,54 @@ impl<P: Packet> FlowQueues<P> {
     }
 
     /// Appends `packet` to `queue`.
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, queue: usize, packet: P) {
         if queue >= self.queues.len() {
-            self.queues.resize(queue + 1, EMPTY);
+            self.add(queue);
         }
         let bytes = u64::from(packet.bytes());
-        let tail = self.queues[queue].tail;
-        let node = self.occupy(Node { packet: Some(packet), next: NIL, previous: tail });
-        self.link(queue, tail, node);
-        self.link_back(queue, NIL, node);
-        self.queues[queue].packets += 1;
-        self.queues[queue].bytes += bytes;
         self.packets += 1;
         self.bytes += bytes;
+        // The number of nodes is far below 2^32: no discipline holds more than `MAX_PACKETS` packets.
+        let node = if self.free == NIL { self.nodes.len() as u32 } else { self.free };
+        let list = &mut self.queues[queue];
+        list.packets += 1;
+        list.bytes += bytes;
+        let previous = mem::replace(&mut list.tail, node);
+        match self.nodes.get_mut(previous as usize) {
+            Some(last) => last.next = node,
+            None => list.head = node,
+        }
+        match self.nodes.get_mut(node as usize) {
+            Some(slot) => {
+                self.free = mem::replace(&mut slot.next, NIL);
+                slot.previous = previous;
+                slot.packet = Some(packet);
+            }
+            None => self.nodes.push(Node { packet: Some(packet), next: NIL, previous }),
+        }
+    }
+
+    /// Adds the queues up to `queue`.
+    #[cold]
+    fn add(&mut self, queue: usize) {
+        self.queues.resize(queue + 1, EMPTY);
     }
 
     /// Removes and returns the oldest packet of `queue`.
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self, queue: usize) -> Option<P> {
-        self.remove(queue, self.queue(queue).head)
+        self.remove(queue, self.front_place(queue))
     }
 
     /// Removes and returns the newest packet of `queue`.
+    #[inline(always)]
     pub(crate) fn pop_back(&mut self, queue: usize) -> Option<P> {
-        self.remove(queue, self.queue(queue).tail)
+        self.remove(queue, self.back_place(queue))
     }
 
-    fn queue(&self, queue: usize) -> PacketList {
-        self.queues.get(queue).copied().unwrap_or(EMPTY)
+    fn queue(&self, queue: usize) -> &PacketList {
+        self.queues.get(queue).unwrap_or(&EMPTY)
     }
 
     fn packet(&self, node: u32) -> Option<&P> {
@@ -122,49 +143,51 @@ impl<P: Packet> FlowQueues<P> {
     }
 
     /// Removes and returns the packet at the place `node`, which is one of `queue`'s.
+    #[inline(always)]
     pub(crate) fn remove(&mut self, queue: usize, node: u32) -> Option<P> {
-        let slot = self.nodes.get_mut(node as usize)?;
-        let packet = slot.packet.take()?;
+        self.unlink(queue, node);
+        self.take(node)
+    }
+
+    /// Removes the packet at the place `node` from `queue`, but leaves it where it is: [`take`](Self::take) must follow
+    /// before the next push. A packet that is moved last is copied only once.
+    #[inline(always)]
+    pub(crate) fn unlink(&mut self, queue: usize, node: u32) {
+        let Some(slot) = self.nodes.get_mut(node as usize) else { return };
+        let Some(packet) = &slot.packet else { return };
+        let bytes = u64::from(packet.bytes());
         let (previous, next) = (slot.previous, slot.next);
         slot.next = self.free;
         self.free = node;
-        self.link(queue, previous, next);
-        self.link_back(queue, next, previous);
-        let bytes = u64::from(packet.bytes());
-        self.queues[queue].packets -= 1;
-        self.queues[queue].bytes -= bytes;
         self.packets -= 1;
         self.bytes -= bytes;
-        Some(packet)
-    }
-
-    /// Links `next` behind `node`, or makes it the head if `node` is none.
-    fn link(&mut self, queue: usize, node: u32, next: u32) {
-        match self.nodes.get_mut(node as usize) {
+        let list = &mut self.queues[queue];
+        list.packets -= 1;
+        list.bytes -= bytes;
+        match self.nodes.get_mut(previous as usize) {
             Some(slot) => slot.next = next,
-            None => self.queues[queue].head = next,
+            None => list.head = next,
         }
-    }
-
-    /// Links `previous` in front of `node`, or makes it the tail if `node` is none.
-    fn link_back(&mut self, queue: usize, node: u32, previous: u32) {
-        match self.nodes.get_mut(node as usize) {
+        match self.nodes.get_mut(next as usize) {
             Some(slot) => slot.previous = previous,
-            None => self.queues[queue].tail = previous,
+            None => list.tail = previous,
         }
     }
 
-    /// Stores `node` in a free place and returns its index.
-    fn occupy(&mut self, node: Node<P>) -> u32 {
-        if let Some(slot) = self.nodes.get_mut(self.free as usize) {
-            let place = self.free;
-            self.free = slot.next;
-            *slot = node;
-            return place;
-        }
-        // The number of nodes is far below 2^32: no discipline holds more than `MAX_PACKETS` packets.
-        self.nodes.push(node);
-        self.nodes.len() as u32 - 1
+    /// Removes and returns the packet at the place `node`, after [`unlink`](Self::unlink).
+    #[inline(always)]
+    pub(crate) fn take(&mut self, node: u32) -> Option<P> {
+        self.nodes.get_mut(node as usize)?.packet.take()
+    }
+
+    /// Returns the place of the oldest packet of `queue`; no place of a packet if there is none.
+    pub(crate) fn front_place(&self, queue: usize) -> u32 {
+        self.queue(queue).head
+    }
+
+    /// Returns the place of the newest packet of `queue`; no place of a packet if there is none.
+    pub(crate) fn back_place(&self, queue: usize) -> u32 {
+        self.queue(queue).tail
     }
 }
 

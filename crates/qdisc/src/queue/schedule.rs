@@ -24,6 +24,7 @@ impl<K: Copy + Ord> Schedule<K> {
     }
 
     /// Returns the number of scheduled flows.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
@@ -87,9 +88,7 @@ impl<K: Copy + Ord> Schedule<K> {
     /// Puts `entry` where it belongs: at `hole` or below.
     fn sink(&mut self, mut hole: usize, entry: (K, u32)) {
         loop {
-            let first = hole * FAN + 1;
-            let children = first..(first + FAN).min(self.heap.len());
-            let Some(least) = children.min_by_key(|&child| self.heap[child].0) else { break };
+            let Some(least) = self.least_child(hole) else { break };
             if entry.0 <= self.heap[least].0 {
                 break;
             }
@@ -97,6 +96,17 @@ impl<K: Copy + Ord> Schedule<K> {
             hole = least;
         }
         self.put(hole, entry);
+    }
+
+    /// Returns the child of `node` with the least key, the first of several.
+    #[inline]
+    fn least_child(&self, node: usize) -> Option<usize> {
+        let first = node * FAN + 1;
+        let Some(children) = self.heap.get(first..first + FAN) else {
+            return (first..self.heap.len()).min_by_key(|&child| self.heap[child].0);
+        };
+        let lesser = |one: usize, other: usize| if children[other].0 < children[one].0 { other } else { one };
+        Some(first + lesser(lesser(0, 1), lesser(2, 3)))
     }
 
     fn put(&mut self, place: usize, entry: (K, u32)) {

@@ -4,6 +4,7 @@
 use crate::{Counters, DropSink, Packet, Reason, Time};
 
 /// Drops `packet`, which is no longer queued: counts it and reports it to `sink`.
+#[inline(never)]
 pub(crate) fn discard<P: Packet>(
     now: Time,
     packet: P,
@@ -16,6 +17,7 @@ pub(crate) fn discard<P: Packet>(
 }
 
 /// Marks `packet`, counts the mark and reports it to `sink`.
+#[inline(never)]
 pub(crate) fn mark<P: Packet>(
     now: Time,
     packet: &mut P,

@@ -17,6 +17,17 @@ pub(crate) struct RateEstimate {
     pending: u64,
 }
 
+/// What a packet changes in an estimate.
+#[derive(Clone, Copy, Debug)]
+struct Weights {
+    /// The time since the previous packet in nanoseconds (T).
+    time: f64,
+    /// The weight of the estimate so far, e^(-T/K).
+    keep: f64,
+    /// The weight of the new sample, 1 - e^(-T/K).
+    new: f64,
+}
+
 impl RateEstimate {
     /// Creates an estimate of 0 with time constant `constant`; the first interval begins at `start`.
     pub(crate) fn new(constant: Duration, start: Time) -> Self {
@@ -26,14 +37,35 @@ impl RateEstimate {
     /// Adds a packet of `bytes` bytes that arrives at `now` and returns the rate in bit/s. Packets that arrive at the
     /// same time as the previous one count with the next.
     pub(crate) fn add(&mut self, now: Time, bytes: u32) -> f64 {
-        self.pending += u64::from(bytes);
+        let weights = self.weights(now);
+        self.add_weighted(now, bytes, weights)
+    }
+
+    /// Adds a packet of `bytes` bytes that arrives at `now` to both estimates, whose time constants are equal, and returns
+    /// the rate of `self`. Mostly their last packets were the same, and then so are the weights.
+    pub(crate) fn add_to_both(&mut self, other: &mut Self, now: Time, bytes: u32) -> f64 {
+        let weights = self.weights(now);
+        let others = if other.last == self.last { weights } else { other.weights(now) };
+        other.add_weighted(now, bytes, others);
+        self.add_weighted(now, bytes, weights)
+    }
+
+    /// Returns the weights of a packet that arrives at `now`; `None` if it arrives with the previous one.
+    fn weights(&self, now: Time) -> Option<Weights> {
         let time = now.since(self.last).as_nanos();
-        if time > 0 {
-            let time = time as f64;
-            let keep = libm::exp(-time / self.constant);
+        if time == 0 {
+            return None;
+        }
+        let time = time as f64;
+        // expm1 keeps its precision where the gap is much shorter than the time constant.
+        Some(Weights { time, keep: libm::exp(-time / self.constant), new: -libm::expm1(-time / self.constant) })
+    }
+
+    fn add_weighted(&mut self, now: Time, bytes: u32, weights: Option<Weights>) -> f64 {
+        self.pending += u64::from(bytes);
+        if let Some(Weights { time, keep, new }) = weights {
             let sample = self.pending as f64 * 8e9 / time;
-            // expm1 keeps its precision where the gap is much shorter than the time constant.
-            self.bits_per_second = -libm::expm1(-time / self.constant) * sample + keep * self.bits_per_second;
+            self.bits_per_second = new * sample + keep * self.bits_per_second;
             self.last = now;
             self.pending = 0;
         }

@@ -14,8 +14,8 @@
 //! targets and the limit, where sch_cake knows no rate. The filter of acknowledgements is also asked for segments of a packet that was
 //! joined by offload, as for any packet, and does not look into tunnels. `nat` is a matter of the host. Sizes of packets are counted, not the memory that they take.
 //!
-//! **Cost.** With `ack_filter`, a look at each packet of a queue to which a TCP packet comes. Otherwise a hash and at most 16 tags compared, a push and a pop, COBALT's, two look-ups of hosts a turn, and two
-//! changes of a heap.
+//! **Cost.** With `ack_filter`, a look at each packet of a queue to which a TCP packet comes. Otherwise a hash and at most 16 tags compared, a push and a pop, COBALT's, and two look-ups of hosts a turn; to
+//! find the longest queue, O(log n) for each queue that has changed since it was last sought.
 
 use alloc::vec::Vec;
 

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::Draw;
 use crate::queue::buffer::Buffer;
-use crate::queue::fifo::{Fifo, Place};
+use crate::queue::fifo::{DrawnPlaces, Fifo, Place};
 use crate::{DropSink, FlowKey, Packet, Reason, Stream, Time};
 
 /// Draws one candidate; `None` when the queue is empty.
+#[inline(always)]
 pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> Option<Place> {
     match draw {
         Draw::Random | Draw::WithReplacement => fifo.draw(draws),
@@ -21,9 +22,10 @@ pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> 
 /// those of `wanted` draws, each once.
 pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws: &mut Stream, drawn: &mut Vec<Place>) {
     drawn.clear();
+    let mut places = DrawnPlaces::default();
     if draw == Draw::WithReplacement {
         for place in (0..wanted).filter_map(|_| fifo.draw(draws)) {
-            if !drawn.contains(&place) {
+            if !(places.add(place) && drawn.contains(&place)) {
                 drawn.push(place);
             }
         }
@@ -37,14 +39,14 @@ pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws:
             _ => one(fifo, draw, draws),
         };
         let Some(place) = next else { return };
-        if !drawn.contains(&place) {
+        if !(places.add(place) && drawn.contains(&place)) {
             drawn.push(place);
         }
     }
 }
 
 /// Drops the candidate if it is of `flow`; tells whether it was.
-#[inline]
+#[inline(always)]
 pub(super) fn drop_if_match<P: Packet>(
     buffer: &mut Buffer<P>,
     now: Time,

@@ -246,6 +246,8 @@ pub struct Choke<P> {
     red: Red<P>,
     draw: Draw,
     candidates: Candidates,
+    /// There is one candidate, which leaves at once if it matches.
+    is_single: bool,
     compare_above_max: bool,
     count_matches: bool,
     /// `None`: packets that match leave the queue at once.
@@ -267,6 +269,7 @@ impl<P: Packet> Choke<P> {
             red: Red::new(red::Config { limit, red, ..red::Config::default() }, seed)?,
             draw,
             candidates,
+            is_single: candidates == Candidates::Fixed(1) && !drop_bit,
             compare_above_max,
             count_matches,
             drop_bits: drop_bit.then(DropBits::default),
@@ -285,14 +288,25 @@ impl<P: Packet> Choke<P> {
     }
 
     /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
+    #[inline(always)]
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+        if !self.is_single {
+            return self.drop_any_matches(now, flow, sink);
+        }
+        let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
+        candidates::drop_if_match(&mut self.red.buffer, now, candidate, flow, sink)
+    }
+
+    /// Does the same with any number of candidates, and with drop bits.
+    #[inline(never)]
+    fn drop_any_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         if self.drop_bits.is_some() {
             return self.mark_matches(now, flow, sink);
         }
         let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
         let count = self.candidates.count(core);
         match self.candidates {
-            Candidates::Fixed(1) | Candidates::WhileMatching(_) => {
+            Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
                     let candidate = candidates::one(&buffer.fifo, *draw, draws);
                     candidates::drop_if_match(buffer, now, candidate, flow, sink)

@@ -6,8 +6,11 @@ use crate::{Counters, DropSink, Duration, Packet, Reason, Time};
 
 /// A queue whose packets are taken from the head, each with its time of arrival.
 pub(crate) trait Backlog<P> {
-    /// Removes and returns the head and its time of arrival.
-    fn pop(&mut self) -> Option<(P, Time)>;
+    /// Returns the bytes of the head and its time of arrival.
+    fn head(&self) -> Option<(u32, Time)>;
+
+    /// Removes and returns the head.
+    fn pop(&mut self) -> Option<P>;
 
     /// Returns the bytes in the queue.
     fn bytes(&self) -> u64;
@@ -28,14 +31,22 @@ pub(crate) struct CodelCore {
     dropping: bool,
 }
 
-/// A packet taken from the queue, and whether CoDel may signal it.
-struct Head<P> {
-    packet: P,
+/// When the head of the queue arrived, and whether CoDel may signal it.
+#[derive(Clone, Copy)]
+struct Head {
     arrived: Time,
     ok_to_drop: bool,
 }
 
-fn ok_to_drop<P>(head: Option<&Head<P>>) -> bool {
+/// What became of a packet that was signalled.
+enum Signalled<P> {
+    /// It leaves with a mark.
+    Marked(P),
+    /// It was dropped; this is the next head.
+    Dropped(Option<Head>),
+}
+
+fn ok_to_drop(head: Option<Head>) -> bool {
     head.is_some_and(|head| head.ok_to_drop)
 }
 
@@ -51,24 +62,26 @@ impl CodelCore {
         Self { first_above: Time::MAX, drop_next: Time::ZERO, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Takes the head of `queue` and compares its delay with the target.
-    fn look<P>(&mut self, parameters: &CodelParameters, now: Time, queue: &mut impl Backlog<P>) -> Option<Head<P>> {
-        let Some((packet, arrived)) = queue.pop() else {
+    /// Compares the delay of the head of `queue` with the target.
+    #[inline]
+    fn look<P>(&mut self, parameters: &CodelParameters, now: Time, queue: &impl Backlog<P>) -> Option<Head> {
+        let Some((bytes, arrived)) = queue.head() else {
             self.first_above = Time::MAX;
             return None;
         };
         let mut ok_to_drop = false;
-        if now.since(arrived) < parameters.target || queue.bytes() <= parameters.mtu.get() {
+        if now.since(arrived) < parameters.target || queue.bytes() - u64::from(bytes) <= parameters.mtu.get() {
             self.first_above = Time::MAX;
         } else if self.first_above == Time::MAX {
             self.first_above = now + parameters.interval;
         } else {
             ok_to_drop = now >= self.first_above;
         }
-        Some(Head { packet, arrived, ok_to_drop })
+        Some(Head { arrived, ok_to_drop })
     }
 
     /// Removes and returns the packet that leaves `queue` at `now`; packets before it may be dropped.
+    #[inline]
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         parameters: &CodelParameters,
@@ -77,35 +90,51 @@ impl CodelCore {
         counters: &mut Counters,
         sink: &mut dyn DropSink<P>,
     ) -> Option<P> {
-        let mut head = self.look(parameters, now, queue);
-        let mut marked = false;
+        let head = self.look(parameters, now, queue);
+        if ok_to_drop(head) {
+            return self.dequeue_above(parameters, now, queue, counters, sink);
+        }
+        self.dropping = false;
+        if head.is_some_and(|head| is_above_threshold(parameters, now, head)) {
+            return mark_head(parameters, now, queue, counters, sink);
+        }
+        queue.pop()
+    }
+
+    /// Does the same where the head may be signalled: the delay has been above the target for an interval.
+    #[inline(never)]
+    fn dequeue_above<P: Packet>(
+        &mut self,
+        parameters: &CodelParameters,
+        now: Time,
+        queue: &mut impl Backlog<P>,
+        counters: &mut Counters,
+        sink: &mut dyn DropSink<P>,
+    ) -> Option<P> {
         if !self.dropping {
-            if ok_to_drop(head.as_ref()) {
-                (head, marked) = self.signal(head, parameters, now, queue, counters, sink);
-                self.enter(parameters, now);
+            let signalled = self.signal(parameters, now, queue, counters, sink);
+            self.enter(parameters, now);
+            return match signalled {
+                Signalled::Marked(packet) => Some(packet),
+                Signalled::Dropped(_) => mark_head(parameters, now, queue, counters, sink),
+            };
+        }
+        // A long queue may need several drops at once. A marked packet must leave, so it ends the loop.
+        while self.dropping && now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            let signalled = self.signal(parameters, now, queue, counters, sink);
+            self.dropping = match &signalled {
+                Signalled::Marked(_) => true,
+                Signalled::Dropped(next) => ok_to_drop(*next),
+            };
+            if self.dropping {
+                self.drop_next = control_law(self.drop_next, parameters.interval, self.count);
             }
-        } else if !ok_to_drop(head.as_ref()) {
-            self.dropping = false;
-        } else {
-            // A long queue may need several drops at once. A marked packet must leave, so it ends the loop.
-            while !marked && self.dropping && now >= self.drop_next {
-                self.count = self.count.saturating_add(1);
-                (head, marked) = self.signal(head, parameters, now, queue, counters, sink);
-                self.dropping = marked || ok_to_drop(head.as_ref());
-                if self.dropping {
-                    self.drop_next = control_law(self.drop_next, parameters.interval, self.count);
-                }
+            if let Signalled::Marked(packet) = signalled {
+                return Some(packet);
             }
         }
-        let Head { mut packet, arrived, .. } = head?;
-        if let Some(threshold) = parameters.ce_threshold
-            && !marked
-            && packet.ecn_capable()
-            && now.since(arrived) > threshold
-        {
-            mark(now, &mut packet, Reason::AqmDequeue, counters, sink);
-        }
-        Some(packet)
+        mark_head(parameters, now, queue, counters, sink)
     }
 
     /// Notes that `packets` packets were dropped for room: the rate of signals rises as if they were signals.
@@ -123,24 +152,46 @@ impl CodelCore {
         self.drop_next = control_law(now, parameters.interval, self.count);
     }
 
-    /// Marks `head`, or drops it and takes the next packet. Returns the head and whether it was marked.
+    /// Marks or drops the head of `queue`, which is not empty. A marked packet leaves; after a drop the next head is looked at.
     fn signal<P: Packet>(
         &mut self,
-        head: Option<Head<P>>,
         parameters: &CodelParameters,
         now: Time,
         queue: &mut impl Backlog<P>,
         counters: &mut Counters,
         sink: &mut dyn DropSink<P>,
-    ) -> (Option<Head<P>>, bool) {
-        let Some(mut head) = head else { return (None, false) };
-        if parameters.ecn && head.packet.ecn_capable() {
-            mark(now, &mut head.packet, Reason::AqmDequeue, counters, sink);
-            return (Some(head), true);
+    ) -> Signalled<P> {
+        if let Some(mut packet) = queue.pop() {
+            if parameters.ecn && packet.ecn_capable() {
+                mark(now, &mut packet, Reason::AqmDequeue, counters, sink);
+                return Signalled::Marked(packet);
+            }
+            discard(now, packet, Reason::AqmDequeue, counters, sink);
         }
-        discard(now, head.packet, Reason::AqmDequeue, counters, sink);
-        (self.look(parameters, now, queue), false)
+        Signalled::Dropped(self.look(parameters, now, queue))
     }
+}
+
+/// Tells whether a packet that arrived with `head` has waited longer than `ce_threshold`.
+fn is_above_threshold(parameters: &CodelParameters, now: Time, head: Head) -> bool {
+    parameters.ce_threshold.is_some_and(|threshold| now.since(head.arrived) > threshold)
+}
+
+/// Removes and returns the head of `queue`, marked if it can be and has waited longer than `ce_threshold`.
+#[inline(never)]
+fn mark_head<P: Packet>(
+    parameters: &CodelParameters,
+    now: Time,
+    queue: &mut impl Backlog<P>,
+    counters: &mut Counters,
+    sink: &mut dyn DropSink<P>,
+) -> Option<P> {
+    let (_, arrived) = queue.head()?;
+    let mut packet = queue.pop()?;
+    if packet.ecn_capable() && is_above_threshold(parameters, now, Head { arrived, ok_to_drop: false }) {
+        mark(now, &mut packet, Reason::AqmDequeue, counters, sink);
+    }
+    Some(packet)
 }
 
 /// The number of intervals for which the rate of signals is remembered.

@@ -86,8 +86,14 @@ impl CodelParameters {
 }
 
 impl<P: Packet> Backlog<P> for Fifo<Stamped<P>> {
-    fn pop(&mut self) -> Option<(P, Time)> {
-        Self::pop(self).map(|stamped| (stamped.packet, stamped.tag))
+    fn head(&self) -> Option<(u32, Time)> {
+        let head = self.packet(self.front()?)?;
+        Some((head.bytes(), head.tag))
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<P> {
+        Self::pop(self).map(|stamped| stamped.packet)
     }
 
     fn bytes(&self) -> u64 {
@@ -127,9 +133,11 @@ impl<P: Packet> Qdisc<P> for Codel<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
         let Buffer { fifo, counters, .. } = &mut self.buffer;
-        let packet = self.core.dequeue(&self.parameters, now, fifo, counters, sink)?;
-        counters.departed.add(packet.bytes());
-        Some(packet)
+        let packet = self.core.dequeue(&self.parameters, now, fifo, counters, sink);
+        if let Some(packet) = &packet {
+            counters.departed.add(packet.bytes());
+        }
+        packet
     }
 
     fn status(&self) -> Status {

@@ -142,7 +142,9 @@ impl RedCore {
 
     /// Returns the occupancy in the average's unit.
     fn occupancy<P: Packet>(&self, buffer: &Buffer<P>) -> f64 {
-        if self.in_bytes { buffer.fifo.bytes() as f64 } else { buffer.fifo.packets() as f64 }
+        // Both are far below 2^63, and a signed number is converted by one instruction.
+        let occupancy = if self.in_bytes { buffer.fifo.bytes() as i64 } else { buffer.fifo.packets() as i64 };
+        occupancy as f64
     }
 
     /// Updates the average with the occupancy that an arrival sees.
@@ -154,12 +156,21 @@ impl RedCore {
     pub(crate) fn sample(&mut self, now: Time, occupancy: f64) {
         let weight = self.parameters.weight;
         let keep = 1.0 - weight;
-        if let (Some(since), Some(slot)) = (self.idle_since.take(), self.slot) {
-            self.average *= power(keep, now.since(since).as_nanos() / slot);
+        if let Some(since) = self.idle_since {
+            self.decay(now, since);
         }
         self.average = keep * self.average + weight * occupancy;
         if self.filter.is_some() {
             self.sample_probability();
+        }
+    }
+
+    /// Lets the average decay by the packets that the link could have sent since it became idle.
+    #[cold]
+    fn decay(&mut self, now: Time, since: Time) {
+        self.idle_since = None;
+        if let Some(slot) = self.slot {
+            self.average *= power(1.0 - self.parameters.weight, now.since(since).as_nanos() / slot);
         }
     }
 
@@ -205,6 +216,7 @@ impl RedCore {
     ///
     /// With `spare` a packet that finds at most one packet queued passes, and so does the first that finds the
     /// average at or above `min`, unless it is forced.
+    #[inline]
     pub(crate) fn test(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
         if self.filter.is_some() {
             return self.test_filtered(backlog, bytes);
@@ -241,6 +253,7 @@ impl RedCore {
     }
 
     /// Signals a packet of `bytes` bytes with the probability `base`, spaced by the packets since the last signal.
+    #[inline]
     fn space(&mut self, bytes: u32, base: f64) -> Option<Reason> {
         let size = f64::from(bytes) * self.per_avpkt;
         if self.parameters.spare && !self.old {

@@ -175,15 +175,15 @@ impl<P: Packet> Red<P> {
     #[inline(always)]
     pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
         let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());
-        let queued = match self.core.verdict(signal, packet.ecn_capable()) {
-            Verdict::Pass => self.buffer.admit(now, packet, None, sink),
-            Verdict::Mark(reason) => self.buffer.admit(now, packet, Some(reason), sink),
+        let mark = match self.core.verdict(signal, packet.ecn_capable()) {
+            Verdict::Pass => None,
+            Verdict::Mark(reason) => Some(reason),
             Verdict::Drop(reason) => {
                 self.buffer.discard(now, packet, reason, sink);
-                false
+                return Decision { signalled: true, queued: false };
             }
         };
-        Decision { signalled: signal.is_some(), queued }
+        Decision { signalled: mark.is_some(), queued: self.buffer.admit(now, packet, mark, sink) }
     }
 }
 

@@ -74,6 +74,12 @@ struct BinVerdict {
     probability: f64,
 }
 
+/// The bins of a flow in one set: an index for each level.
+struct FlowBins {
+    indices: [[u32; LEVELS_PER_HASH]; MAX_HASHES],
+    levels: usize,
+}
+
 /// A FIFO with two sets of bins.
 #[derive(Debug)]
 pub(crate) struct Binned<P, R: BinRule> {
@@ -134,37 +140,52 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
         Duration::from_nanos(drawn.max(1))
     }
 
-    /// Calls `each` with the bins of `flow` in the set of `generation`, level by level.
-    fn for_each_bin(&mut self, generation: u32, flow: FlowKey, mut each: impl FnMut(&R, &mut Bin<R::BinState>)) {
-        let (levels, bins) = (self.config.levels as usize, self.config.bins as usize);
+    /// Returns the bins of `flow` in the set of `generation`.
+    fn bins_of(&self, generation: u32, flow: FlowKey) -> FlowBins {
+        let (levels, bins) = (self.config.levels as usize, self.config.bins);
         let set = (generation & 1) as usize;
-        let mut bits = 0;
-        for (level, row) in self.bins[set * levels * bins..][..levels * bins].chunks_exact_mut(bins).enumerate() {
-            if level % LEVELS_PER_HASH == 0 {
-                bits = self.hashes[set][level / LEVELS_PER_HASH].bits(flow.get());
+        let mut indices = [[0; LEVELS_PER_HASH]; MAX_HASHES];
+        let mut row = (set * levels) as u32 * bins;
+        let used = levels.div_ceil(LEVELS_PER_HASH);
+        for (hash, indices) in self.hashes[set].iter().zip(&mut indices).take(used) {
+            let mut bits = hash.bits(flow.get());
+            // Of the last hash, some may be of no level.
+            for index in indices {
+                // 21 bits as a fraction of all bins.
+                *index = row + (((bits & 0x1f_ffff) * u64::from(bins)) >> 21) as u32;
+                bits >>= 21;
+                row += bins;
             }
-            // 21 bits as a fraction of all bins.
-            each(&self.rule, &mut row[((bits & 0x1f_ffff) as usize * bins) >> 21]);
-            bits >>= 21;
+        }
+        FlowBins { indices, levels }
+    }
+
+    /// Calls `each` with each of a flow's bins.
+    #[inline(always)]
+    fn for_each_bin(&mut self, bins: &FlowBins, mut each: impl FnMut(&R, &mut Bin<R::BinState>)) {
+        let (rule, all) = (&self.rule, self.bins.as_mut_slice());
+        for &index in &bins.indices.as_flattened()[..bins.levels] {
+            each(rule, &mut all[index as usize]);
         }
     }
 
-    /// Updates the bins of `flow` for an arrival and returns their verdict.
-    fn update_bins(&mut self, now: Time, flow: FlowKey) -> BinVerdict {
-        let mut verdict = BinVerdict { is_over: false, is_polluted: true, probability: 1.0 };
+    /// Updates a flow's bins for an arrival and returns their verdict.
+    fn update_bins(&mut self, now: Time, bins: &FlowBins) -> BinVerdict {
+        let (mut is_polluted, mut probability) = (true, 1.0);
         let (mut most, mut least) = (0, u32::MAX);
-        self.for_each_bin(self.generation, flow, |rule, bin| {
+        self.for_each_bin(bins, |rule, bin| {
             rule.arrive(&mut bin.state, now, bin.queued);
             most = most.max(bin.queued);
             least = least.min(bin.queued);
-            verdict.is_polluted &= rule.is_polluted(&bin.state);
-            verdict.probability = verdict.probability.min(rule.probability(&bin.state));
+            is_polluted &= rule.is_polluted(&bin.state);
+            let lower = rule.probability(&bin.state);
+            probability = if lower < probability { lower } else { probability };
         });
-        verdict.is_over = match self.config.drop_on_over {
+        let is_over = match self.config.drop_on_over {
             DropOnOver::Any => most > self.config.bin_size.get(),
             DropOnOver::All { bin_max } => least >= bin_max.get(),
         };
-        verdict
+        BinVerdict { is_over, is_polluted, probability }
     }
 
     /// Moves the hash if it is time: the next set of bins comes into use, and the previous one is emptied.
@@ -188,31 +209,40 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Queues a packet of a non-responsive flow as far as the rate limit allows, and drops it otherwise.
-    fn police(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+    fn police(&mut self, now: Time, packet: P, bins: &FlowBins, sink: &mut dyn DropSink<P>) {
         let warms = self.is_warming(now);
-        if warms {
-            let next = self.generation.wrapping_add(1);
-            self.for_each_bin(next, packet.flow(), |rule, bin| rule.warm_up(&mut bin.state));
+        let next = warms.then(|| self.bins_of(self.generation.wrapping_add(1), packet.flow()));
+        if let Some(next) = &next {
+            self.for_each_bin(next, |rule, bin| rule.warm_up(&mut bin.state));
         }
         if self.bucket.take(now, packet.bytes()) {
-            self.admit(now, packet, None, warms, sink);
+            let queued = self.admit(now, packet, None, bins, warms, sink);
+            if let Some(next) = next.as_ref().filter(|_| queued) {
+                self.for_each_bin(next, |_, bin| bin.queued += 1);
+            }
         } else {
             self.buffer.discard(now, packet, Reason::RatePenalty, sink);
         }
     }
 
-    /// Queues `packet` if there is room and counts it in its bins, with `next_too` also in those of the next set.
-    fn admit(&mut self, now: Time, packet: P, mark: Option<Reason>, next_too: bool, sink: &mut dyn DropSink<P>) {
-        let flow = packet.flow();
-        if !self.buffer.admit(now, packet, mark, sink) {
-            return;
+    /// Queues `packet` if there is room and counts it in its bins; tells whether it was queued. `next_too` tells that it counts
+    /// in bins of the next set too.
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        now: Time,
+        packet: P,
+        mark: Option<Reason>,
+        bins: &FlowBins,
+        next_too: bool,
+        sink: &mut dyn DropSink<P>,
+    ) -> bool {
+        let queued = self.buffer.admit(now, packet, mark, sink);
+        if queued {
+            self.counted.push_back(CountedIn { generation: self.generation, next_too });
+            self.for_each_bin(bins, |_, bin| bin.queued += 1);
         }
-        let generation = self.generation;
-        self.counted.push_back(CountedIn { generation, next_too });
-        self.for_each_bin(generation, flow, |_, bin| bin.queued += 1);
-        if next_too {
-            self.for_each_bin(generation.wrapping_add(1), flow, |_, bin| bin.queued += 1);
-        }
+        queued
     }
 
     /// Rolls for a packet whose bins have `probability`. Returns whether it is signalled, and whether the signal drops
@@ -226,13 +256,14 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     pub(crate) fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.buffer.arrive(&packet);
         self.move_hash(now);
-        let verdict = self.update_bins(now, packet.flow());
+        let bins = self.bins_of(self.generation, packet.flow());
+        let verdict = self.update_bins(now, &bins);
         if verdict.is_over {
             self.buffer.discard(now, packet, Reason::BinFull, sink);
             return;
         }
         if verdict.is_polluted {
-            self.police(now, packet, sink);
+            self.police(now, packet, &bins, sink);
             return;
         }
         let (signal, hard) = self.roll(verdict.probability);
@@ -241,25 +272,26 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
             self.buffer.discard(now, packet, reason, sink);
             return;
         }
-        self.admit(now, packet, signal.then_some(reason), false, sink);
+        self.admit(now, packet, signal.then_some(reason), &bins, false, sink);
     }
 
     /// Does [`Qdisc::dequeue`](crate::Qdisc::dequeue).
     pub(crate) fn dequeue(&mut self, now: Time) -> Option<P> {
-        let packet = self.buffer.depart()?;
         if let Some(CountedIn { generation, next_too }) = self.counted.pop_front() {
-            self.leave(now, generation, packet.flow());
+            let flow = self.buffer.head()?.flow();
+            self.leave(now, generation, flow);
             if next_too {
-                self.leave(now, generation.wrapping_add(1), packet.flow());
+                self.leave(now, generation.wrapping_add(1), flow);
             }
         }
-        Some(packet)
+        self.buffer.depart()
     }
 
     /// Removes a packet of `flow` from the bins of the set of `generation`, unless that set was emptied since.
     fn leave(&mut self, now: Time, generation: u32, flow: FlowKey) {
         if generation == self.generation || generation == self.generation.wrapping_add(1) {
-            self.for_each_bin(generation, flow, |rule, bin| {
+            let bins = self.bins_of(generation, flow);
+            self.for_each_bin(&bins, |rule, bin| {
                 bin.queued -= 1;
                 if bin.queued == 0 {
                     rule.empty(&mut bin.state, now);

@@ -13,8 +13,8 @@
 //! packets move to the queues of the new function: each flow keeps its order, as in Linux. A packet larger than the limit
 //! is dropped alone.
 //!
-//! **Cost.** A hash, and O(log n) to track the longest of n active queues; a change of the hash function moves every queued
-//! packet.
+//! **Cost.** A hash, and where the limit is exceeded O(log n) for the longest of n active queues; a change of the hash
+//! function moves every queued packet.
 
 use alloc::format;
 use alloc::vec;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Fifo, Place};
+use super::{DrawnPlaces, Fifo, Place};
 use crate::{Packet, Stream};
 
 /// The position at which the newer half of the packets begins.
@@ -99,9 +99,10 @@ impl<P: Packet> Fifo<P> {
             return;
         }
         let enough = picks.len() + wanted;
+        let mut drawn = DrawnPlaces::default();
         while picks.len() < enough {
             let place = Place(from.wrapping_add(stream.below(slots as u32) as usize));
-            if !self.is_hole(place.0) && !picks.contains(&place) {
+            if !self.is_hole(place.0) && !(drawn.add(place) && picks.contains(&place)) {
                 picks.push(place);
             }
         }

@@ -41,6 +41,20 @@ fn hint(flow: FlowKey) -> FlowHint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
+/// Places that were drawn, of which it tells quickly that most others were not: a search of a list is needed for few.
+#[derive(Debug, Default)]
+pub(crate) struct DrawnPlaces([u64; 4]);
+
+impl DrawnPlaces {
+    /// Notes that `place` was drawn; tells whether it may have been drawn before. `false` is certain.
+    pub(crate) fn add(&mut self, place: Place) -> bool {
+        let (word, bit) = (place.0 / 64 % self.0.len(), 1 << (place.0 % 64));
+        let before = self.0[word] & bit != 0;
+        self.0[word] |= bit;
+        before
+    }
+}
+
 /// The FIFO.
 ///
 /// Functions that take or return a packet by value are always inlined, here and in their callers: a call copies the
@@ -123,36 +137,41 @@ impl<P: Packet> Fifo<P> {
     /// Removes and returns the oldest packet.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<P> {
+        self.pop_after(|_| ())
+    }
+
+    /// Removes and returns the oldest packet, after `look` has seen it: a packet that is moved last is copied only once.
+    #[inline(always)]
+    pub(crate) fn pop_after(&mut self, look: impl FnOnce(&P)) -> Option<P> {
         if self.is_empty() {
             return None;
         }
-        let packet = self.take(self.head);
+        let slot = self.head & self.mask;
+        let packet = self.slots[slot].as_ref()?;
+        self.bytes -= u64::from(packet.bytes());
+        look(packet);
+        self.hints[slot] = HOLE;
         self.head = self.head.wrapping_add(1);
         if self.holes > 0 {
             self.settle();
         }
-        packet
+        // Settling touches the packets from the head on only.
+        self.slots[slot].take()
     }
 
     /// Removes and returns the packet at `place`, which becomes a hole. [`settle`](Self::settle) must follow.
     #[inline(always)]
     pub(crate) fn remove(&mut self, place: Place) -> Option<P> {
-        let packet = self.take(place.0);
-        self.holes += usize::from(packet.is_some());
-        packet
-    }
-
-    /// Empties the slot at position `at`.
-    #[inline(always)]
-    fn take(&mut self, at: usize) -> Option<P> {
-        let slot = at & self.mask;
-        let packet = self.slots[slot].take();
+        let slot = place.0 & self.mask;
+        let packet = self.slots[slot].as_ref()?;
+        self.bytes -= u64::from(packet.bytes());
         self.hints[slot] = HOLE;
-        self.bytes -= packet.as_ref().map_or(0, |packet| u64::from(packet.bytes()));
-        packet
+        self.holes += 1;
+        self.slots[slot].take()
     }
 
     /// Removes the holes at both ends, and all holes when there are too many.
+    #[inline(never)]
     pub(crate) fn settle(&mut self) {
         while !self.is_empty() && self.is_hole(self.head) {
             self.head = self.head.wrapping_add(1);

@@ -1,35 +1,26 @@
-//! The cost of an arrival with its departure, for each kind, at the same length of the queue: 1,000 packets with 33 flows, and 10,000
-//! packets with 10,001 flows.
-//!
-//! A packet leaves for each one that is admitted, so the queue keeps its length; an arrival that is dropped has no departure. Every
-//! second packet belongs to one heavy flow. The link takes 80 ns for a packet: the queue is 0.08 or 0.8 ms long, below the targets of
-//! the disciplines that control the delay.
-//!
-//! `bench/costs` turns the results into the table that `fairlane qdiscs` and the documentation show. It counts instructions under
-//! callgrind: with `COUNT=KIND,FLOWS,STEPS` in the environment this program does nothing but that many steps.
-#![allow(missing_docs, reason = "criterion's macros write public items without documentation")]
+//! A queue of any kind that is kept at one length.
 
 use std::hint::black_box;
 
-use criterion::Criterion;
 use fairlane_qdisc::{
     BoxQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Seed, SimplePacket, Stream, Time,
 };
 
-/// Light flows beside the heavy one.
-const FEW: u32 = 32;
-const MANY: u32 = 10_000;
+/// Light flows beside the heavy one, with 1,000 packets queued.
+pub const FEW: u32 = 32;
+/// Light flows beside the heavy one, with 10,000 packets queued.
+pub const MANY: u32 = 10_000;
 
 /// The rate of the link; a packet of 1000 bytes takes 80 ns.
 const RATE: Rate = Rate::from_bits_per_second(100_000_000_000);
 const PACKET_TIME: Duration = Duration::from_nanos(80);
 
-/// Packets in the queue.
+/// Returns the number of packets in the queue.
 const fn length(light: u32) -> usize {
     if light == FEW { 1000 } else { 10_000 }
 }
 
-/// Room for four times the length, and thresholds around it.
+/// Returns parameters with room for four times the length, and thresholds around it.
 fn configured(kind: Kind, light: u32) -> Result<QdiscParameters, ParameterError> {
     let length = length(light);
     let room = format!("{}p", 4 * length);
@@ -69,7 +60,11 @@ fn configured(kind: Kind, light: u32) -> Result<QdiscParameters, ParameterError>
     given.into_iter().try_fold(QdiscParameters::new(kind), |config, (key, text)| config.with(key, text.as_str()))
 }
 
-struct Station {
+/// A queue that is kept at one length, with its arrivals. Every second one belongs to a heavy flow.
+///
+/// A packet leaves for each one that is admitted; an arrival that is dropped has no departure. The link takes 80 ns for a
+/// packet: 1,000 packets are 0.08 ms and 10,000 are 0.8 ms, below the targets of the disciplines that control the delay.
+pub struct Station {
     queue: BoxQdisc<SimplePacket>,
     arrivals: Vec<SimplePacket>,
     length: usize,
@@ -78,17 +73,18 @@ struct Station {
 }
 
 impl Station {
-    /// Builds `kind`, and fills it.
-    fn new(kind: Kind, light: u32) -> Result<Self, String> {
+    /// Builds `kind` for [`FEW`] or [`MANY`] light flows, and offers it `arrivals` packets.
+    ///
+    /// # Errors
+    /// The kind refuses its parameters, or does not settle within a tenth of the length.
+    pub fn new(kind: Kind, light: u32, arrivals: u32) -> Result<Self, String> {
         let parameters = configured(kind, light).map_err(|error| error.to_string())?;
         let queue = parameters.build(&Host { rate: RATE, seed: Seed::new(1) }).map_err(|error| error.to_string())?;
         let mut chance = Seed::new(1).stream("arrivals");
         let flow = |chance: &mut Stream| if chance.below(2) == 0 { 0 } else { 1 + u64::from(chance.below(light)) };
-        let arrivals = (0..65_536).map(|_| SimplePacket::new(flow(&mut chance), 1000).unresponsive()).collect();
-        let mut station = Self { queue, arrivals, length: length(light), next: 0, now: Time::ZERO };
-        for _ in 0..200_000 {
-            station.step();
-        }
+        let ring = (0..65_536).map(|_| SimplePacket::new(flow(&mut chance), 1000).unresponsive()).collect();
+        let mut station = Self { queue, arrivals: ring, length: length(light), next: 0, now: Time::ZERO };
+        station.steps(arrivals);
         let there = station.queue.packets();
         if there.abs_diff(station.length) > station.length / 10 {
             return Err(format!("{there} packets are queued, and not {}", station.length));
@@ -96,55 +92,19 @@ impl Station {
         Ok(station)
     }
 
-    /// A packet arrives, and another one leaves if the queue has become too long.
-    fn step(&mut self) {
+    /// Lets a packet arrive, and another one leave if the queue has become too long.
+    #[inline]
+    pub fn step(&mut self) {
         self.now += PACKET_TIME;
         self.next += 1;
         self.queue.enqueue(self.now, self.arrivals[self.next & (self.arrivals.len() - 1)], &mut ());
         if self.queue.packets() > self.length {
-            black_box(self.queue.dequeue(self.now, &mut ()));
+            black_box(&self.queue.dequeue(self.now, &mut ()));
         }
     }
-}
 
-fn kinds(c: &mut Criterion) {
-    for light in [FEW, MANY] {
-        let mut group = c.benchmark_group(format!("{} flows", light + 1));
-        group.warm_up_time(std::time::Duration::from_millis(200));
-        group.measurement_time(std::time::Duration::from_millis(500));
-        group.sample_size(20);
-        group.nresamples(2000);
-        for kind in Kind::ALL {
-            match Station::new(kind, light) {
-                Ok(mut station) => {
-                    group.bench_function(kind.name(), |b| b.iter(|| station.step()));
-                }
-                Err(error) => eprintln!("{kind}: {error}"),
-            }
-        }
-    }
-}
-
-/// Does the steps that `asked` names, such as `choke,33,20000`.
-fn count(asked: &str) -> Option<()> {
-    let mut words = asked.split(',');
-    let kind: Kind = words.next()?.parse().ok()?;
-    let light = words.next()?.parse::<u32>().ok()?.checked_sub(1)?;
-    let steps: u32 = words.next()?.parse().ok()?;
-    match Station::new(kind, light) {
-        Ok(mut station) => (0..steps).for_each(|_| station.step()),
-        Err(error) => eprintln!("{kind}: {error}"),
-    }
-    Some(())
-}
-
-fn main() {
-    match std::env::var("COUNT") {
-        Ok(asked) => assert_eq!(count(&asked), Some(()), "COUNT is not KIND,FLOWS,STEPS"),
-        Err(_) => {
-            let mut criterion = Criterion::default().configure_from_args();
-            kinds(&mut criterion);
-            criterion.final_summary();
-        }
+    /// Does `count` steps.
+    pub fn steps(&mut self, count: u32) {
+        (0..count).for_each(|_| self.step());
     }
 }

@@ -1,0 +1,11 @@
+//! What is measured of Fairlane: in time by criterion (`benches/`), and in instructions by callgrind (the program `count`).
+
+pub mod station;
+
+pub use station::Station;
+
+/// Marks the start and the end of what is counted: `bench/callgrind.py` tells callgrind to begin a new count at each call.
+#[inline(never)]
+pub fn begin_count() {
+    std::hint::black_box(());
+}
