@@ -131,4 +131,4 @@ def test_a_sweep_of_three_keys_is_drawn_in_parts(swept: fl.Outcomes) -> None:
         ({"facet": "seed", "ax": ax}, "ax: facets have axes of their own"),
     ):
         with pytest.raises(ValueError, match=words):
-            swept.plot.sweep(**given)  # type: ignore[call-overload]
+            swept.plot.sweep(**given)

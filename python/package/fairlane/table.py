@@ -86,7 +86,7 @@ class Table:
             frame: pd.DataFrame = self.to_pyarrow().to_pandas()
         except ImportError:
             types = {name: _PANDAS.get(kind) for name, kind in zip(self.columns, self._core.types, strict=True)}
-            columns = {name: pd.Series(self[name], dtype=kind) for name, kind in types.items()}  # type: ignore[call-overload]
+            columns = {name: pd.Series(self[name], dtype=kind) for name, kind in types.items()}
             frame = pd.DataFrame(columns)
         return frame
 
