@@ -104,7 +104,7 @@ fn sweep_has_its_keys_as_columns() {
 /// A column of numbers follows each key whose values have one unit, whatever their prefixes; and a label is a column once one is given.
 #[test]
 fn values_with_a_unit_are_numbers_too() {
-    let header = |points: &[[(&str, &str); 2]], label: Option<&str>| {
+    let table = |points: &[[(&str, &str); 2]], label: Option<&str>| {
         let outcome = |point: &[(&str, &str); 2]| Outcome {
             label: label.map(str::to_owned),
             point: Some(point.iter().fold(Point::new(), |point, (key, value)| point.with(*key, *value))),
@@ -120,13 +120,12 @@ fn values_with_a_unit_are_numbers_too() {
         rows.into_iter().step_by(2).map(|row| row[keys..end].join(" ")).collect::<Vec<_>>()
     };
     let rates = [[("rate", "177828bit"), ("delay", "20ms")], [("rate", "1.5mbit"), ("delay", "500us")]];
-    let expected = ["rate rate_bps delay delay_s", "1.5mbit 1500000 500us 0.0005"];
-    let rows = header(&rates, None);
-    assert_eq!([&*rows[0], &*rows[1]], expected);
+    let expected = ["rate rate_bps delay delay_s", "177828bit 177828 20ms 0.02", "1.5mbit 1500000 500us 0.0005"];
+    assert_eq!(table(&rates, None), expected);
     let sizes = [[("limit", "300p"), ("mtu", "1kib")], [("limit", "150kb"), ("mtu", "1500b")]];
-    assert_eq!(header(&sizes, Some("mine"))[0], "label limit mtu mtu_bytes");
+    assert_eq!(table(&sizes, Some("mine"))[0], "label limit mtu mtu_bytes");
     let packets = [[("limit", "300p"), ("kind", "red")], [("limit", "90p"), ("kind", "choke")]];
-    assert_eq!(header(&packets, None)[0], "limit limit_packets kind");
+    assert_eq!(table(&packets, None)[0], "limit limit_packets kind");
 }
 
 /// Each run has a row for each group; those of a single run are the outcome's.
