@@ -1,16 +1,51 @@
 //! Scenario files.
 
-use fairlane_scenario::{Document as Inner, Point, ScenarioError, Vary};
+use fairlane_scenario::{Document as Inner, Point, Scenario, ScenarioError, Vary};
 use fairlane_sim::Control;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList};
 
 use crate::errors;
+use crate::quantity;
 use crate::values::{from_table, from_toml, to_toml};
 use crate::watched::watched;
 
 /// The keys of a point of a sweep with their values.
 pub(crate) type Settings = Vec<(String, String)>;
+
+/// A discipline that a sweep varies, from Python: its key, the text that stands for it in points, and its table.
+pub(crate) type GivenDiscipline<'py> = (String, String, Bound<'py, PyDict>);
+
+/// The disciplines that a sweep varies: the key, the text that stands for one in points, and its table.
+pub(crate) struct Disciplines(Vec<(String, String, toml::Value)>);
+
+impl Disciplines {
+    pub(crate) fn read(given: Vec<GivenDiscipline<'_>>) -> PyResult<Self> {
+        let read = given.into_iter().map(|(key, text, table)| {
+            let table = to_toml(table.as_any(), &key)?;
+            Ok((key, text, table))
+        });
+        read.collect::<PyResult<_>>().map(Self)
+    }
+
+    /// Returns the document with the disciplines of a point, and the other settings of the point.
+    fn put(&self, document: &Inner, settings: &[(String, String)]) -> Result<(Inner, Settings), ScenarioError> {
+        let (mut document, mut others) = (document.clone(), Vec::new());
+        for (key, text) in settings {
+            match self.0.iter().find(|(of, name, _)| (of, name) == (key, text)) {
+                Some((_, _, table)) => document.put(key, table, &format!("{key} = {text}"))?,
+                None => others.push((key.clone(), text.clone())),
+            }
+        }
+        Ok((document, others))
+    }
+
+    /// Returns the scenario at a point.
+    pub(crate) fn at(&self, document: &Inner, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        let (document, others) = self.put(document, settings)?;
+        document.at(&Point::of(others))
+    }
+}
 
 /// A checked scenario file: methods that change it reject invalid values.
 #[pyclass(module = "fairlane._core", frozen)]
@@ -70,35 +105,83 @@ impl Document {
         self.inner.get(key).map(|value| from_toml(py, &value)).transpose()
     }
 
-    /// Returns a copy with these values.
+    /// Checks that a scenario can have the key.
+    fn check_key(&self, py: Python<'_>, key: &str) -> PyResult<()> {
+        let mut probe = self.inner.clone();
+        let date = toml::value::Date { year: 1970, month: 1, day: 1 };
+        let date = toml::value::Datetime { date: Some(date), time: None, offset: None };
+        // No key takes a date, so the first error is about the key or its value. The parameters of queues are read before they are looked
+        // up, so that they need a value that can be read.
+        let value = if key.rsplit('.').nth(1) == Some("queue") { true.into() } else { date.into() };
+        let put = probe.put(key, &value, &format!("scenario[\"{key}\"]"));
+        put.map_err(|error| errors::unknown_key(py, &error))?;
+        match probe.scenario() {
+            Err(error) if error.is_unknown_key() => Err(errors::unknown_key(py, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a copy with these values; plain numbers are in the unit of their key.
     fn with_values(&self, changes: &Bound<'_, PyList>) -> PyResult<Self> {
         let py = changes.py();
         let mut inner = self.inner.clone();
         for change in changes {
             let (key, value): (String, Bound<'_, PyAny>) = change.extract()?;
             let statement = format!("scenario[\"{key}\"]");
-            let put = inner.put(&key, &to_toml(&value, &key)?, &statement);
+            let number = value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>();
+            let quantity = if number && !value.is_instance_of::<PyBool>() { quantity::of(&inner, &key) } else { None };
+            let value = match quantity {
+                Some(quantity) => quantity::written(py, quantity, value.extract()?, &key)?.into(),
+                None => to_toml(&value, &key)?,
+            };
+            let put = inner.put(&key, &value, &statement);
             put.map_err(|error| errors::scenario(py, &error))?;
         }
         Self::new(py, &self.name, Ok(inner))
     }
 
-    /// The points of a sweep: each a list of keys and values. `None` after Ctrl-C.
-    fn points(&self, py: Python<'_>, varies: Vec<(String, Values)>) -> PyResult<Option<Vec<Settings>>> {
+    /// Returns plain numbers as text in the unit of their key; `None` for a key without a unit.
+    fn with_unit(&self, py: Python<'_>, key: &str, numbers: Vec<f64>) -> PyResult<Option<Vec<String>>> {
+        let Some(quantity) = quantity::of(&self.inner, key) else { return Ok(None) };
+        let written = numbers.into_iter().map(|number| quantity::written(py, quantity, number, key));
+        written.collect::<PyResult<_>>().map(Some)
+    }
+
+    /// The points of a sweep: each a list of keys and values.
+    #[staticmethod]
+    fn points(py: Python<'_>, varies: Vec<(String, Values)>) -> PyResult<Vec<Settings>> {
         let varies = varies.into_iter().map(|(key, values)| match values {
             Values::Range(text) => Vary::parse(&format!("{key}={text}")),
             Values::List(values) => Vary::of(&key, values),
         });
         let varies = varies.collect::<Result<Vec<_>, _>>().map_err(|error| errors::scenario(py, &error))?;
         let points = Point::all(&varies).map_err(|error| errors::scenario(py, &error))?;
-        // Each is checked, which takes its time where there are many.
+        Ok(points.iter().map(|point| point.settings().to_vec()).collect())
+    }
+
+    /// Checks the points of a sweep. Returns false after Ctrl-C.
+    fn check_points(
+        &self,
+        py: Python<'_>,
+        points: Vec<Settings>,
+        disciplines: Vec<GivenDiscipline<'_>>,
+    ) -> PyResult<bool> {
+        let disciplines = Disciplines::read(disciplines)?;
         let control = Control::default();
-        let check = |point: &Point| self.inner.at(point).map(drop);
+        let check = |point: &Settings| disciplines.at(&self.inner, point).map(drop);
         let checked =
             watched(py, &control, None, 0, || points.iter().take_while(|_| !control.stopped()).try_for_each(check))?;
         checked.map_err(|error| errors::scenario(py, &error))?;
-        let settings = points.iter().map(|point| point.settings().to_vec());
-        Ok((!control.stopped()).then(|| settings.collect()))
+        Ok(!control.stopped())
+    }
+
+    /// Returns the document at a point of a sweep.
+    fn at(&self, py: Python<'_>, settings: Settings, disciplines: Vec<GivenDiscipline<'_>>) -> PyResult<Self> {
+        let (mut inner, others) = Disciplines::read(disciplines)?
+            .put(&self.inner, &settings)
+            .map_err(|error| errors::scenario(py, &error))?;
+        let set = others.iter().try_for_each(|(key, value)| inner.set(key, value));
+        Self::new(py, &self.name, set.map(|()| inner))
     }
 
     /// The keys of the queues that a comparison changes.

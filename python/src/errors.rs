@@ -10,16 +10,57 @@ use pyo3::prelude::*;
 
 const MODULE: &str = "fairlane.errors";
 
+/// Options of the command line in messages, with the words for them here.
+const OPTIONS: [(&str, &str); 6] = [
+    ("--queue ", ""),
+    ("give all its values in one --vary", "give all its values in one list"),
+    ("leave --jobs out for", "leave `jobs` out for"),
+    ("ask for fewer with --jobs", "ask for fewer with `jobs`"),
+    ("is asked on the command line: --runs 30", "is asked with the run: run(runs=30)"),
+    (", which `fairlane scenarios` lists", ".toml in the folder scenarios of the repository"),
+];
+
 /// Converts the error of a rejected scenario: its text and its parts.
 pub(crate) fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    exception_of(py, "ScenarioError", error)
+}
+
+/// Creates the error of a key that no scenario has.
+pub(crate) fn unknown_key(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    exception_of(py, "UnknownKeyError", error)
+}
+
+fn exception_of(py: Python<'_>, class: &str, error: &ScenarioError) -> PyErr {
     let (line, column) = error.line_column().unzip();
-    let parts = (error.to_string(), error.key(), error.help(), error.file_name(), line, column, error.source_text());
-    exception(py, "ScenarioError", parts)
+    let help = error.help().map(in_python);
+    let parts = (text(error), error.key(), help, error.file_name(), line, column, error.source_text());
+    exception(py, class, parts)
+}
+
+/// The text of an error, in which a value of a sweep is not an option of the command line.
+fn text(error: &ScenarioError) -> String {
+    let said = error.to_string();
+    let option = error.option().and_then(|option| Some((option, option.split_once(' ')?.1)));
+    let said = match option {
+        Some((option, setting)) if option.starts_with("--") => {
+            match (said.strip_prefix(option), setting.split_once('=')) {
+                (Some(rest), Some((key, value))) => format!("{key} = {value}{rest}"),
+                (Some(rest), None) => format!("sweep{rest}"),
+                (None, _) => said,
+            }
+        }
+        _ => said,
+    };
+    in_python(&said)
+}
+
+fn in_python(text: &str) -> String {
+    OPTIONS.iter().fold(text.to_owned(), |text, (option, words)| text.replace(option, words))
 }
 
 /// Creates an error about the options of a run.
 pub(crate) fn refused(py: Python<'_>, message: impl Display) -> PyErr {
-    exception(py, "ScenarioError", (message.to_string(),))
+    exception(py, "ScenarioError", (in_python(&message.to_string()),))
 }
 
 /// Creates the error of a discipline written in Python that loses, duplicates or misuses packets.

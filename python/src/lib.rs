@@ -10,6 +10,7 @@ mod document;
 mod errors;
 mod more;
 mod outcome;
+mod quantity;
 mod queue;
 mod run;
 mod run_custom;
@@ -18,6 +19,7 @@ mod values;
 mod watched;
 
 use fairlane_runner::MOST_THREADS;
+use fairlane_scenario::MOST_POINTS;
 use pyo3::prelude::*;
 
 /// Private: import `fairlane` instead.
@@ -36,17 +38,20 @@ mod _core {
     #[pymodule_export]
     use super::outcome::{Outcome, page, report, table};
     #[pymodule_export]
+    use super::quantity::{number, quantity, with_unit};
+    #[pymodule_export]
     use super::queue::{Queue, rate};
     #[pymodule_export]
     use super::run::{compare, fingerprint, run, sweep, watch};
     #[pymodule_export]
-    use super::run_custom::run_custom;
+    use super::run_custom::{replay_custom, run_custom};
     #[pymodule_export]
     use super::table::Table;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MOST_POINTS", MOST_POINTS)?;
         module.add("MOST_THREADS", MOST_THREADS)
     }
 }

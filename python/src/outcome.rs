@@ -4,17 +4,18 @@ use std::io::Cursor;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
 use fairlane_outcome::{
     DelayBin, DelayHistogram, GroupTimeline, Outcome as Inner, QueueTimeline, ShaperTimeline, Timeline, tables as made,
 };
 use fairlane_report::html::{Origin, compare_page, run_page, sweep_page};
 use fairlane_report::{Terminal, compare_table, run_report, sweep_table};
+use fairlane_runner::sweep::typed;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::table::Table;
+use crate::document::Settings;
+use crate::table::{Table, to_bytes};
 
 /// An outcome with the recorded course of its first run.
 #[pyclass(module = "fairlane._core", frozen)]
@@ -75,6 +76,17 @@ impl Outcome {
         }
     }
 
+    /// Returns a copy with this label and, if settings are given, this point.
+    fn named(&self, label: Option<String>, settings: Settings) -> Self {
+        let point = if settings.is_empty() { self.inner.point.clone() } else { Some(typed(&settings)) };
+        Self {
+            inner: Inner { label, point, ..self.inner.clone() },
+            timeline: self.timeline.clone(),
+            series: self.series.clone(),
+            trace: self.trace.clone(),
+        }
+    }
+
     /// The report of the command line.
     fn report(&self, width: usize) -> String {
         run_report(&self.inner, &Terminal { width, colour: false })
@@ -96,7 +108,7 @@ impl Outcome {
             None => [None, None],
         };
         let tables = [flows, queues, self.trace.as_ref()];
-        let tables = tables.map(|table| table.map(|batches| to_bytes(py, batches)).transpose());
+        let tables = tables.map(|table| table.map(|batches| bytes_of(py, batches)).transpose());
         let tables = tables.into_iter().collect::<PyResult<_>>()?;
         Ok((self.inner.to_json(), histograms.collect(), self.timeline.clone().map(plain), tables))
     }
@@ -120,18 +132,9 @@ impl Outcome {
     }
 }
 
-fn to_bytes<'py>(py: Python<'py>, batches: &[RecordBatch]) -> PyResult<Bound<'py, PyBytes>> {
-    let write = || {
-        let mut bytes = Vec::new();
-        if let Some(first) = batches.first() {
-            let mut writer = StreamWriter::try_new(&mut bytes, &first.schema())?;
-            batches.iter().try_for_each(|batch| writer.write(batch))?;
-            writer.finish()?;
-        }
-        Ok(bytes)
-    };
-    let written: Result<_, arrow_schema::ArrowError> = write();
-    written.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+fn bytes_of<'py>(py: Python<'py>, batches: &[RecordBatch]) -> PyResult<Bound<'py, PyBytes>> {
+    let Some(first) = batches.first() else { return Ok(PyBytes::new(py, &[])) };
+    to_bytes(py, &first.schema(), batches)
 }
 
 fn from_bytes(bytes: &[u8]) -> PyResult<Vec<RecordBatch>> {
@@ -188,6 +191,7 @@ pub(crate) fn table(name: &str, outcomes: Vec<Py<Outcome>>) -> PyResult<Table> {
         "groups" => made::groups(&outcomes),
         "queue_flows" => made::queue_flows(&outcomes),
         "delay_histogram" => made::delay_histogram(&outcomes),
+        "each_run" => made::each_run(&outcomes),
         other => return Err(PyValueError::new_err(format!("there is no table \"{other}\""))),
     };
     table.batch().map(|batch| Table::new(vec![batch])).map_err(|error| PyRuntimeError::new_err(error.to_string()))

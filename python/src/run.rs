@@ -8,13 +8,13 @@ use fairlane_runner::machine::{CostMeter, thread_cpu_s};
 use fairlane_runner::memory::Needs;
 use fairlane_runner::sweep::typed;
 use fairlane_runner::{Batch, BatchResult, Job, Series, Trace, check, compare as choose};
-use fairlane_scenario::{Duration, Point, Scenario, ScenarioError};
+use fairlane_scenario::{Duration, Scenario, ScenarioError};
 use fairlane_sim::{Control, Fingerprint, run as simulate};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::disciplines::{Given, config};
-use crate::document::{Document, Settings};
+use crate::document::{Disciplines, Document, GivenDiscipline, Settings};
 use crate::errors;
 use crate::outcome::Outcome;
 use crate::watched::watched;
@@ -75,13 +75,14 @@ pub(crate) fn sweep(
     py: Python<'_>,
     document: &Bound<'_, Document>,
     points: Vec<Settings>,
+    disciplines: Vec<GivenDiscipline<'_>>,
     options: Options,
 ) -> PyResult<Outcomes> {
-    let document = document.get();
+    let (document, disciplines) = (document.get(), Disciplines::read(disciplines)?);
     let job = |point: Settings| {
         let asked: Vec<String> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let (point, settings) = (typed(&point), Point::of(point));
-        Ok(Job { scenario: document.inner.at(&settings)?, point: Some(point), asked: asked.join(" ") })
+        let scenario = disciplines.at(&document.inner, &point)?;
+        Ok(Job { scenario, point: Some(typed(&point)), asked: asked.join(" ") })
     };
     batch(py, &options, points.len(), |control| {
         points.into_iter().take_while(|_| !control.stopped()).map(job).collect()
@@ -154,7 +155,7 @@ pub(crate) fn scenario(py: Python<'_>, document: &Bound<'_, Document>) -> PyResu
     document.get().inner.scenario().map_err(|error| errors::scenario(py, &error))
 }
 
-fn interval(py: Python<'_>, every: &str) -> PyResult<Duration> {
+pub(crate) fn interval(py: Python<'_>, every: &str) -> PyResult<Duration> {
     let every: Duration = every.parse().map_err(|error| errors::refused(py, format!("series: {error}")))?;
     if every == Duration::ZERO {
         return Err(errors::refused(py, "series: must be greater than zero, for example \"100ms\""));

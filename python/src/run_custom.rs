@@ -1,23 +1,27 @@
 //! Runs with disciplines that are written in Python.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fairlane_capture::FlowsBy;
 use fairlane_outcome::Outcome as Measured;
-use fairlane_qdisc::{BoxQdisc, Host, Packet, Time};
+use fairlane_qdisc::{BoxQdisc, Host, Packet, Rate, Seed, Time};
 use fairlane_runner::machine::CostMeter;
 use fairlane_runner::memory::Needs;
-use fairlane_runner::{Recorder, check, compare};
-use fairlane_sim::{Observer, PacketEvent, run_with};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use fairlane_runner::replay::{self as captures, Captured, Departures};
+use fairlane_runner::{Recorder, Series, Trace, check, compare};
+use fairlane_scenario::Scenario;
+use fairlane_sim::{Observer, PacketEvent, Replay, run_with};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::custom::{CustomDiscipline, RunState};
 use crate::document::Document;
 use crate::errors;
 use crate::outcome::Outcome;
-use crate::run::scenario;
+use crate::run::{interval, scenario};
 
 /// Number of packet events between two readings of the clock, some milliseconds at most.
 const LOOK_EVERY: u32 = 1 << 12;
@@ -31,24 +35,47 @@ fn wall_clock() -> Instant {
     Instant::now()
 }
 
-/// Runs a scenario with a discipline from `factory` at every queue that a comparison changes; `factory` gets the link's name, its rate in
-/// bit/s and a seed. When `heard` returns true the current run ends as a partial one, and no other begins.
+/// Options of runs with a discipline written in Python.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct CustomOptions {
+    runs: u32,
+    /// Record the first run over time, for a page.
+    recorded: bool,
+    /// Keep a series of the first run at this interval.
+    series: Option<String>,
+    /// Keep a trace of the first run.
+    trace: bool,
+    /// The key of the queue that has the discipline; without one, every queue that a comparison changes.
+    queue: Option<String>,
+    /// Called with the number of finished runs and the total.
+    progress: Option<Py<PyAny>>,
+}
+
+/// Runs a scenario with a discipline from `factory`, which gets the link's name, its rate in bit/s and a seed. When `heard` returns true
+/// the current run ends as a partial one, and no other begins.
 #[pyfunction]
 pub(crate) fn run_custom(
     py: Python<'_>,
     document: &Bound<'_, Document>,
     factory: &Bound<'_, PyAny>,
     heard: &Bound<'_, PyAny>,
-    runs: u32,
-    recorded: bool,
-    progress: Option<Py<PyAny>>,
+    options: CustomOptions,
 ) -> PyResult<(Vec<Outcome>, bool)> {
     let scenario = scenario(py, document)?;
+    let CustomOptions { runs, recorded, series, trace, queue, progress } = options;
+    let series = series.map(|every| interval(py, &every)).transpose()?;
     let needs = Needs::of([&scenario], runs, Some(1));
+    let needs = series.map_or(needs, |every| needs.with_series(&scenario, every));
     needs.check().and_then(|()| check(&scenario, "")).map_err(|error| errors::batch(py, &error))?;
-    let links = compare::links(&scenario).map_err(|error| errors::batch(py, &error))?;
+    let links = match queue {
+        Some(key) => vec![link_of(py, &scenario, &key)?],
+        None => compare::links(&scenario).map_err(|error| errors::batch(py, &error))?,
+    };
     let meter = CostMeter::start();
     let mut recorder = recorded.then(|| Recorder::new(&scenario));
+    let mut series = series.map(|every| Series::in_memory(every, &scenario));
+    let mut trace = trace.then(|| Trace::in_memory(&scenario));
     let mut done = Vec::new();
     let mut interrupted = false;
     for number in 0..runs {
@@ -58,7 +85,9 @@ pub(crate) fn run_custom(
             let made = wanted.then(|| make(py, factory, link, host, &shared))?;
             made.map_err(|error| shared.fail(error)).ok()
         };
-        let mut observers = (recorder.as_mut().filter(|_| number == 0), SignalObserver::new(heard, &shared));
+        let first = number == 0;
+        let kept = (series.as_mut().filter(|_| first), trace.as_mut().filter(|_| first));
+        let mut observers = ((recorder.as_mut().filter(|_| first), kept), SignalObserver::new(heard, &shared));
         let run = run_with(&scenario, number, &shared.control, &mut observers, own);
         match shared.failure() {
             // It interrupted the discipline, whose state may be inconsistent.
@@ -79,7 +108,71 @@ pub(crate) fn run_custom(
     let Some(mut inner) = Measured::from_runs(&done) else { return Ok((Vec::new(), interrupted)) };
     inner.partial |= interrupted;
     meter.measure(&mut inner.cost);
-    Ok((vec![Outcome::new(inner, recorder.map(Recorder::finish))], interrupted))
+    let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());
+    let series = series.map(Series::into_batches).transpose().map_err(mistake)?;
+    let trace = trace.map(Trace::into_batches).transpose().map_err(mistake)?;
+    Ok((vec![Outcome { inner, timeline: recorder.map(Recorder::finish), series, trace }], interrupted))
+}
+
+/// Returns the name of the link whose queue has the key, such as `bottleneck.queue` or `links.r1-r2.reverse.queue`.
+fn link_of(py: Python<'_>, scenario: &Scenario, key: &str) -> PyResult<String> {
+    let side = || {
+        let path = key.strip_suffix(".queue")?;
+        let (path, reverse) = path.strip_suffix(".reverse").map_or((path, 0), |path| (path, 1));
+        let name = path.strip_prefix("links.").unwrap_or(path);
+        let (_, number) = scenario.links.iter().zip(0_u32..).find(|(link, _)| link.name == name)?;
+        Some(fairlane_sim::link_name(scenario, 2 * number + reverse))
+    };
+    side().ok_or_else(|| {
+        let message =
+            format!("{key}: a discipline written in Python belongs to a queue, under a key such as bottleneck.queue");
+        errors::refused(py, message)
+    })
+}
+
+/// Sends the packets of a capture through a discipline from `factory`, with the rate of the link, the seed and the definition of flows.
+/// Returns the outcome, if there is one, whether it was interrupted, and the number of packets that were out of order.
+#[pyfunction]
+pub(crate) fn replay_custom(
+    py: Python<'_>,
+    file: PathBuf,
+    factory: &Bound<'_, PyAny>,
+    heard: &Bound<'_, PyAny>,
+    link: (&str, u64, &str),
+) -> PyResult<(Option<Outcome>, bool, u64)> {
+    let (rate, seed, flows) = link;
+    let rate: Rate = rate.parse().map_err(|error| errors::refused(py, format!("rate: {error}")))?;
+    let flows: FlowsBy = flows.parse().map_err(|error| PyValueError::new_err(format!("flows: {error}")))?;
+    captures::check(&file).map_err(|error| errors::batch(py, &error))?;
+    let shared = Arc::new(RunState::default());
+    let own = |link: &str, host: &Host| make(py, factory, link, host, &shared).map_err(ReplayError::Python);
+    let replay = Replay::with(rate, Seed::new(seed), own).map_err(|error| match error {
+        ReplayError::Python(error) => error,
+        ReplayError::Engine(error) => errors::refused(py, error),
+    })?;
+    let mut observer = SignalObserver::new(heard, &shared);
+    let passed = captures::pass_through(&file, (|| Ok(replay), seed), flows, &shared.control, &mut observer);
+    let interrupted = match shared.failure() {
+        // It interrupted the discipline, whose state may be inconsistent.
+        Some(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => return Ok((None, true, 0)),
+        Some(error) => return Err(error),
+        None => heard.call0()?.is_truthy()?,
+    };
+    let (outcome, late) = passed.map_err(|error| errors::batch(py, &error))?;
+    let interrupted = interrupted || outcome.as_ref().is_none_or(|outcome| outcome.partial);
+    Ok((outcome.map(|outcome| Outcome::new(outcome, None)), interrupted, late.packets))
+}
+
+/// Why a queue of a replay could not be made.
+enum ReplayError {
+    Python(PyErr),
+    Engine(fairlane_sim::Error),
+}
+
+impl From<fairlane_sim::Error> for ReplayError {
+    fn from(error: fairlane_sim::Error) -> Self {
+        Self::Engine(error)
+    }
 }
 
 /// Checks for signals and lets other Python threads run, also while no packet reaches a discipline written in Python.
@@ -95,6 +188,15 @@ impl<'a, 'py> SignalObserver<'a, 'py> {
         Self { heard, shared, events: 0, since: wall_clock() }
     }
 
+    /// Counts an event, and listens from time to time.
+    fn count(&mut self) {
+        self.events = self.events.wrapping_add(1);
+        if self.events.is_multiple_of(LOOK_EVERY) && self.since.elapsed() > TURN {
+            self.listen().unwrap_or_else(|error| self.shared.fail(error));
+            self.since = wall_clock();
+        }
+    }
+
     fn listen(&self) -> PyResult<()> {
         let py = self.heard.py();
         py.detach(|| ());
@@ -108,14 +210,21 @@ impl<'a, 'py> SignalObserver<'a, 'py> {
 
 impl Observer for SignalObserver<'_, '_> {
     fn packet(&mut self, _event: &PacketEvent) {
-        self.events = self.events.wrapping_add(1);
-        if self.events.is_multiple_of(LOOK_EVERY) && self.since.elapsed() > TURN {
-            self.listen().unwrap_or_else(|error| self.shared.fail(error));
-            self.since = wall_clock();
-        }
+        self.count();
     }
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+impl Departures for SignalObserver<'_, '_> {
+    type Error = fairlane_runner::Error;
+
+    fn expect(&mut self, _packet: &fairlane_capture::Packet<'_>) -> Result<(), Self::Error> {
+        self.count();
+        Ok(())
+    }
+
+    fn departed(&mut self, _at: Time, _packet: &Captured) {}
 }
 
 fn make<P: Packet + Send + Sync + 'static>(

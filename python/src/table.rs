@@ -4,11 +4,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator};
-use arrow_schema::{Schema, SchemaRef, ffi::FFI_ArrowSchema};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, ffi::FFI_ArrowSchema};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyList};
 
+use std::io::Cursor;
 use std::sync::Arc;
 
 /// A table that is passed on through Arrow's C interface without a copy.
@@ -55,6 +58,47 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    /// The types of the columns: `text`, `u32`, `u64` or `f64`.
+    #[getter]
+    fn types(&self) -> Vec<&'static str> {
+        let name = |kind: &DataType| match kind {
+            DataType::UInt32 => "u32",
+            DataType::UInt64 => "u64",
+            DataType::Float64 => "f64",
+            _ => "text",
+        };
+        self.schema.fields().iter().map(|field| name(field.data_type())).collect()
+    }
+
+    /// Returns the first `rows` rows.
+    fn head(&self, rows: usize) -> Self {
+        let mut left = rows;
+        let cut = |batch: &RecordBatch| {
+            let here = left.min(batch.num_rows());
+            left -= here;
+            batch.slice(0, here)
+        };
+        Self { schema: Arc::clone(&self.schema), batches: self.batches.iter().map(cut).collect() }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let other = other.cast::<Self>();
+        other.is_ok_and(|other| self.schema == other.get().schema && self.batches == other.get().batches)
+    }
+
+    /// The table in Arrow's form for streams.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        to_bytes(py, &self.schema, &self.batches)
+    }
+
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let mistake = |error: ArrowError| PyValueError::new_err(error.to_string());
+        let reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(mistake)?;
+        let schema = reader.schema();
+        Ok(Self { schema, batches: reader.collect::<Result<_, _>>().map_err(mistake)? })
+    }
+
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         let Ok(at) = self.schema.index_of(name) else { return Err(PyKeyError::new_err(name.to_owned())) };
@@ -63,6 +107,24 @@ impl Table {
         }
         Ok(list)
     }
+}
+
+/// Returns batches in Arrow's form for streams.
+pub(crate) fn to_bytes<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    batches: &[RecordBatch],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let write = || {
+        let mut bytes = Vec::new();
+        let mut writer = StreamWriter::try_new(&mut bytes, schema)?;
+        batches.iter().try_for_each(|batch| writer.write(batch))?;
+        writer.finish()?;
+        drop(writer);
+        Ok(bytes)
+    };
+    let written: Result<_, ArrowError> = write();
+    written.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 /// Adds the values of a column to a list; `None` where there is none.

@@ -218,3 +218,16 @@ def test_the_same_seed_gives_the_same_outcome_and_another_does_not() -> None:
     runs = [scenario("5s").run(queue=Choke, seed=seed) for seed in (1, 1, 2)]
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
+
+
+def test_a_discipline_in_python_has_series_and_trace() -> None:
+    """They are those of the library's droptail, row by row."""
+    ours, theirs = (
+        scenario("4s").run(queue=queue, series="500ms", trace=True) for queue in (Fifo, fl.DropTail(limit=300))
+    )
+    assert ours.series.flows == theirs.series.flows
+    assert ours.series.queues == theirs.series.queues
+    assert ours.trace == theirs.trace
+    assert len(ours.trace) > 1000
+    with pytest.raises(TypeError, match="a discipline is a name, one such as"):
+        scenario("4s").run(queue=3, series="1s")  # type: ignore[arg-type]

@@ -21,6 +21,8 @@ def test_the_classes_are_those_of_the_library() -> None:
     loader.exec_module(generate)
     written = {file.name: file.read_text() for file in (PYTHON / "package/fairlane/disciplines").glob("*.py")}
     assert generate.files() == written
+    first = (PYTHON / "package/fairlane/__init__.py").read_text()
+    assert generate.exports(first) == first
     assert len(disciplines.ALL) == len(_core.kinds())
 
 
@@ -41,10 +43,13 @@ def test_numbers_have_the_unit_that_can_be_meant() -> None:
     assert repr(fl.Choke(limit=300)) == "Choke(limit='300p')"
     assert hash(fl.Choke(limit=300)) == hash(fl.Choke(limit="300p"))
     assert fl.Choke() != fl.Red()
-    with pytest.raises(fl.ScenarioError, match='bare number has no unit: write "5ms" or "5s"'):
-        fl.Codel(target=5)  # type: ignore[arg-type]
-    with pytest.raises(fl.ScenarioError, match='bare number has no unit: write "1mbit"'):
-        fl.Red(bandwidth=1)  # type: ignore[arg-type]
+    # In the units of results: seconds and bit/s.
+    assert fl.Codel(target=0.005, interval=1) == fl.Codel(target="5ms", interval="1s")
+    assert fl.Red(bandwidth=1e6) == fl.Red(bandwidth="1mbit")
+    with pytest.raises(fl.ScenarioError, match=r"choke limit: 0\.5 is not a whole number of packets"):
+        fl.Choke(limit=0.5)  # type: ignore[arg-type]
+    with pytest.raises(fl.ScenarioError, match="codel target: -1 is not a time in seconds"):
+        fl.Codel(target=-1)
 
 
 def test_wrong_parameters_are_refused_when_they_are_given() -> None:

@@ -1,9 +1,11 @@
 """The modules that `import fairlane` loads; every name exists although most modules are loaded later."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import every_name
 import fairlane as fl
 import pytest
 
@@ -49,10 +51,12 @@ NAMES = {
     "Explanation": fl.Explanation,
     "Failure": fl.Failure,
     "DropSink": fl.DropSink,
+    "FairlaneError": fl.FairlaneError,
     "Fingerprint": fl.Fingerprint,
     "Host": fl.Host,
     "Interrupted": fl.Interrupted,
     "LabError": fl.LabError,
+    "MissingFileError": fl.MissingFileError,
     "Outcome": fl.Outcome,
     "Outcomes": fl.Outcomes,
     "OwnDiscipline": fl.OwnDiscipline,
@@ -67,11 +71,16 @@ NAMES = {
     "SweepFile": fl.SweepFile,
     "SweepStopped": fl.SweepStopped,
     "Table": fl.Table,
+    "UnknownKeyError": fl.UnknownKeyError,
     "__version__": fl.__version__,
     "disciplines": fl.disciplines,
     "lab": fl.lab,
     "papers": fl.papers,
+    "rate": fl.rate,
+    "rate_text": fl.rate_text,
     "replay": fl.replay,
+    "seconds": fl.seconds,
+    "seconds_text": fl.seconds_text,
     "theory": fl.theory,
 }
 
@@ -97,6 +106,18 @@ def test_every_name_is_there() -> None:
     assert set(every) - {"__builtins__"} == set(fl.__all__)
     assert every["Choke"] is fl.Choke is fl.disciplines.Choke
     assert [kind.__name__ for kind in fl.disciplines.ALL] == list(fl.disciplines._FILES)
+
+
+def test_a_script_with_every_name_is_checked_and_runs(tmp_path: Path) -> None:
+    """Would catch a name that type checkers do not find: `python/lint` reads this script with mypy and pyright."""
+    named = set(re.findall(r"\bfl\.(\w+)", (ROOT / "python/tests/every_name.py").read_text()))
+    assert named == set(fl.__all__)
+    assert {type(queue) for queue in every_name.disciplines()} == set(fl.disciplines.ALL)
+    pandas, polars = every_name.tables(tmp_path)
+    assert (pandas.shape[0], polars["label"].to_list()) == (3, ["mine", "mine"])
+    assert every_name.packets().arrived.packets == 1
+    missing = tmp_path / "none.pcap"
+    assert every_name.errors(missing)[0] == f"{missing}: {missing}: this file does not exist"
 
 
 def test_a_name_that_is_not_there_is_missed() -> None:

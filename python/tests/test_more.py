@@ -110,3 +110,48 @@ def test_what_needs_more_memory_than_there_is_is_refused_at_once() -> None:
         scenario.with_({"duration": "1000000s"}).run(series="1us")
     with pytest.raises(fl.ScenarioError, match="GB of memory"):
         scenario.with_({"max_flows": 100_000_000, "flows.ftp.count": 99_999_999}).run()
+
+
+class Fifo(fl.Discipline):
+    """Droptail of 20 packets."""
+
+    def __init__(self, host: fl.Host) -> None:
+        super().__init__(host)
+        self.queue: list[fl.Packet] = []
+
+    def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:  # noqa: ARG002
+        if len(self.queue) < 20:
+            self.queue.append(packet)
+        else:
+            sink.dropped(packet, "limit")
+
+    def dequeue(self, now: float, sink: fl.DropSink) -> fl.Packet | None:  # noqa: ARG002
+        return self.queue.pop(0) if self.queue else None
+
+
+def test_a_discipline_in_python_takes_a_capture() -> None:
+    """Would catch a packet, a time or a count that is lost between the replay and Python."""
+    told: list[tuple[int, int]] = []
+    queues: dict[str, fl.QueueConfig | fl.OwnDiscipline] = {"mine": Fifo, "ours": fl.DropTail(limit=20)}
+    outcomes = fl.replay(
+        capture(),
+        queues,
+        rate=10e3,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert [outcome.label for outcome in outcomes] == ["mine", "ours"]
+    assert told[-1] == (2, 2)
+    mine, ours = (outcome.to_dict() for outcome in outcomes)
+    for outcome in (mine, ours):
+        del outcome["cost"], outcome["label"], outcome["queues"][0]["kind"]
+        outcome.pop("point", None)
+    assert mine == ours
+    assert mine["queues"][0]["dropped"]["limit"] > 0
+    assert [outcome.queue()["kind"] for outcome in outcomes] == ["Fifo", "droptail"]
+
+    class Loses(Fifo):
+        def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
+            pass
+
+    with pytest.raises(fl.DisciplineError, match="neither left nor been dropped"):
+        fl.replay(capture(), Loses, rate="1mbit")

@@ -135,7 +135,10 @@ def test_series_and_trace_add_up_to_the_outcome() -> None:
 def test_pages_and_representations(tmp_path: Path) -> None:
     outcomes = short().compare()
     page = tmp_path / "page.html"
-    assert outcomes.html(page) == page.read_text()
+    # As the last line of a notebook's cell a page would be a megabyte of output.
+    assert outcomes.html(page) == page
+    assert outcomes.html() == page.read_text()
+    assert list(tmp_path.iterdir()) == [page]
     assert "Over time" in page.read_text()
     assert "One unresponsive flow" in outcomes[0].html()
     assert repr(outcomes) == "<Outcomes of a compare: 3>"

@@ -161,7 +161,7 @@ def test_workers_that_can_do_nothing_are_not_asked_for_long(error: Exception) ->
 
 
 def test_another_version_on_the_workers_is_said() -> None:
-    work = _sweep.Work("x", dumbbell().to_toml(), 1, 1, at=None, rows=False, version="0.0.1")
+    work = _sweep.Work("x", dumbbell().to_toml(), 1, 1, [], at=None, rows=False, version="0.0.1")
     with pytest.raises(_sweep.OtherVersionError, match=r"and the sweep is of 0\.0\.1: install the same there"):
         _sweep.work(work, [], 1)
 

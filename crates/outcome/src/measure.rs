@@ -32,6 +32,7 @@ impl Outcome {
             from_s: finite(longest.from_s),
             to_s: finite(longest.to_s),
             partial: runs.iter().any(|run| run.partial),
+            label: None,
             point: None,
             at: None,
             notes: longest.expected.notes.clone(),

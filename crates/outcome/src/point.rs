@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -80,6 +81,51 @@ impl From<&str> for PointValue {
 impl From<String> for PointValue {
     fn from(value: String) -> Self {
         Self::Text(value)
+    }
+}
+
+/// The unit of a value that was written with one, without its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bits per second.
+    BitsPerSecond,
+    /// Seconds.
+    Seconds,
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// The end of a column's name: `bps`, `s`, `packets` or `bytes`.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::BitsPerSecond => "bps",
+            Self::Seconds => "s",
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+impl PointValue {
+    /// Returns the number and the unit of a value such as `100kbit`, `20ms`, `300p` or `150kb`; `None` for other texts and plain
+    /// numbers.
+    #[must_use]
+    pub fn quantity(&self) -> Option<(f64, Unit)> {
+        let Self::Text(text) = self else { return None };
+        if let Ok(rate) = text.parse::<Rate>() {
+            return Some((rate.bits_per_second() as f64, Unit::BitsPerSecond));
+        }
+        if let Ok(time) = text.parse::<Duration>() {
+            return Some((time.as_secs(), Unit::Seconds));
+        }
+        if let Ok(packets) = text.parse::<Packets>() {
+            return Some((f64::from(packets.get()), Unit::Packets));
+        }
+        text.parse::<Bytes>().ok().map(|bytes| (bytes.get() as f64, Unit::Bytes))
     }
 }
 

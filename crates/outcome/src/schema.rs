@@ -30,7 +30,10 @@ pub struct Outcome {
     /// A run was interrupted: there are fewer runs than were asked for, or they are shorter.
     #[serde(default, skip_serializing_if = "is_false")]
     pub partial: bool,
-    /// The keys that a sweep varied, with the values of this outcome; `None` outside a sweep.
+    /// The name under which tables and figures show this outcome, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The keys that a sweep varied, or in which the disciplines of a comparison differ, with the values of this outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
     /// The name of the queue that summaries are about, if one was asked for; see [`Outcome::shown_queues`].

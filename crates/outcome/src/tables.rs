@@ -21,7 +21,7 @@ pub use series::SeriesWriter;
 pub use table::Table;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
-use crate::{Estimate, Extent, GroupOutcome, Outcome, QueueOutcome, Reason, TransferOutcome};
+use crate::{Estimate, Extent, GroupOutcome, Outcome, QueueOutcome, Reason, RunValues, TransferOutcome};
 use columns::Columns;
 use write::Format;
 
@@ -164,6 +164,39 @@ fn transfers<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Opti
     columns.estimate("completion_p50_s", |row| Some(of(row)?.completion_s.p50));
     columns.estimate("completion_p95_s", |row| Some(of(row)?.completion_s.p95));
     columns.estimate("completion_p99_s", |row| Some(of(row)?.completion_s.p99));
+}
+
+/// A row for each group in each run of each outcome, at each queue that summaries show; a single run has the outcome's own values.
+#[must_use]
+pub fn each_run(outcomes: &[Outcome]) -> Table<'_> {
+    let rows = rows(outcomes, |outcome| {
+        let single = || vec![RunValues::of(0, &outcome.groups, &outcome.queues)];
+        let runs = if outcome.each_run.is_empty() { single() } else { outcome.each_run.clone() };
+        let mut rows = Vec::new();
+        for run in &runs {
+            for group in &outcome.groups {
+                let Some(values) = run.groups.get(&group.name) else { continue };
+                let here = outcome.shown_queues().filter(|queue| queue.group(&group.name).is_some());
+                let mut at: Vec<_> =
+                    here.filter_map(|queue| Some((queue, *run.queues.get(&queue.name)?))).map(Some).collect();
+                if at.is_empty() {
+                    at.push(None);
+                }
+                rows.extend(at.into_iter().map(|queue| (run.run, group, *values, queue)));
+            }
+        }
+        rows
+    });
+    let mut columns = Columns::of(rows.as_slice(), outcomes);
+    columns.number("run", |(run, ..)| u64::from(*run));
+    columns.text("group", |(_, group, ..)| &group.name);
+    columns.value("throughput_bps", |(_, _, values, _)| Some(values.throughput_bps));
+    columns.value("share", |(_, _, values, _)| Some(values.share));
+    columns.text("queue", |(.., queue)| queue.map_or("", |(queue, _)| &queue.name));
+    columns.text("queue_kind", |(.., queue)| queue.map_or("", |(queue, _)| &queue.kind));
+    columns.value("queue_delay_mean_s", |(.., queue)| queue.map(|(_, values)| values.delay_mean_s));
+    columns.value("queue_utilisation", |(.., queue)| queue.map(|(_, values)| values.utilisation));
+    columns.finish()
 }
 
 /// A row for each flow at each queue of each outcome.

@@ -101,6 +101,46 @@ fn sweep_has_its_keys_as_columns() {
     assert!(at(4, "share_ci95").parse::<f64>().unwrap() > 0.0);
 }
 
+/// A column of numbers follows each key whose values have one unit, whatever their prefixes; and a label is a column once one is given.
+#[test]
+fn values_with_a_unit_are_numbers_too() {
+    let table = |points: &[[(&str, &str); 2]], label: Option<&str>| {
+        let outcome = |point: &[(&str, &str); 2]| Outcome {
+            label: label.map(str::to_owned),
+            point: Some(point.iter().fold(Point::new(), |point, (key, value)| point.with(*key, *value))),
+            ..Outcome::from_runs(&[common::run()]).unwrap()
+        };
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("sweep.csv");
+        tables::write_file(&path, &points.iter().map(outcome).collect::<Vec<_>>(), Extent::Whole).unwrap();
+        let rows = read_csv(&path);
+        let keys = rows[0].iter().position(|name| name == "runs").unwrap() + 1;
+        let end = rows[0].iter().position(|name| name == "group").unwrap();
+        // Two groups an outcome.
+        rows.into_iter().step_by(2).map(|row| row[keys..end].join(" ")).collect::<Vec<_>>()
+    };
+    let rates = [[("rate", "177828bit"), ("delay", "20ms")], [("rate", "1.5mbit"), ("delay", "500us")]];
+    let expected = ["rate rate_bps delay delay_s", "177828bit 177828 20ms 0.02", "1.5mbit 1500000 500us 0.0005"];
+    assert_eq!(table(&rates, None), expected);
+    let sizes = [[("limit", "300p"), ("mtu", "1kib")], [("limit", "150kb"), ("mtu", "1500b")]];
+    assert_eq!(table(&sizes, Some("mine"))[0], "label limit mtu mtu_bytes");
+    let packets = [[("limit", "300p"), ("kind", "red")], [("limit", "90p"), ("kind", "choke")]];
+    assert_eq!(table(&packets, None)[0], "limit limit_packets kind");
+}
+
+/// Each run has a row for each group; those of a single run are the outcome's.
+#[test]
+fn each_run_is_a_row() {
+    let outcomes = outcomes();
+    let table = tables::each_run(&outcomes).batch().unwrap();
+    let column = |name: &str| table.column(table.schema().index_of(name).unwrap()).clone();
+    assert_eq!(column("outcome").as_primitive::<UInt64Type>().values(), &[0, 0, 1, 1, 1, 1]);
+    assert_eq!(column("run").as_primitive::<UInt64Type>().values(), &[0, 0, 0, 0, 0, 0]);
+    // By hand, as in `by_hand.json`.
+    assert_eq!(column("throughput_bps").as_primitive::<Float64Type>().value(0), 108_000.0);
+    assert_eq!(column("queue_utilisation").as_primitive::<Float64Type>().value(0), 0.432);
+}
+
 /// The table exists when nothing was measured, and has the same columns.
 #[test]
 fn empty_tables_have_their_columns() {

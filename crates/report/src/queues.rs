@@ -30,10 +30,14 @@ fn kinds(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(of).collect()
 }
 
-/// Labels that distinguish the outcomes: the discipline, the shaper if shapers are compared, and the engine if there are several.
+/// Labels that distinguish the outcomes: those that they were given, or else the discipline, the shaper if shapers are compared, and the
+/// engine if there are several.
 pub(crate) fn labels(outcomes: &[Outcome]) -> Vec<String> {
     let engines = outcomes.iter().any(|outcome| outcome.engine != outcomes[0].engine);
     let label = |(outcome, kind): (&Outcome, String)| {
+        if let Some(label) = &outcome.label {
+            return label.clone();
+        }
         let kind = shaper(outcome).map_or_else(|| kind.clone(), |shaper| format!("{kind}, {shaper}"));
         if engines { format!("{kind} ({})", outcome.engine) } else { kind }
     };

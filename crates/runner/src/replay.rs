@@ -93,11 +93,26 @@ pub fn pass<D: Departures>(
     control: &Control,
     departures: &mut D,
 ) -> Result<(Option<Outcome>, Late), D::Error> {
+    let make = || build(queue, rate, seed).map_err(D::Error::from);
+    pass_through(file, (make, seed), by, control, departures)
+}
+
+/// Sends all of `file` through the queue that `make` returns, as [`pass`] does.
+///
+/// # Errors
+/// The file cannot be read, or `make` or `departures` end it.
+pub fn pass_through<D: Departures>(
+    file: &Path,
+    (make, seed): (impl FnOnce() -> Result<Replay<Captured>, D::Error>, u64),
+    by: FlowsBy,
+    control: &Control,
+    departures: &mut D,
+) -> Result<(Option<Outcome>, Late), D::Error> {
     if control.stopped() {
         return Ok((None, Late::default()));
     }
     let meter = CostMeter::start();
-    let mut replay = build(queue, rate, seed)?;
+    let mut replay = make()?;
     let mut capture = Capture::open(file).map_err(Error::plain)?;
     let (mut flows, mut partial) = (Flows::by(by), false);
     while let Some(packet) = capture.next_packet().map_err(Error::plain)? {

@@ -76,6 +76,28 @@ struct Detail {
     key: String,
     message: String,
     help: Option<String>,
+    cause: Cause,
+}
+
+/// What a program may want to know of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    UnknownKey,
+    MissingUnit(Quantity),
+    Other,
+}
+
+/// A quantity that is written with a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Bits per second.
+    Rate,
+    /// A time.
+    Duration,
+    /// A number of bytes.
+    Bytes,
+    /// A number of packets, or of bytes.
+    Size,
 }
 
 impl ScenarioError {
@@ -86,7 +108,35 @@ impl ScenarioError {
             key: key.to_owned(),
             message: message.into(),
             help: None,
+            cause: Cause::Other,
         }))
+    }
+
+    /// The same, of a key that no scenario has.
+    pub(crate) fn of_unknown_key(mut self) -> Self {
+        self.0.cause = Cause::UnknownKey;
+        self
+    }
+
+    /// The same, of a plain number for a key whose values have a unit.
+    pub(crate) fn of_missing_unit(mut self, quantity: Quantity) -> Self {
+        self.0.cause = Cause::MissingUnit(quantity);
+        self
+    }
+
+    /// Returns true if no scenario has the key.
+    #[must_use]
+    pub fn is_unknown_key(&self) -> bool {
+        self.0.cause == Cause::UnknownKey
+    }
+
+    /// Returns the quantity of the key, if the error is that a plain number has no unit.
+    #[must_use]
+    pub fn missing_unit(&self) -> Option<Quantity> {
+        match self.0.cause {
+            Cause::MissingUnit(quantity) => Some(quantity),
+            Cause::UnknownKey | Cause::Other => None,
+        }
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {

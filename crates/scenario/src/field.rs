@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use fairlane_qdisc::{Bytes, Duration, Rate, Size, UnitError, Value};
 
-use crate::error::{Origin, ScenarioError, SourceText};
+use crate::error::{Origin, Quantity, ScenarioError, SourceText};
 use crate::suggest;
 use crate::tree::{Data, Entry, Node, Table, join};
 
@@ -31,17 +31,24 @@ pub(crate) struct Field<'a> {
 
 /// A type that is written with a unit.
 pub(crate) trait WithUnit: FromStr<Err = UnitError> {
+    /// The quantity that its values are.
+    const QUANTITY: Quantity;
+
     /// The unit to suggest for `number`, which has no unit.
     fn unit_of(number: f64) -> &'static str;
 }
 
 impl WithUnit for Duration {
+    const QUANTITY: Quantity = Quantity::Duration;
+
     fn unit_of(_number: f64) -> &'static str {
         "s"
     }
 }
 
 impl WithUnit for Rate {
+    const QUANTITY: Quantity = Quantity::Rate;
+
     /// Numbers in the thousands were not meant as megabits.
     fn unit_of(number: f64) -> &'static str {
         if number < 1000.0 { "mbit" } else { "bit" }
@@ -49,12 +56,16 @@ impl WithUnit for Rate {
 }
 
 impl WithUnit for Bytes {
+    const QUANTITY: Quantity = Quantity::Bytes;
+
     fn unit_of(_number: f64) -> &'static str {
         "b"
     }
 }
 
 impl WithUnit for Size {
+    const QUANTITY: Quantity = Quantity::Size;
+
     fn unit_of(_number: f64) -> &'static str {
         "p"
     }
@@ -79,7 +90,7 @@ impl<'a> Reader<'a> {
     fn unknown(&self, entry: &Entry, keys: &[&str], elsewhere: &[(&str, &str)]) -> ScenarioError {
         let path = join(&self.path, &entry.key);
         let message = format!("there is no key \"{}\" here", entry.key);
-        let error = ScenarioError::new(self.source, &entry.at, &path, message);
+        let error = ScenarioError::new(self.source, &entry.at, &path, message).of_unknown_key();
         match elsewhere.iter().find(|(key, _)| *key == entry.key) {
             Some((_, help)) => error.with_help(*help),
             None => error.with_help(suggest::help(&entry.key, keys.iter().copied())),
@@ -179,15 +190,16 @@ impl<'a> Field<'a> {
     pub(crate) fn unit<T: WithUnit>(&self) -> Result<T, ScenarioError> {
         match &self.node.data {
             Data::Text(text) => text.parse().map_err(|error: UnitError| self.error(error.to_string())),
-            Data::Integer(number) => Err(self.without_unit(T::unit_of(*number as f64))),
-            Data::Float(number) => Err(self.without_unit(T::unit_of(*number))),
+            Data::Integer(number) => Err(self.without_unit::<T>(*number as f64)),
+            Data::Float(number) => Err(self.without_unit::<T>(*number)),
             _ => Err(self.mismatch("text with a unit")),
         }
     }
 
-    fn without_unit(&self, unit: &str) -> ScenarioError {
-        let number = self.written();
-        self.error(format!("{number} has no unit: write for example \"{number}{unit}\""))
+    fn without_unit<T: WithUnit>(&self, number: f64) -> ScenarioError {
+        let (written, unit) = (self.written(), T::unit_of(number));
+        let error = self.error(format!("{written} has no unit: write for example \"{written}{unit}\""));
+        error.of_missing_unit(T::QUANTITY)
     }
 
     /// A value with a unit, in `range`.

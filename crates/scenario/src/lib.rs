@@ -37,13 +37,13 @@ pub use application::{Application, Sizes, Transfers};
 pub use bundled::{BUNDLED, Bundled, bundled, nearest_bundled};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
-pub use error::ScenarioError;
+pub use error::{Quantity, ScenarioError};
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
 pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Tfrc, Traffic};
 pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use tcp::{Congestion, LossRecovery, SlowStart, Tcp};
-pub use vary::{Point, Vary};
+pub use vary::{MOST_POINTS, Point, Vary};
 pub use wire::{Loss, RateSteps, Wire};
 
 #[cfg(doctest)]

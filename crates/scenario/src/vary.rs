@@ -7,7 +7,7 @@ use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
 use crate::error::{Origin, ScenarioError, SourceText};
 
 /// The most points of a sweep.
-const MOST_POINTS: usize = 100_000;
+pub const MOST_POINTS: usize = 100_000;
 
 /// A key and the values that it takes in a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ pub use fingerprint::Fingerprint;
 pub use intervals::Intervals;
 pub use observer::{Observer, PacketEvent, QueueEvent};
 pub use packet::{Packet, PacketKind};
-pub use replay::{Replay, ReplayFlow};
+pub use replay::{ArrivalTag, Replay, ReplayFlow};
 pub use runner::{run_all, run_all_observed};
 pub use topology::{link_name, queue_names};
 

@@ -63,14 +63,32 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
     /// # Errors
     /// [`Error::Queue`] if the parameters contradict each other, [`Error::NoRate`] if the rate is zero.
     pub fn new(config: &QdiscParameters, rate: Rate, seed: Seed) -> Result<Self, Error> {
+        Self::with(rate, seed, |_, host| {
+            let built = config.build(host).map_err(|error| Error::Queue { link: NAME.to_owned(), error });
+            Ok((config.kind().name(), built?))
+        })
+    }
+
+    /// Returns an empty queue of a discipline of the caller with a link of `rate`.
+    ///
+    /// `custom` is called once, with the name of the link and with its rate and seed. Outcomes show the discipline that it returns under
+    /// the name returned with it.
+    ///
+    /// # Errors
+    /// That of `custom`, or [`Error::NoRate`] if the rate is zero.
+    pub fn with<E: From<Error>>(
+        rate: Rate,
+        seed: Seed,
+        custom: impl FnOnce(&str, &Host) -> Result<(&'static str, BoxQdisc<Tagged<P, ArrivalTag>>), E>,
+    ) -> Result<Self, E> {
         if rate.bits_per_second() == 0 {
-            return Err(Error::NoRate);
+            return Err(Error::NoRate.into());
         }
         let host = Host { rate, seed: seed.numbered(0).named("queue").named(NAME) };
-        let built = config.build(&host);
+        let (kind, discipline) = custom(NAME, &host)?;
         Ok(Self {
-            kind: config.kind().name(),
-            discipline: built.map_err(|error| Error::Queue { link: NAME.to_owned(), error })?,
+            kind,
+            discipline,
             transmitter: Transmitter::new(rate),
             meter: Meter::for_any_flow(),
             now: Time::ZERO,
@@ -195,9 +213,9 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
 /// A packet in the queue, with its arrival.
 type QueuedPacket<P> = Tagged<P, ArrivalTag>;
 
-/// The arrival time and the flow number of a packet.
-#[derive(Clone, Copy)]
-struct ArrivalTag {
+/// The arrival time and the flow number of a packet in a [`Replay`].
+#[derive(Clone, Copy, Debug)]
+pub struct ArrivalTag {
     at: Time,
     flow: u32,
 }

@@ -14,8 +14,9 @@ A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one writ
 capture through queues, :func:`lab` runs a scenario on real Linux TCP, :mod:`fairlane.theory` computes what queues do in
 equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
-Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times in results are in
-seconds, rates in bit/s.
+Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``. Plain numbers and results are
+in bit/s, seconds, bytes and packets: :func:`rate` and :func:`seconds` read a text. All errors of this package are a
+:class:`FairlaneError`, except those of Python itself, such as ``TypeError`` for an argument of the wrong type.
 """
 
 from fairlane import disciplines
@@ -30,7 +31,16 @@ if TYPE_CHECKING:
     from fairlane.config import QueueConfig
     from fairlane.discipline import Discipline, Host
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
-    from fairlane.errors import DisciplineError, Interrupted, LabError, ScenarioError, SweepStopped
+    from fairlane.errors import (
+        DisciplineError,
+        FairlaneError,
+        Interrupted,
+        LabError,
+        MissingFileError,
+        ScenarioError,
+        SweepStopped,
+        UnknownKeyError,
+    )
     from fairlane.explanation import Explanation, Resolved
     from fairlane.fingerprint import Fingerprint
     from fairlane.linux import lab
@@ -38,42 +48,89 @@ if TYPE_CHECKING:
     from fairlane.queue import Count, Counters, Event, Queue
     from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
     from fairlane.table import Series, Table
+    from fairlane.units import rate, rate_text, seconds, seconds_text
 
 __all__ = [
+    "Afd",
+    "Ared",
+    "BackChoke",
+    "Bare",
+    "Blue",
+    "Cake",
+    "Cbq",
+    "Choke",
+    "ChokeAdaptive",
+    "Choked",
+    "Choker",
+    "Chokew",
+    "Cobalt",
+    "Codel",
     "Count",
     "Counters",
+    "Csfq",
     "Discipline",
     "DisciplineError",
     "DropSink",
+    "DropTail",
+    "Drr",
+    "DualPi2",
     "Event",
     "Explanation",
     "Failure",
+    "FairlaneError",
     "Fingerprint",
+    "FqCodel",
+    "FqPie",
+    "Fred",
+    "FrontChoke",
+    "Gchoke",
     "Host",
     "Interrupted",
     "LabError",
+    "MissingFileError",
+    "MlocChoke",
     "Outcome",
     "Outcomes",
     "OwnDiscipline",
     "Packet",
+    "Pi2",
+    "Pie",
     "Queue",
     "QueueConfig",
+    "Rechoke",
+    "Red",
+    "RedPd",
+    "RedPenaltyBox",
     "Resolved",
+    "Sac",
     "Scenario",
     "ScenarioError",
+    "Scfq",
     "Series",
+    "Sfb",
+    "Sfq",
+    "SfqRed",
+    "Sfred",
     "SomeDiscipline",
+    "Sred",
+    "Stfq",
     "SweepFile",
     "SweepStopped",
     "Table",
+    "UnknownKeyError",
+    "Wfq",
+    "Xchoke",
     "__version__",
     "disciplines",
     "lab",
     "papers",
+    "rate",
+    "rate_text",
     "replay",
+    "seconds",
+    "seconds_text",
     "theory",
 ]
-__all__ += [name for name in disciplines.__all__ if name != "ALL"]
 
 _FILES = {
     "_core": ("DropSink", "Packet", "__version__"),
@@ -82,7 +139,16 @@ _FILES = {
     "captures": ("replay",),
     "config": ("QueueConfig",),
     "discipline": ("Discipline", "Host"),
-    "errors": ("DisciplineError", "Interrupted", "LabError", "ScenarioError", "SweepStopped"),
+    "errors": (
+        "DisciplineError",
+        "FairlaneError",
+        "Interrupted",
+        "LabError",
+        "MissingFileError",
+        "ScenarioError",
+        "SweepStopped",
+        "UnknownKeyError",
+    ),
     "explanation": ("Explanation", "Resolved"),
     "fingerprint": ("Fingerprint",),
     "linux": ("lab",),
@@ -93,6 +159,7 @@ _FILES = {
     "scenario": ("OwnDiscipline", "Scenario", "SomeDiscipline"),
     "table": ("Series", "Table"),
     "theory": (),
+    "units": ("rate", "rate_text", "seconds", "seconds_text"),
 }
 """The modules of this package, with their names that are exported here."""
 

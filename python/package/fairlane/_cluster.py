@@ -28,6 +28,7 @@ class Sweep(NamedTuple):
 
     document: _core.Document
     points: list[Point]
+    disciplines: list[tuple[str, str, dict[str, Any]]]
     runs: int
     jobs: int | None
     progress: Progress
@@ -76,7 +77,8 @@ def gathered(sweep: Sweep) -> Outcomes:
 def filed(sweep: Sweep, out: str | os.PathLike[str]) -> SweepFile:
     """All rows in a file, in the order of the points."""
     path = Path(out)
-    journal = Journal(path, identity(sweep.document, sweep.points, sweep.runs, sweep.at), sweep.points)
+    asked = identity(sweep.document, sweep.points, sweep.disciplines, sweep.runs, sweep.at)
+    journal = Journal(path, asked, sweep.points)
     if journal.finished is not None:
         return journal.finished
 
@@ -110,7 +112,8 @@ def _distribute(sweep: Sweep, todo: list[int], sink: Sink, *, rows: bool) -> Non
 
         told(0)
         jobs = 1 if sweep.executor is None else sweep.jobs or 1
-        work = Work(sweep.document.name, sweep.document.to_toml(), sweep.runs, jobs, sweep.at, rows, _core.__version__)
+        scenario = sweep.document.name, sweep.document.to_toml()
+        work = Work(*scenario, sweep.runs, jobs, sweep.disciplines, sweep.at, rows, _core.__version__)
         begin: Callable[..., None] = functools.partial(distribute, work, sweep.points, todo, sink)
         if sweep.executor is None:
             with here(sweep.jobs) as (executor, stop):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlane.units import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,30 +18,24 @@ __all__ = ["COLOURS", "Bars", "Lines", "Trace", "delays", "flows", "series", "sh
 COLOURS = ("#0072b2", "#c27c00", "#008060", "#c44601", "#a8548c", "#2d8bc4")
 """The colours of the pages; neighbours differ in lightness too."""
 
-_UNITS = {
-    unit: (factor, base)
-    for base, units in {
-        "s": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0},
-        "bit/s": {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12},
-        "bytes": {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30},
-        "packets": {"p": 1.0},
-        "": {"": 1.0, "%": 0.01},
-    }.items()
-    for unit, factor in units.items()
-}
-"""The units of scenario files, each with its factor to the one that the axis has."""
+_GROUP = "group"
+"""The name of the groups of flows where keys are named."""
 
 _LOGARITHMIC = 10.0
 """From this ratio of largest to smallest on, steps at equal factors are drawn on a logarithmic axis."""
 
 
 class Trace(NamedTuple):
-    """A line: its name, its points, and half the width of their intervals where there are any."""
+    """A line: its name, its points, half the width of their intervals if there are any, and the number of its colour.
+
+    Without a number each line has a colour of its own.
+    """
 
     name: str
     x: list[float]
     y: list[float]
     ci95: list[float] | None
+    colour: int | None = None
 
 
 class Lines(NamedTuple):
@@ -52,6 +47,7 @@ class Lines(NamedTuple):
     steps: bool = False
     logarithmic: bool = False
     ticks: list[str] | None = None
+    title: str = ""
 
 
 class Bars(NamedTuple):
@@ -62,12 +58,13 @@ class Bars(NamedTuple):
 
 
 def labels(outcomes: Sequence[Outcome]) -> list[str]:
-    """Labels of the outcomes: the values that a sweep varied, or the discipline."""
+    """Labels of the outcomes: those that they were given, the values that a sweep varied, or the discipline."""
     points = [
         ", ".join(f"{key.split('.')[-1]}={value}" for key, value in outcome.point.items()) for outcome in outcomes
     ]
-    kinds = [", ".join(dict.fromkeys(str(queue["kind"]) for queue in _shown(outcome))) for outcome in outcomes]
-    made = [point or kind for point, kind in zip(points, kinds, strict=True)]
+    given = [outcome._tree.get("label") is not None for outcome in outcomes]  # noqa: SLF001 - it is read once
+    each = zip(outcomes, points, given, strict=True)
+    made = [outcome.label if named or not point else point for outcome, point, named in each]
     return [label if made.count(label) == 1 else f"{label} ({at + 1})" for at, label in enumerate(made)]
 
 
@@ -140,41 +137,95 @@ def series(outcome: Outcome) -> tuple[Lines, Lines]:
     return Lines("time, s", "throughput, Mbit/s", throughput), Lines("time, s", "queue, packets", queues)
 
 
-def swept(outcomes: Sequence[Outcome], y: str, x: str | None) -> Lines:
-    """A column of the table of groups against a key, with a line for each group and combination of the other keys."""
-    keys = list(outcomes[0].point) if len(outcomes) else []
+def swept(
+    outcomes: Sequence[Outcome], y: str, x: str | None, hue: str | None = None, facet: str | None = None
+) -> list[Lines]:
+    """A column of the table of groups against a key: a figure for each value of ``facet``, or one.
+
+    Each has a line for each value of ``hue``, or for each group and combination of the other keys.
+    """
+    keys = list(dict.fromkeys(key for outcome in outcomes for key in outcome.point))
     if not keys:
         raise ValueError("only outcomes of a sweep stand against a key")
-    if x is None:
-        x = next((key for key in keys if _scale([outcome.point[key] for outcome in outcomes])[0]), keys[0])
-    if x not in keys:
-        raise ValueError(f"{x} was not varied: there are {', '.join(keys)}")
-    names = list(dict.fromkeys(str(outcome.point[x]) for outcome in outcomes))
-    numbers, unit = _scale([outcome.point[x] for outcome in outcomes])
-    if numbers is None:
-        numbers = [float(names.index(str(outcome.point[x]))) for outcome in outcomes]
-    made: dict[str, list[tuple[float, float, float | None]]] = {}
+    x = _axis(outcomes, keys, x, {hue, facet})
     of_queue = y.startswith("queue_") and y != "queue_share"
+    for name, key in (("hue", hue), ("facet", facet)):
+        if key is not None and (key == x or key not in [*keys, *([] if of_queue else [_GROUP])]):
+            others = [_GROUP] * (not of_queue) + [other for other in keys if other != x]
+            raise ValueError(f"{name}: {key} cannot be shown so: there are {', '.join(others) or 'no others'}")
+    if hue is not None and hue == facet:
+        raise ValueError(f"facet: {facet} is already shown by hue")
+    places = list(dict.fromkeys(str(outcome.point.get(x)) for outcome in outcomes))
+    numbers, unit = _scale([outcome.point.get(x) for outcome in outcomes])
+    if numbers is None:
+        numbers = [float(places.index(str(outcome.point.get(x)))) for outcome in outcomes]
+        ticks: list[str] | None = places
+    else:
+        ticks = None
+    figures: dict[str, dict[str, list[tuple[float, float, float | None]]]] = {}
     for outcome, number in zip(outcomes, numbers, strict=True):
-        others = [f"{key.split('.')[-1]}={value}" for key, value in outcome.point.items() if key != x]
-        table = outcome.groups
-        if y not in table.columns:
-            raise ValueError(f"there is no column {y!r} in the table of groups: it has {', '.join(table.columns)}")
-        intervals = table[f"{y}_ci95"] if f"{y}_ci95" in table.columns else [None] * len(table)
-        rows = list(zip(table["group"], table[y], intervals, strict=True))
-        for group, value, interval in rows[:1] if of_queue else rows:
-            if not isinstance(value, (int, float)):
-                raise ValueError(f"{y} is no number in the row of {group}: {value!r}")  # noqa: TRY004 - it is a value
-            name = ", ".join([*([] if of_queue else [group]), *others]) or "queue"
-            made.setdefault(name, []).append((number, float(value), interval))
-    lines = []
-    for name, points in made.items():
+        for values, value, interval in _cells(outcome, y, of_queue=of_queue):
+            title = "" if facet is None else f"{facet.split('.')[-1]}={values.pop(facet, None)}"
+            values.pop(x, None)
+            figures.setdefault(title, {}).setdefault(_line(values, hue, y), []).append((number, value, interval))
+    logarithmic, name = _equal_factors(numbers), _named(y)
+    axis = f"{x}, {unit}" if unit else x
+    return [
+        Lines(axis, name, _traces(figure, hue), logarithmic=logarithmic, ticks=ticks, title=title)
+        for title, figure in figures.items()
+    ]
+
+
+def _axis(outcomes: Sequence[Outcome], keys: list[str], x: str | None, shown: set[str | None]) -> str:
+    """The key of the axis: the one that was asked for, or the one with the most numbers."""
+    if x is not None:
+        if x not in keys:
+            raise ValueError(f"{x} was not varied: there are {', '.join(keys)}")
+        return x
+    free = [key for key in keys if key not in shown] or keys
+    values = {key: [outcome.point.get(key) for outcome in outcomes] for key in free}
+    numeric = [key for key in free if _scale(values[key])[0]]
+    return max(numeric, key=lambda key: len(set(values[key]))) if numeric else free[0]
+
+
+def _cells(outcome: Outcome, y: str, *, of_queue: bool) -> list[tuple[dict[str, object], float, float | None]]:
+    """The values of a column in the outcome's table of groups, each with its point and its interval."""
+    table = outcome.groups
+    if y not in table.columns:
+        raise ValueError(f"there is no column {y!r} in the table of groups: it has {', '.join(table.columns)}")
+    intervals = table[f"{y}_ci95"] if f"{y}_ci95" in table.columns else [None] * len(table)
+    rows = list(zip(table["group"], table[y], intervals, strict=True))
+    cells = []
+    for group, value, interval in rows[:1] if of_queue else rows:
+        if not isinstance(value, (int, float)):
+            raise ValueError(f"{y} is no number in the row of {group}: {value!r}")  # noqa: TRY004 - it is a value
+        point: dict[str, object] = {**({} if of_queue else {_GROUP: group}), **outcome.point}
+        cells.append((point, float(value), interval))
+    return cells
+
+
+def _line(values: dict[str, object], hue: str | None, y: str) -> str:
+    """The name of the line with these values."""
+    if hue is not None:
+        others = [f"{key}={value}" for key, value in values.items() if key != hue]
+        # Lines of one hue differ in what follows, which the legend leaves out.
+        return "\n".join([str(values.get(hue)), *others])
+    names = [str(value) if key == _GROUP else f"{key.split('.')[-1]}={value}" for key, value in values.items()]
+    return ", ".join(names) or ("queue" if y.startswith("queue_") else "all")
+
+
+def _traces(lines: dict[str, list[tuple[float, float, float | None]]], hue: str | None) -> list[Trace]:
+    made = []
+    hues = list(dict.fromkeys(name.split("\n")[0] for name in lines))
+    for name, points in lines.items():
         points.sort(key=lambda point: point[0])
         whole = [interval for _, _, interval in points if interval is not None]
         ci95 = whole if len(whole) == len(points) else None
-        lines.append(Trace(name, [point[0] for point in points], [point[1] for point in points], ci95))
-    ticks = names if _scale(names)[0] is None else None
-    return Lines(f"{x}, {unit}" if unit else x, _named(y), lines, logarithmic=_equal_factors(numbers), ticks=ticks)
+        first, *others = name.split("\n")
+        shown = first if hue is None or not others else f"{first}, {', '.join(others)}"
+        colour = None if hue is None else hues.index(first)
+        made.append(Trace(shown, [point[0] for point in points], [point[1] for point in points], ci95, colour))
+    return made
 
 
 def _named(column: str) -> str:
@@ -187,16 +238,11 @@ def _named(column: str) -> str:
 
 def _scale(values: Sequence[object]) -> tuple[list[float] | None, str]:
     """The values as numbers of one unit; ``None`` when they are not."""
-    numbers: list[float] = []
-    units: set[str] = set()
-    for value in values:
-        text = re.fullmatch(r"([-+]?[\d.]+(?:e[-+]?\d+)?)\s*([a-z%]*)", str(value).lower())
-        if text is None or isinstance(value, bool) or text[2] not in _UNITS:
-            return None, ""
-        factor, unit = _UNITS[text[2]]
-        numbers.append(float(text[1]) * factor)
-        units.add(unit)
-    return (numbers, units.pop()) if len(units) == 1 else (None, "")
+    read = [quantity(value) for value in values]
+    units = {unit for _, unit in filter(None, read)}
+    if None in read or len(units) != 1:
+        return None, ""
+    return [number for number, _ in filter(None, read)], units.pop()
 
 
 def _equal_factors(numbers: Sequence[float]) -> bool:
@@ -214,11 +260,7 @@ def _rows(outcome: Outcome, of: str) -> list[dict[str, Any]]:
 
 
 def _shown(outcome: Outcome) -> list[dict[str, Any]]:
-    """The queue that was asked for, or the one called ``bottleneck``, or all."""
-    queues = _rows(outcome, "queues")
-    at = outcome._tree.get("at")  # noqa: SLF001 - it is read once
-    named = [queue for queue in queues if queue["name"] == (at or "bottleneck")]
-    return named if named or at else queues
+    return outcome._shown  # noqa: SLF001 - of this package
 
 
 def _hundredfold(row: dict[str, Any], key: str) -> float | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _core
 from fairlane._sweep import Failure
 from fairlane.errors import ScenarioError
+from fairlane.units import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,17 +67,24 @@ class SweepFile:
         return f"<SweepFile {str(self.path)!r}: {self.done} of {self.points} points{failed}>"
 
 
-def identity(document: _core.Document, points: Sequence[Point], runs: int, at: str | None) -> dict[str, Any]:
+def identity(
+    document: _core.Document,
+    points: Sequence[Point],
+    disciplines: Sequence[tuple[str, str, dict[str, Any]]],
+    runs: int,
+    at: str | None,
+) -> dict[str, Any]:
     """The identity of a sweep: two sweeps with the same identity have the same rows."""
     table = document.to_dict()
     seed = table.pop("seed", None)
+    varied = [[list(map(list, point)) for point in points], [list(discipline) for discipline in disciplines]]
     return {
         "version": _core.__version__,
         "scenario": _digest(table),
         "seed": seed,
         "runs": runs,
         "at": at,
-        "points": f"{len(points)} {_digest([list(map(list, point)) for point in points])}",
+        "points": f"{len(points)} {_digest(varied)}",
     }
 
 
@@ -130,6 +138,7 @@ class Journal:
         self.at: dict[int, int] = {}
         self.failures: dict[int, Failure] = {}
         self._texts: set[str] = set()
+        self._units: dict[str, set[str | None]] = {}
         self.finished = self._written()
         if self.finished is None:
             self._part = path.with_name(path.name + ".part")
@@ -223,22 +232,31 @@ class Journal:
             self._line(self._identity)
 
     def _note(self, number: int, rows: dict[str, list[Any]]) -> None:
-        """Remembers which keys have values that are text."""
+        """Remembers which keys have values that are text, and the units of their numbers."""
         for key, _ in self._points[number]:
             column = self._column(key)
             if isinstance(rows[column][0], str):
                 self._texts.add(column)
+                numbers = (f"{column}_{unit}" for unit in UNITS if f"{column}_{unit}" in rows)
+                self._units.setdefault(column, set()).add(next(numbers, None))
+            else:
+                self._units.setdefault(column, set()).add(None)
 
     def _own(self) -> pa.Schema:
         return self._pa.schema(_core.table("groups", []))
 
     def _column(self, key: str) -> str:
-        return f"point.{key}" if key in {"outcome", "scenario", "engine", "seed", "runs"} else key
+        return f"point.{key}" if key in {"outcome", "scenario", "engine", "seed", "runs", "label"} else key
 
     def _schema(self) -> pa.Schema:
         pa, own = self._pa, list(self._own())
-        keys = [self._column(key) for key, _ in self._points[0]]
-        varied = [pa.field(key, pa.string() if key in self._texts else pa.float64()) for key in keys]
+        keys = dict.fromkeys(self._column(key) for point in self._points for key, _ in point)
+        varied = []
+        for key in keys:
+            varied.append(pa.field(key, pa.string() if key in self._texts else pa.float64()))
+            units = self._units.get(key, set())
+            # A column of numbers follows where all values have one unit.
+            varied += [pa.field(column, pa.float64()) for column in units if column is not None and len(units) == 1]
         return pa.schema([*own[:_OWN], *varied, *own[_OWN:]])
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.Table]:

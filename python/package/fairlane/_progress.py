@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from fairlane._values import native
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,9 @@ class shown:  # noqa: N801 - it is used like a function
     __slots__ = ("_bar", "_progress", "_total", "_unit")
 
     def __init__(self, progress: Progress, total: int, *, unit: str = "run") -> None:
+        if not (progress is None or isinstance(native(progress), bool) or callable(progress)):
+            what = type(progress).__name__
+            raise TypeError(f"progress: expected True, False or a function of the work done and of all, not a {what}")
         self._progress = progress
         self._total = total
         self._unit = unit
@@ -29,7 +34,7 @@ class shown:  # noqa: N801 - it is used like a function
     def __enter__(self) -> Callable[[int, int], object] | None:
         if callable(self._progress):
             return self._progress
-        if self._progress is False or (self._progress is None and not _looked_at()):
+        if (self._progress is not None and not self._progress) or (self._progress is None and not _looked_at()):
             return None
         try:
             self._bar = _tqdm()(total=self._total, unit=self._unit, leave=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlane import _core
+from fairlane._labels import parameters
 from fairlane._progress import shown
 from fairlane._values import cores, count, instance
 from fairlane.config import QueueConfig
@@ -11,13 +12,15 @@ from fairlane.outcome import Outcome, Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from fairlane._points import Plan
     from fairlane._progress import Progress
     from fairlane._sweep import Point
     from fairlane.scenario import OwnDiscipline, SomeDiscipline
 
-__all__ = ["How", "all_of", "compared", "only", "run", "swept", "with_queue"]
+__all__ = ["How", "all_of", "compared", "factory", "labelled", "only", "run", "swept", "watched", "with_queue"]
 
 
 class How:
@@ -62,14 +65,35 @@ def shown_at(done: list[_core.Outcome], at: str | None) -> list[_core.Outcome]:
     return done if at is None else [outcome.shown_at(at) for outcome in done]
 
 
-def swept(document: _core.Document, points: list[Point], how: How, at: str | None) -> Outcomes:
-    """A sweep, all in memory."""
-    with shown(how.progress, how.runs * len(points)) as tell:
-        done, interrupted = _core.sweep(document, points, how.options(recorded=False, tell=tell))
+def swept(document: _core.Document, plan: Plan, how: How, at: str | None) -> Outcomes:
+    """A sweep, all in memory: first the points with the library's disciplines together, then the others in turn."""
+    own = {number: found for number, point in enumerate(plan.points) if (found := _own_of(plan, point))}
+    ours = [point for number, point in enumerate(plan.points) if number not in own]
+    done: list[_core.Outcome] = []
+    interrupted = False
+    if ours or not own:
+        with shown(how.progress, how.runs * len(ours)) as tell:
+            options = how.options(recorded=False, tell=tell)
+            done, interrupted = _core.sweep(document, ours, plan.disciplines, options)
+    rest = iter(done)
+    ordered: list[_core.Outcome] = []
+    for number, point in enumerate(plan.points):
+        if number not in own:
+            ordered += [outcome for outcome in [next(rest, None)] if outcome is not None]
+        elif not interrupted:
+            key, queue = own[number]
+            here = document.at(plan.plain(point), plan.disciplines)
+            made, interrupted = _own(here, queue, how, at=key, recorded=False)
+            ordered += [outcome.named(None, point) for outcome in made]
     if interrupted:
         # A partial outcome is left out, since it would look like a complete one.
-        done = [outcome for outcome in done if not outcome.partial]
-    return all_of(document, shown_at(done, at), "sweep", interrupted=interrupted)
+        ordered = [outcome for outcome in ordered if not outcome.partial]
+    return all_of(document, shown_at(ordered, at), "sweep", interrupted=interrupted)
+
+
+def _own_of(plan: Plan, point: Point) -> tuple[str, OwnDiscipline] | None:
+    """The key and the discipline of a point, if it has one written in Python."""
+    return next(((pair[0], plan.own[pair]) for pair in point if pair in plan.own), None)
 
 
 def _choice(queue: str | QueueConfig) -> str | tuple[str, dict[str, Any]]:
@@ -83,14 +107,23 @@ def with_queue(document: _core.Document, queue: str | QueueConfig) -> _core.Docu
     return document.with_values([(place + key, value) for place in document.queues()])
 
 
+def labelled(
+    done: tuple[list[_core.Outcome], bool], queues: list[SomeDiscipline], labels: list[str] | None
+) -> tuple[list[_core.Outcome], bool]:
+    """The outcomes of a comparison under their labels, with the parameters in which the disciplines differ."""
+    if not labels:
+        return done
+    outcomes, interrupted = done
+    named = zip(outcomes, labels, parameters(queues), strict=False)
+    return [outcome.named(label, point) for outcome, label, point in named], interrupted
+
+
 def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -> tuple[list[_core.Outcome], bool]:
     """The outcomes with each discipline, in order: first the library's together, then those of Python in turn."""
     ours = [queue for queue in queues if isinstance(queue, (str, QueueConfig))]
     own = [queue for queue in queues if not isinstance(queue, (str, QueueConfig))]
     for given in own:
-        if not callable(instance(given)):
-            what = type(given).__name__
-            raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, not a {what}")
+        _callable(instance(given))
     done: list[_core.Outcome] = []
     interrupted = False
     if ours or not own:
@@ -105,21 +138,58 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
         if isinstance(queue, (str, QueueConfig)):
             ordered += [next(rest)]
         elif not interrupted:
-            made, interrupted = _own(document, queue, how)
+            made, interrupted = _own(document, _callable(queue), how)
             ordered += made
     return ordered, interrupted
 
 
-def _own(document: _core.Document, queue: OwnDiscipline, how: How) -> tuple[list[_core.Outcome], bool]:
-    """The outcome with a discipline written in Python."""
-    from fairlane._signals import CtrlC
-    from fairlane.discipline import Host
+def watched(
+    document: _core.Document, queue: SomeDiscipline | None, series: str | None, *, trace: bool, progress: Progress
+) -> tuple[list[_core.Outcome], bool]:
+    """One run with a series and a trace, as far as they were asked for."""
+    if queue is not None and not isinstance(instance(queue), (str, QueueConfig)):
+        return _own(document, _callable(queue), How(1, None, progress), recorded=False, series=series, trace=trace)
+    if isinstance(queue, (str, QueueConfig)):
+        document = with_queue(document, queue)
+    with shown(progress, 1) as tell:
+        return _core.watch(document, series, trace, tell)
 
-    def made(link: str, rate_bps: int, seed: int) -> object:
-        return queue(Host(link, rate_bps, seed))
+
+def _callable(queue: object) -> OwnDiscipline:
+    """A discipline written in Python.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not callable(queue):
+        what = type(queue).__name__
+        raise TypeError(f"a discipline is a name, one such as fairlane.Choke(), or a class, not a {what}")
+    return queue
+
+
+def _own(  # noqa: PLR0913 - the options of a run
+    document: _core.Document,
+    queue: OwnDiscipline,
+    how: How,
+    *,
+    recorded: bool = True,
+    at: str | None = None,
+    series: str | None = None,
+    trace: bool = False,
+) -> tuple[list[_core.Outcome], bool]:
+    """The outcome with a discipline written in Python, at the queue with the key ``at`` or at all that are compared."""
+    from fairlane._signals import CtrlC
 
     with shown(how.progress, how.runs) as tell, CtrlC() as heard:
-        return _core.run_custom(document, made, heard, how.runs, recorded=True, progress=tell)
+        options = {"runs": how.runs, "recorded": recorded, "series": series, "trace": trace, "queue": at}
+        return _core.run_custom(document, factory(queue), heard, {**options, "progress": tell})
+
+
+def factory(queue: OwnDiscipline) -> Callable[[str, int, int], object]:
+    """What the compiled part calls to make a discipline for a link."""
+    from fairlane.discipline import Host
+
+    return lambda link, rate_bps, seed: queue(Host(link, rate_bps, seed))
 
 
 def only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Outcome:

@@ -64,6 +64,7 @@ class Work(NamedTuple):
         text: The scenario file.
         runs: Number of runs of each point.
         jobs: Number of threads that a unit may use.
+        disciplines: The disciplines that are varied: the key, the text that stands for one, and its table.
         at: The queue that summaries show, if one was asked for.
         rows: True if rows of the table of groups are returned instead of whole outcomes.
         version: The version of this package.
@@ -73,6 +74,7 @@ class Work(NamedTuple):
     text: str
     runs: int
     jobs: int
+    disciplines: list[tuple[str, str, dict[str, Any]]]
     at: str | None
     rows: bool
     version: str
@@ -128,7 +130,7 @@ def _outcomes(
             raise _Stopped
 
     options = {"runs": work_.runs, "threads": work_.jobs, "recorded": False, "progress": tell}
-    done, interrupted = _core.sweep(document, points, options)
+    done, interrupted = _core.sweep(document, points, work_.disciplines, options)
     if interrupted:
         raise KeyboardInterrupt
     if work_.at is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from fairlane import _core
 
@@ -10,7 +10,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["changes_of", "cores", "count", "instance", "native", "plain", "text", "varied_of"]
+__all__ = [
+    "changes_of",
+    "cores",
+    "count",
+    "instance",
+    "items_of",
+    "native",
+    "number_of",
+    "plain",
+    "setting",
+    "with_unit",
+]
 
 _DEEPEST = 16
 """No scenario nests deeper; the compiled part refuses what does."""
@@ -59,19 +70,15 @@ def changes_of(changes: Mapping[str, object]) -> list[tuple[str, object]]:
     Raises:
         TypeError: They are no mapping, or a key is not text.
     """
-    return [(key, plain(value)) for key, value in _items(changes, '{"seed": 2}')]
+    return [(key, plain(value)) for key, value in items_of(changes, '{"seed": 2}')]
 
 
-def varied_of(varied: Mapping[str, str | Iterable[object]]) -> list[tuple[str, str | list[str]]]:
-    """The keys of a sweep with their values, each as the command line has it.
+def items_of(mapping: Mapping[str, Any], example: str) -> list[tuple[str, Any]]:
+    """The keys of a mapping with their values.
 
     Raises:
-        TypeError: They are no mapping, a key is not text, or a value is none.
+        TypeError: It is no mapping, or a key is not text.
     """
-    return [(key, _texts(key, values)) for key, values in _items(varied, '{"seed": [1, 2]}')]
-
-
-def _items(mapping: Mapping[str, Any], example: str) -> list[tuple[str, Any]]:
     if not isinstance(mapping, Mapping):
         raise TypeError(f"expected keys with values, such as {example}, not a {type(mapping).__name__}")
     for key in mapping:
@@ -80,27 +87,22 @@ def _items(mapping: Mapping[str, Any], example: str) -> list[tuple[str, Any]]:
     return list(mapping.items())
 
 
-def _texts(key: str, values: str | Iterable[object]) -> str | list[str]:
-    values = native(values)
-    if isinstance(values, str):
-        return values
-    if isinstance(values, (bytes, Mapping)) or not isinstance(values, Iterable):
-        raise TypeError(
-            f"{key}: the values of a sweep are a list, such as [1, 2], or text, such as '1,2', not a"
-            f" {type(values).__name__}"
-        )
-    return [_text(key, native(value)) for value in values]
+def number_of(value: object) -> float | None:
+    """The value as a float if it is a number, and not a bool."""
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _text(key: str, value: object) -> str:
+def setting(key: str, value: object) -> str:
+    """A value of a sweep as text.
+
+    Raises:
+        TypeError: It is of another type.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    what = f"{key}: a sweep's value is text, a number or a bool, not a {type(value).__name__}"
-    if hasattr(value, "explain"):
-        what += ": vary the discipline's name, under a key such as bottleneck.queue.kind, or compare disciplines"
-    raise TypeError(what)
+    raise TypeError(f"{key}: a sweep's value is text, a number, a bool or a discipline, not a {type(value).__name__}")
 
 
 def count(name: str, value: object, *, least: int = 1, most: int = _MOST) -> int:
@@ -128,12 +130,22 @@ def cores(jobs: object) -> int | None:
     return None if jobs is None else count("jobs", jobs, most=_core.MOST_THREADS)
 
 
-def text(name: str, value: object, example: str) -> str:
-    """The parameter ``name``, which is text with a unit.
+_EXAMPLES = {"rate": ("10mbit", "bit/s"), "time": ("100ms", "seconds"), "bytes": ("1000b", "bytes")}
+
+
+def with_unit(name: str, value: object, quantity: str) -> str:
+    """The parameter ``name``, text with a unit or a number: a ``rate`` in bit/s, a ``time`` in seconds, or ``bytes``.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: It is neither.
+        ScenarioError: The number is out of range.
     """
-    if not isinstance(value, str):
-        raise TypeError(f'{name}: expected text with a unit, such as "{example}", not a {type(value).__name__}')
-    return value
+    value = native(value)
+    if isinstance(value, str):
+        return value
+    number = number_of(value)
+    if number is None:
+        example, unit = _EXAMPLES[quantity]
+        what = type(value).__name__
+        raise TypeError(f'{name}: expected text with a unit, such as "{example}", or a number of {unit}, not a {what}')
+    return _core.with_unit(quantity, number, name)

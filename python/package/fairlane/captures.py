@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairlane import _core
+from fairlane._labels import labelled
 from fairlane._progress import Progress, shown
-from fairlane._values import cores, count, instance, text
+from fairlane._runs import factory
+from fairlane._runs import labelled as named
+from fairlane._signals import CtrlC
+from fairlane._values import cores, count, with_unit
 from fairlane.config import QueueConfig
-from fairlane.errors import Interrupted
+from fairlane.errors import Interrupted, MissingFileError
 from fairlane.outcome import Outcome, Outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fairlane.scenario import OwnDiscipline
 
 __all__ = ["replay"]
 
@@ -24,9 +30,12 @@ FlowsBy = Literal["five-tuple", "address-pair", "source-address", "destination-a
 
 def replay(  # noqa: PLR0913 - all have defaults but two
     capture: str | os.PathLike[str],
-    queues: QueueConfig | Sequence[QueueConfig],
+    queues: QueueConfig
+    | OwnDiscipline
+    | Mapping[str, QueueConfig | OwnDiscipline]
+    | Iterable[QueueConfig | OwnDiscipline],
     *,
-    rate: str,
+    rate: str | float,
     seed: int = 1,
     flows: FlowsBy = "five-tuple",
     jobs: int | None = None,
@@ -39,9 +48,10 @@ def replay(  # noqa: PLR0913 - all have defaults but two
 
     Args:
         capture: A file of the form pcap or pcapng, also compressed by gzip.
-        queues: One discipline, or several.
-        rate: The rate of the link that they feed, such as ``10mbit``.
-        seed: The seed of all randomness.
+        queues: One discipline, or several, or a mapping of labels to them, as in :meth:`fairlane.Scenario.compare`.
+            Those written in Python take turns on one core.
+        rate: The rate of the link that they feed, such as ``10mbit``, or a number in bit/s.
+        seed: The seed of all randomness, 0 to 2**63 - 1.
         flows: The packets that are one flow: those with the same addresses, protocol and ports, the same two addresses,
             or the same address of one end.
         jobs: How many cores to use; all of them when it is not given.
@@ -53,21 +63,57 @@ def replay(  # noqa: PLR0913 - all have defaults but two
     Raises:
         ValueError: ``flows`` has another value.
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
+        MissingFileError: There is no such capture.
         Interrupted: Ctrl-C; it has the outcomes measured until then.
     """
     threads = cores(jobs)
-    text("rate", rate, "10mbit")
-    count("seed", seed, least=0, most=2**64 - 1)
-    several = [queues] if isinstance(queues, QueueConfig) else list(queues)
+    link = with_unit("rate", rate, "rate"), count("seed", seed, least=0, most=2**63 - 1), flows
+    alone = isinstance(queues, QueueConfig) or callable(queues)
+    several, labels = labelled([queues] if alone else queues)  # type: ignore[arg-type, list-item] # checked below
     for queue in several:
-        if not isinstance(instance(queue), QueueConfig):
+        if isinstance(queue, str) or not (isinstance(queue, QueueConfig) or callable(queue)):
             raise TypeError(f"queues: a discipline is one such as fairlane.Choke(), not a {type(queue).__name__}")
-    given = [queue._as_given() for queue in several]  # noqa: SLF001 - it is made for this
+    path = os.fsdecode(capture)
+    if not os.path.lexists(path):
+        raise MissingFileError(f"{path}: this file does not exist", file=path)
     with shown(progress, len(several)) as tell:
-        done, interrupted, late = _core.replay(os.fsdecode(capture), given, (rate, seed, flows), threads, tell)
-    outcomes = Outcomes(Outcome(outcome) for outcome in done)
+        made, interrupted, late = _all(path, several, link, threads, tell)
+    numbers = sorted(made)
+    ordered = [made[number] for number in numbers]
+    if labels is not None and len(ordered) == len(several):
+        ordered, _ = named((ordered, interrupted), several, labels)
+    outcomes = Outcomes(Outcome(outcome) for outcome in ordered)
     if interrupted:
         raise Interrupted(f"interrupted: {len(outcomes)} of {len(several)} queues were begun", outcomes)
     if late:
         warnings.warn(f"{late} packets are earlier than the one before: each comes together with it", stacklevel=2)
     return outcomes
+
+
+def _all(
+    path: str,
+    queues: list[Any],
+    link: tuple[str, int, str],
+    threads: int | None,
+    tell: Callable[[int, int], object] | None,
+) -> tuple[dict[int, _core.Outcome], bool, int]:
+    """The outcomes by their numbers: first those of the library's disciplines together, then the others in turn.
+
+    The other values are true after Ctrl-C, and the number of packets that are out of order.
+    """
+    given = {number: queue._as_given() for number, queue in enumerate(queues) if isinstance(queue, QueueConfig)}  # noqa: SLF001
+    made: dict[int, _core.Outcome] = {}
+    interrupted, late = False, 0
+    if given:
+        done, interrupted, late = _core.replay(path, list(given.values()), link, threads, tell)
+        made.update(zip(given, done, strict=False))
+    for number, queue in enumerate(queues):
+        if number in given or interrupted:
+            continue
+        with CtrlC() as heard:
+            own, interrupted, late = _core.replay_custom(path, factory(queue), heard, link)
+        if own is not None:
+            made[number] = own
+        if tell is not None:
+            tell(len(made), len(queues))
+    return made, interrupted, late

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlane import _core
-from fairlane._values import native, text
+from fairlane._values import native, number_of, with_unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class QueueConfig:
     kind: ClassVar[str]
     """The discipline's name in scenario files and outcomes."""
 
-    _units: ClassVar[dict[str, str]] = {}
-    """The unit of a plain number, where there can only be one."""
+    _quantities: ClassVar[dict[str, str]] = {}
+    """The quantity of a plain number, for the parameters that have a unit."""
 
     __slots__ = ("_given",)
 
@@ -41,8 +41,9 @@ class QueueConfig:
     @classmethod
     def _read(cls, key: str, value: object) -> object:
         value = native(value)
-        if isinstance(value, int) and not isinstance(value, bool) and key in cls._units:
-            return f"{value}{cls._units[key]}"
+        number = number_of(value)
+        if number is not None and key in cls._quantities:
+            return _core.with_unit(cls._quantities[key], number, f"{cls.kind} {key}")
         if isinstance(value, (list, tuple)):
             return ",".join(str(native(part)) for part in value)
         return value
@@ -59,15 +60,18 @@ class QueueConfig:
         """The table of a scenario file: ``kind`` and the parameters that were given."""
         return {"kind": self.kind, **self._given}
 
-    def explain(self, rate: str = "10mbit") -> Explanation:
+    def explain(self, rate: str | float = "10mbit") -> Explanation:
         """Explains every parameter as it will be used on a link of ``rate``: its value, its origin, and any warnings.
+
+        A plain number as ``rate`` is in bit/s.
 
         Raises:
             ScenarioError: The parameters contradict each other, such as ``min`` above ``max``.
         """
         from fairlane.explanation import Explanation, Resolved
 
-        rows, consequences, warnings = _core.explain(self._as_given(), text("rate", rate, "10mbit"))
+        rate = with_unit("rate", rate, "rate")
+        rows, consequences, warnings = _core.explain(self._as_given(), rate)
         parameters = tuple(Resolved(*row) for row in rows)
         return Explanation(self.kind, rate, parameters, tuple(consequences), tuple(warnings))
 

@@ -10,13 +10,26 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcomes
     from fairlane.papers import Claim
 
-__all__ = ["DisciplineError", "Interrupted", "LabError", "ScenarioError", "SweepStopped"]
+__all__ = [
+    "DisciplineError",
+    "FairlaneError",
+    "Interrupted",
+    "LabError",
+    "MissingFileError",
+    "ScenarioError",
+    "SweepStopped",
+    "UnknownKeyError",
+]
 
 
-class ScenarioError(ValueError):
+class FairlaneError(Exception):
+    """The base class of this package's errors. :class:`Interrupted` is none, since Ctrl-C is no error."""
+
+
+class ScenarioError(FairlaneError, ValueError):
     """An invalid scenario, discipline or sweep.
 
-    The text is that of the command line: the place of the value, the problem and the remedy.
+    The text has the place of the value, the problem and the remedy.
 
     Attributes:
         key: The key, such as ``bottleneck.queue.max``; empty when the error is not about one.
@@ -50,7 +63,23 @@ class ScenarioError(ValueError):
         return type(self), (str(self), *parts)
 
 
-class DisciplineError(RuntimeError):
+class MissingFileError(ScenarioError, FileNotFoundError):
+    """A scenario or a capture that does not exist. Its attributes are those of :class:`ScenarioError`."""
+
+    def __str__(self) -> str:
+        # Without the number that FileNotFoundError puts before the text.
+        return str(self.args[0])
+
+
+class UnknownKeyError(ScenarioError, KeyError):
+    """A key that no scenario has. Its attributes are those of :class:`ScenarioError`; ``help`` has the nearest key."""
+
+    def __str__(self) -> str:
+        # Without the quotes that KeyError puts around the text.
+        return str(self.args[0])
+
+
+class DisciplineError(FairlaneError, RuntimeError):
     """A discipline written in Python lost a packet, or returned or dropped one twice."""
 
 
@@ -73,7 +102,7 @@ class Interrupted(KeyboardInterrupt):
         return type(self), (str(self), self.outcomes, self.claims)
 
 
-class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Interrupted
+class SweepStopped(FairlaneError, RuntimeError):  # noqa: N818 - it is what happened, like Interrupted
     """A sweep could not continue, because its executor takes no more work or no worker can do it.
 
     Attributes:
@@ -85,7 +114,7 @@ class SweepStopped(RuntimeError):  # noqa: N818 - it is what happened, like Inte
         self.outcomes = outcomes
 
 
-class LabError(RuntimeError):
+class LabError(FairlaneError, RuntimeError):
     """A lab gave no measurement: the text has the reason, and the remedy.
 
     Attributes:

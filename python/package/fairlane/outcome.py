@@ -10,8 +10,11 @@ from fairlane import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
     from typing import Any, overload
+
+    import xarray as xr
 
     from fairlane._sweep import Failure
     from fairlane.plot import Plots
@@ -73,8 +76,26 @@ class Outcome:
         return self._core.partial
 
     @property
+    def label(self) -> str:
+        """The label that it was given in a comparison, or the disciplines of the queues that are shown."""
+        given = self._tree.get("label")
+        return str(given) if given is not None else ", ".join(dict.fromkeys(queue["kind"] for queue in self._shown))
+
+    @property
+    def _shown(self) -> list[dict[str, Any]]:
+        """The queue that was asked for, or the one called ``bottleneck``, or all."""
+        queues: list[dict[str, Any]] = self._tree["queues"]
+        at = self._tree.get("at")
+        named = [queue for queue in queues if queue["name"] == (at or "bottleneck")]
+        return named if named or at else queues
+
+    @property
     def point(self) -> dict[str, bool | int | float | str]:
-        """The keys that a sweep varied, with the values of this outcome; empty outside a sweep."""
+        """The keys that a sweep varied, with the values of this outcome.
+
+        In a comparison with labels, the parameters in which the disciplines differ, such as ``queue.limit``; empty for
+        others.
+        """
         return dict(self._tree.get("point", {}))
 
     @property
@@ -142,6 +163,11 @@ class Outcome:
         return self._table("delay_histogram")
 
     @property
+    def each_run(self) -> Table:
+        """A row for each group in each run at each queue that is shown: the values that :attr:`groups` averages."""
+        return self._table("each_run")
+
+    @property
     def series(self) -> Series:
         """Counts of flows and queues in each interval.
 
@@ -176,8 +202,19 @@ class Outcome:
 
         return Plots([self])
 
-    def html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns a self-contained page of all results; also writes it to ``path``, if given."""
+    if TYPE_CHECKING:
+
+        @overload
+        def html(self, path: None = None) -> str: ...
+        @overload
+        def html(self, path: str | os.PathLike[str]) -> Path: ...
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str | Path:
+        """Returns a self-contained page of all results as text; with a path, writes it there and returns the path.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         return _page("run", [self], self._scenario, path)
 
     def __str__(self) -> str:
@@ -209,7 +246,10 @@ def _again(parts: Any, scenario: str) -> Outcome:  # noqa: ANN401 - what pickle 
 class Outcomes(Sequence[Outcome]):
     """Several outcomes in the order asked: of a comparison or of a sweep.
 
-    The tables have the rows of all of them; the keys that a sweep varied are columns.
+    ``outcomes[0]`` is the first one, ``outcomes["choke"]`` the one with this label. The tables have the rows of all of
+    them; the keys that a sweep varied are columns, and labels are the column ``label``. A key whose values have a unit
+    has two columns: ``flows.cbr.rate`` as text and ``flows.cbr.rate_bps`` as a number, with the endings ``_bps``
+    (bit/s), ``_s`` (seconds), ``_packets`` and ``_bytes``.
 
     Attributes:
         failures: The points of a sweep on an executor that failed, each a :class:`fairlane.Failure`.
@@ -228,14 +268,28 @@ class Outcomes(Sequence[Outcome]):
     if TYPE_CHECKING:
 
         @overload
-        def __getitem__(self, index: int) -> Outcome: ...
+        def __getitem__(self, index: int | str) -> Outcome: ...
         @overload
         def __getitem__(self, index: slice) -> Outcomes: ...
 
-    def __getitem__(self, index: int | slice) -> Outcome | Outcomes:
+    def __getitem__(self, index: int | str | slice) -> Outcome | Outcomes:
+        """The outcome with this number or label, or those of a slice.
+
+        Raises:
+            IndexError: There are fewer.
+            KeyError: No outcome has this label, or several have.
+        """
         if isinstance(index, slice):
-            return Outcomes(self._outcomes[index], of=self._of, scenario=self._scenario)
-        return self._outcomes[index]
+            return self._part(self._outcomes[index])
+        if not isinstance(index, str):
+            return self._outcomes[index]
+        found = [outcome for outcome in self._outcomes if outcome.label == index]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise KeyError(f"{len(found)} outcomes are called {index!r}: use filter, or a number")
+        labels = dict.fromkeys(outcome.label for outcome in self._outcomes[:_SHOWN])
+        raise KeyError(f"there is no outcome {index!r} among {', '.join(labels)}")
 
     def __len__(self) -> int:
         return len(self._outcomes)
@@ -284,14 +338,71 @@ class Outcomes(Sequence[Outcome]):
         return self._table("delay_histogram")
 
     @property
+    def each_run(self) -> Table:
+        """A row for each group of each outcome in each run at each queue shown: what :attr:`groups` averages."""
+        return self._table("each_run")
+
+    def filter(self, wanted: Mapping[str, object] | Callable[[Outcome], object]) -> Outcomes:
+        """Returns the outcomes that a function accepts, or whose point has these values.
+
+        Args:
+            wanted: A function of an outcome, or keys of :attr:`Outcome.point` with a value or a list of values each;
+                the key ``label`` stands for :attr:`Outcome.label`. A number is compared in bit/s, s, packets or bytes,
+                so that ``1e6`` is ``1mbit``.
+
+        Raises:
+            KeyError: No outcome has a key.
+        """
+        from fairlane._selection import accepts
+
+        test = wanted if callable(wanted) else accepts(wanted, self._outcomes)
+        return self._part([outcome for outcome in self._outcomes if test(outcome)])
+
+    def __add__(self, other: Outcomes) -> Outcomes:
+        """The outcomes of both, in order, with their failures."""
+        if not isinstance(other, Outcomes):
+            return NotImplemented
+        scenario = self._scenario if self._scenario == other._scenario else ""
+        both, failures = self._outcomes + other._outcomes, self.failures + other.failures
+        return Outcomes(both, of=self._of, scenario=scenario, failures=failures)
+
+    def _part(self, outcomes: list[Outcome]) -> Outcomes:
+        return Outcomes(outcomes, of=self._of, scenario=self._scenario)
+
+    def to_xarray(self) -> xr.Dataset:
+        """The numbers of :attr:`groups` for xarray, with a dimension for each key that was varied, and for the groups.
+
+        The coordinates of a key with a unit are in bit/s, s, packets or bytes, as the attribute ``units`` says. Without
+        a sweep the dimension ``label`` tells the outcomes apart; with several queues there is a dimension ``queue``.
+
+        Raises:
+            ImportError: xarray is not installed.
+            ValueError: Two outcomes have the same point.
+        """
+        from fairlane._selection import dataset
+
+        return dataset(self)
+
+    @property
     def plot(self) -> Plots:
         """Their figures, by Matplotlib or Altair: ``outcomes.plot.shares()``, ``outcomes.plot.sweep("share")``."""
         from fairlane.plot import Plots
 
         return Plots(self._outcomes)
 
-    def html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns a self-contained page of all outcomes side by side; also writes it to ``path``, if given."""
+    if TYPE_CHECKING:
+
+        @overload
+        def html(self, path: None = None) -> str: ...
+        @overload
+        def html(self, path: str | os.PathLike[str]) -> Path: ...
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str | Path:
+        """Returns a page of all outcomes side by side, as :meth:`Outcome.html` does.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         return _page(self._of, list(self), self._scenario, path)
 
     def __str__(self) -> str:
@@ -311,13 +422,13 @@ def _table(name: str, outcomes: Iterable[Outcome]) -> Table:
     return Table(_core.table(name, [outcome._core for outcome in outcomes]))  # noqa: SLF001 - of the same module
 
 
-def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLike[str] | None) -> str:
+def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLike[str] | None) -> str | Path:
     text = _core.page(of, [outcome._core for outcome in outcomes], "from Python", scenario, None)  # noqa: SLF001
-    if path is not None:
-        from pathlib import Path
+    if path is None:
+        return text
+    from fairlane._files import write
 
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+    return write(path, text)
 
 
 def _shares(outcomes: Sequence[Outcome]) -> str:
@@ -327,9 +438,9 @@ def _shares(outcomes: Sequence[Outcome]) -> str:
     rows = []
     for outcome in outcomes:
         tree = outcome._tree  # noqa: SLF001 - of the same module
-        kinds = ", ".join(dict.fromkeys(queue["kind"] for queue in tree["queues"]))
-        point = ", ".join(f"{key}={value}" for key, value in outcome.point.items())
+        labelled = tree.get("label") is not None
+        point = "" if labelled else ", ".join(f"{key}={value}" for key, value in outcome.point.items())
         for group in tree["groups"]:
             numbers = [f"{group['throughput_bps'] / 1e6:.4g}", f"{100 * group['share']:.3g} %"]
-            rows.append((point or kinds, group["name"], *numbers, f"{100 * group['drop_ratio']:.3g} %"))
+            rows.append((point or outcome.label, group["name"], *numbers, f"{100 * group['drop_ratio']:.3g} %"))
     return html_table(["queue", "flows", "Mbit/s", "share", "dropped"], rows)

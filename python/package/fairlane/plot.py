@@ -12,11 +12,12 @@ from fairlane import _figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import overload
 
     import altair as alt
     from matplotlib.axes import Axes
 
-    from fairlane._figures import Bars, Lines
+    from fairlane._figures import Bars, Lines, Trace
     from fairlane.outcome import Outcome
 
 __all__ = ["AltairPlots", "Plots"]
@@ -80,19 +81,55 @@ class Plots:
         _lines(throughput, above).set_xlabel("")
         return above, _lines(length, below)
 
-    def sweep(self, y: str = "share", x: str | None = None, *, ax: Axes | None = None) -> Axes:
+    if TYPE_CHECKING:
+
+        @overload
+        def sweep(
+            self, y: str = "share", x: str | None = None, *, hue: str | None = None, ax: Axes | None = None
+        ) -> Axes: ...
+        @overload
+        def sweep(
+            self, y: str = "share", x: str | None = None, *, hue: str | None = None, facet: str
+        ) -> list[Axes]: ...
+
+    def sweep(
+        self,
+        y: str = "share",
+        x: str | None = None,
+        *,
+        hue: str | None = None,
+        facet: str | None = None,
+        ax: Axes | None = None,
+    ) -> Axes | list[Axes]:
         """A column of :attr:`fairlane.Outcomes.groups` against a key that was varied, with 95 % intervals as bands.
 
         Args:
             y: The column, such as ``throughput_bps`` or ``queue_delay_mean_s``.
-            x: The key; the first one with numbers when it is not given.
+            x: The key; the one with the most numbers when it is not given.
+            hue: The key, or ``group``, whose values have a colour each; without it each line has one.
+            facet: The key, or ``group``, whose values have axes each, side by side with the same scale. They are
+                returned as a list.
             ax: The axes to draw on.
 
         Raises:
             ImportError: Matplotlib is not installed.
-            ValueError: Nothing was varied, or there is no such column or key.
+            ValueError: Nothing was varied, there is no such column or key, or both ``facet`` and ``ax`` are given.
         """
-        return _lines(_figures.swept(_some(self._outcomes), y, x), ax)
+        figures = _figures.swept(_some(self._outcomes), y, x, hue, facet)
+        if facet is None:
+            return _lines(figures[0], ax)
+        if ax is not None:
+            raise ValueError("ax: facets have axes of their own")
+        size = (1 + 3.5 * len(figures), 3.6)
+        options: dict[str, Any] = {"sharex": True, "sharey": True, "layout": "constrained", "squeeze": False}
+        _, each = _pyplot().subplots(1, len(figures), figsize=size, **options)
+        axes = [_lines(figure, one) for figure, one in zip(figures, each[0], strict=True)]
+        for one in axes[1:]:
+            one.set_ylabel("")
+        # They share the scale, and each was drawn for its own lines.
+        axes[0].autoscale(axis="y")
+        axes[0].set_ylim(bottom=0)
+        return axes
 
 
 class AltairPlots:
@@ -122,9 +159,25 @@ class AltairPlots:
         made: alt.VConcatChart = chart.resolve_scale(color="independent", strokeDash="independent")
         return made
 
-    def sweep(self, y: str = "share", x: str | None = None) -> alt.LayerChart:
-        """As :meth:`Plots.sweep`."""
-        return _line_chart(_figures.swept(_some(self._outcomes), y, x))
+    if TYPE_CHECKING:
+
+        @overload
+        def sweep(self, y: str = "share", x: str | None = None, *, hue: str | None = None) -> alt.LayerChart: ...
+        @overload
+        def sweep(
+            self, y: str = "share", x: str | None = None, *, hue: str | None = None, facet: str
+        ) -> alt.HConcatChart: ...
+
+    def sweep(
+        self, y: str = "share", x: str | None = None, *, hue: str | None = None, facet: str | None = None
+    ) -> alt.LayerChart | alt.HConcatChart:
+        """As :meth:`Plots.sweep`; with ``facet``, charts side by side."""
+        figures = _figures.swept(_some(self._outcomes), y, x, hue, facet)
+        if facet is None:
+            return _line_chart(figures[0])
+        charts = [_line_chart(figure).properties(title=figure.title) for figure in figures]
+        made: alt.HConcatChart = _altair().hconcat(*charts).resolve_scale(y="shared")
+        return made
 
 
 def _some(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
@@ -185,7 +238,8 @@ def _bars(figure: Bars, ax: Axes | None) -> Axes:
 def _lines(figure: Lines, ax: Axes | None, *, points: bool = False) -> Axes:
     ax = _axes(ax, height=3.6)
     for at, line in enumerate(figure.lines):
-        style: dict[str, Any] = {"color": _colour(at), "label": line.name, "linestyle": _dashes(at)}
+        colour = _colour(at if line.colour is None else line.colour)
+        style: dict[str, Any] = {"color": colour, "label": line.name, "linestyle": _dashes(at)}
         if points or len(line.x) <= _FLAT:
             style.update(marker=_MARKERS[at % len(_MARKERS)], markersize=5)
         if points:
@@ -196,11 +250,13 @@ def _lines(figure: Lines, ax: Axes | None, *, points: bool = False) -> Axes:
         if line.ci95 is not None:
             low = [y - half for y, half in zip(line.y, line.ci95, strict=True)]
             high = [y + half for y, half in zip(line.y, line.ci95, strict=True)]
-            ax.fill_between(line.x, low, high, color=_colour(at), alpha=0.2, linewidth=0)
+            ax.fill_between(line.x, low, high, color=colour, alpha=0.2, linewidth=0)
     if figure.logarithmic:
         ax.set_xscale("log")
     if figure.ticks is not None:
         ax.set_xticks(range(len(figure.ticks)), figure.ticks)
+    if figure.title:
+        ax.set_title(figure.title)
     ax.set_xlabel(figure.x)
     ax.set_ylabel(figure.y)
     ax.set_ylim(bottom=0)
@@ -237,7 +293,7 @@ def _bar_chart(figure: Bars) -> alt.LayerChart:
     bars = bars.encode(
         x=api.X("value:Q", title=figure.x, scale=api.Scale(domain=[0, 100])),
         y=api.Y("outcome:N", title=None, sort=[label for label, _ in figure.bars]),
-        color=_colours([name for name, _, _ in figure.bars[0][1]], "group"),
+        color=_scale([name for name, _, _ in figure.bars[0][1]], "group"),
         order="order:O",
         tooltip=["outcome:N", "group:N", "value:Q"],
     )
@@ -261,7 +317,7 @@ def _line_chart(figure: Lines, *, points: bool = False) -> alt.LayerChart:
     else:
         axis, shown = api.X("x:N", title=figure.x, sort=figure.ticks), "x:N"
     base = api.Chart(api.Data(values=rows)).encode(
-        x=axis, color=_colours([line.name for line in figure.lines], "line"), tooltip=["line:N", shown, "y:Q"]
+        x=axis, color=_colours(figure.lines), tooltip=["line:N", shown, "y:Q"]
     )
     y, names = api.Y("y:Q", title=figure.y), [line.name for line in figure.lines]
     if points:
@@ -282,7 +338,12 @@ def _line_chart(figure: Lines, *, points: bool = False) -> alt.LayerChart:
     return chart
 
 
-def _colours(names: list[str], field: str) -> Any:  # noqa: ANN401 - a part of a chart
+def _colours(lines: Sequence[Trace]) -> Any:  # noqa: ANN401 - a part of a chart
+    numbers = [at if line.colour is None else line.colour for at, line in enumerate(lines)]
+    return _scale([line.name for line in lines], "line", numbers)
+
+
+def _scale(names: list[str], field: str, numbers: Sequence[int] | None = None) -> Any:  # noqa: ANN401 - a part of a chart
     api = _altair()
-    scale = api.Scale(domain=names, range=[_colour(at) for at in range(len(names))])
-    return api.Color(f"{field}:N", title=None, scale=scale)
+    colours = [_colour(at) for at in numbers or range(len(names))]
+    return api.Color(f"{field}:N", title=None, scale=api.Scale(domain=names, range=colours))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlane import _core
-from fairlane._values import count, instance, text
+from fairlane._values import count, instance, with_unit
 from fairlane.config import QueueConfig
 from fairlane.discipline import Host
 
@@ -67,7 +67,7 @@ class Queue:
     Args:
         discipline: One of the library's, such as ``fairlane.Choke(limit=300)``, or a class of your own: see
             :class:`fairlane.Discipline`.
-        rate: The rate of the link that it feeds.
+        rate: The rate of the link that it feeds, such as ``10mbit``, or a number in bit/s.
         seed: The seed of its randomness, 0 to 2**64 - 1.
 
     Raises:
@@ -75,9 +75,9 @@ class Queue:
     """
 
     def __init__(
-        self, discipline: QueueConfig | Callable[[Host], object], *, rate: str = "10mbit", seed: int = 1
+        self, discipline: QueueConfig | Callable[[Host], object], *, rate: str | float = "10mbit", seed: int = 1
     ) -> None:
-        text("rate", rate, "10mbit")
+        rate = with_unit("rate", rate, "rate")
         count("seed", seed, least=0, most=_LARGEST)
         instance(discipline)
         if isinstance(discipline, QueueConfig):

@@ -6,15 +6,17 @@ import os
 from collections.abc import Iterable, Mapping
 
 from fairlane import _core, _runs
-from fairlane._progress import shown
-from fairlane._values import changes_of, count, instance, plain, text, varied_of
+from fairlane._labels import labelled
+from fairlane._points import Plan
+from fairlane._values import changes_of, count, plain, with_unit
 from fairlane.config import QueueConfig
-from fairlane.errors import Interrupted
+from fairlane.errors import Interrupted, MissingFileError, ScenarioError
 from fairlane.outcome import Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import Any, TypeAlias, overload
 
     from fairlane._parquet import SweepFile
@@ -33,13 +35,17 @@ SomeDiscipline: TypeAlias = "str | QueueConfig | OwnDiscipline"
 """A discipline: by its name, by one of the library's classes with its parameters, or one of your own."""
 
 
+Varied: TypeAlias = "Mapping[str, Any] | Iterable[Mapping[str, Any]]"
+"""The values that each key of a sweep has, or its points one by one."""
+
+
 class Scenario:
     """A network, its flows and its queues: what a scenario file describes. It is always valid.
 
-    Values are read and written by the keys of the command line, such as ``scenario["bottleneck.queue.min"] = "50p"`` or
+    Values are read and written by their keys, such as ``scenario["bottleneck.queue.min"] = "50p"`` or
     ``scenario["flows.cbr.rate"]``; groups of flows and links are found by their names. Values with a unit are text,
-    as in the file. An invalid change is rejected as a whole; :meth:`update` and :meth:`with_` make
-    several at once.
+    as in the file. A plain number is in the unit of results, bit/s, seconds or bytes; for the size of a queue it counts
+    packets. An invalid change is rejected as a whole; :meth:`update` and :meth:`with_` make several at once.
 
     Scenarios are compared by value. They can be pickled, so that other processes can run them.
     """
@@ -48,16 +54,31 @@ class Scenario:
 
     def __init__(self, document: _core.Document) -> None:
         """Use one of the ``from_…`` methods, or :meth:`dumbbell`."""
+        if not isinstance(document, _core.Document):
+            raise TypeError("a scenario is made by Scenario.from_toml, from_dict, dumbbell or figure_3")
         self._document = document
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Scenario:
-        """Reads a scenario file.
+    def from_toml(cls, source: str | os.PathLike[str]) -> Scenario:
+        """Reads a scenario from a file, or from its text.
+
+        Args:
+            source: The file's path, or the text of a scenario, which :meth:`to_toml` returns: text with a line break,
+                which every scenario has and no path does.
 
         Raises:
             ScenarioError: It cannot be read, or is not valid; the text contains the place and the remedy.
+            MissingFileError: There is no such file; it is a ``FileNotFoundError``, too.
         """
-        return cls(_core.Document.load(os.fsdecode(path)))
+        if isinstance(source, str) and "\n" in source:
+            return cls.from_string(source)
+        path = os.fsdecode(source)
+        try:
+            return cls(_core.Document.load(path))
+        except ScenarioError as error:
+            if os.path.lexists(path):
+                raise
+            raise MissingFileError(str(error), help=error.help, file=error.file) from None
 
     @classmethod
     def from_string(cls, text: str, *, name: str = "scenario.toml") -> Scenario:
@@ -71,6 +92,8 @@ class Scenario:
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], *, name: str = "scenario") -> Scenario:
         """Takes the keys of a scenario file from a mapping; disciplines may stand for their tables.
+
+        Values with a unit are text, as in the file.
 
         Raises:
             ScenarioError: It is not valid; line and column are those of its ``text``.
@@ -89,16 +112,17 @@ class Scenario:
     def dumbbell(  # noqa: PLR0913 - each is a key of its own
         cls,
         *,
-        rate: str,
-        duration: str,
+        rate: str | float,
+        duration: str | float,
         tcp: int = 0,
-        udp: str | None = None,
+        udp: str | float | None = None,
         queue: str | QueueConfig | None = None,
-        warmup: str = "0s",
-        delay: str = "1ms",
-        access_rate: str | None = None,
-        access_delay: str = "1ms",
-        packet: str = "1000b",
+        warmup: str | float = "0s",
+        delay: str | float = "1ms",
+        rtt: str | float | None = None,
+        access_rate: str | float | None = None,
+        access_delay: str | float | None = None,
+        packet: str | int = "1000b",
         cc: str = "reno",
         window: int | None = None,
         start: str | None = None,
@@ -109,6 +133,8 @@ class Scenario:
     ) -> Scenario:
         """Hosts on the left, one bottleneck, hosts on the right.
 
+        Plain numbers are in bit/s, seconds and bytes.
+
         Args:
             rate: The bottleneck's rate, such as ``1mbit``.
             duration: The simulated time, such as ``120s``.
@@ -117,9 +143,11 @@ class Scenario:
             queue: The bottleneck's discipline; droptail of 1000 packets when it is not given.
             warmup: Time at the start that is left out of every average.
             delay: The bottleneck's propagation delay.
+            rtt: The round trip's propagation delay, from which that of the hosts' links is computed: there and back,
+                twice ``delay`` and four times ``access_delay``.
             access_rate: The rate of every host's own link; by default ten times that of the bottleneck or of a faster
                 source.
-            access_delay: Its propagation delay.
+            access_delay: Its propagation delay, ``1ms`` by default.
             packet: The size of the flows' packets on the wire.
             cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``; ``reno`` repairs losses by SACK, as
                 in Linux, with the preset ``modern``.
@@ -131,24 +159,32 @@ class Scenario:
             name: The scenario's name.
 
         Raises:
-            ScenarioError: A value is not valid, or there are no flows.
+            ScenarioError: A value is not valid, or there are no flows; ``rtt`` is shorter than twice ``delay``.
+            TypeError: A value is of another type, or both ``rtt`` and ``access_delay`` are given.
         """
-        common = {"packet": packet, **({} if start is None else {"start": start})}
+        delay = with_unit("delay", delay, "time")
+        if rtt is not None:
+            if access_delay is not None:
+                raise TypeError("rtt: it says what access_delay is, so give one of them")
+            access_delay = _access_delay(with_unit("rtt", rtt, "time"), delay)
+        access_delay = with_unit("access_delay", "1ms" if access_delay is None else access_delay, "time")
+        common = {"packet": with_unit("packet", packet, "bytes"), **({} if start is None else {"start": start})}
         groups: list[Mapping[str, Any]] = []
         if tcp:
             limit = {} if window is None else {"window": window}
             groups.append({"name": "ftp", "kind": "tcp", "count": tcp, "cc": cc, **limit, **common})
         if udp is not None:
-            groups.append({"name": "cbr", "kind": "udp", "rate": udp, **common})
-        table: dict[str, Any] = {"name": name, "duration": duration, "warmup": warmup, "seed": seed}
+            groups.append({"name": "cbr", "kind": "udp", "rate": with_unit("udp", udp, "rate"), **common})
+        times = {"duration": with_unit("duration", duration, "time"), "warmup": with_unit("warmup", warmup, "time")}
+        table: dict[str, Any] = {"name": name, **times, "seed": seed}
         if preset is not None:
             table["tcp"] = {"preset": preset}
-        table["bottleneck"] = {"rate": rate, "delay": delay}
+        table["bottleneck"] = {"rate": with_unit("rate", rate, "rate"), "delay": delay}
         if queue is not None:
             table["bottleneck"]["queue"] = {"kind": queue} if isinstance(queue, str) else queue
-        table["access"] = (
-            {"delay": access_delay} if access_rate is None else {"rate": access_rate, "delay": access_delay}
-        )
+        table["access"] = {"delay": access_delay}
+        if access_rate is not None:
+            table["access"] = {"rate": with_unit("access_rate", access_rate, "rate"), "delay": access_delay}
         table["flows"] = [*groups, *flows]
         return cls.from_dict(table, name=name)
 
@@ -156,16 +192,24 @@ class Scenario:
         """The value of ``key``, as it was given.
 
         Raises:
+            UnknownKeyError: No scenario has the key; the text has the nearest one.
             KeyError: The key was not given, so its default is used.
         """
         value = self._document.get(key)
         if value is None:
-            raise KeyError(key)
+            self._document.check_key(key)
+            raise KeyError(f"{key} is not given, so its default holds")
         return value
 
     def get(self, key: str, default: object = None) -> Any:  # noqa: ANN401 - values are of many types
-        """Returns the value of ``key`` as it was given, or ``default``."""
+        """Returns the value of ``key`` as it was given, or ``default``.
+
+        Raises:
+            UnknownKeyError: No scenario has the key.
+        """
         value = self._document.get(key)
+        if value is None:
+            self._document.check_key(key)
         return default if value is None else value
 
     def __contains__(self, key: object) -> bool:
@@ -211,6 +255,16 @@ class Scenario:
         """The scenario file: the text that was read, comments and all, or a new one if something was changed."""
         return self._document.to_toml()
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes :meth:`to_toml` to a file, which appears whole or not at all, and returns its path.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        from fairlane._files import write
+
+        return write(path, self.to_toml())
+
     def to_dict(self) -> dict[str, Any]:
         """Returns all given values, as the tables of the scenario file."""
         return self._document.to_dict()
@@ -221,7 +275,7 @@ class Scenario:
         seed: int | None = None,
         runs: int = 1,
         queue: SomeDiscipline | None = None,
-        series: str | None = None,
+        series: str | float | None = None,
         trace: bool = False,
         jobs: int | None = None,
         progress: Progress = None,
@@ -232,7 +286,8 @@ class Scenario:
             seed: The seed of all randomness; the scenario's own by default.
             runs: Number of runs with independent randomness; with several, means have confidence intervals.
             queue: Another discipline for the queues that are described, the bottleneck's first of all.
-            series: Record counts of flows and queues in each interval of this length, ``100ms``, of a single run.
+            series: Record counts of flows and queues in each interval of this length, such as ``100ms``, of a single
+                run; a plain number is in seconds.
             trace: Record every event of every packet at every queue, of a single run.
             jobs: How many cores to use; all of them when it is not given.
             progress: True to show a bar, or a function that is called with the number of finished runs and the total.
@@ -248,14 +303,8 @@ class Scenario:
         if series is not None or trace:
             if runs != 1:
                 raise ValueError("series and trace follow one run, and runs asks for several: leave it out")
-            instance(queue)
-            if queue is not None and not isinstance(queue, (str, QueueConfig)):
-                raise ValueError("series and trace follow the library's disciplines, and this one is written in Python")
-            if queue is not None:
-                document = _runs.with_queue(document, queue)
-            with shown(progress, 1) as tell:
-                done = _core.watch(document, series and text("series", series, "100ms"), trace, tell)
-            return _runs.only(document, done)
+            every = None if series is None else with_unit("series", series, "time")
+            return _runs.only(document, _runs.watched(document, queue, every, trace=trace, progress=progress))
         how = _runs.How(runs, jobs, progress)
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
         return _runs.only(document, done)
@@ -274,7 +323,7 @@ class Scenario:
 
     def compare(  # noqa: PLR0913 - all have defaults
         self,
-        queues: Iterable[SomeDiscipline] = (),
+        queues: Mapping[str, SomeDiscipline] | Iterable[SomeDiscipline] = (),
         *,
         runs: int = 1,
         seed: int | None = None,
@@ -285,8 +334,11 @@ class Scenario:
         """Runs the scenario with each of several disciplines under the same traffic.
 
         Args:
-            queues: The disciplines. One that is named only keeps the parameters of the scenario that it knows; one
-                with parameters has these and no others. When none are given: droptail, RED and the scenario's own.
+            queues: The disciplines, or a mapping of labels to them. One that is named only keeps the parameters of the
+                scenario that it knows; one with parameters has these and no others. When none are given: droptail, RED
+                and the scenario's own. Tables, figures and pages show the labels; several disciplines of one kind have
+                labels in any case, made of the parameters in which they differ. With labels tables have a column
+                ``label``, and one for each parameter that differs, such as ``queue.limit``.
             runs: Number of runs of each discipline, with independent randomness.
             seed: As in :meth:`run`.
             jobs: As in :meth:`run`. Disciplines written in Python take turns on one core.
@@ -301,11 +353,13 @@ class Scenario:
             ValueError: There is no such queue.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
-        if isinstance(queues, (str, bytes, QueueConfig, Mapping)) or not isinstance(queues, Iterable):
+        if isinstance(queues, (str, bytes, QueueConfig)) or not isinstance(queues, Iterable):
             raise TypeError("queues: a list of disciplines is compared, such as [fairlane.Red(), fairlane.Choke()]")
+        each, labels = labelled(queues)
         document = self._seeded(seed)
         _runs.check_at(document, at)
-        done, interrupted = _runs.compared(document, list(queues), _runs.How(runs, jobs, progress))
+        made = _runs.compared(document, each, _runs.How(runs, jobs, progress))
+        done, interrupted = _runs.labelled(made, each, labels)
         return _runs.all_of(document, _runs.shown_at(done, at), "compare", interrupted=interrupted)
 
     if TYPE_CHECKING:
@@ -313,7 +367,7 @@ class Scenario:
         @overload
         def sweep(
             self,
-            varied: Mapping[str, str | Iterable[object]],
+            varied: Varied,
             *,
             runs: int = 1,
             seed: int | None = None,
@@ -327,7 +381,7 @@ class Scenario:
         @overload
         def sweep(
             self,
-            varied: Mapping[str, str | Iterable[object]],
+            varied: Varied,
             *,
             runs: int = 1,
             seed: int | None = None,
@@ -341,7 +395,7 @@ class Scenario:
 
     def sweep(  # noqa: PLR0913 - all have defaults
         self,
-        varied: Mapping[str, str | Iterable[object]],
+        varied: Varied,
         *,
         runs: int = 1,
         seed: int | None = None,
@@ -355,8 +409,11 @@ class Scenario:
         """Runs the scenario at every combination of values, on all cores or on an executor.
 
         Args:
-            varied: The values of each key: a list, or text as on the command line, ``100kbit..10mbit/9log`` for
-                9 values with equal factors between them, ``10p..90p/9`` for equal steps. The last key varies fastest.
+            varied: The values of each key: a list, or text, ``100kbit..10mbit/9log`` for 9 values with equal factors
+                between them, ``10p..90p/9`` for equal steps. The last key varies fastest. Plain numbers, also those of
+                NumPy's arrays, are in bit/s, seconds, bytes and packets. The key of a queue, ``bottleneck.queue``,
+                takes disciplines, also those written in Python: a list, or a mapping of labels to them. Instead of a
+                mapping, a list of points, each a mapping of keys to values.
             runs: Number of runs of each point, with independent randomness.
             seed: As in :meth:`run`.
             jobs: As in :meth:`run`; with an executor, the cores of one unit of work, which is one.
@@ -384,16 +441,18 @@ class Scenario:
         size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
         _runs.check_at(document, at)
-        points = document.points(varied_of(varied))
-        if points is None:
+        plan = Plan(document, varied)
+        if not plan.check():
             raise Interrupted(
                 "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
             )
         if executor is None and out is None:
-            return _runs.swept(document, points, how, at)
+            return _runs.swept(document, plan, how, at)
+        if plan.own:
+            raise ValueError("a sweep with a discipline written in Python runs here: leave out executor and out")
         from fairlane._cluster import Sweep, filed, gathered
 
-        sweep = Sweep(document, points, how.runs, how.jobs, progress, executor, size, at)
+        sweep = Sweep(document, plan.points, plan.disciplines, how.runs, how.jobs, progress, executor, size, at)
         return gathered(sweep) if out is None else filed(sweep, out)
 
     def _seeded(self, seed: int | None) -> _core.Document:
@@ -418,6 +477,16 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._document.name, self.to_toml())
+
+
+def _access_delay(rtt: str, delay: str) -> float:
+    """The delay in seconds of each host's link with which a round trip has the delay ``rtt``."""
+    from fairlane.units import seconds
+
+    rest = seconds(rtt) - 2 * seconds(delay)
+    if rest < 0:
+        raise ScenarioError(f"rtt: {rtt} is shorter than twice the bottleneck's delay of {delay}; lower that")
+    return rest / 4
 
 
 def _again(name: str, text: str) -> Scenario:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairlane import _core
+from fairlane._values import count
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -12,18 +15,19 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from fairlane import _core
-
 __all__ = ["Series", "Table"]
 
 _SHOWN = 20
+_PANDAS = {"u32": "uint32", "u64": "uint64", "f64": "float64"}
+"""The types of columns of numbers in pandas; those of text differ with its version."""
 
 
 class Table:
     """A table of numbers for any library that reads Arrow: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
 
     It is passed on without a copy, and needs none of these libraries itself: ``table["flow"]`` is a column as a list,
-    ``len(table)`` the number of rows. ``docs/outcome.md`` describes the columns.
+    ``len(table)`` the number of rows. Tables are compared by value and can be pickled.
+    ``docs/outcome.md`` describes the columns.
     """
 
     __slots__ = ("_core",)
@@ -55,24 +59,74 @@ class Table:
         """The columns by their names."""
         return {name: self[name] for name in self.columns}
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas 3, which needs pyarrow for it."""
-        import pandas as pd
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and that of columns."""
+        return len(self), len(self.columns)
 
-        frame: pd.DataFrame = pd.DataFrame.from_arrow(self)  # type: ignore[attr-defined] # newer than its stubs
+    def head(self, rows: int = 5) -> Table:
+        """Returns a table of the first rows.
+
+        Raises:
+            ValueError: ``rows`` is negative.
+        """
+        return Table(self._core.head(count("rows", rows, least=0, most=2**63 - 1)))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas 2 or later: by pyarrow if that is installed, which is faster, and otherwise without it.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_pandas needs pandas: pip install 'fairlane[pandas]'") from error
+        try:
+            frame: pd.DataFrame = self.to_pyarrow().to_pandas()
+        except ImportError:
+            types = {name: _PANDAS.get(kind) for name, kind in zip(self.columns, self._core.types, strict=True)}
+            columns = {name: pd.Series(self[name], dtype=kind) for name, kind in types.items()}
+            frame = pd.DataFrame(columns)
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """The table for Polars."""
-        import polars as pl
+        """The table for Polars 0.20 or later.
 
-        return pl.DataFrame(self)
+        Raises:
+            ImportError: Polars is not installed.
+        """
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise ImportError("to_polars needs Polars: pip install 'fairlane[polars]'") from error
+        if hasattr(pl.DataFrame, "__arrow_c_stream__"):
+            return pl.DataFrame(self)
+        # Versions before 1.0 do not read Arrow's C interface.
+        types = {"u32": pl.UInt32, "u64": pl.UInt64, "f64": pl.Float64, "text": pl.String}
+        kinds = zip(self.columns, self._core.types, strict=True)
+        return pl.DataFrame([pl.Series(name, self[name], dtype=types[kind]) for name, kind in kinds])
 
     def to_pyarrow(self) -> pa.Table:
-        """The table for pyarrow."""
-        import pyarrow as pa
+        """The table for pyarrow 14 or later.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise ImportError("to_pyarrow needs pyarrow: pip install 'fairlane[parquet]'") from error
 
         return pa.table(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._core.to_bytes(),)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
@@ -82,6 +136,10 @@ class Table:
         rows = list(zip(*(self[name][:_SHOWN] for name in names), strict=True))
         more = f"<p>and {len(self) - _SHOWN} rows more</p>" if len(self) > _SHOWN else ""
         return html_table(names, rows) + more
+
+
+def _again(data: bytes) -> Table:
+    return Table(_core.Table.from_bytes(data))
 
 
 class Series(NamedTuple):

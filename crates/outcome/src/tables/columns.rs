@@ -28,6 +28,10 @@ impl<'r, 'o, T> Columns<'r, 'o, T> {
         columns.push("engine", false, text(|outcome| &outcome.engine));
         columns.push("seed", false, number(|outcome| outcome.seed));
         columns.push("runs", false, number(|outcome| outcome.runs));
+        if outcomes.iter().any(|outcome| outcome.label.is_some()) {
+            let label = |number: usize| outcome(number).and_then(|outcome| outcome.label.as_deref()).map(Cow::Borrowed);
+            columns.push("label", true, Values::Text(rows.iter().map(|(number, _)| label(*number)).collect()));
+        }
         for key in keys(outcomes) {
             let value = |number: usize| outcome(number).and_then(|outcome| outcome.point.as_ref()?.get(key));
             columns.push_values(key, &rows.iter().map(|(number, _)| value(*number)).collect::<Vec<_>>());
@@ -64,10 +68,11 @@ impl<'r, 'o, T> Columns<'r, 'o, T> {
         Table { columns: self.columns, rows: self.rows.len() }
     }
 
-    /// Adds a key that a sweep varied: a column of numbers if all its values are, else of text. A key that is called
-    /// like a column is told apart by `point.` before its name.
+    /// Adds a key that a sweep varied: a column of numbers if all its values are, else of text. If all values have the same quantity, a
+    /// column of numbers follows whose name ends in the unit: `flows.cbr.rate_bps`. A key that is called like a column is told apart by
+    /// `point.` before its name.
     fn push_values(&mut self, key: &str, values: &[Option<&'o PointValue>]) {
-        const OWN: [&str; 5] = ["outcome", "scenario", "engine", "seed", "runs"];
+        const OWN: [&str; 6] = ["outcome", "scenario", "engine", "seed", "runs", "label"];
         let name = if OWN.contains(&key) { format!("point.{key}") } else { key.to_owned() };
         let number = |value: &PointValue| match *value {
             PointValue::Count(value) => Some(value as f64),
@@ -79,6 +84,14 @@ impl<'r, 'o, T> Columns<'r, 'o, T> {
         } else {
             let text = values.iter().map(|value| value.map(|value| Cow::Owned(value.to_string())));
             self.push(&name, true, Values::Text(text.collect()));
+            let read: Vec<_> = values.iter().map(|value| value.and_then(PointValue::quantity)).collect();
+            let mut units = read.iter().flatten().map(|(_, unit)| *unit);
+            let unit = units.next().filter(|unit| units.all(|other| other == *unit));
+            let whole = read.iter().zip(values).all(|(read, value)| read.is_some() == value.is_some());
+            if let Some(unit) = unit.filter(|_| whole) {
+                let numbers = read.into_iter().map(|read| read.map(|(number, _)| number));
+                self.push(&format!("{name}_{}", unit.suffix()), true, Values::F64(numbers.collect()));
+            }
         }
     }
 

@@ -56,7 +56,7 @@ fn set(table: &Reader<'_>, config: &mut QdiscParameters, given: bool) -> Result<
         let known = config.kind().parameters().iter().any(|parameter| parameter.key == key);
         let refuse = |error: ParameterError| match known {
             true => field.error(error.message()),
-            false => table.key_error(key, error.message()),
+            false => table.key_error(key, error.message()).of_unknown_key(),
         };
         config.set(key, field.value()?).map_err(refuse)?;
     }

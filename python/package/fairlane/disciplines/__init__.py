@@ -1,8 +1,8 @@
 """The disciplines, each with its parameters, and each in a file of its own.
 
-Values with a unit are text, such as ``"100p"``, ``"150kb"``, ``"20ms"`` or ``"1mbit"``. A plain number is taken where
-only one unit is meant: packets for the sizes of queues, bytes for the sizes of packets. A parameter that is not
-given, or ``None``, has its default.
+Values with a unit are text, such as ``"100p"``, ``"150kb"``, ``"20ms"`` or ``"1mbit"``. A plain number is in the unit
+of results: packets for the sizes of queues, bytes for the sizes of packets, seconds for times and bit/s for rates. A
+parameter that is not given, or ``None``, has its default.
 
 All of this folder is written by python/generate from the library's own tables.
 """

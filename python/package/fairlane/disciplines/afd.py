@@ -28,10 +28,11 @@ class Afd(QueueConfig):
     """
 
     kind: ClassVar[str] = "afd"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "target_queue": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target_queue": "packets",
+        "interval": "time",
+        "avpkt": "bytes",
     }
     __slots__ = ()
 
@@ -42,7 +43,7 @@ class Afd(QueueConfig):
         shadow: int | None = None,
         sample: int | None = None,
         target_queue: str | int | None = None,
-        interval: str | None = None,
+        interval: str | float | None = None,
         avpkt: str | int | None = None,
     ) -> None:
         super().__init__(

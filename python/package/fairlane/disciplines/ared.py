@@ -50,12 +50,15 @@ class Ared(QueueConfig):
     """
 
     kind: ClassVar[str] = "ared"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
+        "target": "time",
+        "interval": "time",
     }
     __slots__ = ()
 
@@ -69,7 +72,7 @@ class Ared(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,
@@ -77,8 +80,8 @@ class Ared(QueueConfig):
         ecn: bool | None = None,
         harddrop: bool | None = None,
         law: Literal["floyd", "feng"] | None = None,
-        target: str | None = None,
-        interval: str | None = None,
+        target: str | float | None = None,
+        interval: str | float | None = None,
     ) -> None:
         super().__init__(
             {

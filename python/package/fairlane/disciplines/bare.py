@@ -48,13 +48,16 @@ class Bare(QueueConfig):
     """
 
     kind: ClassVar[str] = "bare"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "target": "p",
-        "fair_drop": "p",
-        "hi": "b",
-        "lo": "b",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "packets",
+        "fair_drop": "packets",
+        "hi": "bytes",
+        "lo": "bytes",
+        "k": "time",
+        "timeout": "time",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
     }
     __slots__ = ()
 
@@ -74,12 +77,12 @@ class Bare(QueueConfig):
         beta_max: float | None = None,
         increase: float | None = None,
         weight: float | None = None,
-        k: str | None = None,
+        k: str | float | None = None,
         queue_weight: float | None = None,
-        timeout: str | None = None,
+        timeout: str | float | None = None,
         weighted: bool | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
     ) -> None:
         super().__init__(
             {

@@ -33,9 +33,10 @@ class Blue(QueueConfig):
     """
 
     kind: ClassVar[str] = "blue"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "trigger": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "freeze": "time",
+        "trigger": "packets",
     }
     __slots__ = ()
 
@@ -45,7 +46,7 @@ class Blue(QueueConfig):
         limit: str | int | None = None,
         increment: float | None = None,
         decrement: float | None = None,
-        freeze: str | None = None,
+        freeze: str | float | None = None,
         jitter: bool | None = None,
         trigger: str | int | None = None,
         idle: Literal["repeated", "once"] | None = None,

@@ -43,8 +43,10 @@ class Cake(QueueConfig):
     """
 
     kind: ClassVar[str] = "cake"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "bandwidth": "rate",
+        "rtt": "time",
     }
     __slots__ = ()
 
@@ -52,14 +54,14 @@ class Cake(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         diffserv: Literal["diffserv3", "besteffort", "diffserv4", "diffserv8", "precedence"] | None = None,
         isolation: Literal[
             "triple-isolate", "dual-srchost", "dual-dsthost", "flows", "srchost", "dsthost", "hosts", "flowblind"
         ]
         | None = None,
         preset: Literal["internet", "datacentre", "lan", "metro", "regional", "oceanic", "satellite"] | None = None,
-        rtt: str | None = None,
+        rtt: str | float | None = None,
         ingress: bool | None = None,
         wash: bool | None = None,
         ack_filter: Literal["none", "filter", "aggressive"] | None = None,

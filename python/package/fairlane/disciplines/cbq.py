@@ -34,10 +34,12 @@ class Cbq(QueueConfig):
     """
 
     kind: ClassVar[str] = "cbq"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "maxburst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "maxburst": "packets",
+        "extradelay": "time",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
     }
     __slots__ = ()
 
@@ -49,9 +51,9 @@ class Cbq(QueueConfig):
         prio: Sequence[float] | str | None = None,
         bounded: Sequence[float] | str | None = None,
         maxburst: str | int | None = None,
-        extradelay: str | None = None,
+        extradelay: str | float | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
     ) -> None:
         super().__init__(
             {

@@ -50,12 +50,13 @@ class Choked(QueueConfig):
     """
 
     kind: ClassVar[str] = "choked"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
     }
     __slots__ = ()
 
@@ -69,7 +70,7 @@ class Choked(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,

@@ -38,12 +38,12 @@ class Choker(QueueConfig):
     """
 
     kind: ClassVar[str] = "choker"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "threshold": "p",
-        "min": "p",
-        "max": "p",
-        "band": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "threshold": "packets",
+        "min": "packets",
+        "max": "packets",
+        "band": "packets",
     }
     __slots__ = ()
 

@@ -35,11 +35,11 @@ class Chokew(QueueConfig):
     """
 
     kind: ClassVar[str] = "chokew"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "threshold": "p",
-        "min": "p",
-        "max": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "threshold": "packets",
+        "min": "packets",
+        "max": "packets",
     }
     __slots__ = ()
 

@@ -27,8 +27,11 @@ class Cobalt(QueueConfig):
     """
 
     kind: ClassVar[str] = "cobalt"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "time",
+        "interval": "time",
+        "blue_threshold": "time",
     }
     __slots__ = ()
 
@@ -36,10 +39,10 @@ class Cobalt(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        target: str | None = None,
-        interval: str | None = None,
+        target: str | float | None = None,
+        interval: str | float | None = None,
         ecn: bool | None = None,
-        blue_threshold: str | None = None,
+        blue_threshold: str | float | None = None,
     ) -> None:
         super().__init__(
             {

@@ -28,9 +28,12 @@ class Codel(QueueConfig):
     """
 
     kind: ClassVar[str] = "codel"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "mtu": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "time",
+        "interval": "time",
+        "mtu": "bytes",
+        "ce_threshold": "time",
     }
     __slots__ = ()
 
@@ -38,11 +41,11 @@ class Codel(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        target: str | None = None,
-        interval: str | None = None,
+        target: str | float | None = None,
+        interval: str | float | None = None,
         mtu: str | int | None = None,
         ecn: bool | None = None,
-        ce_threshold: str | None = None,
+        ce_threshold: str | float | None = None,
     ) -> None:
         super().__init__(
             {

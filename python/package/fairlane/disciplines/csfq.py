@@ -32,9 +32,13 @@ class Csfq(QueueConfig):
     """
 
     kind: ClassVar[str] = "csfq"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "threshold": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "bandwidth": "rate",
+        "k": "time",
+        "k_alpha": "time",
+        "k_c": "time",
+        "threshold": "packets",
     }
     __slots__ = ()
 
@@ -42,12 +46,12 @@ class Csfq(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         edge: bool | None = None,
         table_size: int | None = None,
-        k: str | None = None,
-        k_alpha: str | None = None,
-        k_c: str | None = None,
+        k: str | float | None = None,
+        k_alpha: str | float | None = None,
+        k_c: str | float | None = None,
         threshold: str | int | None = None,
     ) -> None:
         super().__init__(

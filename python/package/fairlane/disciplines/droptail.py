@@ -23,8 +23,8 @@ class DropTail(QueueConfig):
     """
 
     kind: ClassVar[str] = "droptail"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
     }
     __slots__ = ()
 

@@ -26,9 +26,9 @@ class Drr(QueueConfig):
     """
 
     kind: ClassVar[str] = "drr"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "quantum": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "quantum": "bytes",
     }
     __slots__ = ()
 

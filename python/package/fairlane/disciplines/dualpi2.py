@@ -46,8 +46,14 @@ class DualPi2(QueueConfig):
     """
 
     kind: ClassVar[str] = "dualpi2"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "time",
+        "tupdate": "time",
+        "max_rtt": "time",
+        "step_thresh": "time",
+        "min_thresh": "time",
+        "range": "time",
     }
     __slots__ = ()
 
@@ -55,17 +61,17 @@ class DualPi2(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        target: str | None = None,
-        tupdate: str | None = None,
+        target: str | float | None = None,
+        tupdate: str | float | None = None,
         alpha: float | None = None,
         beta: float | None = None,
-        max_rtt: str | None = None,
+        max_rtt: str | float | None = None,
         coupling_factor: float | None = None,
         drop_overload: bool | None = None,
         laqm: Literal["step", "ramp"] | None = None,
-        step_thresh: str | None = None,
-        min_thresh: str | None = None,
-        range: str | None = None,
+        step_thresh: str | float | None = None,
+        min_thresh: str | float | None = None,
+        range: str | float | None = None,
         min_qlen_step: int | None = None,
         classic_protection: int | None = None,
     ) -> None:

@@ -35,11 +35,14 @@ class FqCodel(QueueConfig):
     """
 
     kind: ClassVar[str] = "fq-codel"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "quantum": "b",
-        "memory_limit": "p",
-        "mtu": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "quantum": "bytes",
+        "memory_limit": "packets",
+        "target": "time",
+        "interval": "time",
+        "mtu": "bytes",
+        "ce_threshold": "time",
     }
     __slots__ = ()
 
@@ -51,11 +54,11 @@ class FqCodel(QueueConfig):
         quantum: str | int | None = None,
         memory_limit: str | int | None = None,
         drop_batch: int | None = None,
-        target: str | None = None,
-        interval: str | None = None,
+        target: str | float | None = None,
+        interval: str | float | None = None,
         mtu: str | int | None = None,
         ecn: bool | None = None,
-        ce_threshold: str | None = None,
+        ce_threshold: str | float | None = None,
     ) -> None:
         super().__init__(
             {

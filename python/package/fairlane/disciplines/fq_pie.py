@@ -42,11 +42,14 @@ class FqPie(QueueConfig):
     """
 
     kind: ClassVar[str] = "fq-pie"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "quantum": "b",
-        "memory_limit": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "quantum": "bytes",
+        "memory_limit": "packets",
+        "target": "time",
+        "tupdate": "time",
+        "max_burst": "time",
+        "avpkt": "bytes",
     }
     __slots__ = ()
 
@@ -57,11 +60,11 @@ class FqPie(QueueConfig):
         flows: int | None = None,
         quantum: str | int | None = None,
         memory_limit: str | int | None = None,
-        target: str | None = None,
-        tupdate: str | None = None,
+        target: str | float | None = None,
+        tupdate: str | float | None = None,
         alpha: int | None = None,
         beta: int | None = None,
-        max_burst: str | None = None,
+        max_burst: str | float | None = None,
         avpkt: str | int | None = None,
         bytemode: bool | None = None,
         dq_rate_estimator: bool | None = None,

@@ -38,12 +38,13 @@ class Fred(QueueConfig):
     """
 
     kind: ClassVar[str] = "fred"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "minq": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "minq": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
     }
     __slots__ = ()
 
@@ -58,7 +59,7 @@ class Fred(QueueConfig):
         minq: str | int | None = None,
         many_flows: bool | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         byte_drop: bool | None = None,
         ecn: bool | None = None,
     ) -> None:

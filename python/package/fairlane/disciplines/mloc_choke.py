@@ -23,8 +23,8 @@ class MlocChoke(QueueConfig):
     """
 
     kind: ClassVar[str] = "mloc-choke"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
     }
     __slots__ = ()
 

@@ -34,8 +34,11 @@ class Pi2(QueueConfig):
     """
 
     kind: ClassVar[str] = "pi2"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "time",
+        "tupdate": "time",
+        "max_rtt": "time",
     }
     __slots__ = ()
 
@@ -43,11 +46,11 @@ class Pi2(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        target: str | None = None,
-        tupdate: str | None = None,
+        target: str | float | None = None,
+        tupdate: str | float | None = None,
         alpha: float | None = None,
         beta: float | None = None,
-        max_rtt: str | None = None,
+        max_rtt: str | float | None = None,
         coupling_factor: float | None = None,
         drop_overload: bool | None = None,
     ) -> None:

@@ -39,9 +39,12 @@ class Pie(QueueConfig):
     """
 
     kind: ClassVar[str] = "pie"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "time",
+        "tupdate": "time",
+        "max_burst": "time",
+        "avpkt": "bytes",
     }
     __slots__ = ()
 
@@ -49,11 +52,11 @@ class Pie(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        target: str | None = None,
-        tupdate: str | None = None,
+        target: str | float | None = None,
+        tupdate: str | float | None = None,
         alpha: int | None = None,
         beta: int | None = None,
-        max_burst: str | None = None,
+        max_burst: str | float | None = None,
         avpkt: str | int | None = None,
         bytemode: bool | None = None,
         dq_rate_estimator: bool | None = None,

@@ -56,12 +56,14 @@ class Rechoke(QueueConfig):
     """
 
     kind: ClassVar[str] = "rechoke"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
+        "window": "time",
     }
     __slots__ = ()
 
@@ -75,7 +77,7 @@ class Rechoke(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,
@@ -86,7 +88,7 @@ class Rechoke(QueueConfig):
         hit_cap: int | None = None,
         hits: int | None = None,
         drops: int | None = None,
-        window: str | None = None,
+        window: str | float | None = None,
     ) -> None:
         super().__init__(
             {

@@ -48,12 +48,14 @@ class RedPd(QueueConfig):
     """
 
     kind: ClassVar[str] = "red-pd"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
+        "rtt": "time",
     }
     __slots__ = ()
 
@@ -67,14 +69,14 @@ class RedPd(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,
         byte_drop: bool | None = None,
         ecn: bool | None = None,
         harddrop: bool | None = None,
-        rtt: str | None = None,
+        rtt: str | float | None = None,
     ) -> None:
         super().__init__(
             {

@@ -54,14 +54,18 @@ class RedPenaltyBox(QueueConfig):
     """
 
     kind: ClassVar[str] = "red-penalty-box"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
-        "mtu": "b",
-        "penalty_burst": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
+        "interval": "time",
+        "rtt": "time",
+        "mtu": "bytes",
+        "penalty_rate": "rate",
+        "penalty_burst": "packets",
     }
     __slots__ = ()
 
@@ -75,7 +79,7 @@ class RedPenaltyBox(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,
@@ -83,10 +87,10 @@ class RedPenaltyBox(QueueConfig):
         ecn: bool | None = None,
         harddrop: bool | None = None,
         history: int | None = None,
-        interval: str | None = None,
-        rtt: str | None = None,
+        interval: str | float | None = None,
+        rtt: str | float | None = None,
         mtu: str | int | None = None,
-        penalty_rate: str | None = None,
+        penalty_rate: str | float | None = None,
         penalty_burst: str | int | None = None,
     ) -> None:
         super().__init__(

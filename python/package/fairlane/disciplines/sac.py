@@ -56,12 +56,14 @@ class Sac(QueueConfig):
     """
 
     kind: ClassVar[str] = "sac"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
+        "interval": "time",
     }
     __slots__ = ()
 
@@ -75,14 +77,14 @@ class Sac(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,
         byte_drop: bool | None = None,
         ecn: bool | None = None,
         harddrop: bool | None = None,
-        interval: str | None = None,
+        interval: str | float | None = None,
         share: float | None = None,
         hit_ratio: float | None = None,
         max_candidates: int | None = None,

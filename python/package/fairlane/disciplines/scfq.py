@@ -22,8 +22,8 @@ class Scfq(QueueConfig):
     """
 
     kind: ClassVar[str] = "scfq"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
     }
     __slots__ = ()
 

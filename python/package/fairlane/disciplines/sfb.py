@@ -52,11 +52,15 @@ class Sfb(QueueConfig):
     """
 
     kind: ClassVar[str] = "sfb"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "bin_size": "p",
-        "bin_max": "p",
-        "penalty_burst": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "bin_size": "packets",
+        "bin_max": "packets",
+        "freeze": "time",
+        "rehash": "time",
+        "warmup": "time",
+        "penalty_rate": "rate",
+        "penalty_burst": "bytes",
     }
     __slots__ = ()
 
@@ -72,11 +76,11 @@ class Sfb(QueueConfig):
         increment: float | None = None,
         decrement: float | None = None,
         decrement_at: Literal["arrival", "departure"] | None = None,
-        freeze: str | None = None,
-        rehash: str | None = None,
+        freeze: str | float | None = None,
+        rehash: str | float | None = None,
         jitter: bool | None = None,
-        warmup: str | None = None,
-        penalty_rate: str | None = None,
+        warmup: str | float | None = None,
+        penalty_rate: str | float | None = None,
         penalty_burst: str | int | None = None,
         ecn: bool | None = None,
         harddrop: bool | None = None,

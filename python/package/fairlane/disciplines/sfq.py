@@ -30,9 +30,10 @@ class Sfq(QueueConfig):
     """
 
     kind: ClassVar[str] = "sfq"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "quantum": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "quantum": "packets",
+        "perturb": "time",
     }
     __slots__ = ()
 
@@ -42,7 +43,7 @@ class Sfq(QueueConfig):
         limit: str | int | None = None,
         flows: int | None = None,
         quantum: str | int | None = None,
-        perturb: str | None = None,
+        perturb: str | float | None = None,
         headdrop: bool | None = None,
         admission: Literal["steal", "ns2"] | None = None,
     ) -> None:

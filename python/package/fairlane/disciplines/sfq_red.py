@@ -47,12 +47,13 @@ class SfqRed(QueueConfig):
     """
 
     kind: ClassVar[str] = "sfq-red"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "queue_limit": "p",
-        "queue_min": "p",
-        "queue_max": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "queue_limit": "packets",
+        "queue_min": "packets",
+        "queue_max": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
     }
     __slots__ = ()
 
@@ -67,7 +68,7 @@ class SfqRed(QueueConfig):
         probability: float | None = None,
         weight: float | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,

@@ -44,11 +44,14 @@ class Sfred(QueueConfig):
     """
 
     kind: ClassVar[str] = "sfred"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "bin_size": "p",
-        "bin_max": "p",
-        "penalty_burst": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "bin_size": "packets",
+        "bin_max": "packets",
+        "rehash": "time",
+        "warmup": "time",
+        "penalty_rate": "rate",
+        "penalty_burst": "bytes",
     }
     __slots__ = ()
 
@@ -63,10 +66,10 @@ class Sfred(QueueConfig):
         bin_max: str | int | None = None,
         probability: float | None = None,
         weight: float | None = None,
-        rehash: str | None = None,
+        rehash: str | float | None = None,
         jitter: bool | None = None,
-        warmup: str | None = None,
-        penalty_rate: str | None = None,
+        warmup: str | float | None = None,
+        penalty_rate: str | float | None = None,
         penalty_burst: str | int | None = None,
         ecn: bool | None = None,
     ) -> None:

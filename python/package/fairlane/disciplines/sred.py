@@ -30,8 +30,8 @@ class Sred(QueueConfig):
     """
 
     kind: ClassVar[str] = "sred"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
     }
     __slots__ = ()
 

@@ -22,8 +22,8 @@ class Stfq(QueueConfig):
     """
 
     kind: ClassVar[str] = "stfq"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
     }
     __slots__ = ()
 

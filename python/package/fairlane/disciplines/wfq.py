@@ -24,8 +24,9 @@ class Wfq(QueueConfig):
     """
 
     kind: ClassVar[str] = "wfq"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "bandwidth": "rate",
     }
     __slots__ = ()
 
@@ -34,7 +35,7 @@ class Wfq(QueueConfig):
         *,
         limit: str | int | None = None,
         weighted: bool | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
     ) -> None:
         super().__init__(
             {

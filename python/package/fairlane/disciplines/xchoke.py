@@ -57,12 +57,14 @@ class Xchoke(QueueConfig):
     """
 
     kind: ClassVar[str] = "xchoke"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
-        "min": "p",
-        "max": "p",
-        "burst": "p",
-        "avpkt": "b",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "min": "packets",
+        "max": "packets",
+        "burst": "packets",
+        "avpkt": "bytes",
+        "bandwidth": "rate",
+        "age": "time",
     }
     __slots__ = ()
 
@@ -76,7 +78,7 @@ class Xchoke(QueueConfig):
         weight: float | None = None,
         burst: str | int | None = None,
         avpkt: str | int | None = None,
-        bandwidth: str | None = None,
+        bandwidth: str | float | None = None,
         gentle: bool | None = None,
         uniformize: Literal["none", "count", "wait"] | None = None,
         spare: bool | None = None,
@@ -87,7 +89,7 @@ class Xchoke(QueueConfig):
         sampling: Literal["exact", "replacement", "linux"] | None = None,
         table_size: int | None = None,
         hit_cap: int | None = None,
-        age: str | None = None,
+        age: str | float | None = None,
     ) -> None:
         super().__init__(
             {

@@ -1,0 +1,25 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["write"]
+
+
+def write(path: str | os.PathLike[str], text: str) -> Path:
+    """Writes ``text`` to a file beside ``path``, puts it into its place, and returns the path.
+
+    Raises:
+        OSError: It cannot be written; what was at ``path`` is unchanged.
+    """
+    place = Path(path)
+    beside = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)
+    return place

@@ -1,0 +1,114 @@
+"""A user's script with every public name. `python/lint` checks its types as users do; a test compares the names."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fairlane as fl
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class Fifo(fl.Discipline):
+    """Droptail of 30 packets."""
+
+    def __init__(self, host: fl.Host) -> None:
+        """Begins with an empty queue."""
+        super().__init__(host)
+        self.queue: list[fl.Packet] = []
+
+    def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
+        """Queues a packet, or drops it."""
+        del now
+        if len(self.queue) < 30:
+            self.queue.append(packet)
+        else:
+            sink.dropped(packet, "limit")
+
+    def dequeue(self, now: float, sink: fl.DropSink) -> fl.Packet | None:
+        """Returns the packet that has waited longest."""
+        del now, sink
+        return self.queue.pop(0) if self.queue else None
+
+
+def disciplines() -> list[fl.QueueConfig]:
+    """Returns one of each."""
+    choke: list[fl.QueueConfig] = [fl.Choke(limit=300, min=100, max=200), fl.BackChoke(), fl.FrontChoke(), fl.Gchoke()]
+    choke += [fl.ChokeAdaptive(), fl.Choked(), fl.Choker(), fl.Chokew(), fl.MlocChoke(), fl.Rechoke(), fl.Xchoke()]
+    red: list[fl.QueueConfig] = [fl.Red(), fl.Ared(), fl.Fred(), fl.Sred(), fl.RedPd(), fl.RedPenaltyBox(), fl.Sfred()]
+    delay: list[fl.QueueConfig] = [fl.Codel(target=0.005), fl.Cobalt(), fl.Pie(), fl.Pi2(), fl.DualPi2(), fl.Cake()]
+    fair: list[fl.QueueConfig] = [
+        fl.FqCodel(),
+        fl.FqPie(),
+        fl.Drr(),
+        fl.Sfq(),
+        fl.SfqRed(),
+        fl.Scfq(),
+        fl.Stfq(),
+        fl.Wfq(),
+    ]
+    others: list[fl.QueueConfig] = [
+        fl.DropTail(),
+        fl.Blue(),
+        fl.Sfb(),
+        fl.Afd(),
+        fl.Bare(),
+        fl.Cbq(),
+        fl.Csfq(),
+        fl.Sac(),
+    ]
+    return [*choke, *red, *delay, *fair, *others]
+
+
+def tables(folder: Path) -> "tuple[pd.DataFrame, pl.DataFrame]":
+    """Runs, compares and sweeps, and returns tables."""
+    queue: fl.SomeDiscipline = fl.Choke(limit=60)
+    mine: fl.OwnDiscipline = Fifo
+    scenario = fl.Scenario.dumbbell(
+        tcp=2, udp=fl.rate("2mbit"), rate=fl.rate_text(1e6), duration=fl.seconds("2s"), rtt=0.08
+    )
+    scenario["duration"] = fl.seconds_text(3)
+    outcome: fl.Outcome = scenario.run(queue=queue, runs=2)
+    outcomes: fl.Outcomes = scenario.compare({"short": fl.DropTail(limit=30), "mine": mine, "named": "red"})
+    swept = scenario.sweep({"flows.cbr.rate": [1e5, 1e6], "bottleneck.queue": [fl.Choke(limit=30), fl.Choke(limit=60)]})
+    file: fl.SweepFile = scenario.sweep({"seed": [1, 2]}, out=folder / "swept.parquet")
+    failures: tuple[fl.Failure, ...] = file.failures
+    page: Path = outcomes[:2].html(folder / "page.html")
+    table: fl.Table = swept.groups.head(3)
+    series: fl.Series = scenario.run(series="500ms").series
+    print(outcome.label, failures, page, table.shape, series.flows.columns, scenario.fingerprint())
+    return table.to_pandas(), (swept + outcomes).filter({"label": "mine"}).each_run.to_polars()
+
+
+def packets() -> fl.Counters:
+    """Operates a queue packet by packet."""
+    queue = fl.Queue(fl.Choke(limit=50), rate=1e6)
+    events: list[fl.Event] = queue.enqueue(0.0, flow=1)
+    count: fl.Count = queue.counters.arrived
+    explained: fl.Explanation = fl.Red(limit=300).explain(1e6)
+    resolved: fl.Resolved = explained.parameters[0]
+    mark: fl.Fingerprint = fl.Scenario.figure_3().with_({"duration": 1, "warmup": 0}).fingerprint()
+    print(events, count.packets, resolved.value, mark, fl.__version__, len(fl.disciplines.ALL))
+    return queue.counters
+
+
+def errors(capture: Path) -> list[str]:
+    """Meets every exception."""
+    said: list[str] = []
+    try:
+        fl.replay(capture, [fl.Choke(), Fifo], rate="1mbit")
+        fl.lab(fl.Scenario.from_toml(capture))
+    except fl.MissingFileError as error:
+        said.append(f"{error.file}: {error}")
+    except fl.UnknownKeyError as error:
+        said.append(error.key)
+    except fl.ScenarioError as error:
+        said.append(error.help or "")
+    except (fl.DisciplineError, fl.LabError, fl.SweepStopped) as error:
+        said.append(str(error))
+    except fl.Interrupted as interrupted:
+        said.append(repr(interrupted.outcomes))
+    except fl.FairlaneError as error:
+        said.append(str(error))
+    return [*said, str(fl.theory.choke(load=2).share), fl.papers.list_claims()[0].id]
