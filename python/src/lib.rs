@@ -13,6 +13,7 @@ mod outcome;
 mod queue;
 mod run;
 mod run_custom;
+mod simulation;
 mod table;
 mod values;
 mod watched;
@@ -41,6 +42,8 @@ mod _core {
     use super::run::{compare, fingerprint, run, sweep, watch};
     #[pymodule_export]
     use super::run_custom::run_custom;
+    #[pymodule_export]
+    use super::simulation::Simulation;
     #[pymodule_export]
     use super::table::Table;
 

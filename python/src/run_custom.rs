@@ -118,7 +118,8 @@ impl Observer for SignalObserver<'_, '_> {
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
 }
 
-fn make<P: Packet + Send + Sync + 'static>(
+/// Makes the discipline of `link` by `factory`, and returns its name in outcomes with it.
+pub(crate) fn make<P: Packet + Send + Sync + 'static>(
     py: Python<'_>,
     factory: &Bound<'_, PyAny>,
     link: &str,

@@ -14,8 +14,10 @@ A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one writ
 capture through queues, :func:`lab` runs a scenario on real Linux TCP, :mod:`fairlane.theory` computes what queues do in
 equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
-Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``; times in results are in
-seconds, rates in bit/s.
+A :class:`Simulation` is a run in steps, that can be read and changed on the way.
+
+Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``. Results are in packets and
+bytes, or in the unit that their name ends in: ``_s`` are seconds, ``_ns`` nanoseconds, ``_bps`` bit/s.
 """
 
 from fairlane import disciplines
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
     from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
+    from fairlane.simulation import FlowState, QueueState, Simulation
     from fairlane.table import Series, Table
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "Explanation",
     "Failure",
     "Fingerprint",
+    "FlowState",
     "Host",
     "Interrupted",
     "LabError",
@@ -58,10 +62,12 @@ __all__ = [
     "Packet",
     "Queue",
     "QueueConfig",
+    "QueueState",
     "Resolved",
     "Scenario",
     "ScenarioError",
     "Series",
+    "Simulation",
     "SomeDiscipline",
     "SweepFile",
     "SweepStopped",
@@ -91,6 +97,7 @@ _FILES = {
     "plot": (),
     "queue": ("Count", "Counters", "Event", "Queue"),
     "scenario": ("OwnDiscipline", "Scenario", "SomeDiscipline"),
+    "simulation": ("FlowState", "QueueState", "Simulation"),
     "table": ("Series", "Table"),
     "theory": (),
 }

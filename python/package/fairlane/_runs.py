@@ -11,13 +11,14 @@ from fairlane.outcome import Outcome, Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from fairlane._progress import Progress
     from fairlane._sweep import Point
     from fairlane.scenario import OwnDiscipline, SomeDiscipline
 
-__all__ = ["How", "all_of", "compared", "only", "run", "swept", "with_queue"]
+__all__ = ["How", "all_of", "compared", "factory", "only", "run", "swept", "with_queue"]
 
 
 class How:
@@ -113,13 +114,19 @@ def compared(document: _core.Document, queues: list[SomeDiscipline], how: How) -
 def _own(document: _core.Document, queue: OwnDiscipline, how: How) -> tuple[list[_core.Outcome], bool]:
     """The outcome with a discipline written in Python."""
     from fairlane._signals import CtrlC
+
+    with shown(how.progress, how.runs) as tell, CtrlC() as heard:
+        return _core.run_custom(document, factory(queue), heard, how.runs, recorded=True, progress=tell)
+
+
+def factory(queue: OwnDiscipline) -> Callable[[str, int, int], object]:
+    """The function that makes a discipline written in Python for a link, of its name, its rate and a seed."""
     from fairlane.discipline import Host
 
     def made(link: str, rate_bps: int, seed: int) -> object:
         return queue(Host(link, rate_bps, seed))
 
-    with shown(how.progress, how.runs) as tell, CtrlC() as heard:
-        return _core.run_custom(document, made, heard, how.runs, recorded=True, progress=tell)
+    return made
 
 
 def only(document: _core.Document, done: tuple[list[_core.Outcome], bool]) -> Outcome:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fairlane.discipline import Host
     from fairlane.fingerprint import Fingerprint
     from fairlane.outcome import Outcome
+    from fairlane.simulation import Simulation
 
 __all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
 
@@ -47,12 +48,22 @@ class Scenario:
     __slots__ = ("_document",)
 
     def __init__(self, document: _core.Document) -> None:
-        """Use one of the ``from_…`` methods, or :meth:`dumbbell`."""
+        """Use one of the ``from_…`` methods, or :meth:`dumbbell`.
+
+        Raises:
+            TypeError: ``document`` is not one that they make.
+        """
+        if not isinstance(document, _core.Document):
+            what = type(document).__name__
+            raise TypeError(
+                f"a scenario is not made of a {what} directly: use Scenario.from_toml(path), .from_string(text),"
+                " .from_dict(table) or .dumbbell(...)"
+            )
         self._document = document
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Scenario:
-        """Reads a scenario file.
+        """Reads the scenario file at ``path``.
 
         Raises:
             ScenarioError: It cannot be read, or is not valid; the text contains the place and the remedy.
@@ -61,7 +72,7 @@ class Scenario:
 
     @classmethod
     def from_string(cls, text: str, *, name: str = "scenario.toml") -> Scenario:
-        """Reads the text of a scenario file, which errors call ``name``.
+        """Reads ``text``, that of a scenario file, which errors call ``name``.
 
         Raises:
             ScenarioError: It is not valid.
@@ -70,7 +81,9 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], *, name: str = "scenario") -> Scenario:
-        """Takes the keys of a scenario file from a mapping; disciplines may stand for their tables.
+        """Takes the keys of a scenario file from ``table``, a mapping; disciplines may stand for their tables.
+
+        Errors call it ``name``.
 
         Raises:
             ScenarioError: It is not valid; line and column are those of its ``text``.
@@ -183,7 +196,7 @@ class Scenario:
         self.update({key: value})
 
     def update(self, changes: Mapping[str, Any]) -> None:
-        """Sets the values of several keys at once.
+        """Sets the values of several keys at once: ``changes`` has the keys with their new values.
 
         Raises:
             ScenarioError: The scenario would not be valid; it stays as it is.
@@ -192,7 +205,7 @@ class Scenario:
         self._document = self._changed(changes)
 
     def with_(self, changes: Mapping[str, Any]) -> Scenario:
-        """Returns a copy with these values.
+        """Returns a copy with ``changes``, keys with their new values.
 
         Raises:
             ScenarioError: It would not be valid.
@@ -242,6 +255,7 @@ class Scenario:
 
         Raises:
             ScenarioError: It cannot be run.
+            ValueError: A series or a trace is asked for of several runs, or of a discipline written in Python.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
         document = self._seeded(seed)
@@ -259,6 +273,23 @@ class Scenario:
         how = _runs.How(runs, jobs, progress)
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
         return _runs.only(document, done)
+
+    def start(self, *, seed: int | None = None, queue: SomeDiscipline | None = None) -> Simulation:
+        """Starts a simulation that advances in steps, can be read, and can be changed on the way.
+
+        Args:
+            seed: As in :meth:`run`.
+            queue: As in :meth:`run`.
+
+        Returns:
+            The simulation, at time 0. Its outcome is that of :meth:`run`, if nothing is changed.
+
+        Raises:
+            ScenarioError: It cannot be run.
+        """
+        from fairlane.simulation import Simulation
+
+        return Simulation(self, seed=seed, queue=queue)
 
     def fingerprint(self) -> Fingerprint:
         """Runs the scenario once and returns the fingerprint of its trajectory, the same on every machine.
@@ -298,6 +329,7 @@ class Scenario:
 
         Raises:
             ScenarioError: A discipline cannot be run, or the scenario describes no queue.
+            TypeError: ``queues`` is no list of disciplines.
             ValueError: There is no such queue.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
@@ -375,6 +407,7 @@ class Scenario:
 
         Raises:
             ScenarioError: A point is not valid, and nothing was run; or ``out`` is another sweep's.
+            ValueError: There is no such queue, or ``chunk`` is given without ``executor`` and ``out``.
             Interrupted: Ctrl-C; the finished points are with it, or in the file.
             SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """
