@@ -90,7 +90,8 @@ class Simulation:
     Its values have the keys of the scenario. ``simulation["bottleneck.rate"] = "5mbit"`` holds from then on. These can
     change while it runs: the rates of links, of TFRC, and of UDP sources that have one, and the queues of links.
 
-    A simulation cannot be copied or pickled; start another one with the same seed.
+    A simulation cannot be copied or pickled; start another one with the same seed. After an exception of a discipline
+    written in Python it has ended, and everything but :attr:`end` and the scenario raises a ``RuntimeError``.
     """
 
     __slots__ = ("_core", "_document", "_flows", "_queues")
