@@ -103,7 +103,7 @@ def check(code: ast.expr, known: dict[str, Any]) -> Any:
         return owner[ast.literal_eval(code.slice)]
     inspect.signature(owner).bind_partial(*code.args, **{word.arg: None for word in code.keywords if word.arg})
     text = ast.unparse(code)
-    if "..." in text or re.search(r"\b(text|ID|table|path|E|host)\b|\.\w{3,7}['\"]", text):
+    if "..." in text or re.search(r"\b(text|ID|table|path|E|host|Fifo)\b|\.\w{3,7}['\"]", text):
         return None
     return eval(compile(ast.Expression(code), "page", "eval"), known)  # noqa: S307 - it is our own page
 
@@ -117,7 +117,8 @@ def test_what_lines_say_exists(page: Path, known: dict[str, Any]) -> None:
             assert check(ast.parse(target, mode="eval").body, known) is not None, code
             ast.literal_eval(value)
         else:
-            check(ast.parse(code, mode="eval").body, known)
+            # Python has no word for "and so on" after keywords.
+            check(ast.parse(code.replace(", ...)", ")"), mode="eval").body, known)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_units_are_those_of_the_names(known: dict[str, Any]) -> None:
     outcome = known["outcome"]
     trace, series = outcome.trace, outcome.series.queues
     assert 0 <= min(trace["time_ns"]) <= max(trace["time_ns"]) <= 3_000_000_000
-    assert max(series["time_ns"]) == 3_000_000_000
+    assert max(series["time_s"]) == 3.0
     assert max(outcome.delay_histogram["to_ns"]) > 1_000_000
     assert 0 < outcome.queue()["delay_s"]["mean"] < 3
 
