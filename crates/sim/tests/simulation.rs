@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairlane_outcome::Run;
-use fairlane_qdisc::{Duration, Time};
+use fairlane_qdisc::{Duration, Rate, Time};
 use fairlane_scenario::{Document, Scenario};
 use fairlane_sim::{ChangeError, Control, Simulation, StepError, run};
 
@@ -100,7 +100,7 @@ fn a_link_follows_its_rate() -> Outcome {
     let mut simulation = Simulation::new(&flood("1mbit", "50p", "8mbit")?, 0)?;
     simulation.step(at(5_000), &Control::default())?;
     simulation.change(&flood("4mbit", "50p", "8mbit")?)?;
-    assert_eq!(simulation.queue_rate(0).map(|rate| rate.bits_per_second()), Some(4_000_000));
+    assert_eq!(simulation.queue_rate(0).map(Rate::bits_per_second), Some(4_000_000));
     let run = simulation.finish(&Control::default());
     assert_eq!(run.queues[0].rate_bps, 2_500_000.0);
     let sent: u64 = run.queues[0].flows.iter().map(|flow| flow.departed_bytes).sum();
