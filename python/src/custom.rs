@@ -19,23 +19,29 @@ enum PacketState {
     Sent,
 }
 
-/// A packet, as passed to a discipline written in Python.
+/// A packet at a queue, as passed to a discipline written in Python.
 #[pyclass(name = "Packet", module = "fairlane._core", eq)]
 #[derive(PartialEq)]
 pub(crate) struct PyPacket {
     /// Its number at this queue, from 0 in the order of arrival.
     #[pyo3(get)]
     id: u64,
+    /// The number of its flow.
     #[pyo3(get)]
     flow: u64,
+    /// Its size on the wire in bytes.
     #[pyo3(get)]
     bytes: u32,
+    /// True if it may be marked instead of dropped.
     #[pyo3(get)]
     ecn_capable: bool,
+    /// True if it has been marked.
     #[pyo3(get)]
     marked: bool,
+    /// Its TOS or traffic class byte without the bits of ECN, 0 to 255.
     #[pyo3(get)]
     traffic_class: u8,
+    /// True if its transport slows down after a loss.
     #[pyo3(get)]
     responsive: bool,
     /// The queue that it came to.
@@ -74,7 +80,7 @@ impl PyPacket {
     }
 }
 
-/// Collects the drops and marks that a discipline reports during a call.
+/// Takes reports of every packet that does not leave by `dequeue`, and of every mark.
 #[pyclass(name = "DropSink", module = "fairlane._core")]
 pub(crate) struct PyDropSink {
     queue: u64,
@@ -83,6 +89,11 @@ pub(crate) struct PyDropSink {
 
 #[pymethods]
 impl PyDropSink {
+    /// Reports that `packet`, arriving or queued, is dropped for `reason`, such as `limit`, `early` or `match_victim`.
+    ///
+    /// Raises:
+    ///     DisciplineError: It was dropped or sent before, or came to another queue.
+    ///     ValueError: There is no such reason.
     #[pyo3(signature = (packet, reason="early"))]
     fn dropped(&mut self, packet: &Bound<'_, PyPacket>, reason: &str) -> PyResult<()> {
         let py = packet.py();
@@ -94,6 +105,11 @@ impl PyDropSink {
         Ok(())
     }
 
+    /// Reports that `packet`, which is ECN-capable, is marked for `reason` and stays.
+    ///
+    /// Raises:
+    ///     DisciplineError: It is not ECN-capable, was dropped or sent before, or came to another queue.
+    ///     ValueError: There is no such reason.
     #[pyo3(signature = (packet, reason="early"))]
     fn marked(&mut self, packet: &Bound<'_, PyPacket>, reason: &str) -> PyResult<()> {
         let py = packet.py();

@@ -89,10 +89,19 @@ const fn domain(domain: fairlane_qdisc::Domain) -> &'static str {
     }
 }
 
-/// Checks that each value is valid for its parameter.
+/// The rates of a usual, a slow and a fast link, in bit/s.
+const RATES: [u64; 3] = [10_000_000, 1_000, 1_000_000_000_000];
+
+/// Checks that each value is valid for its parameter, and that the values do not contradict each other on every link.
 #[pyfunction]
 pub(crate) fn check(given: Given<'_>) -> PyResult<()> {
-    config(&given).map(drop)
+    let config = config(&given)?;
+    let refused = RATES.map(|rate| config.resolve(Rate::from_bits_per_second(rate)).err());
+    match refused {
+        // Some values only contradict each other at some rates, such as a limit in time and one in packets.
+        [Some(error), Some(_), Some(_)] => Err(errors::refused(given.1.py(), format!("{} {error}", config.kind()))),
+        _ => Ok(()),
+    }
 }
 
 /// Every parameter as it will be used on a link of `rate`: rows of key, value, origin, reason and meaning; then the consequences, and the

@@ -195,6 +195,12 @@ impl Document {
         Ok(fairlane_sim::queue_names(&scenario))
     }
 
+    /// Returns the names of all flows, by their numbers.
+    fn flow_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let scenario = self.inner.scenario().map_err(|error| errors::scenario(py, &error))?;
+        Ok(scenario.flow_names().collect())
+    }
+
     /// Returns the number of flows, of links and of simulated seconds.
     fn size(&self, py: Python<'_>) -> PyResult<(u64, usize, f64)> {
         let scenario = self.inner.scenario().map_err(|error| errors::scenario(py, &error))?;

@@ -14,6 +14,7 @@ mod quantity;
 mod queue;
 mod run;
 mod run_custom;
+mod simulation;
 mod table;
 mod values;
 mod watched;
@@ -45,6 +46,8 @@ mod _core {
     use super::run::{compare, fingerprint, run, sweep, watch};
     #[pymodule_export]
     use super::run_custom::{replay_custom, run_custom};
+    #[pymodule_export]
+    use super::simulation::Simulation;
     #[pymodule_export]
     use super::table::Table;
 

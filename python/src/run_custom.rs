@@ -227,7 +227,8 @@ impl Departures for SignalObserver<'_, '_> {
     fn departed(&mut self, _at: Time, _packet: &Captured) {}
 }
 
-fn make<P: Packet + Send + Sync + 'static>(
+/// Makes the discipline of `link` by `factory`, and returns its name in outcomes with it.
+pub(crate) fn make<P: Packet + Send + Sync + 'static>(
     py: Python<'_>,
     factory: &Bound<'_, PyAny>,
     link: &str,

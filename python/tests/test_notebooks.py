@@ -41,4 +41,11 @@ def test_a_notebook_runs_and_says_the_same(path: Path) -> None:
 
 def test_all_notebooks_are_there() -> None:
     names = {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
-    assert names >= {"choke-in-ten-lines", "figure-5", "choose-an-aqm", "own-discipline", "sweep-on-dask"}
+    assert names >= {
+        "choke-in-ten-lines",
+        "figure-5",
+        "choose-an-aqm",
+        "own-discipline",
+        "sweep-on-dask",
+        "learned-probability",
+    }

@@ -1,5 +1,6 @@
 //! Runs a scenario, event by event.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -105,7 +106,7 @@ const CHECK_EVERY: u64 = 1 << 14;
 /// # Errors
 /// Returns an [`Error`] if the scenario cannot be run.
 pub fn run(scenario: &Scenario, run: u32, control: &Control, observer: &mut impl Observer) -> Result<Run, Error> {
-    Ok(Engine::new(scenario, run, observer, None)?.run(run, control))
+    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, None)?.run(control))
 }
 
 /// Runs `scenario` as [`run`] does, with disciplines of the caller.
@@ -123,7 +124,7 @@ pub fn run_with(
     observer: &mut impl Observer,
     mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
 ) -> Result<Run, Error> {
-    Ok(Engine::new(scenario, run, observer, Some(&mut custom))?.run(run, control))
+    Ok(Engine::new(Cow::Borrowed(scenario), run, observer, Some(&mut custom))?.run(control))
 }
 
 /// Returns the memory in bytes that the flows and the hosts' links of `scenario` take. Packets, queues and results take
@@ -138,25 +139,32 @@ pub fn least_memory(scenario: &Scenario) -> u64 {
     scenario.flows.iter().map(group).sum()
 }
 
-struct Engine<'s, 'o, O> {
-    scenario: &'s Scenario,
-    network: Network<'o, O>,
-    flows: Vec<Flow>,
+/// A run in progress.
+pub(crate) struct Engine<'s, O> {
+    pub(crate) scenario: Cow<'s, Scenario>,
+    run: u32,
+    /// The seed of the run.
+    pub(crate) seed: Seed,
+    pub(crate) network: Network<O>,
+    pub(crate) flows: Vec<Flow>,
     prefetcher: Prefetcher,
     delays: Delays,
     /// The counts of each flow when the measurement began; empty if it began at time zero.
     before: Vec<Tally>,
-    now: Time,
-    from: Time,
+    pub(crate) now: Time,
+    /// The start of the measurement; `None` during the warm-up.
+    from: Option<Time>,
+    /// The number of changes during the run.
+    pub(crate) changes: u64,
     events: u64,
     sampling: Option<Sampling>,
 }
 
-impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
-    fn new<'c>(
-        scenario: &'s Scenario,
+impl<'s, O: Observer> Engine<'s, O> {
+    pub(crate) fn new<'c>(
+        scenario: Cow<'s, Scenario>,
         run: u32,
-        observer: &'o mut O,
+        observer: O,
         custom: Option<&'c mut CustomQdiscs<'c>>,
     ) -> Result<Self, Error> {
         let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
@@ -171,15 +179,15 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         if let Some(group) = scenario.flows.iter().find(no_link) {
             return Err(Error::NoLink { group: group.name.clone() });
         }
-        check_shapers(scenario)?;
+        check_shapers(&scenario)?;
         // Tried as a whole, since the many small tables of flows and links could not give an error each.
-        let bytes = least_memory(scenario);
+        let bytes = least_memory(&scenario);
         if Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_err() {
             return Err(Error::NoMemory { flows: count, bytes });
         }
         let seed = Seed::new(scenario.seed).numbered(u64::from(run));
-        let topology = Topology::new(scenario, seed, custom)?;
-        let mut network = Network::new(topology, events_per_second(scenario), observer);
+        let topology = Topology::new(&scenario, seed, custom)?;
+        let mut network = Network::new(topology, events_per_second(&scenario), observer);
         let mut flows = Vec::with_capacity(count);
         for group in &scenario.flows {
             let seed = seed.named("flow").named(&group.name);
@@ -191,24 +199,53 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             }
         }
         network.start_controllers();
-        let (prefetcher, sampling) = (Prefetcher::new(count), Sampling::of(network.observer));
-        let (before, now, from) = (Vec::new(), Time::ZERO, Time::ZERO);
-        let delays = Delays::new(count);
-        Ok(Self { scenario, network, flows, prefetcher, delays, before, now, from, events: 0, sampling })
+        let (prefetcher, sampling) = (Prefetcher::new(count), Sampling::of(&network.observer));
+        Ok(Self {
+            scenario,
+            run,
+            seed,
+            network,
+            flows,
+            prefetcher,
+            delays: Delays::new(count),
+            before: Vec::new(),
+            now: Time::ZERO,
+            from: None,
+            changes: 0,
+            events: 0,
+            sampling,
+        })
     }
 
-    /// Runs to the end, or until `control` stops it.
-    fn run(mut self, run: u32, control: &Control) -> Run {
-        let warmup = Time::ZERO + self.scenario.warmup;
-        let end = Time::ZERO + self.scenario.duration;
-        let mut partial = self.advance(warmup, control);
-        self.begin_measurement();
-        partial = partial || self.advance(end, control);
+    /// Returns the end of the scenario.
+    pub(crate) fn end(&self) -> Time {
+        Time::ZERO + self.scenario.duration
+    }
+
+    /// Runs to the end, or until `control` stops it, and returns the measurements.
+    pub(crate) fn run(mut self, control: &Control) -> Run {
+        let partial = self.advance_to(self.end(), control);
+        if self.from.is_none() {
+            self.begin_measurement();
+        }
         if self.sampling.is_some_and(|sampling| !sampling.took(self.now)) {
             self.sample();
         }
         self.check();
-        self.result(run, partial)
+        self.result(partial)
+    }
+
+    /// Handles the events before `until`, and starts the measurement at the end of the warm-up; returns true if `control` stopped
+    /// the run.
+    pub(crate) fn advance_to(&mut self, until: Time, control: &Control) -> bool {
+        let warmup = Time::ZERO + self.scenario.warmup;
+        if self.from.is_none() && warmup <= until {
+            if self.advance(warmup, control) {
+                return true;
+            }
+            self.begin_measurement();
+        }
+        self.advance(until, control)
     }
 
     /// Handles the events before `until` and takes samples at each interval; returns true if `control` stopped the run.
@@ -278,7 +315,7 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
 
     /// Starts the measurement at the end of the warm-up.
     fn begin_measurement(&mut self) {
-        self.from = self.now;
+        self.from = Some(self.now);
         if self.now > Time::ZERO {
             self.before = tallies(&self.flows, &self.network.dropped, &self.network.lost).collect();
         }
@@ -314,10 +351,11 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
         assert_eq!(self.network.injected, self.network.ejected + dropped + inside);
     }
 
-    fn result(self, run: u32, partial: bool) -> Run {
+    fn result(self, partial: bool) -> Run {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let Self { scenario, network, flows, delays, before, now, from, events, .. } = self;
+        let Self { scenario, run, network, flows, delays, before, now, from, changes, events, .. } = self;
+        let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
         let (topology, dropped, lost) = network.close();
@@ -334,7 +372,8 @@ impl<'s, 'o, O: Observer> Engine<'s, 'o, O> {
             queues,
             flows: flow_runs(scenario, &exits, &before, (&flows, &delays), tallies(&flows, &dropped, &lost)),
             cost: Cost { events, packet_hops, ..Cost::default() },
-            expected: expected(scenario),
+            // A fair rate follows from the scenario only while that stays as it is.
+            expected: if changes == 0 { expected(scenario) } else { Expected::default() },
         }
     }
 

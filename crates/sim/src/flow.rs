@@ -7,7 +7,7 @@ mod tfrc;
 mod transfers;
 
 use fairlane_outcome::FlowSample;
-use fairlane_qdisc::{Seed, Time};
+use fairlane_qdisc::{Rate, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
 use crate::network::Network;
@@ -125,8 +125,17 @@ impl Flow {
         }
     }
 
+    /// Sets the rate of the application; TCP has none. A UDP flow's next packet keeps the time for which it was scheduled.
+    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
+        match (&mut self.endpoints, rate) {
+            (Endpoints::Udp(datagrams), Some(rate)) => datagrams.set_rate(rate),
+            (Endpoints::Tfrc(tfrc), limit) => tfrc.set_limit(limit),
+            (Endpoints::Udp(_), None) | (Endpoints::Tcp(_), _) => {}
+        }
+    }
+
     /// Handles an event of the source: the flow starts or stops, or sends its next packet.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, network: &mut Network<'_, O>) {
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_source(now, &mut self.common, network),
             Endpoints::Udp(datagrams) => datagrams.on_source(now, &mut self.common, network),
@@ -135,7 +144,7 @@ impl Flow {
     }
 
     /// Handles a timer event of the sender.
-    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, network: &mut Network<'_, O>) {
+    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_sender_timer(now, &mut self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_sender_timer(now, &mut self.common, network),
@@ -144,7 +153,7 @@ impl Flow {
     }
 
     /// Handles a timer event of the receiver.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, network: &mut Network<'_, O>) {
+    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, network: &mut Network<O>) {
         match &mut self.endpoints {
             Endpoints::Tcp(connection) => connection.on_receiver_timer(now, &self.common, network),
             Endpoints::Tfrc(tfrc) => tfrc.on_receiver_timer(now, &self.common, network),
@@ -153,7 +162,7 @@ impl Flow {
     }
 
     /// Handles a packet that has reached its host.
-    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: Packet, network: &mut Network<'_, O>) {
+    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: Packet, network: &mut Network<O>) {
         if packet.flags.has(Flags::ACK) {
             match &mut self.endpoints {
                 Endpoints::Tcp(connection) => connection.on_ack(now, &packet, &mut self.common, network),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::{LinkSide, RateSteps};
 use fairlane_traffic::{Jitter, LossChain};
 
@@ -90,6 +90,11 @@ impl Impairments {
     /// Returns the number of packets in flight that may overtake each other.
     pub(crate) fn in_flight(&self) -> usize {
         self.reordering.as_ref().map_or(0, BinaryHeap::len)
+    }
+
+    /// Returns the rate at `now`; `None` if it is constant.
+    pub(crate) fn rate(&self, now: Time) -> Option<Rate> {
+        self.rates.as_ref().map(|rates| Rate::from_bits_per_second(rates.step(now.as_nanos()).0))
     }
 
     /// Returns the mean rate in bit/s from `from` to `to`; `None` if the rate is constant or no time has passed.

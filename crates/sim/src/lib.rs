@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod accounting;
+mod changes;
 mod control;
 mod delays;
 mod engine;
@@ -38,22 +39,26 @@ mod flow;
 mod impairments;
 mod intervals;
 mod link;
+mod link_rates;
 mod meter;
 mod network;
 mod observer;
 mod packet;
 mod pipe;
 mod prefetch;
+mod reloaded;
 mod replay;
 mod runner;
 mod sack_table;
 mod sampling;
 mod shaper;
+mod simulation;
 pub mod tcp;
 pub mod tfrc;
 mod timer;
 mod topology;
 
+pub use changes::ChangeError;
 pub use control::Control;
 pub use engine::{Error, least_memory, run, run_with};
 pub use fairlane_autorate::Decision;
@@ -64,6 +69,7 @@ pub use observer::{Observer, PacketEvent, QueueEvent};
 pub use packet::{Packet, PacketKind};
 pub use replay::{ArrivalTag, Replay, ReplayFlow};
 pub use runner::{run_all, run_all_observed};
+pub use simulation::{Simulation, StepError};
 pub use topology::{link_name, queue_names};
 
 #[doc(no_inline)]

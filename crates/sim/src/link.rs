@@ -1,7 +1,7 @@
 //! One direction of a link: a queue, a transmitter, and the packets on their way to the far end.
 
 use fairlane_qdisc::discipline::droptail::{Config, Drop};
-use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Size, Time};
+use fairlane_qdisc::{AnyConfig, BoxQdisc, Duration, Qdisc, Rate, Size, Time};
 use fairlane_scenario::LinkSide;
 use fairlane_traffic::TransmissionTime;
 
@@ -51,6 +51,8 @@ pub(crate) enum LinkQueue {
 pub(crate) struct Managed {
     pub(crate) kind: &'static str,
     pub(crate) discipline: BoxQdisc<Packet>,
+    /// The discipline is not the scenario's but the caller's.
+    pub(crate) custom: bool,
     /// The transmitter is sending.
     pub(crate) busy: bool,
     /// The time at which a discipline that holds packets back is asked again.
@@ -72,13 +74,13 @@ impl Managed {
     /// Returns `discipline`, named `kind` in outcomes, before a transmitter that is free. With `metered` the packets of
     /// those flows are counted.
     pub(crate) fn new(
-        kind: &'static str,
-        discipline: BoxQdisc<Packet>,
+        (kind, discipline): (&'static str, BoxQdisc<Packet>),
+        custom: bool,
         metered: Option<&FlowRanges>,
         impairments: Option<Impairments>,
     ) -> Self {
         let meter = metered.map(|ranges| Meter::new(ranges.iter().cloned()));
-        Self { kind, discipline, busy: false, release: Timer::off(), meter, impairments, part: None }
+        Self { kind, discipline, custom, busy: false, release: Timer::off(), meter, impairments, part: None }
     }
 }
 
@@ -92,6 +94,15 @@ impl Link {
         match &self.queue {
             LinkQueue::Managed(managed) => managed.impairments.as_ref(),
             LinkQueue::Plain { .. } => None,
+        }
+    }
+
+    /// Tells the discipline the rate of the link, which has changed.
+    pub(crate) fn follow_rate(&mut self, rate: Rate) {
+        // The fraction of a nanosecond that is carried over is in units of the rate before.
+        self.carry = 0;
+        if let LinkQueue::Managed(managed) = &mut self.queue {
+            managed.discipline.link_rate(rate);
         }
     }
 

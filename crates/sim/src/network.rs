@@ -14,7 +14,7 @@ use crate::shaper::ShapedPart;
 use crate::topology::{END, Topology};
 
 /// All links with their queues and packets, and the pending events.
-pub(crate) struct Network<'o, O> {
+pub(crate) struct Network<O> {
     pub(crate) events: EventQueue,
     pub(crate) topology: Topology,
     /// The packets on the links.
@@ -33,11 +33,11 @@ pub(crate) struct Network<'o, O> {
     pub(crate) dropped_at_plain_links: u64,
     /// Packets of either kind that were lost during transmission.
     pub(crate) lost_on_links: u64,
-    pub(crate) observer: &'o mut O,
+    pub(crate) observer: O,
 }
 
-impl<'o, O: Observer> Network<'o, O> {
-    pub(crate) fn new(topology: Topology, events_per_second: f64, observer: &'o mut O) -> Self {
+impl<O: Observer> Network<O> {
+    pub(crate) fn new(topology: Topology, events_per_second: f64, observer: O) -> Self {
         let zeros = vec![0; topology.routes.len() + topology.probe_flows()];
         Self {
             events: EventQueue::new(events_per_second),
@@ -141,7 +141,7 @@ impl<'o, O: Observer> Network<'o, O> {
                     meter: meter.as_mut(),
                     sacks: &mut self.sacks,
                     dropped: &mut self.dropped,
-                    observer: self.observer,
+                    observer: &mut self.observer,
                     backlog,
                     average,
                 };
@@ -172,7 +172,7 @@ impl<'o, O: Observer> Network<'o, O> {
             meter: meter.as_mut(),
             sacks: &mut self.sacks,
             dropped: &mut self.dropped,
-            observer: self.observer,
+            observer: &mut self.observer,
             backlog: if O::ACTIVE { discipline.packets() } else { 0 },
             average: None,
         };
@@ -226,7 +226,7 @@ impl<'o, O: Observer> Network<'o, O> {
     fn send_shaped(&mut self, now: Time, link: u32, part: ShapedPart, packet: &Packet) {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
         let (backlog, average) = observed::<O>(&managed.discipline);
-        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut *self.observer);
+        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut self.observer);
         let meter = managed.meter.as_mut();
         let mut accounting = QueueAccounting { link, meter, sacks, dropped, observer, backlog, average };
         match part {
@@ -304,7 +304,8 @@ impl<'o, O: Observer> Network<'o, O> {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
         let (backlog, average) = observed::<O>(&managed.discipline);
         let (meter, sacks, dropped) = (managed.meter.as_mut(), &mut self.sacks, &mut self.dropped);
-        QueueAccounting { link, meter, sacks, dropped, observer: self.observer, backlog, average }.lost(now, packet);
+        QueueAccounting { link, meter, sacks, dropped, observer: &mut self.observer, backlog, average }
+            .lost(now, packet);
         if let Some(ShapedPart::Buffer(shaper)) = managed.part {
             self.topology.lost_behind(shaper, packet.flow);
         }
@@ -361,7 +362,7 @@ impl<'o, O: Observer> Network<'o, O> {
             meter: None,
             sacks: &mut self.sacks,
             dropped: &mut self.dropped,
-            observer: self.observer,
+            observer: &mut self.observer,
             backlog,
             average: None,
         };

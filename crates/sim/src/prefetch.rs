@@ -49,7 +49,7 @@ impl Prefetcher {
     }
 
     /// Prefetches the next batch once the events of the last one have been handled.
-    pub(crate) fn advance<O: Observer>(&mut self, network: &Network<'_, O>, flows: &[Flow]) {
+    pub(crate) fn advance<O: Observer>(&mut self, network: &Network<O>, flows: &[Flow]) {
         if !self.enabled || network.events.current_slot() < self.until {
             return;
         }
@@ -66,7 +66,7 @@ impl Prefetcher {
     }
 
     /// Reads the links where packets arrive.
-    fn read_links<O: Observer>(&mut self, network: &Network<'_, O>) {
+    fn read_links<O: Observer>(&mut self, network: &Network<O>) {
         for target in &self.targets {
             match *target {
                 Target::Arrival(link) => {
@@ -80,7 +80,7 @@ impl Prefetcher {
     }
 
     /// Reads the arriving packets, the packets behind them, and the links that they enter next.
-    fn read_packets<O: Observer>(&mut self, network: &Network<'_, O>) -> u64 {
+    fn read_packets<O: Observer>(&mut self, network: &Network<O>) -> u64 {
         for &slot in &self.slots {
             let packet = network.packets.get(slot);
             self.arriving.push((packet.flow, packet.route, packet.flags.has(Flags::ACK)));
@@ -102,7 +102,7 @@ impl Prefetcher {
     }
 
     /// Reads the first links of the packets that the acting flows will send.
-    fn read_first_links<O: Observer>(&self, network: &Network<'_, O>, flows: &[Flow]) -> u64 {
+    fn read_first_links<O: Observer>(&self, network: &Network<O>, flows: &[Flow]) -> u64 {
         self.acting.iter().fold(0, |read, &(flow, sender)| {
             let route = flows[flow as usize].route(sender);
             let link = network.topology.table[route as usize];

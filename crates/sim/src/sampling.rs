@@ -4,7 +4,7 @@ use fairlane_outcome::QueueSample;
 use fairlane_qdisc::{Count, Duration, Qdisc, Time};
 
 use crate::flow::Flow;
-use crate::link::LinkQueue;
+use crate::link::{Link, LinkQueue};
 use crate::network::Network;
 use crate::observer::Observer;
 
@@ -33,29 +33,33 @@ impl Sampling {
     }
 
     /// Passes samples of all flows and queues to the observer.
-    pub(crate) fn take<O: Observer>(&mut self, now: Time, flows: &[Flow], network: &mut Network<'_, O>) {
+    pub(crate) fn take<O: Observer>(&mut self, now: Time, flows: &[Flow], network: &mut Network<O>) {
         self.last = now;
         for (id, flow) in flows.iter().enumerate() {
             let (dropped, lost) = (network.dropped[id], network.lost[id]);
             network.observer.flow(now, &flow.sample(dropped, lost));
         }
-        for (link, state) in network.topology.links.iter().enumerate() {
-            let LinkQueue::Managed(managed) = &state.queue else { continue };
-            if managed.meter.is_none() {
-                continue;
+        for (number, link) in network.topology.links.iter().enumerate() {
+            if let Some(sample) = queue_sample(number as u32, link) {
+                network.observer.queue(now, &sample);
             }
-            let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
-            let sample = QueueSample {
-                link: link as u32,
-                arrived: counters.arrived,
-                departed: counters.departed,
-                dropped: counters.dropped_total(),
-                marked: counters.marked_total(),
-                backlog: Count { packets: status.packets as u64, bytes: status.bytes },
-                average: status.average,
-                probability: status.probability,
-            };
-            network.observer.queue(now, &sample);
         }
     }
+}
+
+/// Returns the counts and the state of the queue of `link`; `None` if it is in no outcome.
+pub(crate) fn queue_sample(number: u32, link: &Link) -> Option<QueueSample> {
+    let LinkQueue::Managed(managed) = &link.queue else { return None };
+    managed.meter.as_ref()?;
+    let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
+    Some(QueueSample {
+        link: number,
+        arrived: counters.arrived,
+        departed: counters.departed,
+        dropped: counters.dropped_total(),
+        marked: counters.marked_total(),
+        backlog: Count { packets: status.packets as u64, bytes: status.bytes },
+        average: status.average,
+        probability: status.probability,
+    })
 }

@@ -81,6 +81,11 @@ impl LinkShaper {
         }
     }
 
+    /// Returns the rate.
+    pub(crate) const fn rate(&self) -> Rate {
+        self.transmitter.rate()
+    }
+
     /// Sets the rate for the packets that follow.
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.transmitter = Transmitter::new(rate);

@@ -8,6 +8,7 @@ use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario, Shaper, Wire
 
 use crate::impairments::Impairments;
 use crate::link::{Link, LinkQueue, Managed, Medium, plain_limit};
+use crate::link_rates::RateChange;
 use crate::meter::{FlowRanges, Meter};
 use crate::packet::Packet;
 use crate::shaper::{LinkShaper, REFLECTORS, ShapedPart};
@@ -37,7 +38,9 @@ pub(crate) struct Topology {
     /// The routes of each flow.
     pub(crate) routes: Vec<Routes>,
     pub(crate) shapers: Vec<LinkShaper>,
-    first_host_link: u32,
+    /// The changes of links' rates during the run, in the order of time.
+    pub(crate) rate_changes: Vec<RateChange>,
+    pub(crate) first_host_link: u32,
 }
 
 /// The source of queues: the scenario, and the caller if it brings disciplines.
@@ -178,6 +181,7 @@ impl Topology {
             table: Vec::new(),
             routes: Vec::new(),
             shapers: Vec::new(),
+            rate_changes: Vec::new(),
             first_host_link: 0,
         };
         for (index, link) in scenario.links.iter().enumerate() {
@@ -330,24 +334,15 @@ impl Topology {
         self.routes.reserve_exact(all(&|_| 1));
     }
 
-    /// Returns the mean rate of `link` in bit/s from `from` to `to`.
-    fn mean_rate(&self, link: &Link, from: Time, to: Time) -> f64 {
-        let varying = link.impairments().and_then(|impairments| impairments.mean_rate(from, to));
-        varying.unwrap_or_else(|| self.media[link.medium as usize].transmission.rate().bits_per_second() as f64)
-    }
-
     /// Returns the metered queues in the scenario's order, measured from `from` to `to`.
     pub(crate) fn metered(self, scenario: &Scenario, (from, to): (Time, Time)) -> impl Iterator<Item = MeteredQueue> {
-        let sending = |link: usize| {
-            let shaper = self.shapers.iter().find(|shaper| shaper.queue as usize == link);
-            &self.links[shaper.map_or(link, |shaper| shaper.buffer as usize)]
-        };
-        let edge_bytes = |link: &Link| match &link.queue {
+        let edge_bytes = |link: u32| match &self.links[link as usize].queue {
             LinkQueue::Managed(managed) => managed.meter.as_ref().map_or(0.0, |meter| meter.edge_bytes(to)),
             LinkQueue::Plain { .. } => 0.0,
         };
-        let sent: Vec<(f64, f64)> = (0..self.first_host_link as usize)
-            .map(|link| (self.mean_rate(sending(link), from, to), edge_bytes(sending(link))))
+        let sent: Vec<(f64, f64)> = (0..self.first_host_link)
+            .map(|link| self.sending(link))
+            .map(|link| (self.mean_rate(link, from, to), edge_bytes(link)))
             .collect();
         self.links.into_iter().zip(sent).enumerate().filter_map(|(id, (link, (rate_bps, edge_bytes)))| {
             let LinkQueue::Managed(managed) = link.queue else { return None };
@@ -445,7 +440,8 @@ impl QueueSource<'_, '_> {
             let name = name();
             custom(&name, &host(&name))
         });
-        let (kind, discipline) = match custom {
+        let brought = custom.is_some();
+        let named = match custom {
             Some(custom) => custom,
             None if *plain => return Ok(LinkQueue::Plain { busy_until: Time::ZERO }),
             None => {
@@ -457,6 +453,6 @@ impl QueueSource<'_, '_> {
             }
         };
         let impairments = Impairments::new(side, || self.seed.named("wire").named(&name()));
-        Ok(LinkQueue::Managed(Box::new(Managed::new(kind, discipline, metered.as_ref(), impairments))))
+        Ok(LinkQueue::Managed(Box::new(Managed::new(named, brought, metered.as_ref(), impairments))))
     }
 }

@@ -1,6 +1,6 @@
 //! The packets of a UDP flow.
 
-use fairlane_qdisc::{Duration, Seed, Stream};
+use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 use fairlane_scenario::{PacketSizes, Udp};
 
 use crate::draw;
@@ -31,6 +31,11 @@ impl Datagrams {
     /// Returns the time from the flow's start to its first packet. `start` is the stream from which the start was drawn.
     pub fn first(&mut self, start: &mut Stream) -> Duration {
         self.source.first(start)
+    }
+
+    /// Sets the rate from the next gap on. Sources without a rate of their own, such as a trace, ignore it.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.source.set_rate(rate, self.bytes);
     }
 
     /// Returns the time from one packet to the next; `u64::MAX` ns if there is none.

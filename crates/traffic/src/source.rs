@@ -7,7 +7,7 @@ mod poisson;
 mod ssmp;
 mod trace;
 
-use fairlane_qdisc::{Duration, Seed, Stream};
+use fairlane_qdisc::{Duration, Rate, Seed, Stream};
 use fairlane_scenario::{self as scenario, Udp};
 
 use cbr::Cbr;
@@ -42,6 +42,16 @@ impl Source {
             scenario::Source::Ssmp { slot, probability, chain } => {
                 Self::Ssmp(Box::new(Ssmp::new(slot, probability, &chain, seed)))
             }
+        }
+    }
+
+    /// Sets the rate, with packets of `bytes` bytes. Slots and traces have none.
+    pub(crate) fn set_rate(&mut self, rate: Rate, bytes: u32) {
+        match self {
+            Self::Cbr(source) => source.set_rate(rate),
+            Self::Poisson(source) => source.set_rate(rate, bytes),
+            Self::OnOff(source) => source.set_rate(rate),
+            Self::Geometric(_) | Self::Ssmp(_) | Self::Trace(_) => {}
         }
     }
 

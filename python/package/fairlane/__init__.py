@@ -14,8 +14,10 @@ A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one writ
 capture through queues, :func:`lab` runs a scenario on real Linux TCP, :mod:`fairlane.theory` computes what queues do in
 equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
+A :class:`Simulation` is a run in steps, that can be read and changed on the way.
+
 Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``. Plain numbers and results are
-in bit/s, seconds, bytes and packets: :func:`rate` and :func:`seconds` read a text. All errors of this package are a
+in bit/s, seconds, bytes and packets, or in the unit that a name ends in, such as ``_ns`` for nanoseconds: :func:`rate` and :func:`seconds` read a text. All errors of this package are a
 :class:`FairlaneError`, except those of Python itself, such as ``TypeError`` for an argument of the wrong type.
 """
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from fairlane.outcome import Outcome, Outcomes
     from fairlane.queue import Count, Counters, Event, Queue
     from fairlane.scenario import OwnDiscipline, Scenario, SomeDiscipline
+    from fairlane.simulation import FlowState, QueueState, Simulation
     from fairlane.table import Series, Table
     from fairlane.units import rate, rate_text, seconds, seconds_text
 
@@ -79,6 +82,7 @@ __all__ = [
     "Failure",
     "FairlaneError",
     "Fingerprint",
+    "FlowState",
     "FqCodel",
     "FqPie",
     "Fred",
@@ -97,6 +101,7 @@ __all__ = [
     "Pie",
     "Queue",
     "QueueConfig",
+    "QueueState",
     "Rechoke",
     "Red",
     "RedPd",
@@ -111,6 +116,7 @@ __all__ = [
     "Sfq",
     "SfqRed",
     "Sfred",
+    "Simulation",
     "SomeDiscipline",
     "Sred",
     "Stfq",
@@ -157,6 +163,7 @@ _FILES = {
     "plot": (),
     "queue": ("Count", "Counters", "Event", "Queue"),
     "scenario": ("OwnDiscipline", "Scenario", "SomeDiscipline"),
+    "simulation": ("FlowState", "QueueState", "Simulation"),
     "table": ("Series", "Table"),
     "theory": (),
     "units": ("rate", "rate_text", "seconds", "seconds_text"),

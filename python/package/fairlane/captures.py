@@ -61,6 +61,7 @@ def replay(  # noqa: PLR0913 - all have defaults but two
         An outcome for each queue, in order.
 
     Raises:
+        TypeError: A discipline is not one of the library's classes.
         ValueError: ``flows`` has another value.
         ScenarioError: The capture cannot be read, or a discipline cannot be built.
         MissingFileError: There is no such capture.

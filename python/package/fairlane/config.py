@@ -29,10 +29,11 @@ class QueueConfig:
     __slots__ = ("_given",)
 
     def __init__(self, given: dict[str, Any]) -> None:
-        """Stores and checks the parameters that are not ``None``.
+        """Stores and checks the parameters in ``given`` that are not ``None``.
 
         Raises:
-            ScenarioError: A value is not of its unit, or out of its range.
+            ScenarioError: A value is not of its unit, or out of its range, or values contradict each other on every
+                link, such as ``min`` above ``max``.
             TypeError: A value is of a type that no parameter has.
         """
         self._given = {key: self._read(key, value) for key, value in given.items() if value is not None}
@@ -66,7 +67,7 @@ class QueueConfig:
         A plain number as ``rate`` is in bit/s.
 
         Raises:
-            ScenarioError: The parameters contradict each other, such as ``min`` above ``max``.
+            ScenarioError: The parameters contradict each other on a link of this rate, or the rate is not valid.
         """
         from fairlane.explanation import Explanation, Resolved
 

@@ -26,7 +26,7 @@ class Resolved:
     meaning: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Every parameter of a discipline as it will be used, with consequences and warnings.
 
@@ -45,11 +45,28 @@ class Explanation:
     warnings: tuple[str, ...]
 
     def __getitem__(self, key: str) -> str:
-        """Returns the value of the parameter ``key``, with its unit."""
+        """Returns the value of the parameter ``key``, with its unit.
+
+        Raises:
+            KeyError: There is no such parameter.
+        """
         for parameter in self.parameters:
             if parameter.key == key:
                 return parameter.value
         raise KeyError(key)
+
+    def __repr__(self) -> str:
+        parts = f"{len(self.parameters)} parameters, {len(self.warnings)} warnings; print it to read it"
+        return f"<Explanation of {self.kind} on a link of {self.rate}: {parts}>"
+
+    def _repr_html_(self) -> str:
+        from fairlane._html import bullets, caption, table
+
+        rows = [(each.key, each.value, each.origin, each.why, each.meaning) for each in self.parameters]
+        parts = (("What follows", self.consequences), ("What looks wrong", self.warnings))
+        lists = "".join(bullets(title, lines) for title, lines in parts)
+        head = caption(f"{self.kind} on a link of {self.rate}")
+        return head + table(["parameter", "value", "origin", "why", "meaning"], rows) + lists
 
     def __str__(self) -> str:
         width = max((len(parameter.key) for parameter in self.parameters), default=0)

@@ -82,6 +82,8 @@ def lab(  # noqa: PLR0913 - all have defaults but one
         of the BPF program (``bpf``) and of the simulator (``sim``), as far as they were asked for.
 
     Raises:
+        TypeError: ``queue`` is not a discipline of the library.
+        ValueError: ``where`` is another word.
         ScenarioError: The scenario is not valid with ``seed`` and ``queue``.
         LabError: There is no program, it refuses the scenario or the machine, or the queue was not the bottleneck; it
             has the outcomes of those labs that succeeded.

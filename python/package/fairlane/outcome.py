@@ -104,7 +104,7 @@ class Outcome:
         return list(self._tree.get("notes", []))
 
     def group(self, name: str) -> dict[str, Any]:
-        """The numbers of a group of flows, such as ``ftp``.
+        """The numbers of the group of flows ``name``, such as ``ftp``.
 
         Raises:
             KeyError: There is no such group.
@@ -112,7 +112,7 @@ class Outcome:
         return self._named("groups", name)
 
     def queue(self, name: str = "bottleneck") -> dict[str, Any]:
-        """The numbers of a queue.
+        """The numbers of the queue ``name``.
 
         Raises:
             KeyError: There is no such queue.
@@ -120,7 +120,7 @@ class Outcome:
         return self._named("queues", name)
 
     def flow(self, name: str) -> dict[str, Any]:
-        """The numbers of a flow, such as ``ftp/0``.
+        """The numbers of the flow ``name``, such as ``ftp/0``.
 
         Raises:
             KeyError: There is no such flow.
@@ -433,7 +433,7 @@ def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLi
 
 def _shares(outcomes: Sequence[Outcome]) -> str:
     """The groups of each outcome, in a small table."""
-    from fairlane.table import html_table
+    from fairlane._html import table
 
     rows = []
     for outcome in outcomes:
@@ -443,4 +443,4 @@ def _shares(outcomes: Sequence[Outcome]) -> str:
         for group in tree["groups"]:
             numbers = [f"{group['throughput_bps'] / 1e6:.4g}", f"{100 * group['share']:.3g} %"]
             rows.append((point or outcome.label, group["name"], *numbers, f"{100 * group['drop_ratio']:.3g} %"))
-    return html_table(["queue", "flows", "Mbit/s", "share", "dropped"], rows)
+    return table(["queue", "flows", "Mbit/s", "share", "dropped"], rows)

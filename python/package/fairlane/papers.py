@@ -30,8 +30,8 @@ class Check:
         unit: Its unit.
         demand: The least and the most that it may be; ``None`` for no bound.
         paper: What the paper has, as it has it.
-        model: What the model says.
-        ns2: What ns-2 gives.
+        model: What the model says, in the same unit.
+        ns2: What ns-2 gives, in the same unit.
         value: Our number, after a run; ``None`` when there is none, or when this form of the experiment has none.
         value_ci95: Half the width of its 95 % interval.
         met: True if the mean lies in the range, False if it does not; ``None`` if it was not run, or if its interval is
@@ -52,7 +52,7 @@ class Check:
     verdict: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Claim:
     """A figure, a table or a number of a paper.
 
@@ -75,6 +75,30 @@ class Claim:
     status: str | None
     remark: str
     checks: tuple[Check, ...]
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.id}: {self.status or 'not judged'}, {len(self.checks)} checks>"
+
+    def _repr_html_(self) -> str:
+        from fairlane._html import caption, table
+
+        rows = [
+            (check.what, check.unit, _range(check.demand), check.paper, check.value, check.value_ci95, check.verdict)
+            for check in self.checks
+        ]
+        head = caption(f"{self.id} ({self.where}): {self.says}") + caption(f"status: {self.status or 'not judged'}")
+        remark = caption(self.remark) if self.remark else ""
+        return head + table(["what", "unit", "demand", "paper", "ours", "±", "verdict"], rows) + remark
+
+
+def _range(demand: tuple[float | None, float | None]) -> str:
+    """The range of a check, in words."""
+    least, most = demand
+    if least is None and most is None:
+        return "any"
+    if most is None:
+        return f"from {least:g}"
+    return f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
 
 
 def list_claims() -> list[Claim]:

@@ -12,6 +12,7 @@ from fairlane.discipline import Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
     from fairlane._core import Packet
 
@@ -36,7 +37,12 @@ class Event(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Packets, and the bytes in them."""
+    """A number of packets, and their bytes.
+
+    Attributes:
+        packets: The packets.
+        bytes: The bytes in them.
+    """
 
     packets: int
     bytes: int
@@ -106,7 +112,7 @@ class Queue:
         Args:
             now: The time in seconds; it does not run backwards.
             flow: The number of its flow.
-            bytes: Its size on the wire.
+            bytes: Its size on the wire in bytes.
             ecn: True if it may be marked instead of dropped.
             traffic_class: Its TOS or traffic class byte, 0 to 255.
             responsive: True if its transport slows down after a loss.
@@ -175,6 +181,9 @@ class Queue:
 
     def __bool__(self) -> bool:
         return True
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a queue cannot be copied or pickled: make another one with the same seed and calls")
 
     def __repr__(self) -> str:
         return f"<Queue of {self._name}: {self.packets} packets, {self.bytes} bytes>"

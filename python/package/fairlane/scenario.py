@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairlane.discipline import Host
     from fairlane.fingerprint import Fingerprint
     from fairlane.outcome import Outcome
+    from fairlane.simulation import Simulation
 
 __all__ = ["OwnDiscipline", "Scenario", "SomeDiscipline"]
 
@@ -53,7 +54,11 @@ class Scenario:
     __slots__ = ("_document",)
 
     def __init__(self, document: _core.Document) -> None:
-        """Use one of the ``from_…`` methods, or :meth:`dumbbell`."""
+        """Use one of the ``from_…`` methods, or :meth:`dumbbell`.
+
+        Raises:
+            TypeError: ``document`` is not one that they make.
+        """
         if not isinstance(document, _core.Document):
             raise TypeError("a scenario is made by Scenario.from_toml, from_dict, dumbbell or figure_3")
         self._document = document
@@ -82,7 +87,7 @@ class Scenario:
 
     @classmethod
     def from_string(cls, text: str, *, name: str = "scenario.toml") -> Scenario:
-        """Reads the text of a scenario file, which errors call ``name``.
+        """Reads ``text``, that of a scenario file, which errors call ``name``.
 
         Raises:
             ScenarioError: It is not valid.
@@ -91,7 +96,9 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], *, name: str = "scenario") -> Scenario:
-        """Takes the keys of a scenario file from a mapping; disciplines may stand for their tables.
+        """Takes the keys of a scenario file from ``table``, a mapping; disciplines may stand for their tables.
+
+        Errors call it ``name``.
 
         Values with a unit are text, as in the file.
 
@@ -227,7 +234,7 @@ class Scenario:
         self.update({key: value})
 
     def update(self, changes: Mapping[str, Any]) -> None:
-        """Sets the values of several keys at once.
+        """Sets the values of several keys at once: ``changes`` has the keys with their new values.
 
         Raises:
             ScenarioError: The scenario would not be valid; it stays as it is.
@@ -236,7 +243,7 @@ class Scenario:
         self._document = self._changed(changes)
 
     def with_(self, changes: Mapping[str, Any]) -> Scenario:
-        """Returns a copy with these values.
+        """Returns a copy with ``changes``, keys with their new values.
 
         Raises:
             ScenarioError: It would not be valid.
@@ -297,6 +304,7 @@ class Scenario:
 
         Raises:
             ScenarioError: It cannot be run.
+            ValueError: A series or a trace is asked for of several runs, or of a discipline written in Python.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
         document = self._seeded(seed)
@@ -308,6 +316,23 @@ class Scenario:
         how = _runs.How(runs, jobs, progress)
         done = _runs.run(document, how) if queue is None else _runs.compared(document, [queue], how)
         return _runs.only(document, done)
+
+    def start(self, *, seed: int | None = None, queue: SomeDiscipline | None = None) -> Simulation:
+        """Starts a simulation that advances in steps, can be read, and can be changed on the way.
+
+        Args:
+            seed: As in :meth:`run`.
+            queue: As in :meth:`run`.
+
+        Returns:
+            The simulation, at time 0. Its outcome is that of :meth:`run`, if nothing is changed.
+
+        Raises:
+            ScenarioError: It cannot be run.
+        """
+        from fairlane.simulation import Simulation
+
+        return Simulation(self, seed=seed, queue=queue)
 
     def fingerprint(self) -> Fingerprint:
         """Runs the scenario once and returns the fingerprint of its trajectory, the same on every machine.
@@ -350,6 +375,7 @@ class Scenario:
 
         Raises:
             ScenarioError: A discipline cannot be run, or the scenario describes no queue.
+            TypeError: ``queues`` is no list of disciplines.
             ValueError: There is no such queue.
             Interrupted: Ctrl-C; it has the outcomes so far.
         """
@@ -432,6 +458,7 @@ class Scenario:
 
         Raises:
             ScenarioError: A point is not valid, and nothing was run; or ``out`` is another sweep's.
+            ValueError: There is no such queue, or ``chunk`` is given without ``executor`` and ``out``.
             Interrupted: Ctrl-C; the finished points are with it, or in the file.
             SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlane import _core
+from fairlane._html import caption, wide_table
 from fairlane._values import count
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ class Table:
     def _repr_html_(self) -> str:
         names = self.columns
         rows = list(zip(*(self[name][:_SHOWN] for name in names), strict=True))
-        more = f"<p>and {len(self) - _SHOWN} rows more</p>" if len(self) > _SHOWN else ""
-        return html_table(names, rows) + more
+        more = caption(f"and {len(self) - _SHOWN} rows more") if len(self) > _SHOWN else ""
+        return wide_table(names, rows) + more
 
 
 def _again(data: bytes) -> Table:
@@ -153,10 +153,9 @@ class Series(NamedTuple):
     flows: Table
     queues: Table
 
+    def __repr__(self) -> str:
+        return f"<Series of {len(self.flows)} rows of flows and {len(self.queues)} rows of queues>"
 
-def html_table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of a notebook."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    cells = ["".join(f"<td>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def _repr_html_(self) -> str:
+        tables = (("flows", self.flows), ("queues", self.queues))
+        return "".join(caption(name) + table._repr_html_() for name, table in tables)

@@ -42,7 +42,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class FrontFlow:
-    """A flow under Front CHOKe: its rate, its part of the queue's head, its goodput and its loss."""
+    """A flow under Front CHOKe.
+
+    Attributes:
+        rate: The rate of its arrivals, in the unit of the rates that were given.
+        head: The part of the time in which a packet of it is at the queue's head, 0 to 1.
+        goodput: The rate at which its packets leave, in the same unit.
+        loss: The part of its packets that is lost, 0 to 1.
+    """
 
     rate: float
     head: float
@@ -52,7 +59,13 @@ class FrontFlow:
 
 @dataclass(frozen=True)
 class FrontChoke:
-    """Front CHOKe with Poisson arrivals: the rate of service, the time that the queue is empty, and the flows."""
+    """Front CHOKe with Poisson arrivals.
+
+    Attributes:
+        mu: The rate of service, in the unit of the rates that were given.
+        empty: The part of the time in which the queue is empty, 0 to 1.
+        flows: The flows, in the order of their rates as given.
+    """
 
     mu: float
     empty: float
@@ -63,7 +76,7 @@ def front(*, mu: float, rates: Iterable[float]) -> FrontChoke:
     """Front CHOKe (Pan, Prabhakar, Psounis 2000, equations 1 to 3).
 
     Args:
-        mu: The rate of service.
+        mu: The rate of service, in any unit of packets a time.
         rates: The rate of each flow's arrivals, in the same unit.
     """
     answer = _ask("front", mu=mu, rates=rates)
@@ -72,7 +85,14 @@ def front(*, mu: float, rates: Iterable[float]) -> FrontChoke:
 
 @dataclass(frozen=True)
 class BackFlow:
-    """A flow under Back CHOKe: its rate, its admitted rate, its share of all admitted packets, and its loss."""
+    """A flow under Back CHOKe.
+
+    Attributes:
+        rate: The rate of its arrivals, in the unit of the rates that were given.
+        admitted: The rate of its packets that are admitted, in the same unit.
+        share: Its share of all admitted packets, 0 to 1.
+        loss: The part of its packets that is lost, 0 to 1.
+    """
 
     rate: float
     admitted: float
@@ -82,7 +102,13 @@ class BackFlow:
 
 @dataclass(frozen=True)
 class BackChoke:
-    """Back CHOKe with a memory: the flows in memory, the rate admitted in all, and the flows."""
+    """Back CHOKe with a memory.
+
+    Attributes:
+        memory: Number of flows in the memory.
+        admitted: The rate admitted in all, in the unit of the rates that were given.
+        flows: The flows, in the order of their rates as given.
+    """
 
     memory: int
     admitted: float
@@ -102,7 +128,13 @@ def back(*, rates: Iterable[float], memory: int = 1) -> BackChoke:
 
 @dataclass(frozen=True)
 class Division:
-    """Bins divided into levels, and the part of responsive flows that is misclassified, 0 to 1."""
+    """A division of bins into levels.
+
+    Attributes:
+        levels: Number of levels.
+        bins: Bins of each level.
+        misclassified: The part of responsive flows that is misclassified, 0 to 1.
+    """
 
     levels: int
     bins: int
@@ -111,7 +143,17 @@ class Division:
 
 @dataclass(frozen=True)
 class Sfb:
-    """SFB: its bins, the part of them that is polluted, the flows misclassified, and the best division of the bins."""
+    """SFB's bins and its errors.
+
+    Attributes:
+        levels: Number of levels of bins.
+        bins: Bins of each level.
+        flows: Number of unresponsive flows.
+        polluted: The part of the bins of a level that is polluted, 0 to 1.
+        polluted_bins: Polluted bins of a level, in the mean.
+        misclassified: The part of responsive flows that is misclassified, 0 to 1.
+        best: The division of as many bins that misclassifies least.
+    """
 
     levels: int
     bins: int
@@ -136,7 +178,13 @@ def sfb(*, levels: int, bins: int, flows: int) -> Sfb:
 
 @dataclass(frozen=True)
 class Peak:
-    """The load with the largest share of the link, and that share."""
+    """The largest share of the link that a flow can get.
+
+    Attributes:
+        load: Its load there, as a part of the link's rate.
+        share: Its share of the link, 0 to 1.
+        buffer_share: Its share of the queue, 0 to 1.
+    """
 
     load: float
     share: float
@@ -188,7 +236,7 @@ class Candidates:
         candidates: How many candidates are drawn.
         load: The sending rate of each, as a part of the link's rate.
         share: Each one's share of the link.
-        total_share: All of theirs.
+        total_share: The share of all of them together.
         tcp_share: TCP's share.
         buffer_share: Their part of the queue.
         loss: The part of their packets that is dropped.
@@ -310,9 +358,9 @@ class Tcp:
         timeout: The retransmission timeout in seconds.
         acked: The packets that an acknowledgement covers.
         window: The largest window in packets; ``None`` when there is no limit.
-        full: The full model of Padhye and others.
+        full: The rate in packets a second by the full model of Padhye and others.
         full_window: Packets in a round trip by the full model.
-        approximate: The approximate model of Padhye and others, equation 30.
+        approximate: The rate in packets a second by the approximate model of Padhye and others, equation 30.
         square_root: The square root law, without timeouts and largest window.
         tfrc: TFRC's equation, without largest window.
     """

@@ -82,7 +82,7 @@ impl Connection {
     }
 
     /// Handles the flow's start and stop, the start of a transfer, and the ends of on and off periods.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<'_, O>) {
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
             self.sender.stop();
             return;
@@ -151,12 +151,7 @@ impl Connection {
     }
 
     /// Handles a timer event of the sender.
-    pub(crate) fn on_sender_timer<O: Observer>(
-        &mut self,
-        now: Time,
-        common: &mut Common,
-        network: &mut Network<'_, O>,
-    ) {
+    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if !(self.sender_timer.fires(now) | self.pacing_timer.fires(now)) {
             return;
         }
@@ -169,7 +164,7 @@ impl Connection {
     }
 
     /// Handles a timer event of the receiver.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<'_, O>) {
+    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if !self.receiver_timer.fires(now) {
             return;
         }
@@ -184,7 +179,7 @@ impl Connection {
         now: Time,
         packet: &Packet,
         common: &mut Common,
-        network: &mut Network<'_, O>,
+        network: &mut Network<O>,
     ) {
         let sack = network.sacks.take(packet.sack);
         let Some(next) = packet.seq.checked_sub(self.first) else { return };
@@ -203,7 +198,7 @@ impl Connection {
         now: Time,
         packet: &Packet,
         common: &mut Common,
-        network: &mut Network<'_, O>,
+        network: &mut Network<O>,
     ) {
         let Some(seq) = packet.seq.checked_sub(self.first) else { return };
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
@@ -222,8 +217,8 @@ impl Connection {
         &mut self,
         now: Time,
         common: &mut Common,
-        network: &mut Network<'_, O>,
-        act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, '_, O>),
+        network: &mut Network<O>,
+        act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, O>),
     ) {
         let packet = common.data(now, Flags::default().with(Flags::ECT, self.ecn));
         act(
@@ -236,7 +231,7 @@ impl Connection {
     }
 
     /// Sends the acknowledgement, if there is one, and sets the receiver's timer.
-    fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, common: &Common, network: &mut Network<'_, O>) {
+    fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, common: &Common, network: &mut Network<O>) {
         self.receiver_timer.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
         let Some(ack) = ack else { return };
         let packet = Packet {
@@ -263,15 +258,15 @@ fn after(first: u32, size: u32) -> Option<u32> {
 }
 
 /// Makes packets of a sender's segments and injects them.
-struct SegmentInjector<'f, 'o, O> {
+struct SegmentInjector<'f, O> {
     now: Time,
     packet: Packet,
     first: u32,
     totals: &'f mut Totals,
-    network: &'f mut Network<'o, O>,
+    network: &'f mut Network<O>,
 }
 
-impl<O: Observer> SegmentSink for SegmentInjector<'_, '_, O> {
+impl<O: Observer> SegmentSink for SegmentInjector<'_, O> {
     fn send(&mut self, segment: Segment) {
         self.totals.sent += 1;
         self.totals.retransmitted += u64::from(segment.retransmission);

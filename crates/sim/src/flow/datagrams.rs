@@ -1,6 +1,6 @@
 //! A UDP flow.
 
-use fairlane_qdisc::{Duration, Seed, Stream, Time};
+use fairlane_qdisc::{Duration, Rate, Seed, Stream, Time};
 use fairlane_scenario::Udp;
 use fairlane_traffic as traffic;
 
@@ -28,8 +28,13 @@ impl Datagrams {
         self.packets.first(start)
     }
 
+    /// Sets the source's rate for the packets after the one that is scheduled.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.packets.set_rate(rate);
+    }
+
     /// Sends the next packet and schedules the one after it.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<'_, O>) {
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
             return;
         }

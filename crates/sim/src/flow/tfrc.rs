@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fairlane_qdisc::{Duration, Seed, Time};
+use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::Tfrc;
 use fairlane_traffic::OnOffPeriods;
 
@@ -54,8 +54,13 @@ impl RateControlled {
         }
     }
 
+    /// Sets the application's rate for the packets after the one that is scheduled.
+    pub(crate) fn set_limit(&mut self, limit: Option<Rate>) {
+        self.sender.set_limit(limit);
+    }
+
     /// Handles the flow's start and stop, and the ends of on and off periods.
-    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<'_, O>) {
+    pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
             self.sender.stop(now);
             return;
@@ -81,12 +86,7 @@ impl RateControlled {
     }
 
     /// Handles a timer event of the sender, which may send a packet.
-    pub(crate) fn on_sender_timer<O: Observer>(
-        &mut self,
-        now: Time,
-        common: &mut Common,
-        network: &mut Network<'_, O>,
-    ) {
+    pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if !self.sender_timer.fires(now) {
             return;
         }
@@ -103,7 +103,7 @@ impl RateControlled {
     }
 
     /// Handles a timer event of the receiver.
-    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<'_, O>) {
+    pub(crate) fn on_receiver_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         if self.receiver_timer.fires(now) {
             let report = self.receiver.on_timer(now);
             self.send_report(now, report, common, network);
@@ -116,7 +116,7 @@ impl RateControlled {
         now: Time,
         packet: &Packet,
         common: &Common,
-        network: &mut Network<'_, O>,
+        network: &mut Network<O>,
     ) {
         // Earlier reports have been lost or will be ignored as out of date.
         while let Some((number, report)) = self.reports.front().copied().filter(|(number, _)| *number <= packet.seq) {
@@ -134,7 +134,7 @@ impl RateControlled {
         now: Time,
         packet: &Packet,
         common: &mut Common,
-        network: &mut Network<'_, O>,
+        network: &mut Network<O>,
     ) {
         common.totals.unique_bytes += u64::from(packet.bytes);
         while self.rtts.get(1).is_some_and(|(from, _)| *from <= packet.seq) {
@@ -150,7 +150,7 @@ impl RateControlled {
         self.send_report(now, report, common, network);
     }
 
-    fn set_sender_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<'_, O>) {
+    fn set_sender_timer<O: Observer>(&mut self, now: Time, common: &Common, network: &mut Network<O>) {
         let deadline = self.sender.deadline().map(|deadline| deadline.max(now));
         self.sender_timer.set(deadline, Target::SenderTimer(common.id), &mut network.events);
     }
@@ -161,7 +161,7 @@ impl RateControlled {
         now: Time,
         report: Option<Feedback>,
         common: &Common,
-        network: &mut Network<'_, O>,
+        network: &mut Network<O>,
     ) {
         self.receiver_timer.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
         let Some(report) = report else { return };

@@ -62,7 +62,7 @@ impl TfrcSender {
         Self {
             bytes,
             damping,
-            application_rate: limit.map_or(f64::INFINITY, |limit| limit.bits_per_second().max(1) as f64 / 8.0),
+            application_rate: bytes_per_second(limit),
             limited: Some(Time::ZERO),
             echo: Time::ZERO,
             // One packet per second until the first report.
@@ -79,6 +79,11 @@ impl TfrcSender {
             timer: None,
             idle: true,
         }
+    }
+
+    /// Sets the application's rate; `None` means unlimited. The packet for which the timer is set keeps its time.
+    pub fn set_limit(&mut self, limit: Option<Rate>) {
+        self.application_rate = bytes_per_second(limit);
     }
 
     /// Starts or resumes sending.
@@ -281,4 +286,9 @@ impl TfrcSender {
     fn min_rate(&self) -> f64 {
         self.bytes / LONGEST_GAP
     }
+}
+
+/// Returns the rate of an application in bytes per second; infinite if it is unlimited.
+fn bytes_per_second(limit: Option<Rate>) -> f64 {
+    limit.map_or(f64::INFINITY, |limit| limit.bits_per_second().max(1) as f64 / 8.0)
 }

@@ -19,6 +19,10 @@ impl Cbr {
         Self { transmitter: Transmitter::new(rate), bytes, jitter, random: seed.stream("jitter") }
     }
 
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.transmitter = Transmitter::new(rate);
+    }
+
     /// Returns a time drawn uniformly from the first interval.
     pub(crate) fn phase(&self, random: &mut Stream) -> Duration {
         part(self.transmitter.rate().transmission(u64::from(self.bytes)), random.unit())

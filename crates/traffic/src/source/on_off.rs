@@ -27,6 +27,10 @@ impl OnOff {
         }
     }
 
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.transmitter = Transmitter::new(rate);
+    }
+
     pub(crate) fn next(&mut self) -> Duration {
         let mut interval = self.transmitter.next(self.bytes).as_nanos();
         let mut gap = 0_u64;

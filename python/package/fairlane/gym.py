@@ -1,0 +1,225 @@
+"""An environment of Gymnasium in which a controller sets the drop probability of a queue.
+
+It needs Gymnasium (``pip install 'fairlane[gym]'``) and is imported by its name, ``import fairlane.gym``. That also
+registers it: ``gymnasium.make("fairlane/Queue-v0")``.
+
+The disciplines of the library calculate their probability themselves, and a change of their parameters starts them
+again. So the queue of the environment is :class:`RandomDrop`, whose probability nothing but the controller sets.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+
+from fairlane._values import count
+from fairlane.discipline import Discipline
+from fairlane.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from fairlane._core import DropSink, Packet
+    from fairlane.discipline import Host
+    from fairlane.simulation import Simulation
+
+__all__ = ["QueueEnv", "RandomDrop"]
+
+_LONGEST_S = 1.0
+"""The longest delay that an observation distinguishes."""
+
+
+class RandomDrop(Discipline):
+    """A FIFO that drops, or marks, each arriving packet with a probability that is set from outside.
+
+    ECN-capable packets are marked instead of dropped, and then queued.
+
+    Args:
+        host: The link that it works on.
+        limit: The most packets in the queue; what arrives at a full queue is dropped.
+
+    Attributes:
+        probability: The probability of a signal for each arriving packet, 0 to 1; 0 at the start.
+    """
+
+    name = "random-drop"
+
+    def __init__(self, host: Host, limit: int = 300) -> None:
+        super().__init__(host)
+        self.probability = 0.0
+        self._limit = count("limit", limit)
+        self._packets: deque[Packet] = deque()
+
+    def enqueue(self, now: float, packet: Packet, sink: DropSink) -> None:  # noqa: ARG002 - the time does not matter
+        """Queues the packet, unless the queue is full or chance drops it.
+
+        Args:
+            now: The time in seconds.
+            packet: The packet.
+            sink: Is told if it is dropped or marked.
+        """
+        if len(self._packets) >= self._limit:
+            sink.dropped(packet, "limit")
+            return
+        if self.random.random() < self.probability:
+            if not packet.ecn_capable:
+                sink.dropped(packet, "early")
+                return
+            sink.marked(packet, "early")
+        self._packets.append(packet)
+
+    def dequeue(self, now: float, sink: DropSink) -> Packet | None:  # noqa: ARG002 - neither matters
+        """Returns the packet that came first, or ``None`` if the queue is empty.
+
+        Args:
+            now: The time in seconds.
+            sink: Is told nothing.
+        """
+        return self._packets.popleft() if self._packets else None
+
+
+class QueueEnv(gymnasium.Env["NDArray[np.float32]", "NDArray[np.float32]"]):
+    """A scenario whose queue drops, or marks, with the probability that the controller chooses at each step.
+
+    The action is that probability, an array of one number from 0 to ``most``.
+
+    The observation is an array of four numbers: the delay that the queue has at present, in seconds, at most 1; the
+    share of the link that the last step used, 0 to 1; the share of the packets arriving in it that was dropped or
+    marked, 0 to 1; and the probability that the controller chose for it.
+
+    The reward of a step is the power of the queue (Kleinrock 1979: throughput over response time), relative to that of
+    a full link without a queue: the share of the link that was used, times ``rtt_s`` over ``rtt_s`` plus the queue's
+    delay. It is from 0 to 1.
+
+    An episode is the whole scenario; at its end ``truncated`` is true. The seed of :meth:`reset` decides all random
+    numbers, so the same seed and actions give the same episode on every platform.
+
+    Args:
+        scenario: The scenario, which describes a queue; by default eight flows of CUBIC share 10 Mbit/s for 20 s, with
+            a round-trip time of 40 ms.
+        interval_s: The time between two actions in seconds, above 0.
+        rtt_s: The round-trip time without a queue in seconds, above 0: a queue as long halves the reward.
+        most: The largest probability, above 0 and at most 1.
+        limit: The most packets in the queue.
+        at: The name of the queue that is observed. If the scenario describes several, all use the same probability.
+
+    Attributes:
+        metadata: What Gymnasium asks of every environment: this one draws no pictures.
+        scenario: The scenario, with the seed of the file.
+        simulation: The simulation of the present episode; ``None`` before the first :meth:`reset`. Its ``outcome()``
+            gives all numbers of a finished episode.
+
+    Raises:
+        ValueError: A value is out of its range, or there is no such queue.
+        ScenarioError: The scenario describes no queue; raised by :meth:`reset`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - declared so by Gymnasium
+
+    def __init__(  # noqa: PLR0913 - all have defaults
+        self,
+        scenario: Scenario | None = None,
+        *,
+        interval_s: float = 0.1,
+        rtt_s: float = 0.04,
+        most: float = 0.25,
+        limit: int = 300,
+        at: str = "bottleneck",
+    ) -> None:
+        for name, value, bound in (("interval_s", interval_s, np.inf), ("rtt_s", rtt_s, np.inf), ("most", most, 1.0)):
+            if not 0 < value <= bound:
+                raise ValueError(
+                    f"{name}: {value} is out of range: it must be above 0" + " and at most 1" * (bound == 1)
+                )
+        self.scenario = _usual() if scenario is None else scenario.copy()
+        self.simulation: Simulation | None = None
+        self.observation_space = gymnasium.spaces.Box(
+            np.zeros(4, np.float32), np.array([_LONGEST_S, 1, 1, most], np.float32)
+        )
+        self.action_space = gymnasium.spaces.Box(0, most, (1,), np.float32)
+        self._interval_s, self._rtt_s, self._most = float(interval_s), float(rtt_s), float(most)
+        self._limit = count("limit", limit)
+        self._at = at
+        self._disciplines: list[RandomDrop] = []
+        self._steps = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Starts an episode.
+
+        Args:
+            seed: The seed of all random numbers, 0 or more; without one, the next of the environment's own.
+            options: Not used.
+
+        Returns:
+            The observation, and a dict with ``time_s``, the time in seconds.
+
+        Raises:
+            ScenarioError: The scenario describes no queue, or cannot be run.
+            KeyError: There is no queue of the name ``at``.
+        """
+        super().reset(seed=seed, options=None if options is None else dict(options))
+        self._disciplines = []
+
+        def made(host: Host) -> RandomDrop:
+            self._disciplines.append(RandomDrop(host, self._limit))
+            return self._disciplines[-1]
+
+        self._steps = 0
+        self.simulation = self.scenario.start(seed=int(self.np_random.integers(2**53)), queue=made)
+        self.simulation.queue(self._at)
+        return np.zeros(4, np.float32), {"time_s": 0.0}
+
+    def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Sets the probability and lets the interval pass.
+
+        Args:
+            action: An array of one number, the probability; numbers out of range are clipped.
+
+        Returns:
+            The observation; the reward; false, since no episode ends before its time; true at the end of the scenario;
+            and a dict with ``time_s``, the time in seconds.
+
+        Raises:
+            ValueError: The action is not a number.
+            RuntimeError: The environment was not reset, or the episode is over.
+        """
+        simulation = self.simulation
+        if simulation is None:
+            raise RuntimeError("call reset() before the first step()")
+        began = simulation.now
+        if began >= simulation.end:
+            raise RuntimeError("the episode is over: call reset()")
+        probability = float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], 0.0, self._most))
+        if np.isnan(probability):
+            raise ValueError("action: nan is not a probability")
+        for discipline in self._disciplines:
+            discipline.probability = probability
+        self._steps += 1
+        simulation.step(min(self._steps * self._interval_s, simulation.end))
+        queue = simulation.queue(self._at)
+        used = min(8 * queue.departed.bytes / (queue.rate_bps * (simulation.now - began)), 1.0)
+        signals = (queue.dropped.packets + queue.marked.packets) / max(queue.arrived.packets, 1)
+        delay = queue.delay_s
+        seen = np.array([min(delay, _LONGEST_S), used, min(signals, 1.0), probability], np.float32)
+        reward = used * self._rtt_s / (self._rtt_s + delay)
+        return seen, reward, False, simulation.now >= simulation.end, {"time_s": simulation.now}
+
+    def close(self) -> None:
+        """Drops the simulation of the present episode."""
+        self.simulation = None
+
+
+def _usual() -> Scenario:
+    return Scenario.dumbbell(
+        tcp=8, cc="cubic", rate="10mbit", delay="18ms", duration="20s", queue="droptail", preset="modern"
+    )
+
+
+gymnasium.register(id="fairlane/Queue-v0", entry_point="fairlane.gym:QueueEnv")
