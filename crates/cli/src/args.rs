@@ -6,6 +6,8 @@ mod check;
 mod explain;
 #[cfg(feature = "papers")]
 mod paper;
+#[cfg(feature = "html")]
+mod plot;
 mod shown;
 mod theory;
 
@@ -29,12 +31,15 @@ pub(crate) use self::check::{CheckArgs, ScenariosArgs};
 pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
-pub(crate) use self::shown::{PageFile, ShownQueue};
+#[cfg(feature = "html")]
+pub(crate) use self::plot::{FigureKind, PlotArgs, PlotMeasure};
+pub(crate) use self::shown::{FigureFiles, PageFile, ShownQueue};
 pub(crate) use self::theory::{
     AnswerForm, BackArgs, ChokeMultiArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs, TheoryArgs,
 };
 #[cfg(not(all(
     feature = "bpf",
+    feature = "html",
     feature = "lab",
     feature = "manual",
     feature = "papers",
@@ -64,6 +69,12 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     Scenarios(ScenariosArgs),
     Replay(ReplayArgs),
+    #[cfg(feature = "html")]
+    Plot(PlotArgs),
+    /// Draw a figure of saved outcomes (in builds with the feature html)
+    #[cfg(not(feature = "html"))]
+    #[command(disable_help_flag = true)]
+    Plot(MissingVerb),
     #[cfg(feature = "lab")]
     Lab(LabArgs),
     /// Run a scenario on real Linux TCP (in builds with the feature lab)
@@ -157,6 +168,12 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureFiles,
+
+    #[command(flatten)]
+    pub(crate) series: SeriesFile,
 }
 
 /// Run one scenario
@@ -201,6 +218,16 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) series: SeriesFile,
+
+    /// Write a data file of flent (.flent.gz), which flent plots: throughput, window and round trip of each TCP flow, and the round
+    /// trips of a UDP group called "ping", every 200 ms or in the interval of --series
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) flent: Option<PathBuf>,
+
+    /// Write the bottleneck as mahimahi's mm-link logs it: FILE.log has the log, which mm-throughput-graph reads, and FILE.trace the
+    /// opportunities of its link, which mm-link takes
+    #[arg(long, value_name = "FILE.log", value_hint = ValueHint::FilePath)]
+    pub(crate) mahimahi: Option<PathBuf>,
 }
 
 /// Run a scenario at every combination of the values given
@@ -240,6 +267,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureFiles,
 }
 
 /// Send captured packets through a queue: they arrive as they were captured and leave at the link's rate
@@ -417,7 +447,8 @@ pub(crate) struct Form {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SeriesFile {
     /// Write the counts of each flow and each queue in each interval, warm-up included: FILE.csv (or .parquet) becomes
-    /// FILE.flows.csv and FILE.queues.csv
+    /// FILE.flows.csv and FILE.queues.csv, and under several disciplines FILE.KIND.flows.csv and FILE.KIND.queues.csv of the first run
+    /// of each. With --json, what a page shows over time is printed too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     series: Option<PathBuf>,
 
