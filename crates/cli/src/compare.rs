@@ -88,7 +88,7 @@ impl CompareCommand {
         let there = so_far(&outcomes, self.batch.len(), "disciplines");
         let missing = interrupted.then(|| shared::interrupted(&there));
         let page = self.page.as_ref().map(|page| page.write_comparison(&outcomes, &timelines, paper.as_ref(), missing));
-        let figures = self.figures.write_comparison(&outcomes, extent);
+        let figures = self.figures.draw(&outcomes, extent);
         shared::delivered(tables, printed, page.into_iter().chain(figures))?;
         shared::complete(interrupted, &there, &self.outputs)
     }

@@ -25,28 +25,21 @@ impl FigureFiles {
     }
 
     /// Returns true if no figure is requested.
+    #[cfg(feature = "html")]
     pub(crate) const fn is_none(&self) -> bool {
         self.svg.is_none() && self.pdf.is_none()
     }
 
-    /// Draws the shares under each discipline.
-    pub(crate) fn write_comparison(&self, outcomes: &[Outcome], extent: Extent) -> Option<Result<(), Failure>> {
-        #[cfg(feature = "html")]
-        return self.asked(outcomes).then(|| self.write(&compare_figure(outcomes), extent));
-        #[cfg(not(feature = "html"))]
-        return self.asked(outcomes).then(|| drop(extent)).map(Ok);
+    /// Draws the shares of outcomes, if a figure is requested: those of a sweep against the first key with numbers.
+    #[cfg(feature = "html")]
+    pub(crate) fn draw(&self, outcomes: &[Outcome], extent: Extent) -> Option<Result<(), Failure>> {
+        (!self.is_none() && !outcomes.is_empty()).then(|| self.write(&default_figure(outcomes), extent))
     }
 
-    /// Draws a sweep's shares: against the first key with numbers, or without one as bars.
-    pub(crate) fn write_sweep(&self, outcomes: &[Outcome], extent: Extent) -> Option<Result<(), Failure>> {
-        #[cfg(feature = "html")]
-        return self.asked(outcomes).then(|| self.write(&default_figure(outcomes), extent));
-        #[cfg(not(feature = "html"))]
-        return self.write_comparison(outcomes, extent);
-    }
-
-    fn asked(&self, outcomes: &[Outcome]) -> bool {
-        !self.is_none() && !outcomes.is_empty()
+    /// Draws nothing: [`outputs`](Self::outputs) has refused figures.
+    #[cfg(not(feature = "html"))]
+    pub(crate) const fn draw(&self, _outcomes: &[Outcome], _extent: Extent) -> Option<Result<(), Failure>> {
+        None
     }
 
     /// Writes the figure into the requested files.

@@ -82,7 +82,7 @@ impl SweepCommand {
         let printed = self.print(&outcomes, interrupted);
         let missing = interrupted.then(|| shared::interrupted(&there));
         let page = self.page.as_ref().map(|page| page.write_sweep(&outcomes, missing));
-        let figures = self.figures.write_sweep(&outcomes, extent);
+        let figures = self.figures.draw(&outcomes, extent);
         shared::delivered(table, printed, page.into_iter().chain(figures))?;
         self.end(interrupted, &there)
     }

@@ -64,7 +64,13 @@ fn number(place: &Place, json: &Value, queue: &str, see: &str) -> f64 {
         return 100.0 * json[see].as_f64().unwrap();
     }
     let outcomes = json["outcomes"].as_array().unwrap();
-    let of = |outcome: &&Value| outcome["queues"].as_array().unwrap().iter().any(|there| there["name"] == "bottleneck" && there["kind"] == queue);
+    let of = |outcome: &&Value| {
+        outcome["queues"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|there| there["name"] == "bottleneck" && there["kind"] == queue)
+    };
     let outcome = outcomes.iter().find(of).unwrap_or_else(|| panic!("no {queue}"));
     let at = outcome["queues"].as_array().unwrap().iter().find(|there| there["name"] == "bottleneck").unwrap();
     let group = |name: &str, key: &str| {
@@ -103,7 +109,8 @@ fn every_exercise_shows_what_the_page_says() {
     assert_eq!(commands.len(), 10, "eight exercises, two of them with a model");
     for (command, rows) in commands {
         let words = shlex::split(&command).unwrap();
-        let output = Command::cargo_bin("fairlane").unwrap().args(&words[1..]).current_dir(place.path("")).output().unwrap();
+        let output =
+            Command::cargo_bin("fairlane").unwrap().args(&words[1..]).current_dir(place.path("")).output().unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(!rows.is_empty(), "{command}");
@@ -112,7 +119,10 @@ fn every_exercise_shows_what_the_page_says() {
             let bounds: Vec<f64> = range.split(' ').filter_map(|word| word.parse().ok()).collect();
             let [least, most] = bounds[..] else { panic!("{range}") };
             // A utilisation of a whole link is 1 but for rounding.
-            assert!(number >= least - 1e-6 && number <= most + 1e-6, "{command}: {queue}: {see}: {number}, and not {range}");
+            assert!(
+                number >= least - 1e-6 && number <= most + 1e-6,
+                "{command}: {queue}: {see}: {number}, and not {range}"
+            );
         }
     }
 }

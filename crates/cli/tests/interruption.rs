@@ -181,7 +181,8 @@ fn a_second_interruption_leaves_a_part() {
     let mut child = spawn(&["run", &file, "--json", "--trace", &trace, "--pcap", &pipe]);
     let traces = || -> Vec<(String, u64)> {
         let files = fs::read_dir(place.path("")).unwrap().map(Result::unwrap);
-        let named = files.map(|file| (file.file_name().into_string().unwrap(), file.metadata().map_or(0, |it| it.len())));
+        let named =
+            files.map(|file| (file.file_name().into_string().unwrap(), file.metadata().map_or(0, |it| it.len())));
         named.filter(|(name, _)| name.contains("trace")).collect()
     };
     wait_until(|| listens(&child) && traces().iter().any(|(_, length)| *length > 20_000));

@@ -322,12 +322,18 @@ fn the_table_of_groups_reads_back() {
             let text = |outcome: &Outcome| outcome.point.as_ref().unwrap().get("flows.cbr.rate").unwrap().to_string();
             assert_eq!(text(read), text(written));
             for (read, written) in read.groups.iter().zip(&written.groups) {
-                assert_eq!((&read.name, read.share, read.fair_share), (&written.name, written.share, written.fair_share));
+                assert_eq!(
+                    (&read.name, read.share, read.fair_share),
+                    (&written.name, written.share, written.fair_share)
+                );
                 assert_eq!((read.throughput_bps, read.delay_s), (written.throughput_bps, written.delay_s));
             }
             assert_eq!((read.queues.len(), read.groups.len()), (1, written.groups.len()));
             let (read, written) = (&read.queues[0], &written.queues[0]);
-            assert_eq!((&read.kind, read.delay_s.mean, read.delay_s.p95), (&written.kind, written.delay_s.mean, written.delay_s.p95));
+            assert_eq!(
+                (&read.kind, read.delay_s.mean, read.delay_s.p95),
+                (&written.kind, written.delay_s.mean, written.delay_s.p95)
+            );
             assert_eq!((read.mean_packets, read.utilisation), (written.mean_packets, written.utilisation));
         }
     }

@@ -96,8 +96,13 @@ fn figures_of_saved_outcomes_have_their_numbers() {
     let queue = QueueTimeline { name: "bottleneck".to_owned(), packets: vec![3.0, 7.0], ..QueueTimeline::default() };
     let timeline = Timeline { time_s: vec![0.5, 1.0], queues: vec![queue], ..Timeline::default() };
     let series = [None, Some(timeline), None];
-    let Content::Lines(lines) = series_figure(&outcomes, &series, Measure::Length, None).unwrap().content else { panic!() };
-    assert_eq!(lines, [Line::new("1mbit", LineStyle::Plain, vec![(0.5, Estimate::single(3.0)), (1.0, Estimate::single(7.0))])]);
+    let Content::Lines(lines) = series_figure(&outcomes, &series, Measure::Length, None).unwrap().content else {
+        panic!()
+    };
+    assert_eq!(
+        lines,
+        [Line::new("1mbit", LineStyle::Plain, vec![(0.5, Estimate::single(3.0)), (1.0, Estimate::single(7.0))])]
+    );
     assert!(series_figure(&outcomes, &series, Measure::Marks, None).is_none());
 }
 
