@@ -8,7 +8,7 @@ use fairlane_outcome::Extent;
 use fairlane_qdisc::{Duration, Kind};
 use fairlane_report::{PaperNumbers, compare_table};
 use fairlane_runner::compare::{shaper_point, usual, with_kind, with_shaper};
-use fairlane_runner::{Batch, BatchResult, Job, Series, so_far};
+use fairlane_runner::{Batch, BatchResult, Error, Job, Series, so_far};
 use fairlane_scenario::Scenario;
 use fairlane_sim::Control;
 
@@ -52,7 +52,7 @@ impl CompareCommand {
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?.at(args.shown.at)?;
         let outputs = Outputs::default().tables("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
         let outputs = args.figures.outputs(outputs)?;
-        let paths = series.iter().flat_map(|series| series.paths.iter().map(|path| (path.clone(), series.interval)));
+        let paths = series.iter().flat_map(|series| series.paths.iter().map(move |path| (path.clone(), series.interval)));
         let outputs = paths.fold(outputs, |outputs, path| outputs.series(Some(&path)));
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
@@ -96,8 +96,12 @@ impl CompareCommand {
     /// Runs all disciplines, and writes their series.
     fn outcomes(&self, control: &Control) -> Result<BatchResult, Failure> {
         let Some(BatchSeries { interval, paths }) = &self.series else { return progress::batch(&self.batch, control) };
-        let begin = |number: usize, job: &Job| Ok(Series::create(&paths[number], *interval, &job.scenario)?);
-        let end = |_, series: Series, partial| Ok(series.finish(Extent::of(partial)).map(drop)?);
+        let begin = |number: usize, job: &Job| {
+            Series::create(&paths[number], *interval, &job.scenario).map_err(Error::from)
+        };
+        let end = |_: usize, series: Series, partial: bool| {
+            series.finish(Extent::of(partial)).map(drop).map_err(Error::from)
+        };
         progress::watched(control, self.batch.runs(), || self.batch.execute_observed(control, begin, end))
             .map_err(Failure::from)
     }

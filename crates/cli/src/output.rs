@@ -20,11 +20,12 @@ pub(crate) fn print_outcomes(outcomes: &[Outcome], series: &[Option<Timeline>], 
     #[derive(Serialize)]
     struct Printed<'a> {
         outcomes: &'a [Outcome],
-        #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        series: &'a [Option<Timeline>],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        series: Option<&'a [Option<Timeline>]>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
     }
+    let series = (!series.is_empty()).then_some(series);
     print_json(&Printed { outcomes, series, partial })
 }
 
