@@ -52,7 +52,8 @@ impl CompareCommand {
         let batch = Batch::new(jobs, args.runs, args.threads.jobs)?.at(args.shown.at)?;
         let outputs = Outputs::default().tables("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
         let outputs = args.figures.outputs(outputs)?;
-        let paths = series.iter().flat_map(|series| series.paths.iter().map(move |path| (path.clone(), series.interval)));
+        let paths =
+            series.iter().flat_map(|series| series.paths.iter().map(move |path| (path.clone(), series.interval)));
         let outputs = paths.fold(outputs, |outputs, path| outputs.series(Some(&path)));
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
@@ -96,12 +97,10 @@ impl CompareCommand {
     /// Runs all disciplines, and writes their series.
     fn outcomes(&self, control: &Control) -> Result<BatchResult, Failure> {
         let Some(BatchSeries { interval, paths }) = &self.series else { return progress::batch(&self.batch, control) };
-        let begin = |number: usize, job: &Job| {
-            Series::create(&paths[number], *interval, &job.scenario).map_err(Error::from)
-        };
-        let end = |_: usize, series: Series, partial: bool| {
-            series.finish(Extent::of(partial)).map(drop).map_err(Error::from)
-        };
+        let begin =
+            |number: usize, job: &Job| Series::create(&paths[number], *interval, &job.scenario).map_err(Error::from);
+        let end =
+            |_: usize, series: Series, partial: bool| series.finish(Extent::of(partial)).map(drop).map_err(Error::from);
         progress::watched(control, self.batch.runs(), || self.batch.execute_observed(control, begin, end))
             .map_err(Failure::from)
     }

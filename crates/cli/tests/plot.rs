@@ -53,12 +53,12 @@ fn every_saved_form_gives_the_same_figure() {
 fn every_kind_of_figure_is_drawn() {
     let (place, file) = Place::with_small();
     let folder = place.name("tables");
-    let svg = place.name("a.svg");
+    let (svg, pdf) = (place.name("a.svg"), place.name("a.pdf"));
     let args = ["compare", &file, "--queue", "droptail,choke", "--json", "--out", &folder];
-    let series = ["--series", &place.name("x.csv"), "--svg", &svg];
+    let series = ["--series", &place.name("x.csv"), "--svg", &svg, "--pdf", &pdf];
     let saved = place.write("c.json", &printed(&[&args[..], &series].concat()));
     assert!(fs::read_to_string(&svg).unwrap().contains("max-min fair"));
-    // PDFCHECK
+    assert!(fs::read(&pdf).unwrap().starts_with(b"%PDF-"));
     for (options, word) in [
         (&["--figure", "shares"][..], "max-min fair"),
         (&["--figure", "delays"], "delay in the queue (ms)"),

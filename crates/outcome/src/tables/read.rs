@@ -1,7 +1,6 @@
 //! Reads the table of groups, which `sweep --out` writes.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
 use super::TableError;
@@ -51,6 +50,8 @@ fn csv(path: &Path) -> csv::Result<TextTable> {
 
 #[cfg(feature = "parquet")]
 fn parquet(path: &Path) -> parquet::errors::Result<TextTable> {
+    use std::fs::File;
+
     use arrow_array::{Array, Float64Array, RecordBatch, StringArray, UInt64Array};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
