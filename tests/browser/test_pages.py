@@ -19,7 +19,7 @@ from conftest import PAGES, SMALLER
 # Coloured points that a canvas without lines may have.
 MOST_ACCIDENTAL = 20
 # Windows from this width on have room for two numbers below a bar.
-MOST_NARROW = 900
+MOST_NARROW = 1280
 
 if TYPE_CHECKING:
     from pathlib import Path

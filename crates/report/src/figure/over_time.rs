@@ -85,7 +85,9 @@ pub fn series_figure(
     let lines: Vec<Line> =
         names(outcomes).into_iter().zip(timelines).filter_map(of).filter(|line| !line.points.is_empty()).collect();
     let name = if of_group.is_some() { format!("{} of {group}", quantity.name) } else { quantity.name.to_owned() };
-    let label = if quantity.unit.is_empty() { name } else { format!("{name} ({})", quantity.unit) };
+    // The rest of a unit, such as "mean of the flows", is too long for an axis.
+    let unit = quantity.unit.split(',').next().unwrap_or_default();
+    let label = if unit.is_empty() { name } else { format!("{name} ({unit})") };
     let y = Axis::linear(label).within(0.0, f64::INFINITY);
     (!lines.is_empty()).then(|| Figure::lines(title(outcomes), Axis::linear("time (s)"), y, lines))
 }
