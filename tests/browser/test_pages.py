@@ -18,6 +18,8 @@ from conftest import PAGES, SMALLER
 
 # Coloured points that a canvas without lines may have.
 MOST_ACCIDENTAL = 20
+# Windows from this width on have room for two numbers below a bar.
+MOST_NARROW = 1280
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +68,15 @@ async () => {
   scrollTo(0, 0);
   await new Promise(requestAnimationFrame);
 }
+"""
+
+# The room between neighbouring numbers of each axis of a table's bars.
+RULERS = """
+() => [...document.querySelectorAll("svg.ruler")].flatMap((ruler) => {
+  const boxes = [...ruler.querySelectorAll("text")].map((text) => text.getBoundingClientRect());
+  const seen = boxes.filter((box) => box.width > 0);
+  return seen.slice(1).map((box, index) => box.left - seen[index].right);
+})
 """
 
 # All elements that can be reached by the keyboard, in the order of the document; hidden ones cannot.
@@ -381,3 +392,12 @@ def test_paper_has_all_of_it(pages: Pages, name: str, tmp_path: Path) -> None:
     heights = "(figures) => figures.map((figure) => figure.offsetHeight)"
     taller = sum(height > 950 for height in page.locator("figure:not(:has(figure))").evaluate_all(heights))  # noqa: PLR2004
     assert taller == 0, "a figure that no sheet can hold"
+
+
+@pytest.mark.parametrize("width", [320, 480, 700, 900, 1280])
+def test_the_numbers_of_bars_do_not_overlap(pages: Pages, width: int) -> None:
+    """Would catch "75" and "100 %" on each other in a narrow column, and a wide one without its numbers."""
+    for name in ("compare", "run", "sweep", "replay"):
+        gaps = pages.open(name, width).page.evaluate(RULERS)
+        assert all(gap > 0 for gap in gaps), (name, gaps)
+        assert gaps or width < MOST_NARROW, name

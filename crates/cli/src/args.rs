@@ -4,8 +4,12 @@
 mod bpf;
 mod check;
 mod explain;
+#[cfg(feature = "lab")]
+mod lab;
 #[cfg(feature = "papers")]
 mod paper;
+#[cfg(feature = "html")]
+mod plot;
 mod shown;
 mod theory;
 
@@ -27,15 +31,20 @@ use fairlane_scenario::ShaperKind;
 pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
 pub(crate) use self::check::{CheckArgs, ScenariosArgs};
 pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
+#[cfg(feature = "lab")]
+pub(crate) use self::lab::{LabArgs, LabPlace};
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
-pub(crate) use self::shown::{PageFile, ShownQueue};
+#[cfg(feature = "html")]
+pub(crate) use self::plot::{FigureKind, PlotArgs, PlotMeasure};
+pub(crate) use self::shown::{FigureFiles, PageFile, ShownQueue};
 pub(crate) use self::theory::{
     AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs,
     TheoryArgs,
 };
 #[cfg(not(all(
     feature = "bpf",
+    feature = "html",
     feature = "lab",
     feature = "manual",
     feature = "papers",
@@ -65,6 +74,12 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     Scenarios(ScenariosArgs),
     Replay(ReplayArgs),
+    #[cfg(feature = "html")]
+    Plot(PlotArgs),
+    /// Draw a figure of saved outcomes (in builds with the feature html)
+    #[cfg(not(feature = "html"))]
+    #[command(disable_help_flag = true)]
+    Plot(MissingVerb),
     #[cfg(feature = "lab")]
     Lab(LabArgs),
     /// Run a scenario on real Linux TCP (in builds with the feature lab)
@@ -158,6 +173,12 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureFiles,
+
+    #[command(flatten)]
+    pub(crate) series: SeriesFile,
 }
 
 /// Run one scenario
@@ -202,6 +223,16 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) series: SeriesFile,
+
+    /// Write a data file of flent (.flent.gz), which flent plots: throughput, window and round trip of each TCP flow, and the round
+    /// trips of a UDP group called "ping", every 200 ms or in the interval of --series
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) flent: Option<PathBuf>,
+
+    /// Write the bottleneck as mahimahi's mm-link logs it: FILE.log has the log, which mm-throughput-graph reads, and FILE.trace the
+    /// opportunities of its link, which mm-link takes
+    #[arg(long, value_name = "FILE.log", value_hint = ValueHint::FilePath)]
+    pub(crate) mahimahi: Option<PathBuf>,
 }
 
 /// Run a scenario at every combination of the values given
@@ -241,6 +272,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) page: PageFile,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureFiles,
 }
 
 /// Send captured packets through a queue: they arrive as they were captured and leave at the link's rate
@@ -287,86 +321,6 @@ pub(crate) struct ReplayArgs {
     /// Write the packets that leave the queue as a capture, with the times at which the link begins to send them and their marks
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) write: Option<PathBuf>,
-}
-
-/// Run a scenario on real Linux TCP, in network namespaces that it makes and removes itself (Linux, root)
-///
-/// Hosts, links, delays and the queue are those of the file; TCP and UDP are the kernel's, with the congestion control of each
-/// group. A run takes as long as the scenario says. The lab checks that its queue is the bottleneck, prints how, and gives no
-/// numbers otherwise. The machine's own network is not changed, and a killed lab leaves nothing behind.
-#[cfg(feature = "lab")]
-#[derive(Debug, Args)]
-pub(crate) struct LabArgs {
-    /// Scenario: a file, a name of `fairlane scenarios`, or - for standard input; a dumbbell, with TCP and UDP of constant rate
-    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "setup")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// Where it runs: on this machine's kernel, in real time; or in a guest, whose clock counts instructions, so that the same
-    /// seed gives the same outcome however busy the machine is
-    #[arg(long = "in", value_name = "PLACE", value_enum, default_value = "host")]
-    pub(crate) place: LabPlace,
-
-    /// Run over IPv6 instead of IPv4
-    #[arg(long)]
-    pub(crate) ipv6: bool,
-
-    /// The folder of the guest's kernel [default: fairlane/guest in the user's cache]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) kernel: Option<PathBuf>,
-
-    /// Fetch a kernel for guests into that folder, and do nothing else
-    #[arg(long, conflicts_with = "file")]
-    pub(crate) setup: bool,
-
-    /// Disciplines, or "all", one after the other [default: the file's]
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = disciplines)]
-    pub(crate) queue: Vec<Disciplines>,
-
-    #[command(flatten)]
-    pub(crate) overrides: Overrides,
-
-    /// Runs of each discipline, one after the other; from two on, each number has its 95 % confidence interval
-    #[arg(long, value_name = "N", default_value = "1", value_parser = runs)]
-    pub(crate) runs: NonZeroU32,
-
-    /// Simulate the same scenario too, at least five times, and show both side by side
-    #[arg(long)]
-    pub(crate) against_sim: bool,
-
-    /// Run the kernel's own discipline too, with the same parameters, and show both side by side
-    #[arg(long)]
-    pub(crate) against_kernel: bool,
-
-    /// Run our discipline in the guest's kernel too, as a BPF program, and show both side by side
-    #[arg(long)]
-    pub(crate) against_bpf: bool,
-
-    #[command(flatten)]
-    pub(crate) form: Form,
-
-    /// Tell the progress as lines on standard error, "progress DONE TOTAL" in seconds: for programs such as the Python package
-    #[arg(long, hide = true)]
-    pub(crate) progress_lines: bool,
-
-    /// Also write the tables of all outcomes into this folder
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) page: PageFile,
-
-    #[command(flatten)]
-    pub(crate) series: SeriesFile,
-}
-
-/// Where a lab runs.
-#[cfg(feature = "lab")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LabPlace {
-    /// In namespaces of this machine.
-    Host,
-    /// In a guest.
-    Guest,
 }
 
 /// Print a completion script for a shell
@@ -418,7 +372,8 @@ pub(crate) struct Form {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SeriesFile {
     /// Write the counts of each flow and each queue in each interval, warm-up included: FILE.csv (or .parquet) becomes
-    /// FILE.flows.csv and FILE.queues.csv
+    /// FILE.flows.csv and FILE.queues.csv, and under several disciplines FILE.KIND.flows.csv and FILE.KIND.queues.csv of the first run
+    /// of each. With --json, what a page shows over time is printed too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     series: Option<PathBuf>,
 

@@ -4,13 +4,14 @@ use clap::Args;
 use fairlane_console::Failure;
 
 /// The features of this build, in the order of Cargo.toml.
-const HERE: [(&str, bool); 8] = [
+const HERE: [(&str, bool); 9] = [
     ("bpf", cfg!(feature = "bpf")),
     ("html", cfg!(feature = "html")),
     ("lab", cfg!(feature = "lab")),
     ("manual", cfg!(feature = "manual")),
     ("papers", cfg!(feature = "papers")),
     ("parquet", cfg!(feature = "parquet")),
+    ("pdf", cfg!(feature = "pdf")),
     ("router", cfg!(feature = "router")),
     ("top", cfg!(feature = "top")),
 ];
@@ -18,7 +19,15 @@ const HERE: [(&str, bool); 8] = [
 /// The arguments of a verb that this build does not have.
 #[derive(Debug, Args)]
 #[cfg_attr(
-    all(feature = "bpf", feature = "lab", feature = "manual", feature = "papers", feature = "router", feature = "top"),
+    all(
+        feature = "bpf",
+        feature = "html",
+        feature = "lab",
+        feature = "manual",
+        feature = "papers",
+        feature = "router",
+        feature = "top"
+    ),
     allow(dead_code, reason = "this build has every verb")
 )]
 pub(crate) struct MissingVerb {
@@ -36,6 +45,7 @@ pub(crate) struct MissingVerb {
         feature = "manual",
         feature = "papers",
         feature = "parquet",
+        feature = "pdf",
         feature = "router",
         feature = "top"
     ),

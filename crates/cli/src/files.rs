@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fairlane_console::Failure;
 use fairlane_outcome::tables::{SeriesWriter, dir_files};
-use fairlane_outcome::{Extent, output_target};
+use fairlane_outcome::{Extent, OutputFile, output_target};
 use fairlane_qdisc::Duration;
 
 use crate::features;
@@ -130,9 +130,8 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 /// Writes `bytes` to `path`, or to the name of a part of it.
-#[cfg(feature = "html")]
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>, extent: Extent) -> Result<(), Failure> {
-    let written = fairlane_outcome::OutputFile::create(path).and_then(|mut file| {
+    let written = OutputFile::create(path).and_then(|mut file| {
         io::Write::write_all(&mut file, bytes.as_ref())?;
         file.finish(extent)
     });

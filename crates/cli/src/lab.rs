@@ -311,7 +311,7 @@ impl LabCommand {
         let (all, timelines): (Vec<Outcome>, Vec<Option<Timeline>>) = done.all().into_iter().unzip();
         let missing = done.interrupted || done.failed.is_some() || !done.unmeasured.is_empty();
         let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &all, Extent::of(missing)));
-        let printed = if self.json { output::print_outcomes(&all, missing) } else { done.print() };
+        let printed = if self.json { output::print_outcomes(&all, &[], missing) } else { done.print() };
         let page = self.page.as_ref().filter(|_| !all.is_empty()).map(|page| {
             let missing = missing.then(|| if done.interrupted { shared::interrupted(there) } else { there.to_owned() });
             match &all[..] {

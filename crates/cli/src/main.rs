@@ -8,9 +8,12 @@ mod check;
 mod compare;
 mod explain;
 mod features;
+mod figures;
 mod files;
+mod flent;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 mod lab;
+mod mahimahi;
 #[cfg(feature = "manual")]
 mod manual;
 mod observed;
@@ -19,6 +22,8 @@ mod page;
 #[cfg(feature = "papers")]
 mod paper;
 mod pcap;
+#[cfg(feature = "html")]
+mod plot;
 mod progress;
 mod replay;
 mod run;
@@ -68,6 +73,10 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Check(args) => check::check(&args),
         Verb::Scenarios(args) => scenarios::show(&args),
         Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),
+        #[cfg(feature = "html")]
+        Verb::Plot(args) => plot::draw(&args),
+        #[cfg(not(feature = "html"))]
+        Verb::Plot(_) => Err(features::missing("figures", "html")),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Verb::Lab(args) => lab::execute(&args),
         #[cfg(all(feature = "lab", not(target_os = "linux")))]

@@ -1,4 +1,4 @@
-//! One run that is recorded in files: `--pcap`, `--trace` and `--series`.
+//! One run that is recorded in files: `--pcap`, `--trace`, `--series`, `--flent` and `--mahimahi`.
 
 use std::path::PathBuf;
 
@@ -12,6 +12,8 @@ use fairlane_scenario::Scenario;
 use fairlane_sim::{Control, FlowSample, Observer, PacketEvent, QueueSample, run};
 
 use crate::files::Outputs;
+use crate::flent::FlentFile;
+use crate::mahimahi::LinkLog;
 use crate::pcap::PacketCapture;
 use crate::progress;
 
@@ -22,6 +24,8 @@ pub(crate) struct Files {
     pub(crate) trace: Option<PathBuf>,
     /// The file and its interval.
     pub(crate) series: Option<(PathBuf, Duration)>,
+    pub(crate) flent: Option<PathBuf>,
+    pub(crate) mahimahi: Option<PathBuf>,
     /// The file of the page, for which the run is recorded.
     pub(crate) page: Option<PathBuf>,
 }
@@ -29,13 +33,20 @@ pub(crate) struct Files {
 impl Files {
     /// Returns true if the run is not recorded in any file.
     pub(crate) const fn is_none(&self) -> bool {
-        self.pcap.is_none() && self.trace.is_none() && self.series.is_none()
+        self.pcap.is_none()
+            && self.trace.is_none()
+            && self.series.is_none()
+            && self.flent.is_none()
+            && self.mahimahi.is_none()
     }
 
     /// Returns the files with their options.
     pub(crate) fn outputs(&self) -> Outputs {
         let outputs = Outputs::default().file("--html", self.page.as_deref()).file("--pcap", self.pcap.as_deref());
-        outputs.table("--trace", self.trace.as_deref()).series(self.series.as_ref())
+        let outputs = outputs.table("--trace", self.trace.as_deref()).series(self.series.as_ref());
+        let files = self.mahimahi.iter().flat_map(|path| LinkLog::files(path));
+        let outputs = outputs.file("--flent", self.flent.as_deref());
+        files.fold(outputs, |outputs, file| outputs.file("--mahimahi", Some(&file)))
     }
 }
 
@@ -46,6 +57,8 @@ pub(crate) struct ObservedRun {
     capture: Option<PacketCapture>,
     trace: Option<Trace>,
     series: Option<Series>,
+    flent: Option<FlentFile>,
+    mahimahi: Option<LinkLog>,
     recorder: Option<Recorder>,
 }
 
@@ -57,14 +70,17 @@ impl ObservedRun {
         let capture = files.pcap.as_ref().map(|path| PacketCapture::create(path, &scenario)).transpose()?;
         let trace = files.trace.as_ref().map(|path| Trace::create(path, &scenario)).transpose()?;
         let series = files.series.as_ref().map(|(path, interval)| Series::create(path, *interval, &scenario));
-        let recorder = files.page.as_ref().map(|_| Recorder::new(&scenario));
-        Ok(Self { capture, trace, series: series.transpose()?, recorder, scenario })
+        let interval = files.series.as_ref().map(|(_, interval)| *interval);
+        let flent = files.flent.as_ref().map(|path| FlentFile::new(path, interval, &scenario));
+        let mahimahi = files.mahimahi.as_ref().map(|path| LinkLog::new(path, &scenario)).transpose()?;
+        let recorder = (files.page.is_some() || files.series.is_some()).then(|| Recorder::new(&scenario));
+        Ok(Self { capture, trace, series: series.transpose()?, flent, mahimahi, recorder, scenario })
     }
 
     /// Runs it once. After an interruption or an error the files are parts, complete up to that moment.
     pub(crate) fn execute(self, control: &Control) -> Result<BatchResult, Failure> {
-        let Self { scenario, capture, trace, series, recorder } = self;
-        let mut observers = Observers { capture, trace, series, recorder, control };
+        let Self { scenario, capture, trace, series, flent, mahimahi, recorder } = self;
+        let mut observers = Observers { capture, trace, series, flent, mahimahi, recorder, control };
         let meter = CostMeter::start();
         let result = progress::watched(control, 1, || run(&scenario, 0, control, &mut observers));
         let partial = result.as_ref().map_or(true, |run| run.partial);
@@ -84,6 +100,8 @@ struct Observers<'c> {
     capture: Option<PacketCapture>,
     trace: Option<Trace>,
     series: Option<Series>,
+    flent: Option<FlentFile>,
+    mahimahi: Option<LinkLog>,
     recorder: Option<Recorder>,
     control: &'c Control,
 }
@@ -96,7 +114,9 @@ impl Observers<'_> {
         let capture = self.capture.map_or(Ok(()), |capture| capture.finish(extent));
         let trace = self.trace.map_or(Ok(()), |trace| trace.finish(extent).map(drop));
         let series = self.series.map_or(Ok(()), |series| series.finish(extent).map(drop));
-        capture.and(trace.map_err(Failure::from)).and(series.map_err(Failure::from))?;
+        let flent = self.flent.map_or(Ok(()), |flent| flent.finish(extent));
+        let mahimahi = self.mahimahi.map_or(Ok(()), |log| log.finish(extent));
+        capture.and(trace.map_err(Failure::from)).and(series.map_err(Failure::from)).and(flent).and(mahimahi)?;
         Ok(self.recorder.map(Recorder::finish))
     }
 
@@ -114,6 +134,8 @@ impl Observer for Observers<'_> {
     fn packet(&mut self, event: &PacketEvent) {
         self.capture.packet(event);
         self.trace.packet(event);
+        self.flent.packet(event);
+        self.mahimahi.packet(event);
         // Without its file the rest of the run is of no use.
         if self.failed() {
             self.control.stop();
@@ -124,14 +146,17 @@ impl Observer for Observers<'_> {
         self.capture.passed(event);
     }
 
-    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+    fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
+        self.flent.delivered(at, flow, seq);
+    }
 
     fn interval(&self) -> Option<Duration> {
-        self.series.interval().or_else(|| self.recorder.interval())
+        self.series.interval().or_else(|| self.flent.interval()).or_else(|| self.recorder.interval())
     }
 
     fn flow(&mut self, at: Time, sample: &FlowSample) {
         self.series.flow(at, sample);
+        self.flent.flow(at, sample);
         self.recorder.flow(at, sample);
     }
 

@@ -87,7 +87,7 @@ impl ReplayCommand {
         match outcomes {
             [outcome] if self.queues.len() == 1 && self.json => output::print_json(outcome),
             [outcome] if self.queues.len() == 1 => output::print(&run_report(outcome, &output::terminal())),
-            all if self.json => output::print_outcomes(all, interrupted),
+            all if self.json => output::print_outcomes(all, &[], interrupted),
             [] => Ok(()),
             all => output::print(&compare_table(all, None, &output::terminal())),
         }

@@ -18,6 +18,8 @@ use crate::{output, progress, shared};
 pub(crate) struct RunCommand {
     work: Work,
     json: bool,
+    /// The series is printed with the outcome.
+    series: bool,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
     outputs: Outputs,
@@ -38,20 +40,29 @@ impl RunCommand {
         let document = shared::document(Some(&args.file), &args.overrides)?;
         let scenario = document.scenario()?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
-        let files = Files { pcap: args.pcap, trace: args.trace, series: args.series.asked(), page: args.page.html };
+        let files = Files {
+            pcap: args.pcap,
+            trace: args.trace,
+            series: args.series.asked(),
+            flent: args.flent,
+            mahimahi: args.mahimahi,
+            page: args.page.html,
+        };
         let outputs = files.outputs().tables("--out", args.out.as_deref());
         outputs.check(&shared::inputs(Some(&args.file), &document))?;
+        let series = files.series.is_some();
         let work = if files.is_none() {
             let jobs = vec![Job::of(scenario)];
             let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
             Work::Batch(if page.is_some() { batch.recorded() } else { batch })
         } else if args.runs.get() > 1 {
-            let message = "--pcap, --trace and --series follow one run, and --runs asks for several";
+            let message =
+                "--pcap, --trace, --series, --flent and --mahimahi follow one run, and --runs asks for several";
             return Err(Failure::new(message, "leave out --runs; another --seed gives another run"));
         } else {
             Work::Observed(Box::new(ObservedRun::new(scenario, &files)?))
         };
-        Ok(Self { work, json: args.form.json, out: args.out, page, outputs })
+        Ok(Self { work, json: args.form.json, series, out: args.out, page, outputs })
     }
 
     /// Runs it and prints it.
@@ -63,14 +74,15 @@ impl RunCommand {
         };
         let extent = Extent::of(interrupted);
         let tables = self.out.as_ref().map(|folder| shared::write_tables(folder, &outcomes, extent));
+        let timeline = timelines.first().and_then(Option::as_ref);
         let printed = match outcomes.first() {
-            Some(outcome) if self.json => output::print_json(outcome),
+            Some(outcome) if self.json => output::print_outcome(outcome, timeline.filter(|_| self.series)),
             Some(outcome) => output::print(&run_report(outcome, &output::terminal())),
             None => Ok(()),
         };
         let page = outcomes.first().zip(self.page.as_ref()).map(|(outcome, page)| {
             let missing = interrupted.then(|| shared::interrupted(&runs_done(Some(outcome))));
-            page.write_run(outcome, timelines.first().and_then(Option::as_ref), missing)
+            page.write_run(outcome, timeline, missing)
         });
         shared::delivered(tables, printed, page)?;
         shared::complete(interrupted, &runs_done(outcomes.first()), &self.outputs)

@@ -69,13 +69,13 @@ pub(crate) fn complete(interrupted: bool, finished: &str, outputs: &Outputs) -> 
 }
 
 /// Returns the first error of what was written and printed. All of it is tried, so that a full disk does not cost the numbers: the
-/// tables first, then standard output, then the page. Of several errors that of a file counts more.
+/// tables first, then standard output, then pages and figures. Of several errors that of a file counts more.
 pub(crate) fn delivered(
     tables: Option<Result<(), Failure>>,
     printed: Result<(), Failure>,
-    page: Option<Result<(), Failure>>,
+    pictures: impl IntoIterator<Item = Result<(), Failure>>,
 ) -> Result<(), Failure> {
-    tables.into_iter().chain(page).chain([printed]).collect()
+    tables.into_iter().chain(pictures).chain([printed]).collect()
 }
 
 /// Returns the message about work that was interrupted.

@@ -16,7 +16,7 @@ use fairlane_runner::{Batch, Job, so_far};
 use fairlane_scenario::{Document, Vary};
 use fairlane_sim::Control;
 
-use crate::args::SweepArgs;
+use crate::args::{FigureFiles, SweepArgs};
 use crate::files::Outputs;
 use crate::page::HtmlPage;
 use crate::{output, progress, shared};
@@ -37,6 +37,7 @@ pub(crate) struct SweepCommand {
     json: bool,
     out: Option<PathBuf>,
     page: Option<HtmlPage>,
+    figures: FigureFiles,
 }
 
 impl SweepCommand {
@@ -46,6 +47,7 @@ impl SweepCommand {
         let varies = args.vary.iter().map(|vary| Vary::parse(vary)).collect::<Result<Vec<_>, _>>()?;
         let jobs = jobs(&document, &varies)?;
         let outputs = Outputs::default().table("--out", args.out.as_deref()).file("--html", args.page.html.as_deref());
+        let outputs = args.figures.outputs(outputs)?;
         outputs.check(&inputs(&args.file, &document, &varies))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;
         let journal = args.out.as_deref().map(|out| Journal::open(out, &document, &points(&jobs), args.runs.get()));
@@ -63,7 +65,7 @@ impl SweepCommand {
                 return Err(error.into());
             }
         };
-        Ok(Self { batch, left, at, points, journal, json: args.form.json, out: args.out, page })
+        Ok(Self { batch, left, at, points, journal, json: args.form.json, out: args.out, page, figures: args.figures })
     }
 
     /// Runs it and prints it. An interrupted point is left out, as it would look like a finished one.
@@ -80,13 +82,14 @@ impl SweepCommand {
         let printed = self.print(&outcomes, interrupted);
         let missing = interrupted.then(|| shared::interrupted(&there));
         let page = self.page.as_ref().map(|page| page.write_sweep(&outcomes, missing));
-        shared::delivered(table, printed, page)?;
+        let figures = self.figures.draw(&outcomes, extent);
+        shared::delivered(table, printed, page.into_iter().chain(figures))?;
         self.end(interrupted, &there)
     }
 
     fn print(&self, outcomes: &[Outcome], interrupted: bool) -> Result<(), Failure> {
         if self.json {
-            output::print_outcomes(outcomes, interrupted)
+            output::print_outcomes(outcomes, &[], interrupted)
         } else if outcomes.is_empty() {
             Ok(())
         } else {

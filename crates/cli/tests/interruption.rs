@@ -168,26 +168,34 @@ fn a_second_interruption_ends_at_once() {
     assert!(!text(stderr).contains("points are done"));
 }
 
-/// The second Ctrl-C leaves no temporary file: the trace is a part.
+/// The second Ctrl-C leaves no temporary file: the trace is a part. The run cannot end by itself after the first one: it waits in a
+/// write to a pipe that nobody reads. Would catch a file that is left under its temporary name, or removed.
 #[test]
 fn a_second_interruption_leaves_a_part() {
     let place = Place::new();
     let file = place.write("endless.toml", &SMALL.replace("\"4s\"", "\"1000000s\""));
-    let trace = place.name("trace.csv");
-    let mut child = spawn(&["run", &file, "--json", "--trace", &trace]);
-    let names = || {
-        let names =
-            fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.contains("trace")).collect::<Vec<_>>()
+    let (trace, pipe) = (place.name("trace.csv"), place.name("pipe.pcap"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Open for both, so that neither end waits for the other.
+    let reader = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let mut child = spawn(&["run", &file, "--json", "--trace", &trace, "--pcap", &pipe]);
+    let traces = || -> Vec<(String, u64)> {
+        let files = fs::read_dir(place.path("")).unwrap().map(Result::unwrap);
+        let named =
+            files.map(|file| (file.file_name().into_string().unwrap(), file.metadata().map_or(0, |it| it.len())));
+        named.filter(|(name, _)| name.contains("trace")).collect()
     };
-    wait_until(|| listens(&child) && !names().is_empty());
-    // The signals of one moment may be one.
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGSTOP).unwrap();
+    wait_until(|| listens(&child) && traces().iter().any(|(_, length)| *length > 20_000));
     interrupt(&child);
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGCONT).unwrap();
-    child.wait().unwrap();
-    assert_eq!(names(), ["trace.partial.csv"]);
+    let mut stderr = child.stderr.take().unwrap();
+    let mut word = [0; 9];
+    stderr.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"stopping:");
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let left = traces();
+    assert!(left.len() == 1 && left[0].0 == "trace.partial.csv" && left[0].1 > 20_000, "{left:?}");
+    drop(reader);
 }
 
 /// The message of an interrupted run names the simulated time that was reached, and its trace ends with a whole row.

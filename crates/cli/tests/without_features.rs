@@ -36,6 +36,7 @@ fn a_verb_that_is_left_out_names_its_feature() {
         (&["lab", "my file.toml", "--against-sim"], "lab"),
         (&["man", "folder"], "manual"),
         (&["completions", "bash"], "manual"),
+        (&["plot", "saved.json", "--svg", "figure.svg"], "html"),
     ] {
         let message = refused(args, feature, true);
         let arguments = args.join(" ").replace("my file.toml", "'my file.toml'");
@@ -59,6 +60,8 @@ fn an_output_that_is_left_out_is_refused_before_the_work() {
         &["run", &file, "--html", &page],
         &["sweep", &file, "--vary", "seed=1,2", "--html", &page],
         &["theory", "choke", "--load", "2", "--svg", &page],
+        &["compare", "--svg", &page],
+        &["sweep", &file, "--vary", "seed=1,2", "--svg", &page],
     ] {
         refused(args, "html", true);
     }
@@ -69,6 +72,7 @@ fn an_output_that_is_left_out_is_refused_before_the_work() {
     ] {
         refused(args, "parquet", true);
     }
+    refused(&["compare", "--pdf", &page], "pdf", true);
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 

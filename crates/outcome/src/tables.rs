@@ -6,6 +6,7 @@
 #[cfg(feature = "parquet")]
 mod batches;
 mod columns;
+mod read;
 mod rows;
 mod series;
 mod table;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "parquet")]
 pub use arrow_array::RecordBatch;
+pub use read::read_groups;
 pub use series::SeriesWriter;
 pub use table::Table;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
@@ -48,6 +50,14 @@ pub enum TableError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The file could not be read.
+    #[error("cannot read `{}`: {cause}", path.display())]
+    Read {
+        /// The file that was to be read.
+        path: PathBuf,
+        /// What is wrong, and what would be right.
+        cause: String,
     },
     /// Arrow refused the table.
     #[cfg(feature = "parquet")]

@@ -1,7 +1,9 @@
 //! How a run went, as one value every so often: what the figures of a page show.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 /// Queues and groups over time, the warm-up included.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Time of each value, in seconds from the start.
     pub time_s: Vec<f64>,
@@ -14,7 +16,7 @@ pub struct Timeline {
 }
 
 /// A queue over time; one value for each of [`Timeline::time_s`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueTimeline {
     /// The queue's name.
     pub name: String,
@@ -33,7 +35,7 @@ pub struct QueueTimeline {
 }
 
 /// A shaper over time; one value for each of [`Timeline::time_s`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShaperTimeline {
     /// The name of its queue.
     pub name: String,
@@ -44,7 +46,7 @@ pub struct ShaperTimeline {
 }
 
 /// A group of flows over time; one value for each of [`Timeline::time_s`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupTimeline {
     /// The group's name.
     pub name: String,
@@ -52,8 +54,16 @@ pub struct GroupTimeline {
     pub goodput_bps: Vec<f64>,
     /// The congestion window in packets, as the mean of the group's flows; NaN where none of them has one, and empty where none
     /// ever has.
+    #[serde(deserialize_with = "with_gaps")]
     pub cwnd_packets: Vec<f64>,
     /// The smoothed round trip time in seconds, as the mean of the group's flows that have measured one; NaN before that, and empty
     /// where none ever has.
+    #[serde(deserialize_with = "with_gaps")]
     pub srtt_s: Vec<f64>,
+}
+
+/// Reads values; JSON has `null` where there is none, for which the timeline has NaN.
+fn with_gaps<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    let values: Vec<Option<f64>> = Deserialize::deserialize(from)?;
+    Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }

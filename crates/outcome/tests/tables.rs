@@ -345,3 +345,40 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
     }
     value.as_array().into_iter().flatten().for_each(|value| collect_keys(value, keys));
 }
+
+/// What figures need of a table is what was written, in both formats. Would catch a lost interval, and a number that is read from another
+/// column.
+#[test]
+fn the_table_of_groups_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = outcomes();
+    for name in ["groups.csv", "groups.parquet"] {
+        let path = folder.path().join(name);
+        tables::write_file(&path, &written, Extent::Whole).unwrap();
+        let read = tables::read_groups(&path).unwrap();
+        assert_eq!(read.len(), written.len());
+        for (read, written) in read.iter().zip(&written) {
+            assert_eq!((&read.scenario, read.seed, read.runs), (&written.scenario, written.seed, written.runs));
+            let text = |outcome: &Outcome| outcome.point.as_ref().unwrap().get("flows.cbr.rate").unwrap().to_string();
+            assert_eq!(text(read), text(written));
+            for (read, written) in read.groups.iter().zip(&written.groups) {
+                assert_eq!(
+                    (&read.name, read.share, read.fair_share),
+                    (&written.name, written.share, written.fair_share)
+                );
+                assert_eq!((read.throughput_bps, read.delay_s), (written.throughput_bps, written.delay_s));
+            }
+            assert_eq!((read.queues.len(), read.groups.len()), (1, written.groups.len()));
+            let (read, written) = (&read.queues[0], &written.queues[0]);
+            assert_eq!(
+                (&read.kind, read.delay_s.mean, read.delay_s.p95),
+                (&written.kind, written.delay_s.mean, written.delay_s.p95)
+            );
+            assert_eq!((read.mean_packets, read.utilisation), (written.mean_packets, written.utilisation));
+        }
+    }
+    let other = folder.path().join("other.csv");
+    fs::write(&other, "queue,packets\nbottleneck,3\n").unwrap();
+    let error = tables::read_groups(&other).unwrap_err().to_string();
+    assert!(error.contains("it has no column `outcome`") && error.contains("sweep --out"), "{error}");
+}

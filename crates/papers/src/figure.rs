@@ -118,5 +118,6 @@ fn of_paper(line: &PaperLine) -> Line {
 
 fn axis(text: &AxisText) -> Axis {
     let label = if text.unit.is_empty() { text.label.clone() } else { format!("{}, {}", text.label, text.unit) };
-    if text.log { Axis::log(label) } else { Axis::linear(label) }
+    let axis = if text.log { Axis::log(label) } else { Axis::linear(label) };
+    if text.unit == "%" { axis.within(0.0, 100.0) } else { axis }
 }

@@ -3,11 +3,15 @@
 #[cfg(feature = "html")]
 mod data;
 mod draw;
-mod outcomes;
+pub(crate) mod outcomes;
+pub(crate) mod over_time;
+pub(crate) mod sweep;
 
 use fairlane_outcome::Estimate;
 
-pub use self::outcomes::compare_figure;
+pub use self::outcomes::{compare_figure, delay_figure, scatter_figure};
+pub use self::over_time::series_figure;
+pub use self::sweep::sweep_figure;
 
 /// A figure: its content and its axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,12 +29,41 @@ pub struct Figure {
 }
 
 /// An axis: its label and its scale.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The quantity and its unit; empty for none.
     pub label: String,
     /// True for a logarithmic axis. Points that are not above zero are then left out. Bars ignore it.
     pub log: bool,
+    /// The least and the greatest possible value, at which intervals end.
+    pub range: (f64, f64),
+}
+
+/// A quantity of a sweep or of a time series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// A group's share of the throughput, of a sweep.
+    Share,
+    /// The mean delay in the queue, of a sweep.
+    Delay,
+    /// The length of the queue in packets: of a sweep its mean, of a series its course.
+    Length,
+    /// The used part of the link's rate, of a sweep.
+    Used,
+    /// The average that the discipline keeps, of a series.
+    Average,
+    /// The probability of a signal, of a series.
+    Probability,
+    /// Drops per second, of a series.
+    Drops,
+    /// Marks per second, of a series.
+    Marks,
+    /// A group's goodput, of a series.
+    Goodput,
+    /// The mean congestion window of a group's flows, of a series.
+    Window,
+    /// The mean smoothed round trip time of a group's flows, of a series.
+    RoundTrip,
 }
 
 /// The content of a figure.
@@ -93,13 +126,19 @@ impl Axis {
     /// A linear axis.
     #[must_use]
     pub fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), log: false }
+        Self { label: label.into(), log: false, range: (f64::NEG_INFINITY, f64::INFINITY) }
     }
 
     /// A logarithmic axis.
     #[must_use]
     pub fn log(label: impl Into<String>) -> Self {
-        Self { label: label.into(), log: true }
+        Self { log: true, ..Self::linear(label) }
+    }
+
+    /// The axis with the range of possible values, at which intervals end.
+    #[must_use]
+    pub fn within(self, least: f64, most: f64) -> Self {
+        Self { range: (least, most), ..self }
     }
 }
 
@@ -122,5 +161,15 @@ impl Figure {
     #[must_use]
     pub fn to_svg(&self) -> String {
         draw::standalone(self)
+    }
+
+    /// The figure as a PDF of one page of its size, in points. Its font is DejaVu Sans, of which it contains the letters that it
+    /// uses; letters that this font does not have are taken from the system's fonts.
+    ///
+    /// # Errors
+    /// The figure could not be converted, which would be a mistake in this crate.
+    #[cfg(feature = "pdf")]
+    pub fn to_pdf(&self) -> Result<Vec<u8>, String> {
+        draw::pdf(self)
     }
 }

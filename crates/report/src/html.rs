@@ -11,7 +11,6 @@ mod block;
 mod chart;
 mod data;
 mod figures;
-mod grid;
 mod page;
 mod pages;
 mod table;

@@ -1,7 +1,7 @@
 //! Reports of outcomes: terminal tables, figures and pages.
 //!
 //! [`compare_table`], [`run_report`] and [`sweep_table`] print for a terminal of any width, and never exceed it.
-//! With the feature `figures`, `Figure` draws the same numbers as SVG; with the feature `html`, `html::Page` makes pages
+//! With the feature `figures`, `Figure` draws the same numbers as SVG, and with `pdf` as PDF; with the feature `html`, `html::Page` makes pages
 //! that stand alone.
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,10 @@ mod table;
 pub use against::against_table;
 pub use compare::compare_table;
 #[cfg(feature = "figures")]
-pub use figure::{Axis, Bars, Content, Figure, Line, LineStyle, Mark, compare_figure};
+pub use figure::{
+    Axis, Bars, Content, Figure, Line, LineStyle, Mark, Measure, compare_figure, delay_figure, scatter_figure,
+    series_figure, sweep_figure,
+};
 pub use paper::{PaperNumber, PaperNumbers};
 pub use run::run_report;
 pub use sweep::sweep_table;

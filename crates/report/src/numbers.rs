@@ -134,8 +134,14 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     if rounded == 0.0 || (1e-4..1e15).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
+/// The value with its interval in another unit.
+#[cfg(feature = "figures")]
+pub(crate) fn scaled(value: Estimate, factor: f64) -> Estimate {
+    Estimate::new(factor * value.mean, value.ci95().map(|half| factor * half))
+}
+
 /// The unit in which the largest of some rates in bit/s is readable, and its size in bit/s.
-#[cfg(feature = "html")]
+#[cfg(feature = "figures")]
 pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
     let scale = Scale::rate(&[Estimate::single(largest)]);
     (scale.unit, scale.divisor)

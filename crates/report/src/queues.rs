@@ -116,7 +116,7 @@ fn reasons(queue: &QueueOutcome) -> String {
 }
 
 /// A queue that figures are about.
-#[cfg(feature = "html")]
+#[cfg(feature = "figures")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShownQueue<'a> {
     pub(crate) name: &'a str,
@@ -124,7 +124,7 @@ pub(crate) struct ShownQueue<'a> {
     several: bool,
 }
 
-#[cfg(feature = "html")]
+#[cfg(feature = "figures")]
 impl<'a> ShownQueue<'a> {
     /// Returns the queues that the outcomes show.
     pub(crate) fn all(outcomes: &'a [Outcome]) -> Vec<Self> {

@@ -147,6 +147,18 @@ pub(crate) fn group_names(outcomes: &[Outcome]) -> Vec<&str> {
     names
 }
 
+/// The group whose share differs most among the outcomes; of groups that differ as much, the first.
+#[cfg(feature = "figures")]
+pub(crate) fn most_different<'g>(outcomes: &[Outcome], groups: &[&'g str]) -> Option<&'g str> {
+    let spread = |group: &str| {
+        let shares = || outcomes.iter().map(|outcome| outcome.group(group).map_or(0.0, |group| group.share.mean));
+        let (least, most) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
+        // Rounded: of two groups both differ as much.
+        libm::round(1e6 * (most - least))
+    };
+    groups.iter().rev().copied().max_by(|a, b| spread(a).total_cmp(&spread(b)))
+}
+
 /// Prints each group's fill in the bars, its size, and its fair share.
 pub(crate) fn legend(outcomes: &[Outcome], names: &[&str], terminal: &Terminal) -> String {
     let entry = |(index, name): (usize, &&str)| {

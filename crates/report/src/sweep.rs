@@ -86,7 +86,7 @@ pub(crate) fn shown(value: &PointValue) -> String {
 }
 
 /// The end of each key, from a dot on, that is as short as it can be and told from the others: `first.queue.kind`.
-#[cfg(feature = "html")]
+#[cfg(feature = "figures")]
 pub(crate) fn short_keys<'k>(keys: &[&'k str]) -> Vec<&'k str> {
     let short = |key: &&'k str| {
         let starts = key.rmatch_indices('.').map(|(dot, _)| &key[dot + 1..]).chain([*key]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     /// Would catch "kind choke, kind choke" of two queues.
-    #[cfg(feature = "html")]
+    #[cfg(feature = "figures")]
     #[test]
     fn keys_are_told_apart() {
         assert_eq!(short_keys(&["flows.cbr.rate", "bottleneck.queue.kind"]), ["rate", "kind"]);

@@ -3,8 +3,11 @@
 mod common;
 
 use common::{CHOKE, DROPTAIL, RED, outcome};
-use fairlane_outcome::{Estimate, Outcome};
-use fairlane_report::{Axis, Bars, Content, Figure, Line, LineStyle, Mark, compare_figure};
+use fairlane_outcome::{Estimate, Outcome, Point, QueueTimeline, Timeline};
+use fairlane_report::{
+    Axis, Bars, Content, Figure, Line, LineStyle, Mark, Measure, compare_figure, delay_figure, scatter_figure,
+    series_figure, sweep_figure,
+};
 
 fn compared() -> Vec<Outcome> {
     [DROPTAIL, RED, CHOKE].iter().map(|made| outcome(made, 32, 3)).collect()
@@ -62,4 +65,54 @@ fn nothing_to_draw_is_still_a_figure() {
     }
     assert!(compare_figure(&[]).to_svg().starts_with("<svg"));
     assert!(lines(vec![(1.0, Estimate::single(2.0))]).to_svg().contains("choke"));
+}
+
+/// A sweep of two rates: the points are at the rates, and the values in the unit of the axis.
+#[test]
+fn figures_of_saved_outcomes_have_their_numbers() {
+    let mut outcomes = compared();
+    for (outcome, rate) in outcomes.iter_mut().zip(["500kbit", "1mbit", "4mbit"]) {
+        outcome.point = Some(Point::new().with("flows.cbr.rate", rate));
+    }
+    let figure = sweep_figure(&outcomes, Measure::Share, Some("cbr")).unwrap();
+    let Content::Lines(lines) = &figure.content else { panic!("{figure:?}") };
+    let places: Vec<f64> = lines[0].points.iter().map(|(x, _)| *x).collect();
+    assert_eq!((lines.len(), places.as_slice(), figure.y.range), (1, &[0.5, 1.0, 4.0][..], (0.0, 100.0)));
+    for (outcome, (_, value)) in outcomes.iter().zip(&lines[0].points) {
+        assert!((value.mean - 100.0 * outcome.group("cbr").unwrap().share.mean).abs() < 1e-9);
+    }
+    assert!(sweep_figure(&outcomes, Measure::Window, None).is_none(), "a sweep has no windows");
+    assert!(sweep_figure(&compared(), Measure::Share, None).is_none(), "no key was varied");
+
+    let Content::Bars(bars) = delay_figure(&outcomes).unwrap().content else { panic!() };
+    let delay = &outcomes[1].queues[0].delay_s;
+    assert!((bars.series[0].1[1].mean - 1e3 * delay.mean.mean).abs() < 1e-9);
+    assert!((bars.series[1].1[1].mean - 1e3 * delay.p95.mean).abs() < 1e-9);
+
+    let Content::Lines(places) = scatter_figure(&outcomes, Some("cbr")).unwrap().content else { panic!() };
+    assert_eq!(places.iter().map(|line| line.points.len()).collect::<Vec<_>>(), [1, 1, 1]);
+    assert!((places[2].points[0].0 - 1e3 * outcomes[2].queues[0].delay_s.mean.mean).abs() < 1e-9);
+
+    let queue = QueueTimeline { name: "bottleneck".to_owned(), packets: vec![3.0, 7.0], ..QueueTimeline::default() };
+    let timeline = Timeline { time_s: vec![0.5, 1.0], queues: vec![queue], ..Timeline::default() };
+    let series = [None, Some(timeline), None];
+    let Content::Lines(lines) = series_figure(&outcomes, &series, Measure::Length, None).unwrap().content else {
+        panic!()
+    };
+    assert_eq!(
+        lines,
+        [Line::new("1mbit", LineStyle::Plain, vec![(0.5, Estimate::single(3.0)), (1.0, Estimate::single(7.0))])]
+    );
+    assert!(series_figure(&outcomes, &series, Measure::Marks, None).is_none());
+}
+
+/// Would catch a PDF without its font, and one that differs each time.
+#[cfg(feature = "pdf")]
+#[test]
+fn a_figure_is_a_pdf_with_its_font() {
+    let figure = compare_figure(&compared());
+    let pdf = figure.to_pdf().unwrap();
+    assert!(pdf.starts_with(b"%PDF-") && pdf.len() < 100_000, "{}", pdf.len());
+    assert!(pdf.windows(10).any(|part| part == b"DejaVuSans"));
+    assert_eq!(pdf, figure.to_pdf().unwrap());
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use fairlane_outcome::{Outcome, Point, Timeline};
 use fairlane_qdisc::Duration;
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Control, queue_names, run, run_all_observed};
+use fairlane_sim::{Control, Observer, queue_names, run, run_all_observed};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -133,9 +133,34 @@ impl Batch {
     /// # Errors
     /// As [`execute`](Self::execute).
     pub fn execute_each(&self, control: &Control, done: impl Fn(usize, &Outcome) + Sync) -> Result<BatchResult, Error> {
+        self.execute_with(control, |_, _| Ok(()), |_, (), _| Ok(()), done)
+    }
+
+    /// As [`execute`](Self::execute), with an observer of the first run of each job: `begin` makes it, and `end` takes it with the number
+    /// of the job, and true if the run was interrupted.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute), and those of `begin` and `end`.
+    pub fn execute_observed<O: Observer + Send>(
+        &self,
+        control: &Control,
+        begin: impl Fn(usize, &Job) -> Result<O, Error> + Sync,
+        end: impl Fn(usize, O, bool) -> Result<(), Error> + Sync,
+    ) -> Result<BatchResult, Error> {
+        self.execute_with(control, begin, end, |_, _| {})
+    }
+
+    fn execute_with<O: Observer + Send>(
+        &self,
+        control: &Control,
+        begin: impl Fn(usize, &Job) -> Result<O, Error> + Sync,
+        end: impl Fn(usize, O, bool) -> Result<(), Error> + Sync,
+        done: impl Fn(usize, &Outcome) + Sync,
+    ) -> Result<BatchResult, Error> {
         let outcomes = self.pool.install(|| {
             let outcomes = self.jobs.par_iter().enumerate().map(|(number, job)| {
-                let followed = self.outcome(job, control)?;
+                let end = |observer, partial| end(number, observer, partial);
+                let followed = self.outcome(job, control, begin(number, job)?, end)?;
                 if let Some((outcome, _)) = &followed {
                     done(number, outcome);
                 }
@@ -153,10 +178,18 @@ impl Batch {
     }
 
     /// Executes all runs of a job.
-    fn outcome(&self, job: &Job, control: &Control) -> Result<Option<(Outcome, Option<Timeline>)>, Error> {
+    fn outcome<O: Observer + Send>(
+        &self,
+        job: &Job,
+        control: &Control,
+        observer: O,
+        end: impl FnOnce(O, bool) -> Result<(), Error>,
+    ) -> Result<Option<(Outcome, Option<Timeline>)>, Error> {
         let meter = CostMeter::start();
-        let mut recorder = self.recorded.then(|| Recorder::new(&job.scenario));
-        let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut recorder).map_err(Error::plain)?;
+        let mut observers = (observer, self.recorded.then(|| Recorder::new(&job.scenario)));
+        let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut observers).map_err(Error::plain)?;
+        let (observer, recorder) = observers;
+        end(observer, runs.first().is_none_or(|run| run.run > 0 || run.partial))?;
         let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };
         outcome.partial |= runs.len() < self.runs.get() as usize;
         outcome.point.clone_from(&job.point);

@@ -18,6 +18,13 @@ pub enum Error {
     },
 }
 
+#[cfg(feature = "tables")]
+impl From<fairlane_outcome::tables::TableError> for Error {
+    fn from(error: fairlane_outcome::tables::TableError) -> Self {
+        Self::plain(error)
+    }
+}
+
 impl Error {
     pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Refused { message: message.into(), help: Some(help.into()) }

@@ -71,6 +71,9 @@ impl Series {
 }
 
 impl Observer for Series {
+    /// Single packets are not observed.
+    const ACTIVE: bool = false;
+
     fn packet(&mut self, _event: &PacketEvent) {}
 
     fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}

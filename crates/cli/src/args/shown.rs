@@ -12,6 +12,18 @@ pub(crate) struct ShownQueue {
     pub(crate) at: Option<String>,
 }
 
+/// The files of a figure.
+#[derive(Debug, Args)]
+pub(crate) struct FigureFiles {
+    /// Also draw the answer as an SVG figure: the shares of the throughput, of a sweep against the first key with numbers
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// The same as a PDF of one page
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) pdf: Option<PathBuf>,
+}
+
 /// The file of a page.
 #[derive(Debug, Args)]
 pub(crate) struct PageFile {

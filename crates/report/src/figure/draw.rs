@@ -12,7 +12,7 @@ use kuva::render::plots::Plot;
 use kuva::render::theme::Theme;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Bars, Content, Figure, Line, LineStyle, Mark};
+use super::{Axis, Bars, Content, Figure, Line, LineStyle, Mark};
 use crate::numbers::significant;
 use crate::table::cut;
 
@@ -45,12 +45,26 @@ const LYING: usize = 7;
 
 /// The figure as a file of its own.
 pub(super) fn standalone(figure: &Figure) -> String {
+    let (plots, layout) = laid_out(figure, theme(TEXT, "system-ui, sans-serif"));
+    scaled(&own_ids(&kuva::render_to_svg(plots, layout)))
+}
+
+/// The figure as a PDF, for paper: text is black.
+#[cfg(feature = "pdf")]
+pub(super) fn pdf(figure: &Figure) -> Result<Vec<u8>, String> {
+    let (plots, layout) = laid_out(figure, theme("#000000", "DejaVu Sans, sans-serif"));
+    let mut scene = kuva::render::render::render_multiple(plots, layout);
+    scene.width += MARGIN;
+    kuva::backend::pdf::PdfBackend::new().render_scene(&scene)
+}
+
+fn laid_out(figure: &Figure, theme: Theme) -> (Vec<Plot>, Layout) {
     let sideways = sideways(figure);
     let plots = plots(figure, sideways);
     let entries = legend(figure);
     let mut layout =
         if plots.is_empty() { Layout::new((0.0, 1.0), (0.0, 1.0)) } else { Layout::auto_from_plots(&plots) }
-            .with_theme(theme())
+            .with_theme(theme)
             .with_width(WIDTH)
             .with_height(height(figure, sideways) + legend_rows(&entries) * LEGEND_ROW)
             .with_x_label_overlap(AxisLabelOverlap::Thin)
@@ -64,7 +78,7 @@ pub(super) fn standalone(figure: &Figure) -> String {
             .with_legend_position(LegendPosition::OutsideBottomColumns)
             .with_legend_box(false);
     }
-    scaled(&own_ids(&kuva::render_to_svg(plots, layout)))
+    (plots, layout)
 }
 
 fn bars(figure: &Figure) -> Option<&Bars> {
@@ -153,8 +167,8 @@ fn plots(figure: &Figure, sideways: bool) -> Vec<Plot> {
         Content::Lines(lines) => {
             lines.iter().enumerate().flat_map(|(index, line)| line_plots(index, line, figure)).collect()
         }
-        Content::Bars(bars) => bar_plot(bars, false, sideways).into_iter().collect(),
-        Content::Stacked(bars) | Content::Shares(bars) => bar_plot(bars, true, sideways).into_iter().collect(),
+        Content::Bars(bars) => bar_plot(bars, Some(&figure.y), sideways).into_iter().collect(),
+        Content::Stacked(bars) | Content::Shares(bars) => bar_plot(bars, None, sideways).into_iter().collect(),
     }
 }
 
@@ -188,30 +202,34 @@ fn line_plots(index: usize, line: &Line, figure: &Figure) -> Vec<Plot> {
         } else {
             3.5
         });
-        let halves: Vec<(f64, f64)> = drawn(line, figure).map(|(_, y)| arms(&y, figure.y.log)).collect();
+        let halves: Vec<(f64, f64)> = drawn(line, figure).map(|(_, y)| arms(&y, &figure.y)).collect();
         let measured = halves.iter().any(|(below, above)| *below > 0.0 || *above > 0.0);
         plots.push(if measured { dots.with_y_err_asymmetric(halves) } else { dots }.into());
     }
     plots
 }
 
-/// Returns the distances from a point to the ends of its interval; on a logarithmic axis the lower end stays above zero.
-fn arms(value: &Estimate, log: bool) -> (f64, f64) {
+/// Returns the distances from a point to the ends of its interval, which are inside the axis' range; on a logarithmic axis the lower
+/// end stays above zero.
+fn arms(value: &Estimate, axis: &Axis) -> (f64, f64) {
     let half = half(value);
-    if log { (half.min(value.mean * 0.9), half) } else { (half, half) }
+    let (least, most) = axis.range;
+    let (below, above) = (half.min((value.mean - least).max(0.0)), half.min((most - value.mean).max(0.0)));
+    if axis.log { (below.min(value.mean * 0.9), above) } else { (below, above) }
 }
 
 fn marker(index: usize, style: LineStyle) -> MarkerShape {
     if style == LineStyle::Points { MarkerShape::Cross } else { MARKERS[index % MARKERS.len()] }
 }
 
-fn bar_plot(bars: &Bars, stacked: bool, sideways: bool) -> Option<Plot> {
+/// Bars with their intervals on `axis`, or without an axis for intervals stacked.
+fn bar_plot(bars: &Bars, axis: Option<&Axis>, sideways: bool) -> Option<Plot> {
     if bars.categories.is_empty() || bars.series.is_empty() {
         return None;
     }
     let value = |values: &[Estimate], category: usize| values.get(category).copied().unwrap_or_default();
     let mut plot = BarPlot::new().with_width(0.6).with_horizontal(sideways);
-    let mut halves = Vec::new();
+    let mut intervals = Vec::new();
     let mut order: Vec<(usize, &String)> = bars.categories.iter().enumerate().collect();
     if sideways {
         // The renderer begins at the bottom.
@@ -223,12 +241,14 @@ fn bar_plot(bars: &Bars, stacked: bool, sideways: bool) -> Option<Plot> {
             (if mean.is_finite() { mean } else { 0.0 }, SERIES[index % SERIES.len()])
         });
         plot = plot.with_group(text(name), values);
-        halves.extend(bars.series.iter().map(|(_, values)| half(&value(values, category))));
+        let interval = |axis: &Axis, values: &[Estimate]| arms(&value(values, category), axis);
+        intervals
+            .extend(axis.into_iter().flat_map(|axis| bars.series.iter().map(|(_, values)| interval(axis, values))));
     }
-    if stacked {
+    if axis.is_none() {
         plot = plot.with_stacked();
-    } else if halves.iter().any(|&half| half > 0.0) {
-        plot = plot.with_error(halves).with_error_color(TEXT);
+    } else if intervals.iter().any(|(below, above)| *below > 0.0 || *above > 0.0) {
+        plot = plot.with_asymmetric_error(intervals).with_error_color(TEXT);
     }
     Some(plot.into())
 }
@@ -245,7 +265,10 @@ fn legend(figure: &Figure) -> Vec<LegendEntry> {
         Content::Lines(lines) => {
             let with_points = lines.iter().enumerate().filter(|(_, line)| drawn(line, figure).next().is_some());
             let of_line = |(index, line): (usize, &Line)| match line.style {
-                LineStyle::Points => entry(index, &line.name, LegendShape::Marker(marker(index, line.style)), None),
+                // A single point has no line.
+                _ if line.style == LineStyle::Points || (line.style == LineStyle::Marked && line.points.len() == 1) => {
+                    entry(index, &line.name, LegendShape::Marker(marker(index, line.style)), None)
+                }
                 _ => entry(index, &line.name, LegendShape::Line, DASHES[index % DASHES.len()]),
             };
             with_points.map(of_line).collect()
@@ -262,8 +285,8 @@ fn half(value: &Estimate) -> f64 {
     value.ci95().filter(|half| half.is_finite()).unwrap_or(0.0)
 }
 
-fn theme() -> Theme {
-    let ink = || TEXT.to_owned();
+fn theme(ink: &str, font: &str) -> Theme {
+    let ink = || ink.to_owned();
     Theme {
         background: "none".to_owned(),
         axis_color: ink(),
@@ -272,7 +295,7 @@ fn theme() -> Theme {
         text_color: ink(),
         legend_bg: "none".to_owned(),
         legend_border: ink(),
-        font_family: Some("system-ui, sans-serif".to_owned()),
+        font_family: Some(font.to_owned()),
         ..Theme::light()
     }
 }
@@ -312,4 +335,23 @@ fn scaled(svg: &str) -> String {
 /// A name as it is: a dollar sign would begin a formula, and control characters are not XML.
 fn text(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '�' } else { c }).collect::<String>().replace('$', "\\$")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0.99 ± 0.05 of at most 1, 2 ± 5 of at least 0, and on a logarithmic axis never to zero. Would catch an error bar of a share that
+    /// passes 100 %.
+    #[test]
+    fn intervals_end_at_the_range() {
+        let near = |(below, above): (f64, f64), ends: (f64, f64)| {
+            assert!((below - ends.0).abs() < 1e-12 && (above - ends.1).abs() < 1e-12, "{below}, {above}");
+        };
+        let share = Axis::linear("").within(0.0, 1.0);
+        near(arms(&Estimate::new(0.99, Some(0.05)), &share), (0.05, 0.01));
+        near(arms(&Estimate::new(2.0, Some(5.0)), &Axis::linear("").within(0.0, f64::INFINITY)), (2.0, 5.0));
+        near(arms(&Estimate::new(2.0, Some(5.0)), &Axis::log("")), (1.8, 5.0));
+        near(arms(&Estimate::new(-3.0, Some(1.0)), &Axis::linear("")), (1.0, 1.0));
+    }
 }

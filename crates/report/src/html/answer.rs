@@ -5,9 +5,10 @@ use fairlane_outcome::{Estimate, Outcome, QueueOutcome};
 use super::bars::{BarColumn, BarTable, joined};
 use super::{Block, Chart, Inline, Panel};
 use crate::figure::Axis;
-use crate::numbers::{Scale, percent, rate_unit, significant};
+use crate::figure::outcomes::WIDE;
+use crate::numbers::{Scale, percent, rate_unit, scaled, significant};
 use crate::queues::ShownQueue;
-use crate::summary::{group_names, size};
+use crate::summary::{group_names, most_different, size};
 
 /// The most rows of the picture; more are no picture.
 const MOST_ROWS: usize = 120;
@@ -119,14 +120,8 @@ fn sentences(outcomes: &[Outcome], names: &[String], groups: &[&str]) -> Vec<Str
         let order = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
         Some(((0..values.len()).min_by(order)?, (0..values.len()).max_by(order)?))
     };
-    let spread = |group: &&&str| {
-        let shares: Vec<f64> = outcomes.iter().map(|outcome| share(outcome, group).mean).collect();
-        // Rounded: of two groups both differ as much.
-        ends(&shares).map_or(0.0, |(least, most)| libm::round(1e6 * (shares[most] - shares[least])))
-    };
     let mut all = Vec::new();
-    // Of groups that differ as much, the first.
-    if let Some(group) = groups.iter().rev().max_by(|a, b| spread(a).total_cmp(&spread(b))) {
+    if let Some(group) = most_different(outcomes, groups) {
         let shares: Vec<f64> = outcomes.iter().map(|outcome| share(outcome, group).mean).collect();
         let fair = fair(outcomes, group).map_or_else(String::new, |fair| format!("; {} would be fair", percent(fair)));
         match ends(&shares) {
@@ -199,7 +194,7 @@ fn scatter_at(outcomes: &[Outcome], names: &[String], at: ShownQueue<'_>) -> Opt
     let (low, high) = delays
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(low, high), (_, delay)| (low.min(delay.mean), high.max(delay.mean)));
-    let x = if high > 12.0 * low {
+    let x = if high > WIDE * low {
         Axis::log("mean delay in the queue (ms)")
     } else {
         Axis::linear("mean delay in the queue (ms)")
@@ -215,8 +210,4 @@ fn scatter_at(outcomes: &[Outcome], names: &[String], at: ShownQueue<'_>) -> Opt
         x,
         panels: groups.iter().take(PANELS).map(panel).collect(),
     }))
-}
-
-fn scaled(value: Estimate, factor: f64) -> Estimate {
-    Estimate::new(factor * value.mean, value.ci95().map(|half| factor * half))
 }

@@ -3,7 +3,7 @@
 use fairlane_outcome::Estimate;
 use maud::{Markup, html};
 
-use crate::figure::{Bars, Content, Figure};
+use crate::figure::{Axis, Bars, Content, Figure};
 use crate::numbers::{Scale, significant};
 
 /// The number of colours of parts.
@@ -72,6 +72,8 @@ pub enum BarColumn {
         part: usize,
         /// The end of the axis.
         end: f64,
+        /// The least and the greatest possible value, at which intervals end.
+        range: (f64, f64),
         /// The values.
         values: Vec<Estimate>,
     },
@@ -86,7 +88,8 @@ impl BarTable {
             Content::Stacked(bars) | Content::Shares(bars) => (bars, true),
         };
         let shares = matches!(figure.content, Content::Shares(_));
-        let (columns, legend) = if stacked { stacked_columns(bars, shares) } else { (beside(bars), Vec::new()) };
+        let (columns, legend) =
+            if stacked { stacked_columns(bars, shares) } else { (beside(bars, &figure.y), Vec::new()) };
         let columns = if stacked {
             let marks: Vec<f64> = figure.marks.iter().map(|mark| mark.at).collect();
             columns.into_iter().map(|column| column.marked(&figure.y.label, &marks)).collect()
@@ -147,8 +150,8 @@ fn stacked_columns(bars: &Bars, shares: bool) -> (Vec<BarColumn>, Vec<(usize, St
 }
 
 /// For each series its numbers and its bars.
-fn beside(bars: &Bars) -> Vec<BarColumn> {
-    let reach = |value: &Estimate| finite(value.mean + value.ci95().unwrap_or(0.0));
+fn beside(bars: &Bars, axis: &Axis) -> Vec<BarColumn> {
+    let reach = |value: &Estimate| finite((value.mean + value.ci95().unwrap_or(0.0)).min(axis.range.1).max(value.mean));
     let end = bars.series.iter().flat_map(|(_, values)| values).map(reach).fold(0.0_f64, f64::max);
     let column = |(part, (name, values)): (usize, &(String, Vec<Estimate>))| {
         let values: Vec<Estimate> =
@@ -157,7 +160,7 @@ fn beside(bars: &Bars) -> Vec<BarColumn> {
         let cells = values.iter().map(|value| (joined(&scale.parts(value)), value.mean)).collect();
         [
             BarColumn::Numbers { title: name.clone(), part: Some(part), cells },
-            BarColumn::Lengths { title: String::new(), part, end, values },
+            BarColumn::Lengths { title: String::new(), part, end, range: axis.range, values },
         ]
     };
     bars.series.iter().enumerate().flat_map(column).collect()
@@ -232,8 +235,8 @@ impl BarColumn {
                 let axis = LogAxis::over(values);
                 html! { td.drawn role="cell" data-drawn { @if let Some(values) = values.get(row) { (axis.range(*values)) } } }
             }
-            Self::Lengths { part, end, values, .. } => {
-                html! { td.drawn role="cell" data-drawn { (length(values.get(row), *end, *part)) } }
+            Self::Lengths { part, end, range, values, .. } => {
+                html! { td.drawn role="cell" data-drawn { (length(values.get(row), *end, *range, *part)) } }
             }
         }
     }
@@ -254,18 +257,51 @@ fn linear_ticks(end: f64) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The numbers of an axis.
+/// The widths of a column in rem from which numbers are shown that do not fit into narrower ones; `style.css` has a rule for each.
+const WIDTHS: [u32; 6] = [6, 9, 12, 16, 20, 28];
+/// The width of a letter of an axis in rem, and the room between two numbers.
+const LETTER: f64 = 0.46;
+const ROOM: f64 = 0.5;
+
+/// The numbers of an axis. In a narrow column every second one is left out, and in a very narrow one all but the last.
 fn ruler(ticks: &[(f64, f64)], unit: &str) -> Markup {
     let last = ticks.len().saturating_sub(1);
+    let label = |(index, (value, place)): (usize, &(f64, f64))| {
+        let unit = if index == last && !unit.is_empty() { format!(" {unit}") } else { String::new() };
+        (*place, significant(*value, 3) + &unit)
+    };
+    let labels: Vec<(f64, String)> = ticks.iter().enumerate().map(label).collect();
+    let steps = [1, 2].map(|step| needed(&labels, step));
     html! {
-        svg.ruler width="100%" height="14" aria-hidden="true" {
-            @for (index, (value, place)) in ticks.iter().enumerate() {
-                text x=(percent(*place)) y="11" text-anchor=(if *place < 0.04 { "start" } else if *place > 0.96 { "end" } else { "middle" }) {
-                    (significant(*value, 3)) @if index == last && !unit.is_empty() { " " (unit) }
-                }
+        div.scale { svg.ruler width="100%" height="14" aria-hidden="true" {
+            @for (index, (place, text)) in labels.iter().enumerate() {
+                text class=[(index < last).then(|| steps[usize::from((last - index).is_multiple_of(2))].clone())]
+                    x=(percent(*place)) y="11" text-anchor=(anchor(*place).0) { (text) }
             }
-        }
+        } }
     }
+}
+
+/// The anchor of a number at this place, and the parts of its width before and behind it.
+fn anchor(place: f64) -> (&'static str, f64, f64) {
+    match place {
+        ..0.04 => ("start", 0.0, 1.0),
+        0.96.. => ("end", 1.0, 0.0),
+        _ => ("middle", 0.5, 0.5),
+    }
+}
+
+/// The class of numbers that are shown from the width in which each `step`th one, counted from the last, fits.
+fn needed(labels: &[(f64, String)], step: usize) -> String {
+    let shown: Vec<&(f64, String)> = labels.iter().rev().step_by(step).collect();
+    let wide = |text: &str| LETTER * text.chars().count() as f64;
+    let width = |pair: &[&(f64, String)]| {
+        let [(behind, after), (place, text)] = [pair[0], pair[1]];
+        (wide(text) * anchor(*place).2 + wide(after) * anchor(*behind).1 + ROOM) / (behind - place)
+    };
+    let width = shown.windows(2).map(width).fold(0.0, f64::max);
+    let width = WIDTHS.into_iter().find(|rem| f64::from(*rem) >= width).unwrap_or(WIDTHS[WIDTHS.len() - 1]);
+    format!("from-{width}")
 }
 
 fn grid(ticks: &[(f64, f64)]) -> Markup {
@@ -299,14 +335,15 @@ fn stacked(parts: &[f64], whole: f64, marks: &[f64], ticks: &[(f64, f64)]) -> Ma
     })
 }
 
-fn length(value: Option<&Estimate>, end: f64, part: usize) -> Markup {
+fn length(value: Option<&Estimate>, end: f64, range: (f64, f64), part: usize) -> Markup {
     let Some(value) = value.filter(|value| end > 0.0 && value.mean.is_finite()) else { return picture(&html! {}) };
     let half = value.ci95().filter(|half| half.is_finite() && *half > 0.0);
+    let ends = half.map(|half| [(value.mean - half).max(range.0), (value.mean + half).min(range.1)]);
     picture(&html! {
         (grid(&linear_ticks(end)))
         rect.(class(part)) x="0" y="5" width=(percent(value.mean / end)) height="16" {}
-        @if let Some(half) = half {
-            line.interval x1=(percent((value.mean - half) / end)) x2=(percent((value.mean + half) / end)) y1="13" y2="13" {}
+        @if let Some([from, to]) = ends {
+            line.interval x1=(percent(from / end)) x2=(percent(to / end)) y1="13" y2="13" {}
         }
     })
 }

@@ -142,7 +142,12 @@ impl Data {
 }
 
 fn axis(axis: &Axis) -> Value {
-    json!({ "label": axis.label, "log": axis.log })
+    let mut written = json!({ "label": axis.label, "log": axis.log });
+    let ends = [axis.range.0, axis.range.1].map(|end| end.is_finite().then_some(end));
+    if let (Some(object), [Some(_), _] | [_, Some(_)]) = (written.as_object_mut(), ends) {
+        object.insert("range".to_owned(), json!(ends));
+    }
+    written
 }
 
 const fn style(style: LineStyle) -> &'static str {

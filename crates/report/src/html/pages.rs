@@ -2,8 +2,9 @@
 
 use fairlane_outcome::{Outcome, Timeline};
 
-use super::timeline::{of_one, of_several};
-use super::{Badge, Block, Inline, Page, Provenance, Section, Tone, answer, figures, grid, values};
+use super::timeline::{chosen, of_one, of_several};
+use super::{Badge, Block, Inline, Page, Provenance, Section, Tone, answer, figures, values};
+use crate::figure::{Content, Figure, sweep as points};
 use crate::numbers::{count, megabytes, significant};
 use crate::queues::{ShownQueue, labels};
 use crate::summary::{INTERRUPTED, Medium, NOTHING, facts, notes};
@@ -84,12 +85,18 @@ pub fn sweep_page(outcomes: &[Outcome], origin: &Origin) -> Page {
         Some(note) => vec![note],
         None => sweep::tables(outcomes, Medium::Page).iter().map(|(title, table)| shown(title, table)).collect(),
     };
-    let names = grid::names(outcomes);
-    page.section_of(ANSWER, answer::blocks(outcomes, &names, &grid::title(outcomes)))
-        .section_of("Against what was varied", grid::figures(outcomes))
+    let names = points::names(outcomes);
+    page.section_of(ANSWER, answer::blocks(outcomes, &names, &points::title(outcomes)))
+        .section_of("Against what was varied", points::figures(outcomes).into_iter().filter_map(swept))
         .section_of("Delay against throughput", answer::scatter(outcomes, &names))
         .section(Section::new("Numbers").blocks(tables).block(values::block(outcomes)))
         .provenance(provenance(outcomes, origin))
+}
+
+/// The chart of a sweep's figure.
+fn swept(figure: Figure) -> Option<Block> {
+    let Content::Lines(lines) = figure.content else { return None };
+    chosen(&figure.title, "", figure.x, figure.y, lines)
 }
 
 /// The distributions of delays and completion times, and over the flows of each group.

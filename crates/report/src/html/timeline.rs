@@ -1,63 +1,19 @@
 //! Charts of how one run went over time.
 
-use fairlane_outcome::{Estimate, GroupTimeline, Outcome, QueueTimeline, ShaperTimeline, Timeline};
+use fairlane_outcome::{Outcome, QueueTimeline, ShaperTimeline, Timeline};
 
 use super::{Bins, Block, Chart, Lines};
-use crate::figure::{Axis, Line, LineStyle, Mark};
+use crate::figure::over_time::{
+    AVERAGE, DROPPED, GOODPUT, GROUPS, LENGTH, MARKED, PROBABILITY, QUEUES, Quantity, RATE, SIGNALS, line,
+    timeline_groups,
+};
+use crate::figure::{Axis, Line, Mark};
 use crate::queues::ShownQueue;
 
 /// The most lines of one chart: more could not be told apart.
 pub(super) const LINES: usize = 6;
 /// The most marks of one chart.
 const MARKS: usize = 4;
-
-/// A quantity.
-struct Quantity {
-    name: &'static str,
-    /// The label of its axis.
-    unit: &'static str,
-    /// The factor from the unit of the timeline.
-    factor: f64,
-    bins: Bins,
-}
-
-impl Quantity {
-    /// A state, which has a value at every moment.
-    const fn state(name: &'static str, unit: &'static str, factor: f64) -> Self {
-        Self { name, unit, factor, bins: Bins::Range }
-    }
-
-    /// A rate over the time since the value before.
-    const fn rate(name: &'static str, unit: &'static str, factor: f64) -> Self {
-        Self { name, unit, factor, bins: Bins::Mean }
-    }
-}
-
-const LENGTH: Quantity = Quantity::state("Length of the queue", "packets", 1.0);
-const AVERAGE: Quantity = Quantity::state("Average that the discipline keeps", "in its own unit", 1.0);
-const PROBABILITY: Quantity = Quantity::state("Probability of a signal", "", 1.0);
-const DROPPED: Quantity = Quantity::rate("Drops", "packets/s", 1.0);
-const MARKED: Quantity = Quantity::rate("Marks", "packets/s", 1.0);
-const RATE: Quantity = Quantity::state("Rate of the shaper", "Mb/s", 1e-6);
-const SIGNALS: Quantity = Quantity::rate("Drops and marks", "packets/s", 1.0);
-const GOODPUT: Quantity = Quantity::rate("Goodput", "Mb/s", 1e-6);
-const WINDOW: Quantity = Quantity::state("Congestion window", "packets, mean of the flows", 1.0);
-const ROUND_TRIP: Quantity = Quantity::state("Smoothed round trip time", "ms, mean of the flows", 1e3);
-
-/// A queue's series of one quantity.
-type OfQueue = fn(&QueueTimeline) -> &Vec<f64>;
-/// A group's series of one quantity.
-type OfGroup = fn(&GroupTimeline) -> &Vec<f64>;
-
-const QUEUES: [(Quantity, OfQueue); 5] = [
-    (LENGTH, |queue| &queue.packets),
-    (AVERAGE, |queue| &queue.average),
-    (PROBABILITY, |queue| &queue.probability),
-    (DROPPED, |queue| &queue.dropped_pps),
-    (MARKED, |queue| &queue.marked_pps),
-];
-const GROUPS: [(Quantity, OfGroup); 3] =
-    [(GOODPUT, |group| &group.goodput_bps), (WINDOW, |group| &group.cwnd_packets), (ROUND_TRIP, |group| &group.srtt_s)];
 
 /// One scenario: its queues, shapers and groups.
 pub(super) fn of_one(outcome: &Outcome, timeline: &Timeline) -> Vec<Block> {
@@ -97,7 +53,7 @@ pub(super) fn of_several(outcomes: &[Outcome], timelines: &[(&str, &Timeline)]) 
         panels.extend(at_queue(timelines, at));
     }
     for (quantity, of) in &GROUPS {
-        for name in names(timelines) {
+        for name in timeline_groups(timelines) {
             let lines = timelines.iter().enumerate().filter_map(|(key, (label, timeline))| {
                 let group = timeline.groups.iter().find(|group| group.name == name)?;
                 Some((key, line(timeline, label, of(group), quantity)))
@@ -158,19 +114,6 @@ fn at_queue(timelines: &[(&str, &Timeline)], at: ShownQueue<'_>) -> Vec<Lines> {
     panels
 }
 
-/// The names of all groups.
-fn names<'a>(timelines: &[(&str, &'a Timeline)]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (_, timeline) in timelines {
-        for group in &timeline.groups {
-            if !names.contains(&group.name.as_str()) {
-                names.push(&group.name);
-            }
-        }
-    }
-    names
-}
-
 /// The panels that have a line, below each other.
 fn stack(title: &str, keys: Vec<String>, panels: Vec<Lines>, warmup: f64) -> Option<Block> {
     let shaded = |panel: Lines| Lines { warmup: Some(warmup).filter(|end| *end > 0.0), ..panel };
@@ -180,17 +123,12 @@ fn stack(title: &str, keys: Vec<String>, panels: Vec<Lines>, warmup: f64) -> Opt
         .then(|| Block::Chart(Chart::Stack { title: title.to_owned(), note: note.to_owned(), keys, panels }))
 }
 
-fn line(timeline: &Timeline, name: &str, values: &[f64], quantity: &Quantity) -> Line {
-    let points =
-        timeline.time_s.iter().zip(values).map(|(time, value)| (*time, Estimate::single(value * quantity.factor)));
-    Line::new(name, LineStyle::Plain, points.collect())
-}
-
 /// A panel of the lines that have points.
 fn panel(title: impl Into<String>, quantity: &Quantity, lines: impl IntoIterator<Item = Line>) -> Lines {
     let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
     let all = Lines::new(title, Axis::linear("time (s)"), Axis::linear(quantity.unit), lines);
-    Lines { bins: Some(quantity.bins), ..all }
+    let bins = if quantity.over_interval { Bins::Mean } else { Bins::Range };
+    Lines { bins: Some(bins), ..all }
 }
 
 /// The same of lines that belong to keys.

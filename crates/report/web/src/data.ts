@@ -22,6 +22,8 @@ export interface Line {
 export interface Axis {
   readonly label: string;
   readonly log: boolean;
+  /** The least and the greatest possible value, at which intervals end; null for none. */
+  readonly range?: readonly [number | null, number | null];
 }
 
 /** A value of the vertical axis with a name. */

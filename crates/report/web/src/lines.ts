@@ -347,9 +347,11 @@ export class LineChart implements Linked {
       xs.forEach((x, index) => {
         const [y, half] = [ys[index], halves[index]];
         if (x === null || y === null || y === undefined || !half) return;
-        const low = this.#chart.y.log ? Math.max(y - half, y / 10) : y - half;
+        const [least, most] = this.#chart.y.range ?? [-Infinity, Infinity];
+        const low = Math.max(y - half, Math.min(least ?? -Infinity, y), this.#chart.y.log ? y / 10 : -Infinity);
+        const high = Math.min(y + half, Math.max(most ?? Infinity, y));
         const at = this.#plot.valToPos(x, "x", true);
-        const [from, to] = [this.#plot.valToPos(low, "y", true), this.#plot.valToPos(y + half, "y", true)];
+        const [from, to] = [this.#plot.valToPos(low, "y", true), this.#plot.valToPos(high, "y", true)];
         const cap = 3 * ratio;
         ctx.beginPath();
         ctx.moveTo(at, from);

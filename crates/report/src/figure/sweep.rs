@@ -1,67 +1,90 @@
-//! Charts of a sweep: results against the varied keys.
+//! Figures of a sweep: results against the varied keys.
 
 use fairlane_outcome::{Estimate, Outcome, PointValue, QueueOutcome};
 use fairlane_qdisc::{Bytes, Duration, Packets, Rate};
 
-use super::Block;
-use super::timeline::chosen;
-use crate::figure::{Axis, Line, LineStyle};
+use super::{Axis, Figure, Line, LineStyle, Measure};
+use crate::numbers::scaled;
 use crate::queues::{ShownQueue, labels};
-use crate::summary::group_names;
+use crate::summary::{group_names, most_different};
 use crate::sweep::{short_keys, shown, varied};
 
 /// The most points of a line with markers; with more only the line would be visible.
 const MARKED: usize = 40;
-/// The plotted quantity.
-struct Measure {
+/// The plotted values.
+struct Values {
     title: String,
-    unit: &'static str,
+    axis: Axis,
     /// One value for each outcome that has it.
     values: Vec<Option<Estimate>>,
 }
 
 /// The varied keys as the title of a column.
-pub(super) fn title(outcomes: &[Outcome]) -> String {
+pub(crate) fn title(outcomes: &[Outcome]) -> String {
     varied(outcomes).join(", ")
 }
 
-/// A name for each point: its values.
-pub(super) fn names(outcomes: &[Outcome]) -> Vec<String> {
+/// A name for each outcome: the values of its point in a sweep, else its discipline.
+pub(crate) fn names(outcomes: &[Outcome]) -> Vec<String> {
     let keys = varied(outcomes);
     let kinds = labels(outcomes);
+    // Shapers are compared under several disciplines, and the labels have both.
+    if keys == ["shaper"] {
+        return kinds;
+    }
     outcomes.iter().zip(&kinds).map(|(outcome, kind)| name(outcome, keys.iter().copied(), kind)).collect()
 }
 
-/// Charts against the first key whose values are numbers, with a line for each combination of the other keys' values; none if no key
+/// The measures of a sweep.
+const MEASURES: [Measure; 4] = [Measure::Share, Measure::Delay, Measure::Length, Measure::Used];
+
+/// Figures against the first key whose values are numbers, with a line for each combination of the other keys' values; none if no key
 /// has numbers.
-pub(super) fn figures(outcomes: &[Outcome]) -> Vec<Block> {
-    let keys = varied(outcomes);
-    let Some((key, places)) = keys.iter().find_map(|key| Some((*key, places(outcomes, key)?))) else {
-        return Vec::new();
-    };
-    measures(outcomes).iter().filter_map(|measure| lines(outcomes, &keys, key, &places, measure)).collect()
+pub(crate) fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
+    let groups = group_names(outcomes);
+    let shares = groups.into_iter().filter_map(|group| sweep_figure(outcomes, Measure::Share, Some(group)));
+    let queues = ShownQueue::all(outcomes).into_iter().flat_map(|at| {
+        MEASURES.iter().skip(1).filter_map(move |measure| lines(outcomes, of_queue(outcomes, *measure, at)?))
+    });
+    shares.chain(queues).collect()
 }
 
-fn measures(outcomes: &[Outcome]) -> Vec<Measure> {
-    let times =
-        |factor: f64, value: Estimate| Estimate::new(factor * value.mean, value.ci95().map(|half| factor * half));
-    let share = |name: &str| Measure {
-        title: format!("Share of {name}"),
-        unit: "share of the throughput (%)",
-        values: outcomes.iter().map(|outcome| Some(times(100.0, outcome.group(name)?.share))).collect(),
-    };
-    let mut measures: Vec<Measure> = group_names(outcomes).into_iter().map(share).collect();
-    for at in ShownQueue::all(outcomes) {
-        let measure = |title: &str, unit, of: fn(&QueueOutcome) -> Estimate, factor| Measure {
-            title: at.title(title),
-            unit,
-            values: outcomes.iter().map(|outcome| Some(times(factor, of(outcome.queue(at.name)?)))).collect(),
-        };
-        measures.push(measure("Delay in the queue", "mean delay (ms)", |queue| queue.delay_s.mean, 1e3));
-        measures.push(measure("Length of the queue", "mean length (packets)", |queue| queue.mean_packets, 1.0));
-        measures.push(measure("Use of the link", "used (%)", |queue| queue.utilisation, 100.0));
+/// A `measure` of `group`, or without one of the group whose share differs most, or of the first queue that the outcomes show, against the first varied key whose values are numbers, with a
+/// line for each combination of the other keys' values; `None` if no key has numbers or a sweep does not have the measure.
+#[must_use]
+pub fn sweep_figure(outcomes: &[Outcome], measure: Measure, group: Option<&str>) -> Option<Figure> {
+    if measure == Measure::Share {
+        let group = group.or_else(|| most_different(outcomes, &group_names(outcomes)))?;
+        let share = |outcome: &Outcome| Some(scaled(outcome.group(group)?.share, 100.0));
+        return lines(
+            outcomes,
+            Values {
+                title: format!("Share of {group}"),
+                axis: Axis::linear("share of the throughput (%)").within(0.0, 100.0),
+                values: outcomes.iter().map(share).collect(),
+            },
+        );
     }
-    measures
+    let at = ShownQueue::all(outcomes).into_iter().next()?;
+    lines(outcomes, of_queue(outcomes, measure, at)?)
+}
+
+/// The values of a queue; `None` for other measures.
+fn of_queue(outcomes: &[Outcome], measure: Measure, at: ShownQueue<'_>) -> Option<Values> {
+    type Of = fn(&QueueOutcome) -> Estimate;
+    let (title, unit, most, factor, of): (_, _, _, _, Of) = match measure {
+        Measure::Delay => ("Delay in the queue", "mean delay (ms)", f64::INFINITY, 1e3, |queue| queue.delay_s.mean),
+        Measure::Length => {
+            ("Length of the queue", "mean length (packets)", f64::INFINITY, 1.0, |queue| queue.mean_packets)
+        }
+        Measure::Used => ("Use of the link", "used (%)", 100.0, 100.0, |queue| queue.utilisation),
+        _ => return None,
+    };
+    Some(Values {
+        title: at.title(title),
+        axis: Axis::linear(unit).within(0.0, most),
+        values: outcomes.iter().map(|outcome| Some(scaled(of(outcome.queue(at.name)?), factor))).collect(),
+    })
 }
 
 /// The positions of a key's values on an axis.
@@ -123,11 +146,13 @@ fn numbers(values: &[&PointValue]) -> Option<(Vec<f64>, &'static str)> {
         .or_else(|| Some((each(&|value| Some(text(value)?.parse::<Bytes>().ok()?.get() as f64))?, "bytes")))
 }
 
-fn lines(outcomes: &[Outcome], keys: &[&str], along: &str, places: &Places, measure: &Measure) -> Option<Block> {
+fn lines(outcomes: &[Outcome], measured: Values) -> Option<Figure> {
+    let keys = varied(outcomes);
+    let (along, places) = keys.iter().find_map(|key| Some((*key, places(outcomes, key)?)))?;
     let mut lines: Vec<Line> = Vec::new();
-    for ((outcome, at), value) in outcomes.iter().zip(&places.at).zip(&measure.values) {
+    for ((outcome, at), value) in outcomes.iter().zip(&places.at).zip(&measured.values) {
         let Some(value) = *value else { continue };
-        let name = name(outcome, keys.iter().copied().filter(|key| *key != along), &measure.title);
+        let name = name(outcome, keys.iter().copied().filter(|key| *key != along), &measured.title);
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push((*at, value)),
             None => lines.push(Line::new(name, LineStyle::Marked, vec![(*at, value)])),
@@ -139,8 +164,8 @@ fn lines(outcomes: &[Outcome], keys: &[&str], along: &str, places: &Places, meas
             line.style = LineStyle::Plain;
         }
     }
-    let axis = if places.log { Axis::log(places.label.as_str()) } else { Axis::linear(places.label.as_str()) };
-    chosen(&measure.title, "", axis, Axis::linear(measure.unit), lines)
+    let x = if places.log { Axis::log(places.label) } else { Axis::linear(places.label) };
+    (!lines.is_empty()).then(|| Figure::lines(measured.title, x, measured.axis, lines))
 }
 
 /// A label of the values of `keys`; `otherwise` without any.
