@@ -144,7 +144,7 @@ impl LabCommand {
         let scenarios: Vec<Scenario> = scenarios.into_iter().map(|(_, scenario)| scenario).collect();
         let runs = args.runs.max(SIMULATED);
         let simulated = args.against_sim.then(|| Batch::new(jobs(scenarios), runs, None)).transpose()?;
-        let files = Files { pcap: None, trace: None, series, page: args.page.html.clone() };
+        let files = Files { series, page: args.page.html.clone(), ..Files::default() };
         let outputs = files.outputs().tables("--out", args.out.as_deref());
         outputs.check(&shared::inputs(args.file.as_deref(), &document))?;
         let page = HtmlPage::new(&args.page, &document, &args.overrides)?;

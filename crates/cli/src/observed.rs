@@ -18,7 +18,7 @@ use crate::pcap::PacketCapture;
 use crate::progress;
 
 /// The requested files.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) pcap: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,

@@ -98,6 +98,9 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// All units.
+    pub const ALL: [Self; 4] = [Self::BitsPerSecond, Self::Seconds, Self::Packets, Self::Bytes];
+
     /// The end of a column's name: `bps`, `s`, `packets` or `bytes`.
     #[must_use]
     pub const fn suffix(self) -> &'static str {

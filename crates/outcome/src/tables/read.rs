@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::TableError;
-use crate::{Cost, Delay, Drops, Estimate, GroupOutcome, Outcome, Point, PointValue, QueueGroup, QueueOutcome};
+use crate::{Cost, Delay, Drops, Estimate, GroupOutcome, Outcome, Point, PointValue, QueueGroup, QueueOutcome, Unit};
 
 /// The columns before the keys of a sweep, and the one behind them.
 const FIRST: [&str; 5] = ["outcome", "scenario", "engine", "seed", "runs"];
 const BEHIND: &str = "group";
+/// The labels of outcomes, where they have any.
+const LABEL: &str = "label";
 /// The prefix of keys that are called like one of the first columns.
 const PREFIX: &str = "point.";
 
@@ -77,8 +79,7 @@ fn parquet(path: &Path) -> parquet::errors::Result<TextTable> {
 /// Collects the rows of each outcome.
 fn outcomes(table: &TextTable) -> Result<Vec<Outcome>, String> {
     let columns: BTreeMap<&str, usize> = table.columns.iter().map(String::as_str).zip(0..).collect();
-    let keys: Vec<&str> =
-        table.columns.iter().map(String::as_str).skip(FIRST.len()).take_while(|name| *name != BEHIND).collect();
+    let keys = keys(&table.columns);
     // A number from 0; the rows of an outcome are behind each other.
     let mut all: Vec<(String, Outcome)> = Vec::new();
     for cells in &table.rows {
@@ -105,6 +106,19 @@ fn outcomes(table: &TextTable) -> Result<Vec<Outcome>, String> {
     Ok(all.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
+/// Returns the keys of a sweep among `columns`: without their numbers, which repeat the text before them.
+fn keys(columns: &[String]) -> Vec<&str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for name in columns.iter().map(String::as_str).skip(FIRST.len()).take_while(|name| *name != BEHIND) {
+        let unit = keys.last().and_then(|last| name.strip_prefix(last)?.strip_prefix('_'));
+        let number = unit.is_some_and(|unit| Unit::ALL.iter().any(|known| known.suffix() == unit));
+        if name != LABEL && !number {
+            keys.push(name);
+        }
+    }
+    keys
+}
+
 fn outcome(row: &Row<'_>, keys: &[&str]) -> Result<Outcome, String> {
     let value = |text: &str| text.parse::<f64>().map_or_else(|_| PointValue::from(text), PointValue::from);
     let mut point = Point::new();
@@ -122,6 +136,7 @@ fn outcome(row: &Row<'_>, keys: &[&str]) -> Result<Outcome, String> {
         from_s: 0.0,
         to_s: 0.0,
         partial: false,
+        label: row.text(LABEL).ok().filter(|label| !label.is_empty()).map(str::to_owned),
         point: (!keys.is_empty()).then_some(point),
         at: None,
         notes: Vec::new(),

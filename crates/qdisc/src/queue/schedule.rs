@@ -87,8 +87,7 @@ impl<K: Copy + Ord> Schedule<K> {
 
     /// Puts `entry` where it belongs: at `hole` or below.
     fn sink(&mut self, mut hole: usize, entry: (K, u32)) {
-        loop {
-            let Some(least) = self.least_child(hole) else { break };
+        while let Some(least) = self.least_child(hole) {
             if entry.0 <= self.heap[least].0 {
                 break;
             }

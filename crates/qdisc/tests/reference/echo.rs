@@ -124,7 +124,7 @@ impl Echo {
         }
         let most = 4 * SECOND;
         let dt = passed.min(most) as i128;
-        let time = |bytes: u128| if self.rate == 0 { 0 } else { bytes * SECOND / self.rate };
+        let time = |bytes: u128| (bytes * SECOND).checked_div(self.rate).unwrap_or(0);
         let target = u128::from(self.s.target.as_nanos()).max(time(6 * self.largest)).min(most);
         let age = self.arrivals.first().map_or(0, |arrival| u128::from(now.since(*arrival).as_nanos()));
         let q = age.max(time(bytes)).max(4 * queued * target / limit.max(1)).min(most);
@@ -149,7 +149,7 @@ impl Echo {
 
     /// Puts an arrival of `tag`, of which there are `k`, into the sample with its probability.
     fn sample(&mut self, tag: u64, k: u128, bytes: u128, draw: u128) {
-        let thinned = sqrt((k * ONE * ((1 << 62) / self.t.max(ONE)) >> 46).max(ONE));
+        let thinned = sqrt(((k * ONE * ((1 << 62) / self.t.max(ONE))) >> 46).max(ONE));
         let part = if k == 0 { self.rare() } else { ONE };
         if draw * self.apart * thinned < (bytes * part) << 32 {
             let mut places = self.draws.bits();
@@ -172,7 +172,7 @@ impl Slow for Echo {
         let k = self.tags.iter().filter(|&&entry| entry == tag).count() as u128;
         let draw = u128::from(self.draws.bits());
         self.sample(tag, k, bytes, draw >> 32);
-        let u = ((k * ONE + ONE / 4) * ((1 << 62) / self.t) >> 46).clamp(ONE, 1024 * ONE);
+        let u = (((k * ONE + ONE / 4) * ((1 << 62) / self.t)) >> 46).clamp(ONE, 1024 * ONE);
         let w = u * sqrt(u) / ONE - ONE;
         let (above, whole) = (w * w, ONE * ONE + ONE * w + w * w);
         let near = self.line.queue.is_empty() && 2 * k * ONE <= 3 * self.t;

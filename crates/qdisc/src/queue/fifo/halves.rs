@@ -102,7 +102,8 @@ impl<P: Packet> Fifo<P> {
         let mut drawn = DrawnPlaces::default();
         while picks.len() < enough {
             let place = Place(from.wrapping_add(stream.below(slots as u32) as usize));
-            if !self.is_hole(place.0) && !(drawn.add(place) && picks.contains(&place)) {
+            let is_known = self.is_hole(place.0) || (drawn.add(place) && picks.contains(&place));
+            if !is_known {
                 picks.push(place);
             }
         }
