@@ -4,13 +4,14 @@
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
+# make budgets  instructions a packet and an event against bench/budgets.csv
 # make figures  the figures in docs/, from new runs
 
 CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check debug release deny build wheel packages papers bench figures
+.PHONY: test setup lint check debug release deny build wheel packages papers bench budgets figures
 
 # Two at a time: where one waits for real time or for a lock, the other has the processors.
 test: setup
@@ -52,7 +53,6 @@ release:
 	done
 	$(CARGO) run --release --locked -- compare --runs 1
 	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
-	bench/budgets
 	$(MAKE) --no-print-directory build PROFILE=release
 	tests/chaos/run $(CURDIR)/target/release/fairlane
 	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
@@ -80,6 +80,9 @@ papers: build
 
 bench:
 	$(CARGO) bench --locked -p fairlane-qdisc -p fairlane-sim -p fairlane-bench
+
+budgets:
+	bench/budgets
 
 figures:
 	$(CARGO) run --release --locked -p fairlane-report --features figures --example figures
