@@ -17,8 +17,9 @@ equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 A :class:`Simulation` is a run in steps, that can be read and changed on the way.
 
 Values with a unit are text, such as ``"1mbit"``, ``"20ms"``, ``"150kb"`` or ``"300p"``. Plain numbers and results are
-in bit/s, seconds, bytes and packets, or in the unit that a name ends in, such as ``_ns`` for nanoseconds: :func:`rate` and :func:`seconds` read a text. All errors of this package are a
-:class:`FairlaneError`, except those of Python itself, such as ``TypeError`` for an argument of the wrong type.
+in bit/s, seconds, bytes and packets, or in the unit that a name ends in, such as ``_ns`` for nanoseconds:
+:func:`rate` and :func:`seconds` read a text. All errors of this package are a :class:`FairlaneError`, except those of
+Python itself, such as ``TypeError`` for an argument of the wrong type.
 """
 
 from fairlane import disciplines

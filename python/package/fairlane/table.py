@@ -9,8 +9,6 @@ from fairlane._html import caption, wide_table
 from fairlane._values import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa
