@@ -37,7 +37,7 @@ fn every_saved_form_gives_the_same_figure() {
     let saved = place.write("s.json", &swept(&["--out", &csv, "--svg", &svg]));
     swept(&["--out", &parquet]);
     let drawn = fs::read_to_string(&svg).unwrap();
-    assert!(drawn.contains("Share of cbr") && drawn.contains("flows.cbr.rate (Mb/s)") && drawn.contains(">choke<"));
+    assert!(drawn.contains("Share of ftp") && drawn.contains("flows.cbr.rate (Mb/s)") && drawn.contains(">choke<"));
     for (index, form) in [&saved, &csv, &parquet].into_iter().enumerate() {
         let figure = place.name(&format!("{index}.svg"));
         assert_eq!(printed(&["plot", form, "--svg", &figure]), "");

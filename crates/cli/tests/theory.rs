@@ -121,9 +121,12 @@ fn echo() {
     let text = printed(&args);
     assert!(text.contains("any number of tags") && text.contains("57.14 %") && text.contains("1.1429"), "{text}");
     // Noise helps what does not slow down, and vanishes with more tags.
-    let noisy = |tags| json(&[&args[..], &["--tags", tags, "--json"]].concat())["share"].as_f64().unwrap();
-    let [few, many] = [noisy("64"), noisy("4096")];
-    assert!(few > many && many > 4.0 / 7.0 && many < 0.6, "{few} {many}");
+    let share = |tags: &[&str]| {
+        let args = ["theory", "echo", "--tcps", "8", "--loss", "0.01", "--load", "2", "--json"];
+        json(&[&args[..], tags].concat())["share"].as_f64().unwrap()
+    };
+    let [few, many, exact] = [share(&["--tags", "64"]), share(&["--tags", "4096"]), share(&[])];
+    assert!(few > many && many > exact && many < 1.05 * exact, "{few} {many} {exact}");
 }
 
 /// RFC 5348's equation gives 112.332 packets a second at 1 % and 100 ms with its defaults; the square root law `√150 / 0.1`. The full
