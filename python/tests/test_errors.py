@@ -88,7 +88,7 @@ def test_a_scenario_is_written_and_read(tmp_path: Path) -> None:
         (lambda it: it.sweep({"seed": "1..2/x"}), r'^seed = 1\.\.2/x: "x" is not a number of values'),
         (lambda it: it.sweep({"sed": [1]}), r'^sed = 1: sed: there is no key "sed" here; did you mean "seed"'),
         (lambda it: it.with_({"runs": 3}), r"is asked with the run: run\(runs=30\)"),
-        (lambda _: fl.replay(CAPTURE, fl.Choke(min=30, max=20), rate="1mbit"), "^choke: "),
+        (lambda _: fl.replay(CAPTURE, fl.Choke(min=30, max=20), rate="1mbit"), "^choke min: "),
     ],
 )
 def test_texts_do_not_speak_of_options(wrong: Callable[[fl.Scenario], Any], words: str) -> None:

@@ -78,6 +78,7 @@ __all__ = [
     "DropTail",
     "Drr",
     "DualPi2",
+    "Echo",
     "Event",
     "Explanation",
     "Failure",

@@ -212,6 +212,9 @@ class Outcome:
     def html(self, path: str | os.PathLike[str] | None = None) -> str | Path:
         """Returns a self-contained page of all results as text; with a path, writes it there and returns the path.
 
+        Args:
+            path: The file of the page; text is returned when it is not given.
+
         Raises:
             OSError: It cannot be written.
         """
@@ -399,6 +402,9 @@ class Outcomes(Sequence[Outcome]):
 
     def html(self, path: str | os.PathLike[str] | None = None) -> str | Path:
         """Returns a page of all outcomes side by side, as :meth:`Outcome.html` does.
+
+        Args:
+            path: The file of the page; text is returned when it is not given.
 
         Raises:
             OSError: It cannot be written.

@@ -263,7 +263,7 @@ class Scenario:
         return self._document.to_toml()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes :meth:`to_toml` to a file, which appears whole or not at all, and returns its path.
+        """Writes :meth:`to_toml` to the file ``path``, which appears whole or not at all, and returns its path.
 
         Raises:
             OSError: It cannot be written.

@@ -314,9 +314,9 @@ class Echo:
         tcp_loss: The part of TCP's packets that is dropped.
         floods: Number of unresponsive flows.
         load: The sending rate of each, as a part of the link's rate.
-        tags: The tags of the sample; ``None`` for rates without noise.
+        tags: The number of tags of the sample; ``None`` for rates without noise.
         share: The share of the link of each unresponsive flow.
-        total_share: All of theirs.
+        total_share: The share of all of them together.
         tcp_share: TCP's share.
         loss: The part of the unresponsive flows' packets that is dropped.
         of_fair_share: ``share`` as a part of the max-min fair share.
@@ -342,7 +342,7 @@ def echo(*, tcps: int, loss: float, load: float, floods: int = 1, tags: int | No
         loss: The part of TCP's packets that is dropped, 0 to less than 1.
         load: The sending rate of each unresponsive flow as a part of the link's rate.
         floods: Number of unresponsive flows.
-        tags: The tags of the sample, which measure rates with noise; without noise when it is not given.
+        tags: The number of tags of the sample, which measure rates with noise; without noise when it is not given.
     """
     given = {} if tags is None else {"tags": tags}
     return Echo(**_ask("echo", tcps=tcps, loss=loss, floods=floods, load=load, **given))

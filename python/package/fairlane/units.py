@@ -12,7 +12,7 @@ UNITS = {"bps": "bit/s", "s": "s", "packets": "packets", "bytes": "bytes"}
 
 
 def rate(text: str) -> int:
-    """Returns a rate such as ``1.5mbit`` in bit/s.
+    """Returns the rate that ``text`` says, such as ``1.5mbit``, in bit/s.
 
     Raises:
         ScenarioError: The text is no rate; the message says what would be.
@@ -21,7 +21,7 @@ def rate(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Returns a time such as ``20ms`` in seconds.
+    """Returns the time that ``text`` says, such as ``20ms``, in seconds.
 
     Raises:
         ScenarioError: The text is no time; the message says what would be.
@@ -30,7 +30,7 @@ def seconds(text: str) -> float:
 
 
 def rate_text(bits_per_second: float) -> str:
-    """Returns a rate in bit/s as text, such as ``1mbit``, rounded to whole bits per second.
+    """Returns ``bits_per_second``, a rate in bit/s, as text such as ``1mbit``, rounded to whole bits per second.
 
     Raises:
         ScenarioError: It is negative, or not finite.
@@ -39,7 +39,7 @@ def rate_text(bits_per_second: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Returns a time in seconds as text, such as ``20ms``, rounded to whole nanoseconds.
+    """Returns ``seconds``, a time in seconds, as text such as ``20ms``, rounded to whole nanoseconds.
 
     Raises:
         ScenarioError: It is negative, not finite, or longer than 104 days.
@@ -48,9 +48,9 @@ def seconds_text(seconds: float) -> str:
 
 
 def quantity(value: object) -> tuple[float, str] | None:
-    """Returns the number and the unit of a value of a scenario: bit/s, s, packets, bytes, or none for a plain number.
+    """Returns the number and the unit of a scenario's value: bit/s, s, packets, bytes, or none for a plain number.
 
-    ``None`` is returned for a value that is no number.
+    ``None`` is returned for a ``value`` that is no number.
     """
     if isinstance(value, bool):
         return None

@@ -26,8 +26,9 @@ class Echo(QueueConfig):
     """
 
     kind: ClassVar[str] = "echo"
-    _units: ClassVar[dict[str, str]] = {
-        "limit": "p",
+    _quantities: ClassVar[dict[str, str]] = {
+        "limit": "packets",
+        "target": "time",
     }
     __slots__ = ()
 
@@ -35,7 +36,7 @@ class Echo(QueueConfig):
         self,
         *,
         limit: str | int | None = None,
-        target: str | None = None,
+        target: str | float | None = None,
         tags: int | None = None,
         ecn: bool | None = None,
     ) -> None:
