@@ -56,6 +56,7 @@ def disciplines() -> list[fl.QueueConfig]:
         fl.Bare(),
         fl.Cbq(),
         fl.Csfq(),
+        fl.Echo(),
         fl.Sac(),
     ]
     return [*choke, *red, *delay, *fair, *others]
@@ -88,6 +89,11 @@ def packets() -> fl.Counters:
     count: fl.Count = queue.counters.arrived
     explained: fl.Explanation = fl.Red(limit=300).explain(1e6)
     resolved: fl.Resolved = explained.parameters[0]
+    simulation: fl.Simulation = fl.Scenario.figure_3().start(seed=1)
+    simulation.step(0.5)
+    state: fl.QueueState = simulation.queue("bottleneck")
+    flow: fl.FlowState = simulation.flow("ftp/0")
+    print(state.packets, flow.cwnd)
     mark: fl.Fingerprint = fl.Scenario.figure_3().with_({"duration": 1, "warmup": 0}).fingerprint()
     print(events, count.packets, resolved.value, mark, fl.__version__, len(fl.disciplines.ALL))
     return queue.counters

@@ -468,8 +468,13 @@ class Scenario:
         size = None if chunk is None else count("chunk", chunk)
         document = self._seeded(seed)
         _runs.check_at(document, at)
-        plan = Plan(document, varied)
-        if not plan.check():
+        try:
+            plan = Plan(document, varied)
+            checked = plan.check()
+        except KeyboardInterrupt:
+            # The list of points was being made.
+            plan, checked = None, False
+        if plan is None or not checked:
             raise Interrupted(
                 "interrupted while the points were checked: none of them was run", Outcomes([], of="sweep")
             )
