@@ -89,7 +89,7 @@ def test_a_repr_is_one_line(outcome: fl.Outcome) -> None:
 
 def test_what_was_made_wrongly_says_so_at_once() -> None:
     """Would catch an object that is made, and fails in its repr or at its first use."""
-    with pytest.raises(TypeError, match=r"not made of a str directly: use Scenario\.from_toml\(path\)"):
+    with pytest.raises(TypeError, match=r"a scenario is made by Scenario\.from_toml"):
         loose.Scenario("x")
     for wrong in (lambda: fl.Choke(min=200, max=100), lambda: fl.Red(limit=50, min=100, max=80)):
         with pytest.raises(fl.ScenarioError, match="min"):
