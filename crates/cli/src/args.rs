@@ -32,7 +32,9 @@ pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
 pub(crate) use self::check::{CheckArgs, ScenariosArgs};
 pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
 #[cfg(feature = "lab")]
-pub(crate) use self::lab::{LabArgs, LabPlace};
+pub(crate) use self::lab::LabArgs;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub(crate) use self::lab::LabPlace;
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
 #[cfg(feature = "html")]
