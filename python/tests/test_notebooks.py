@@ -24,9 +24,22 @@ def module() -> Any:
 
 
 def said(notebook: Any) -> list[str]:
-    """The printed output of the cells, and the text of their values."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return [output["text"] if "text" in output else output["data"].get("text/plain", "") for output in outputs]
+    """The printed output of the cells, and the text of their values.
+
+    What a cell prints arrives in as many pieces as the kernel had time to send, so pieces that follow each other are joined.
+    """
+    texts: list[str] = []
+    for cell in notebook.cells:
+        printing = False
+        for output in cell.get("outputs", []):
+            if output.output_type != "stream":
+                texts.append(output["data"].get("text/plain", ""))
+            elif printing:
+                texts[-1] += output["text"]
+            else:
+                texts.append(output["text"])
+            printing = output.output_type == "stream"
+    return texts
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
