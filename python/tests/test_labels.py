@@ -7,25 +7,9 @@ import pickle
 import fairlane as fl
 import matplotlib as mpl
 import pytest
+from every_name import Fifo
 
 mpl.use("agg")
-
-
-class Fifo(fl.Discipline):
-    def __init__(self, host: fl.Host) -> None:
-        super().__init__(host)
-        self.queue: list[fl.Packet] = []
-
-    def enqueue(self, now: float, packet: fl.Packet, sink: fl.DropSink) -> None:
-        del now
-        if len(self.queue) < 30:
-            self.queue.append(packet)
-        else:
-            sink.dropped(packet, "limit")
-
-    def dequeue(self, now: float, sink: fl.DropSink) -> fl.Packet | None:
-        del now, sink
-        return self.queue.pop(0) if self.queue else None
 
 
 @pytest.fixture(scope="module")

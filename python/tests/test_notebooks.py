@@ -26,7 +26,7 @@ def module() -> Any:
 def said(notebook: Any) -> list[str]:
     """The printed output of the cells, and the text of their values.
 
-    What a cell prints arrives in as many pieces as the kernel had time to send, so pieces that follow each other are joined.
+    What a cell prints arrives in as many pieces as the kernel sent: those that follow each other are joined.
     """
     texts: list[str] = []
     for cell in notebook.cells:

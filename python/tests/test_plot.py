@@ -138,6 +138,10 @@ def test_altair_draws_the_same_numbers(scenario: fl.Scenario, compared: fl.Outco
     shares = [row["value"] for row in values(compared.plot.altair.shares()) if "group" in row]
     said = [100 * o.group(name)["share"] for o in compared for name in ("ftp", "cbr")]
     assert shares == pytest.approx([100 * 6 / 7, 100 / 7, *said])
+    ends = [(row["low"], row["high"]) for row in values(compared.plot.altair.shares()) if "low" in row]
+    widths = [200 * o.group("ftp")["share_ci95"] for o in compared]
+    assert [high - low for low, high in ends] == pytest.approx(widths)
+    assert [(low + high) / 2 for low, high in ends] == pytest.approx([100 * o.group("ftp")["share"] for o in compared])
     flows = [row["y"] for row in values(compared[1].plot.altair.flows())]
     assert set(flows) == {rate / 1e6 for rate in compared[1].flows["throughput_bps"]}
     assert max(row["y"] for row in values(compared.plot.altair.delays())) == pytest.approx(100)

@@ -38,7 +38,7 @@ pub(crate) use self::lab::LabPlace;
 #[cfg(feature = "papers")]
 pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowArgs, PaperVerb};
 #[cfg(feature = "html")]
-pub(crate) use self::plot::{FigureKind, PlotArgs, PlotMeasure};
+pub(crate) use self::plot::{FigureKind, PlotArgs};
 pub(crate) use self::shown::{FigureFiles, PageFile, ShownQueue};
 pub(crate) use self::theory::{
     AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs,

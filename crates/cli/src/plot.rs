@@ -10,7 +10,7 @@ use fairlane_outcome::{Extent, Outcome, Outcomes, Timeline};
 use fairlane_report::{Figure, Measure, compare_figure, delay_figure, scatter_figure, series_figure, sweep_figure};
 use serde::Deserialize;
 
-use crate::args::{FigureKind, PlotArgs, PlotMeasure};
+use crate::args::{FigureKind, PlotArgs};
 use crate::figures::default_figure;
 use crate::files::Outputs;
 
@@ -45,7 +45,7 @@ pub(crate) fn draw(args: &PlotArgs) -> Result<(), Failure> {
 fn figure(args: &PlotArgs, saved: &Saved) -> Result<Figure, Failure> {
     let Saved { outcomes, series } = saved;
     let group = args.group.as_deref();
-    let measure = args.measure.map(PlotMeasure::measure);
+    let measure = args.measure;
     let no_delay = || Failure::new("no packet was delayed in the queue", "draw --figure shares");
     match args.figure {
         None => match (measure, group) {

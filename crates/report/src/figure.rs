@@ -42,28 +42,45 @@ pub struct Axis {
 /// A quantity of a sweep or of a time series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// A group's share of the throughput, of a sweep.
+    /// Of a sweep: a group's share of the throughput.
     Share,
-    /// The mean delay in the queue, of a sweep.
+    /// Of a sweep: the mean delay in the queue.
     Delay,
-    /// The length of the queue in packets: of a sweep its mean, of a series its course.
+    /// Packets in the queue: of a sweep their mean, of a series their number.
     Length,
-    /// The used part of the link's rate, of a sweep.
+    /// Of a sweep: the used part of the link.
     Used,
-    /// The average that the discipline keeps, of a series.
+    /// Of a series: the average that the discipline keeps.
     Average,
-    /// The probability of a signal, of a series.
+    /// Of a series: the probability of a signal.
     Probability,
-    /// Drops per second, of a series.
+    /// Of a series: drops per second.
     Drops,
-    /// Marks per second, of a series.
+    /// Of a series: marks per second.
     Marks,
-    /// A group's goodput, of a series.
+    /// Of a series: a group's goodput.
     Goodput,
-    /// The mean congestion window of a group's flows, of a series.
+    /// Of a series: the mean congestion window of a group's flows.
     Window,
-    /// The mean smoothed round trip time of a group's flows, of a series.
+    /// Of a series: the mean smoothed round trip time of a group's flows.
     RoundTrip,
+}
+
+impl Measure {
+    /// The measures, their names and their descriptions.
+    pub const NAMED: [(Self, &'static str, &'static str); 11] = [
+        (Self::Share, "share", "Of a sweep: a group's share of the throughput"),
+        (Self::Delay, "delay", "Of a sweep: the mean delay in the queue"),
+        (Self::Length, "length", "Packets in the queue: of a sweep their mean, of a series their number"),
+        (Self::Used, "used", "Of a sweep: the used part of the link"),
+        (Self::Average, "average", "Of a series: the average that the discipline keeps"),
+        (Self::Probability, "probability", "Of a series: the probability of a signal"),
+        (Self::Drops, "drops", "Of a series: drops per second"),
+        (Self::Marks, "marks", "Of a series: marks per second"),
+        (Self::Goodput, "goodput", "Of a series: a group's goodput"),
+        (Self::Window, "window", "Of a series: the mean congestion window of a group's flows"),
+        (Self::RoundTrip, "rtt", "Of a series: the mean smoothed round trip time of a group's flows"),
+    ];
 }
 
 /// The content of a figure.

@@ -6,6 +6,7 @@ Altair. Neither is needed for anything else: ``pip install 'fairlane[plot]'`` or
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _figures
@@ -284,20 +285,30 @@ def _altair() -> Any:  # noqa: ANN401 - a module
 
 def _bar_chart(figure: Bars) -> alt.LayerChart:
     api = _altair()
-    parts = [
-        {"outcome": label, "group": name, "value": value, "order": order}
-        for label, parts_ in figure.bars
-        for order, (name, value, _) in enumerate(parts_)
-    ]
+    parts, intervals = [], []
+    for label, parts_ in figure.bars:
+        ends = list(accumulate(value for _, value, _ in parts_))
+        for order, (name, value, _) in enumerate(parts_):
+            parts.append({"outcome": label, "group": name, "value": value, "order": order})
+        # The last part ends where the bar does, and its interval is that of the others.
+        for end, (_, _, half) in zip(ends[:-1], parts_[:-1], strict=True):
+            if half is not None:
+                intervals.append({"outcome": label, "low": end - half, "high": end + half})
+    y = api.Y("outcome:N", title=None, sort=[label for label, _ in figure.bars])
+    scale = api.Scale(domain=[0, 100])
     bars = api.Chart(api.Data(values=parts)).mark_bar()
     bars = bars.encode(
-        x=api.X("value:Q", title=figure.x, scale=api.Scale(domain=[0, 100])),
-        y=api.Y("outcome:N", title=None, sort=[label for label, _ in figure.bars]),
+        x=api.X("value:Q", title=figure.x, scale=scale),
+        y=y,
         color=_scale([name for name, _, _ in figure.bars[0][1]], "group"),
         order="order:O",
         tooltip=["outcome:N", "group:N", "value:Q"],
     )
-    made: alt.LayerChart = api.layer(bars)
+    layers = [bars]
+    if intervals:
+        lines = api.Chart(api.Data(values=intervals)).mark_errorbar(ticks=True, color="black", clip=True)
+        layers.append(lines.encode(x=api.X("low:Q", title=figure.x, scale=scale), x2="high:Q", y=y))
+    made: alt.LayerChart = api.layer(*layers)
     return made
 
 
@@ -317,7 +328,7 @@ def _line_chart(figure: Lines, *, points: bool = False) -> alt.LayerChart:
     else:
         axis, shown = api.X("x:N", title=figure.x, sort=figure.ticks), "x:N"
     base = api.Chart(api.Data(values=rows)).encode(
-        x=axis, color=_colours(figure.lines), tooltip=["line:N", shown, "y:Q"]
+        x=axis, color=_colours(figure.lines, points=points), tooltip=["line:N", shown, "y:Q"]
     )
     y, names = api.Y("y:Q", title=figure.y), [line.name for line in figure.lines]
     if points:
@@ -338,9 +349,11 @@ def _line_chart(figure: Lines, *, points: bool = False) -> alt.LayerChart:
     return chart
 
 
-def _colours(lines: Sequence[Trace]) -> Any:  # noqa: ANN401 - a part of a chart
+def _colours(lines: Sequence[Trace], *, points: bool) -> Any:  # noqa: ANN401 - a part of a chart
     numbers = [at if line.colour is None else line.colour for at, line in enumerate(lines)]
-    return _scale([line.name for line in lines], "line", numbers)
+    scale = _scale([line.name for line in lines], "line", numbers)
+    # The bands are pale, and the legend is not.
+    return scale if points else scale.legend(symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=2)
 
 
 def _scale(names: list[str], field: str, numbers: Sequence[int] | None = None) -> Any:  # noqa: ANN401 - a part of a chart

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use fairlane_report::Measure;
 
@@ -22,8 +23,8 @@ pub(crate) struct PlotArgs {
     pub(crate) figure: Option<FigureKind>,
 
     /// What a sweep or a series shows [default: share of a sweep, length of a series]
-    #[arg(long, value_name = "MEASURE", value_enum)]
-    pub(crate) measure: Option<PlotMeasure>,
+    #[arg(long, value_name = "MEASURE", value_parser = measures())]
+    pub(crate) measure: Option<Measure>,
 
     /// The group whose share, throughput, goodput, window or rtt is shown [default: the one whose share differs most]
     #[arg(long, value_name = "NAME")]
@@ -51,47 +52,11 @@ pub(crate) enum FigureKind {
     Series,
 }
 
-/// The measures of sweeps and series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlotMeasure {
-    /// Of a sweep: a group's share of the throughput
-    Share,
-    /// Of a sweep: the mean delay in the queue
-    Delay,
-    /// Packets in the queue: of a sweep their mean
-    Length,
-    /// Of a sweep: the used part of the link
-    Used,
-    /// Of a series: the average that the discipline keeps
-    Average,
-    /// Of a series: the probability of a signal
-    Probability,
-    /// Of a series: drops per second
-    Drops,
-    /// Of a series: marks per second
-    Marks,
-    /// Of a series: a group's goodput
-    Goodput,
-    /// Of a series: the mean congestion window of a group's flows
-    Window,
-    /// Of a series: the mean smoothed round trip time of a group's flows
-    Rtt,
-}
-
-impl PlotMeasure {
-    pub(crate) const fn measure(self) -> Measure {
-        match self {
-            Self::Share => Measure::Share,
-            Self::Delay => Measure::Delay,
-            Self::Length => Measure::Length,
-            Self::Used => Measure::Used,
-            Self::Average => Measure::Average,
-            Self::Probability => Measure::Probability,
-            Self::Drops => Measure::Drops,
-            Self::Marks => Measure::Marks,
-            Self::Goodput => Measure::Goodput,
-            Self::Window => Measure::Window,
-            Self::Rtt => Measure::RoundTrip,
-        }
-    }
+/// Parses the name of a measure.
+fn measures() -> impl TypedValueParser<Value = Measure> {
+    let names = Measure::NAMED.map(|(_, name, description)| PossibleValue::new(name).help(description));
+    PossibleValuesParser::new(names).try_map(|given| {
+        let named = Measure::NAMED.into_iter().find(|(_, name, _)| *name == given);
+        named.map(|(measure, ..)| measure).ok_or("no measure has this name")
+    })
 }
