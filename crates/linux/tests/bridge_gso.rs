@@ -315,14 +315,16 @@ fn a_mark_is_in_all_segments() {
         lab.receiver.run(ecn);
         for gso in [false, true] {
             let codel = QdiscParameters::new(Kind::Codel).with("ecn", "true").unwrap().with("limit", "2000p").unwrap();
-            let bridge = start(Router::new(&router(&codel, RATE, gso)).unwrap());
+            // A sender on a busy machine fills this link too, so that there is a queue.
+            let rate = RATE / 4.0;
+            let bridge = start(Router::new(&router(&codel, rate, gso)).unwrap());
             let before = count(lab, "netstat", "IpExt:", "InCEPkts");
-            let rate = transfer(lab);
+            let share = transfer(lab) / rate;
             let came_marked = count(lab, "netstat", "IpExt:", "InCEPkts") - before;
             let report = bridge.stop(2.0);
             accounting(&report);
             let marked = report.counters.marked_total();
-            assert!(marked.packets > 0 && rate > 0.5 * RATE, "{rate}: {report:?}");
+            assert!(marked.packets > 0 && share > 0.5, "{share}: {report:?}");
             let segments = marked.bytes.div_ceil(1500);
             assert!((segments..=segments + marked.packets).contains(&came_marked), "{came_marked}: {report:?}");
             let errors = [("Ip:", "InHdrErrors"), ("Tcp:", "InCsumErrors")];
