@@ -12,8 +12,8 @@ const NOBODY: Tag = 0;
 /// The largest sample: places are drawn by 12 bits each.
 pub(super) const MOST_TAGS: u32 = 1 << 12;
 
-/// The tags that are compared at once: four registers of 16 bytes.
-const LANES: usize = 32;
+/// The tags that are counted together: the smallest sample.
+const GROUP: usize = 64;
 
 /// Returns the tag of a flow with this hash.
 #[inline]
@@ -42,16 +42,11 @@ impl Sample {
     /// Counts the tags that are `tag` (K).
     #[inline]
     pub(super) fn count(&self, tag: Tag) -> u32 {
-        // Counts of 16 bits beside tags of 16 bits, [`LANES`] of each at once. A sample is a power of two of tags, so that
-        // none is left over.
-        let (groups, _) = self.tags.as_chunks::<LANES>();
-        let mut counts = [0_u16; LANES];
-        for group in groups {
-            for (count, entry) in counts.iter_mut().zip(group) {
-                *count += u16::from(*entry == tag);
-            }
-        }
-        counts.iter().map(|&count| u32::from(count)).sum()
+        // Counts of 16 bits beside tags of 16 bits: a compiler compares eight at once with SSE2, for a group of this size
+        // without a loop. A sample is a power of two of tags, so that none is left over.
+        let (groups, _) = self.tags.as_chunks::<GROUP>();
+        let count = |group: &[Tag; GROUP]| group.iter().fold(0_u16, |count, entry| count + u16::from(*entry == tag));
+        groups.iter().map(|group| u32::from(count(group))).sum()
     }
 
     /// Writes `tag` over `copies` tags, 5 at most, at places drawn by 12 of the random `bits` each.
