@@ -42,6 +42,7 @@ bundled! {
     "choke-report-fig4",
     "choke-table1",
     "congestion-controls",
+    "echo-mixed",
     "flood",
     "lab-fig3",
     "modern",

@@ -1,5 +1,5 @@
-//! A slow ECHO, from the law in `docs/echo.md`: lists, divisions, and the roots of the standard library. The roundings of
-//! the discipline's numbers are part of the law.
+//! A slow ECHO, from the law in `docs/echo.md`: lists and divisions. The roundings of the discipline's numbers
+//! are part of the law.
 
 use fairlane_qdisc::{Duration, Rate, Reason, Seed, SimplePacket, Size, Stream, Time};
 
@@ -44,13 +44,6 @@ const ONE: u128 = 1 << 16;
 const SECOND: u128 = 1_000_000_000;
 /// log2 e in units of 2^-32.
 const E: i128 = 6_196_328_019;
-
-/// A square root with 16 digits behind the point, of which the leading 16 are kept.
-fn sqrt(x: u128) -> u128 {
-    let root = (x << 16).isqrt();
-    let excess = (128 - root.leading_zeros()).saturating_sub(16);
-    root >> excess << excess
-}
 
 /// 2^x for an x in units of 2^-32, digit by digit, in units of 2^-16.
 fn exp2(x: i128) -> u128 {
@@ -108,7 +101,7 @@ impl Echo {
     }
 
     fn rare(&self) -> u128 {
-        (self.t / 4).clamp(ONE / 50, ONE)
+        (self.t / 4).clamp(ONE / 2, ONE)
     }
 
     fn control(&mut self, now: Time) {
@@ -125,7 +118,7 @@ impl Echo {
         let most = 4 * SECOND;
         let dt = passed.min(most) as i128;
         let time = |bytes: u128| (bytes * SECOND).checked_div(self.rate).unwrap_or(0);
-        let target = u128::from(self.s.target.as_nanos()).max(time(6 * self.largest)).min(most);
+        let target = u128::from(self.s.target.as_nanos()).max(time(4 * self.largest)).min(most);
         let age = self.arrivals.first().map_or(0, |arrival| u128::from(now.since(*arrival).as_nanos()));
         let q = age.max(time(bytes)).max(4 * queued * target / limit.max(1)).min(most);
         let growth = q as i128 - self.q_before;
@@ -133,8 +126,9 @@ impl Echo {
         let hurry = if growth * 10 < -dt { ONE } else { square.clamp(ONE, 64 * ONE) };
         let second = SECOND as i128;
         let error = q as i128 - target as i128;
-        self.level -= 40 * E * hurry as i128 * error * dt / (ONE as i128 * second * second);
-        self.level -= 128 * E / 10 * growth / second;
+        let wanted = target as i128;
+        self.level -= 8 * E / 10 * hurry as i128 * error * dt / (ONE as i128 * second * wanted);
+        self.level -= 256 * E / 1000 * growth / wanted;
         if self.idle && 2 * q < target {
             self.level += 4 * E * dt / second + 40 * E * (dt - 100_000_000).max(0) / second;
         }
@@ -149,9 +143,12 @@ impl Echo {
 
     /// Puts an arrival of `tag`, of which there are `k`, into the sample with its probability.
     fn sample(&mut self, tag: u64, k: u128, bytes: u128, draw: u128) {
-        let thinned = sqrt(((k * ONE * ((1 << 62) / self.t.max(ONE))) >> 46).max(ONE));
-        let part = if k == 0 { self.rare() } else { ONE };
-        if draw * self.apart * thinned < (bytes * part) << 32 {
+        // Of 2^48, and rounded down: for a byte, for an unknown flow, for the whole arrival.
+        let byte = (1 << 48) / self.apart;
+        let chance = bytes * if k == 0 { byte * self.rare() / ONE } else { byte };
+        let share = self.t.max(ONE);
+        let thinned = k * ONE > share;
+        if if thinned { draw * ONE * k * ONE < chance * share } else { draw * ONE < chance } {
             let mut places = self.draws.bits();
             let copies = (self.copies + u128::from(places >> 48)) / ONE;
             for _ in 0..copies {
@@ -172,8 +169,8 @@ impl Slow for Echo {
         let k = self.tags.iter().filter(|&&entry| entry == tag).count() as u128;
         let draw = u128::from(self.draws.bits());
         self.sample(tag, k, bytes, draw >> 32);
-        let u = (((k * ONE + ONE / 4) * ((1 << 62) / self.t)) >> 46).clamp(ONE, 1024 * ONE);
-        let w = u * sqrt(u) / ONE - ONE;
+        let u = (((k * ONE + ONE / 4) * ((1 << 62) / self.t)) >> 46).clamp(ONE, 256 * ONE);
+        let w = u * u / ONE - ONE;
         let (above, whole) = (w * w, ONE * ONE + ONE * w + w * w);
         let near = self.line.queue.is_empty() && 2 * k * ONE <= 3 * self.t;
         let signalled = (draw & 0xffff_ffff) * whole < above << 32 && !near;

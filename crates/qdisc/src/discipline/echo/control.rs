@@ -104,6 +104,8 @@ impl Controller {
         self.level = (libm::log2(share) * 4_294_967_296.0) as i64;
     }
 
+    #[cold]
+    #[inline(never)]
     fn measure(&mut self, bytes: u64, time: Duration) {
         let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(time.as_nanos())).min(MOST_RATE.into()) as i64;
         let step = if self.rate == 0 { rate } else { (rate - self.rate as i64) / RATE_PART };
@@ -111,6 +113,7 @@ impl Controller {
     }
 
     /// Tells whether it is time for an update.
+    #[inline]
     pub(super) fn is_due(&self, now: Time, bytes: u64, fill: u64, limit: u64) -> bool {
         let passed = now.since(self.updated);
         passed >= PERIOD || passed >= FLOOD_PERIOD && (bytes > self.flood || 2 * fill > limit)
@@ -126,8 +129,9 @@ impl Controller {
         let quarters = (delay << 16) / (4 * target);
         let square = (i128::from(quarters) * i128::from(quarters)) >> 16;
         let hurry = if drains { UNIT } else { square.clamp(UNIT, MOST_HURRY) };
-        let mut step = -(INTEGRAL * hurry * error * i128::from(passed) / (UNIT * BILLION * BILLION));
-        step -= PROPORTIONAL * growth / BILLION;
+        let whole = i128::from(target);
+        let mut step = -(INTEGRAL * hurry * error * i128::from(passed) / (UNIT * BILLION * whole));
+        step -= PROPORTIONAL * growth / whole;
         if self.stood_still && 2 * delay < target {
             step += IDLE * i128::from(passed) / BILLION;
             step += LONG_IDLE * i128::from((passed - LONG).max(0)) / BILLION;
@@ -186,7 +190,7 @@ const FLOOD_PERIOD: Duration = Duration::from_millis(1);
 const MEMORY: Duration = Duration::from_millis(200);
 
 /// The largest packets that the target leaves room for: a small window of TCP.
-const WINDOW: u64 = 6;
+const WINDOW: u64 = 4;
 
 /// A measurement of the rate moves it by one part of this many.
 const RATE_PART: i64 = 10;
@@ -207,12 +211,12 @@ const MOST_HURRY: i128 = 64 * UNIT;
 /// The binary logarithm of e, with 32 binary digits behind the point: the unit of the level for logarithms to base e.
 const LOG2_E: i128 = 6_196_328_019;
 
-/// The change of ln T for a second of delay above the target, in each second; with [`PROPORTIONAL`] four times the gains
-/// of RFC 9332, appendix A.1.
-const INTEGRAL: i128 = 40 * LOG2_E;
+/// The change of ln T in each second in which the delay is twice its target; with [`PROPORTIONAL`] eight times the gains of
+/// RFC 9332, appendix A.1, at a target of 10 ms.
+const INTEGRAL: i128 = 8 * LOG2_E / 10;
 
-/// The change of ln T for a second by which the delay has grown.
-const PROPORTIONAL: i128 = 128 * LOG2_E / 10;
+/// The change of ln T when the delay has grown by its target.
+const PROPORTIONAL: i128 = 256 * LOG2_E / 1000;
 
 /// The change of ln T in each second in which the link stands still, and in each after [`LONG`].
 const IDLE: i128 = 4 * LOG2_E;

@@ -4,11 +4,11 @@
 //! CHOKe draws its sample from the queue, so that a short queue is a bad sample and a long one is delay. ECHO keeps the
 //! two apart: the sample is a few hundred tags of two bytes, each a salted hash of an arrival's flow, whatever the
 //! number of flows. The number of a flow's tags, K, measures its rate. The more tags a flow has beyond the fair share T,
-//! the fewer of its arrivals are sampled: as the square root of T/K. So K to the power of 3/2 is in proportion to the
-//! rate, and with w = ((K + 1/4) / T)^(3/2) - 1, the part by which a flow exceeds the fair rate, an arrival is dropped
-//! with the probability w² / (1 + w + w²). A flow that exceeds the fair rate a little loses little, as TCP needs it, and
-//! one that does not slow down keeps at most 4/3 of the fair rate. A controller moves T so that the queue's delay is at
-//! its target.
+//! the fewer of its arrivals are sampled: in proportion to T/K. So the square of K is in proportion to the rate, and
+//! with w = ((K + 1/4) / T)² - 1, the part by which a flow exceeds the fair rate, an arrival is dropped with the
+//! probability w² / (1 + w + w²). A flow that exceeds the fair rate a little loses little, as TCP needs it, and one that
+//! does not slow down keeps at most 4/3 of the fair rate. A controller moves T so that the queue's delay is at its
+//! target.
 //!
 //! **Source.** Fairlane's own; `docs/echo.md` derives it. Its ancestor is AFD (Pan, Breslau, Prabhakar, Shenker, ACM CCR
 //! 33(2), 2003), which has the sampled history, the drop by the rate's excess and the controller on the queue.
@@ -17,28 +17,26 @@
 //! count as one: one of 65,535 pairs. A rate that the host tells ([`Qdisc::link_rate`]) is where the measurement of the
 //! link's rate starts; without one the sample has 256 tags.
 //!
-//! **Cost.** A random number, a hash, and K: 32 comparisons of 16 bytes for 256 tags. Of a flow above its share one root
-//! or two, from a table. No division but in the controller, once in 16 ms, or in 1 ms in a flood.
+//! **Cost.** A random number, a hash, and K: 32 comparisons of 16 bytes for 256 tags. A product or four of 64 bits decide.
+//! No division but in the controller, once in 16 ms, or in 1 ms in a flood.
 
 use crate::error::check;
-use crate::flow::hash::FlowHash;
 use crate::queue::buffer::Buffer;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
-use crate::{
-    Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
-};
+use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
 
 mod control;
 mod fixed;
+mod meter;
 mod sample;
 mod tag_share;
 #[cfg(test)]
 mod tests;
 
 use control::{Controller, QueueReading};
-use sample::{MOST_TAGS, Sample, tag};
-use tag_share::{Excess, TagShare};
+use meter::FlowMeter;
+use sample::MOST_TAGS;
 
 /// The configuration of [`Echo`]. None of it has to be set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +46,7 @@ pub struct Config {
     /// The most that the queue holds, in packets or bytes: for bursts, since the controller holds the delay. From a
     /// quarter of it on the controller counts the queue as at its target. Default: 10000 packets, as tc-dualpi2(8).
     pub limit: Size,
-    /// The delay to which the controller steers, above 0. Where six of the largest packets take longer, it is their
+    /// The delay to which the controller steers, above 0. Where four of the largest packets take longer, it is their
     /// time. Default: 10 ms, between the 5 ms of CoDel and the 15 ms of PIE.
     pub target: Duration,
     /// The size of the sample, a power of two from 64 to 4096. The error of a flow's rate is about one over the root of
@@ -99,11 +97,8 @@ pub(crate) fn tags_for(rate: Rate) -> u32 {
 pub struct Echo<P> {
     config: Config,
     buffer: Buffer<Stamped<P>>,
-    sample: Sample,
     controller: Controller,
-    fair: TagShare,
-    hash: FlowHash,
-    draws: Stream,
+    meter: FlowMeter,
 }
 
 impl<P: Packet> Echo<P> {
@@ -115,61 +110,64 @@ impl<P: Packet> Echo<P> {
         config.validate()?;
         let tags = config.tags.unwrap_or(DEFAULT_TAGS);
         let controller = Controller::new(config.target, tags);
-        let fair = TagShare::new(&controller, tags);
-        Ok(Self {
-            config,
-            buffer: Buffer::new(config.limit),
-            sample: Sample::new(tags),
-            controller,
-            fair,
-            hash: FlowHash::new(seed),
-            draws: seed.stream("echo"),
-        })
+        let meter = FlowMeter::new(&controller, tags, seed);
+        Ok(Self { config, buffer: Buffer::new(config.limit), controller, meter })
     }
 
-    /// Updates the fair share if it is time.
-    fn control(&mut self, now: Time) {
+    /// Returns the queue and its limit, in the unit of the limit.
+    #[inline]
+    fn fill(&self) -> (u64, u64) {
         let fifo = &self.buffer.fifo;
-        let (fill, limit) = match self.config.limit {
+        match self.config.limit {
             Size::Packets(limit) => (fifo.packets() as u64, u64::from(limit.get())),
             Size::Bytes(limit) => (fifo.bytes(), limit.get()),
-        };
-        if self.controller.is_due(now, fifo.bytes(), fill, limit) {
-            let head = fifo.front().and_then(|place| fifo.packet(place));
-            let age = head.map_or(Duration::ZERO, |head| head.sojourn(now));
-            self.controller.update(now, self.sample.size(), QueueReading { age, bytes: fifo.bytes(), fill, limit });
-            self.fair = TagShare::new(&self.controller, self.sample.size());
         }
+    }
+
+    /// Updates the fair share.
+    #[cold]
+    #[inline(never)]
+    fn control(&mut self, now: Time) {
+        let (fill, limit) = self.fill();
+        let fifo = &self.buffer.fifo;
+        let head = fifo.front().and_then(|place| fifo.packet(place));
+        let age = head.map_or(Duration::ZERO, |head| head.sojourn(now));
+        let reading = QueueReading { age, bytes: fifo.bytes(), fill, limit };
+        self.controller.update(now, self.meter.tags(), reading);
+        self.meter.follow(&self.controller);
+    }
+
+    /// Admits `packet` with a mark, or drops it if it cannot be marked or `severe`.
+    #[cold]
+    #[inline(never)]
+    fn signal(&mut self, now: Time, mut packet: P, severe: bool, sink: &mut dyn DropSink<P>) {
+        if !self.config.ecn || severe || !packet.ecn_capable() {
+            discard(now, packet, Reason::Label, &mut self.buffer.counters, sink);
+            return;
+        }
+        mark(now, &mut packet, Reason::Label, &mut self.buffer.counters, sink);
+        self.buffer.fifo.push(Stamped::new(packet, now));
     }
 }
 
 impl<P: Packet> Qdisc<P> for Echo<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         let bytes = packet.bytes();
         self.buffer.counters.arrived.add(bytes);
         self.controller.largest = self.controller.largest.max(bytes);
-        self.control(now);
-        let tag = tag(self.hash.bits(packet.flow().get()));
-        let count = self.sample.count(tag);
-        let draw = self.draws.bits();
-        if self.fair.is_sampled(count, bytes, draw >> 32) {
-            let places = self.draws.bits();
-            self.sample.put(tag, self.fair.copies(places >> 48), places);
+        let (fill, limit) = self.fill();
+        if self.controller.is_due(now, self.buffer.fifo.bytes(), fill, limit) {
+            self.control(now);
         }
+        let excess = self.meter.arrive(packet.flow().get(), bytes, self.buffer.fifo.packets() == 0);
         if self.buffer.overflows(bytes) {
             discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
             return;
         }
-        let spared = self.buffer.fifo.packets() == 0 && self.fair.is_near(count);
-        let excess = if spared { Excess::NONE } else { self.fair.excess(count) };
-        if excess.is_signalled(draw & 0xffff_ffff) {
-            if !(self.config.ecn && packet.ecn_capable() && excess.is_small()) {
-                discard(now, packet, Reason::Label, &mut self.buffer.counters, sink);
-                return;
-            }
-            mark(now, &mut packet, Reason::Label, &mut self.buffer.counters, sink);
+        match excess {
+            None => self.buffer.fifo.push(Stamped::new(packet, now)),
+            Some(excess) => self.signal(now, packet, !excess.is_small(), sink),
         }
-        self.buffer.fifo.push(Stamped::new(packet, now));
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -189,10 +187,10 @@ impl<P: Packet> Qdisc<P> for Echo<P> {
     fn link_rate(&mut self, rate: Rate) {
         self.controller.set_rate(rate);
         if self.config.tags.is_none() {
-            let (old, new) = (self.sample.size(), tags_for(rate));
-            self.sample.resize(new);
+            let (old, new) = (self.meter.tags(), tags_for(rate));
+            self.meter.resize(new);
             self.controller.resize(old, new);
         }
-        self.fair = TagShare::new(&self.controller, self.sample.size());
+        self.meter.follow(&self.controller);
     }
 }

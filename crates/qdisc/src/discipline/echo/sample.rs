@@ -12,7 +12,11 @@ const NOBODY: Tag = 0;
 /// The largest sample: places are drawn by 12 bits each.
 pub(super) const MOST_TAGS: u32 = 1 << 12;
 
+/// The tags that are counted together: the smallest sample.
+const GROUP: usize = 64;
+
 /// Returns the tag of a flow with this hash.
+#[inline]
 pub(super) fn tag(hash: u64) -> Tag {
     ((hash >> 48) as Tag).max(1)
 }
@@ -36,10 +40,13 @@ impl Sample {
     }
 
     /// Counts the tags that are `tag` (K).
+    #[inline]
     pub(super) fn count(&self, tag: Tag) -> u32 {
-        // Counts of 16 bits beside tags of 16 bits: a compiler compares as many at once as fit in a register.
-        let count = |tags: &[Tag]| tags.iter().fold(0_u16, |count, entry| count + u16::from(*entry == tag));
-        u32::from(count(&self.tags))
+        // Counts of 16 bits beside tags of 16 bits: a compiler compares eight at once with SSE2, for a group of this size
+        // without a loop. A sample is a power of two of tags, so that none is left over.
+        let (groups, _) = self.tags.as_chunks::<GROUP>();
+        let count = |group: &[Tag; GROUP]| group.iter().fold(0_u16, |count, entry| count + u16::from(*entry == tag));
+        groups.iter().map(|group| u32::from(count(group))).sum()
     }
 
     /// Writes `tag` over `copies` tags, 5 at most, at places drawn by 12 of the random `bits` each.

@@ -3,20 +3,21 @@
 //! Probabilities are compared with random numbers of 32 bits by products, so that nothing is divided.
 
 use super::control::Controller;
-use super::fixed::{ONE, root};
+use super::fixed::ONE;
 
 /// The fair share and what follows from it, until the next update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TagShare {
     /// T, in tags.
     share: u64,
-    /// 1 / T, and 1 / max(T, 1), with 46 binary digits behind the point.
+    /// The larger of T and 1, above which a flow is thinned.
+    thinned_above: u64,
+    /// 1 / T, with 46 binary digits behind the point.
     inverse: u64,
-    inverse_known: u64,
-    /// The mean distance of sampled arrivals in bytes, as long as no flow is above its share.
-    apart: u64,
-    /// The part of the arrivals of unknown flows that is sampled, as a part of those of known ones.
-    rare: u64,
+    /// How likely a byte is sampled that belongs to a known flow within its share, or to an unknown one; with 48 binary digits
+    /// behind the point.
+    odds: u64,
+    odds_unknown: u64,
     /// The number of tags that a sampled arrival overwrites.
     copies: u64,
 }
@@ -26,32 +27,35 @@ impl TagShare {
         let share = controller.share().max(1);
         let rare = (share / RARE_BELOW).clamp(LEAST_RARE, ONE);
         let apart = ((controller.apart(tags) * rare) >> 16).max(u64::from(controller.largest)).max(1);
-        let inverse = |share: u64| (1 << 62) / share;
+        let odds = (1 << 48) / apart;
         Self {
             share,
-            inverse: inverse(share),
-            inverse_known: inverse(share.max(ONE)),
-            apart,
-            rare,
+            thinned_above: share.max(ONE),
+            inverse: (1 << 62) / share,
+            odds,
+            odds_unknown: ((u128::from(odds) * u128::from(rare)) >> 16) as u64,
             copies: controller.copies,
         }
     }
 
-    /// Draws whether an arrival of `bytes` bytes of a flow with `count` tags is sampled: with the probability
-    /// `bytes` / `apart`, times the root of T / K where K is above T, or times `rare` where K is 0.
+    /// Draws whether an arrival of `bytes` bytes of a flow with `count` tags is sampled: with the probability of its
+    /// bytes, times T / K where K is above T.
     #[inline]
     pub(super) fn is_sampled(&self, count: u32, bytes: u32, draw: u64) -> bool {
-        let thinned = root(product(u64::from(count) << 16, self.inverse_known).max(ONE));
-        let part = if count == 0 { self.rare } else { ONE };
-        u128::from(draw) * u128::from(self.apart) * u128::from(thinned) < (u128::from(bytes) * u128::from(part)) << 32
+        let odds = if count == 0 { self.odds_unknown } else { self.odds };
+        let likely = u64::from(bytes).saturating_mul(odds);
+        let count = (u64::from(count) << 16).max(self.thinned_above);
+        u128::from(draw << 16) * u128::from(count) < u128::from(likely) * u128::from(self.thinned_above)
     }
 
     /// Draws the number of tags that a sampled arrival overwrites, by 16 random bits.
+    #[inline]
     pub(super) fn copies(&self, draw: u64) -> u32 {
         ((self.copies + draw) >> 16) as u32
     }
 
     /// Tells whether `count` tags are at most 1.5 T.
+    #[inline]
     pub(super) fn is_near(&self, count: u32) -> bool {
         u64::from(count) << 17 <= 3 * self.share
     }
@@ -59,15 +63,12 @@ impl TagShare {
     /// Returns the excess of a flow with `count` tags over the fair rate.
     #[inline]
     pub(super) fn excess(&self, count: u32) -> Excess {
-        let ratio = product((u64::from(count) << 16) + ONE / 4, self.inverse).clamp(ONE, MOST_RATIO);
+        let count = (u64::from(count) << 16) + ONE / 4;
+        let ratio = ((u128::from(count) * u128::from(self.inverse)) >> 46) as u64;
+        let ratio = ratio.clamp(ONE, MOST_RATIO);
         // Below 2^32, so that its square is below 2^64.
-        Excess(((ratio * root(ratio)) >> 16) - ONE)
+        Excess(((ratio * ratio) >> 16) - ONE)
     }
-}
-
-/// Returns the product of a number with 16 digits behind the point and an inverse.
-fn product(number: u64, inverse: u64) -> u64 {
-    ((u128::from(number) * u128::from(inverse)) >> 46) as u64
 }
 
 /// The part by which a flow exceeds the fair rate (w).
@@ -75,15 +76,12 @@ fn product(number: u64, inverse: u64) -> u64 {
 pub(super) struct Excess(u64);
 
 impl Excess {
-    /// That of a flow within its share.
-    pub(super) const NONE: Self = Self(0);
-
     /// Draws with the probability w² / (1 + w + w²).
     #[inline]
     pub(super) fn is_signalled(self, draw: u64) -> bool {
         let square = self.0 * self.0;
-        let whole = ONE * ONE + ONE * self.0 + square;
-        self.0 > 0 && u128::from(draw) * u128::from(whole) < u128::from(square) << 32
+        let whole = u128::from(ONE * (ONE + self.0)) + u128::from(square);
+        self.0 > 0 && u128::from(draw) * whole < u128::from(square) << 32
     }
 
     /// Tells whether fewer than one of five arrivals is signalled.
@@ -95,8 +93,8 @@ impl Excess {
 /// The share in tags below which unknown flows are sampled less: where counting begins to tell.
 const RARE_BELOW: u64 = 4;
 
-/// The least part of them that is sampled, 1/50.
-const LEAST_RARE: u64 = ONE / 50;
+/// The least part of them that is sampled: with less, heavy flows fall below their share.
+const LEAST_RARE: u64 = ONE / 2;
 
-/// The largest ratio of a flow's tags to the fair share that counts, 2^10: 2^15 times the fair rate.
-const MOST_RATIO: u64 = ONE << 10;
+/// The largest ratio of a flow's tags to the fair share that counts, 2^8: 2^16 times the fair rate.
+const MOST_RATIO: u64 = ONE << 8;

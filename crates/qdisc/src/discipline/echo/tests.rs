@@ -3,6 +3,7 @@
 use std::vec::Vec;
 
 use super::fixed::ONE;
+use super::tag_share::TagShare;
 use super::*;
 use crate::SimplePacket;
 
@@ -21,13 +22,13 @@ fn part(drawn: impl Fn(u64) -> bool) -> f64 {
     (0..draws).filter(|draw| drawn(draw << 12)).count() as f64 / draws as f64
 }
 
-/// w² / (1 + w + w²) with w = ((K + 1/4) / T)^(3/2) - 1, for a flow at its share, a little above and far above. Would
+/// w² / (1 + w + w²) with w = ((K + 1/4) / T)² - 1, for a flow at its share, a little above and far above. Would
 /// catch a signal of a flow within its share, and any other curve.
 #[test]
 fn the_excess_is_signalled_by_the_formula() {
     for share in [0.1, 0.8, 5.0, 20.0, 100.0] {
         for count in [0, 1, 2, 5, 6, 10, 21, 40, 100, 256] {
-            let w = (libm::pow((f64::from(count) + 0.25) / share, 1.5) - 1.0).max(0.0);
+            let w = (libm::pow((f64::from(count) + 0.25) / share, 2.0) - 1.0).max(0.0);
             let expected = w * w / (1.0 + w + w * w);
             let excess = fair(share).excess(count);
             let signalled = part(|draw| excess.is_signalled(draw));
@@ -39,17 +40,17 @@ fn the_excess_is_signalled_by_the_formula() {
 }
 
 /// Packets of 1500 bytes at 10 Mbit/s: the sample spans 200 ms, so that one of 256 tags is due each 976 bytes, less than
-/// a packet. 750 bytes are half a packet. Would catch another thinning than the root of T / K, and one by the size.
+/// a packet. 750 bytes are half a packet. Would catch another thinning than T / K, and one by the size.
 #[test]
 fn arrivals_are_sampled_by_the_formula() {
     for (share, count, expected) in [
         (20.0, 0, 0.5),
         (20.0, 20, 0.5),
-        (20.0, 80, 0.25),
-        (20.0, 245, 0.5 * libm::sqrt(20.0 / 245.0)),
+        (20.0, 80, 0.125),
+        (20.0, 245, 0.5 * 20.0 / 245.0),
         // Below one tag the share counts as one.
         (0.5, 1, 0.5),
-        (0.5, 4, 0.25),
+        (0.5, 4, 0.125),
     ] {
         let sampled = part(|draw| fair(share).is_sampled(count, 750, draw));
         assert!((sampled / expected - 1.0).abs() < 1e-3, "{count} of {share}: {sampled} {expected}");
@@ -85,14 +86,12 @@ fn ln_share(queue: &Echo<SimplePacket>) -> f64 {
 }
 
 /// The controller by hand: 8 Mbit/s is a packet of 1000 bytes in a ms, and the first update, at the first arrival, does
-/// nothing. 24 packets are 24 ms, 14 more than the target and 24 more than before: ln T falls by 40 · 0.014 · 0.016 +
-/// 12.8 · 0.024. 60 packets are 1.5 times four targets, so the first part counts 2.25 times.
+/// nothing. 24 packets are 24 ms, 1.4 targets more than the target and 2.4 more than before: ln T falls by 0.8 · 1.4 · 0.016
+/// + 0.256 · 2.4. 60 packets are 1.5 times four targets, so the first part counts 2.25 times.
 #[test]
 fn the_share_moves_by_the_formula() {
     let all = libm::log(256.0);
-    for (packets, expected) in
-        [(24, 40.0 * 0.014 * 0.016 + 12.8 * 0.024), (60, 2.25 * 40.0 * 0.05 * 0.016 + 12.8 * 0.06)]
-    {
+    for (packets, expected) in [(24, 0.8 * 1.4 * 0.016 + 0.256 * 2.4), (60, 2.25 * 0.8 * 5.0 * 0.016 + 0.256 * 6.0)] {
         let queue = filled(Config::default(), packets, millis(16));
         assert!((all - ln_share(&queue) - expected).abs() < 1e-4, "{packets}: {}", ln_share(&queue));
     }
@@ -104,7 +103,7 @@ fn the_share_moves_by_the_formula() {
 fn a_crowded_queue_counts_as_delay() {
     let queue = filled(Config { limit: Size::packets(25), ..Config::default() }, 20, millis(16));
     let fallen = libm::log(256.0) - ln_share(&queue);
-    assert!((fallen - (40.0 * 0.022 * 0.016 + 12.8 * 0.032)).abs() < 1e-4, "{fallen}");
+    assert!((fallen - (0.8 * 2.2 * 0.016 + 0.256 * 3.2)).abs() < 1e-4, "{fallen}");
 }
 
 /// Would catch a share that does not recover while the link stands still: from its least, -4, to its most, ln 256, in
@@ -115,8 +114,8 @@ fn the_share_recovers_while_the_link_stands_still() {
     queue.controller.set_share(libm::exp(-4.0));
     assert_eq!(queue.dequeue(millis(1), &mut ()), None);
     queue.control(millis(50));
-    // 4 a second for 50 ms, and 0.4 for each second of the 10 ms that the delay is below its target.
-    assert!((ln_share(&queue) - (-4.0 + 4.4 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
+    // 4 a second for 50 ms, and 0.8 a second for a delay that is a whole target below its target.
+    assert!((ln_share(&queue) - (-4.0 + 4.8 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
     assert_eq!(queue.dequeue(millis(51), &mut ()), None);
     queue.control(millis(450));
     assert!((ln_share(&queue) - libm::log(256.0)).abs() < 1e-3, "{}", ln_share(&queue));
@@ -147,11 +146,11 @@ fn the_sample_follows_the_link() {
         let mut queue = filled(Config::default(), 24, millis(16));
         let part = ln_share(&queue) - libm::log(256.0);
         queue.link_rate(rate);
-        assert_eq!(queue.sample.size(), tags);
+        assert_eq!(queue.meter.tags(), tags);
         assert!((ln_share(&queue) - libm::log(f64::from(tags)) - part).abs() < 1e-3);
         let mut fixed = filled(Config { tags: Some(64), ..Config::default() }, 24, millis(16));
         fixed.link_rate(rate);
-        assert_eq!(fixed.sample.size(), 64);
+        assert_eq!(fixed.meter.tags(), 64);
     }
     assert_eq!(tags_for(Rate::from_bits_per_second(u64::MAX)), 4096);
 }
@@ -218,11 +217,7 @@ fn invalid_configs_are_refused() {
 /// number of flows.
 #[test]
 fn its_memory_is_small() {
-    let state = size_of::<Sample>()
-        + size_of::<Controller>()
-        + size_of::<TagShare>()
-        + size_of::<FlowHash>()
-        + size_of::<Stream>();
-    let tags = tags_for(Rate::from_bits_per_second(1_000_000_000)) as usize * size_of::<sample::Tag>();
-    assert!(state + tags <= 1024, "{state} + {tags}");
+    let tags = tags_for(Rate::from_bits_per_second(1_000_000_000));
+    let bytes = FlowMeter::memory(tags) + size_of::<Controller>();
+    assert!(bytes <= 1024, "{bytes}");
 }

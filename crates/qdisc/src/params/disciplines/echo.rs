@@ -21,7 +21,7 @@ pub(crate) const INFO: Info = Info {
 
 const ECHO_LIMIT: Parameter = LIMIT.default("10000p, as dualpi2 in tc(8)");
 const ECHO_TARGET: Parameter = Parameter {
-    meaning: "delay to which the controller steers; where six of the largest packets take longer, their time",
+    meaning: "delay to which the controller steers; where four of the largest packets take longer, their time",
     ..TARGET.default("10ms, between CoDel's 5ms and PIE's 15ms")
 };
 const TAGS: Parameter = parameter(

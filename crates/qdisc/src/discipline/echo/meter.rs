@@ -1,0 +1,66 @@
+//! The part of ECHO that every arrival passes: counts the tags of its flow, samples it, and tells whether it is signalled.
+//!
+//! It does not depend on the type of packets, so that it is compiled once.
+
+use super::control::Controller;
+use super::sample::{Sample, tag};
+use super::tag_share::{Excess, TagShare};
+use crate::flow::hash::FlowHash;
+use crate::{Seed, Stream};
+
+/// The sample, and the fair share as the controller last had it.
+#[derive(Debug)]
+pub(super) struct FlowMeter {
+    sample: Sample,
+    fair: TagShare,
+    hash: FlowHash,
+    draws: Stream,
+}
+
+impl FlowMeter {
+    /// Creates a meter with `tags` tags.
+    pub(super) fn new(controller: &Controller, tags: u32, seed: Seed) -> Self {
+        Self {
+            sample: Sample::new(tags),
+            fair: TagShare::new(controller, tags),
+            hash: FlowHash::new(seed),
+            draws: seed.stream("echo"),
+        }
+    }
+
+    /// Returns the number of tags.
+    pub(super) fn tags(&self) -> u32 {
+        self.sample.size()
+    }
+
+    /// Changes the number of tags. [`follow`](Self::follow) must be next.
+    pub(super) fn resize(&mut self, tags: u32) {
+        self.sample.resize(tags);
+    }
+
+    /// Takes over the fair share of `controller`.
+    pub(super) fn follow(&mut self, controller: &Controller) {
+        self.fair = TagShare::new(controller, self.sample.size());
+    }
+
+    /// Samples an arrival of `bytes` bytes of `flow`, and returns the flow's excess if the arrival is signalled.
+    #[inline(never)]
+    pub(super) fn arrive(&mut self, flow: u64, bytes: u32, queue_is_empty: bool) -> Option<Excess> {
+        let tag = tag(self.hash.bits(flow));
+        let count = self.sample.count(tag);
+        let draw = self.draws.bits();
+        if self.fair.is_sampled(count, bytes, draw >> 32) {
+            let places = self.draws.bits();
+            self.sample.put(tag, self.fair.copies(places >> 48), places);
+        }
+        let spared = queue_is_empty && self.fair.is_near(count);
+        let excess = self.fair.excess(count);
+        (!spared && excess.is_signalled(draw & 0xffff_ffff)).then_some(excess)
+    }
+
+    /// The memory of a meter with `tags` tags, in bytes.
+    #[cfg(test)]
+    pub(super) fn memory(tags: u32) -> usize {
+        size_of::<Self>() + tags as usize * size_of::<super::sample::Tag>()
+    }
+}
