@@ -1,0 +1,75 @@
+//! What a page asks to simulate.
+
+use fairlane_scenario::{Document, Scenario, bundled};
+
+use crate::error::PageError;
+
+/// The most flows that a page simulates: more neither fit on a screen nor leave time for frames.
+pub const MOST_FLOWS: u64 = 2_000;
+
+/// The name of a text in errors.
+const FILE: &str = "mine.toml";
+
+/// A scenario, the values that replace the file's, and the discipline of its queues.
+#[derive(Clone, Debug)]
+pub struct Request {
+    document: Document,
+}
+
+impl Request {
+    /// Reads a request of three parts with a NUL character between them: the name of a scenario that is compiled in, or a text in TOML;
+    /// lines of `key=value`, each as after `--set`; and the kind of the queues that a comparison changes, empty for the scenario's own.
+    ///
+    /// # Errors
+    /// The errors of the scenario, as on the command line.
+    pub fn read(text: &str) -> Result<Self, PageError> {
+        let mut parts = text.splitn(3, '\0');
+        let mut next = || parts.next().unwrap_or_default();
+        let (file, settings, kind) = (next(), next(), next());
+        let document = match bundled(file) {
+            Some(bundled) => bundled.document()?,
+            None => Document::parse(FILE, file)?,
+        };
+        let mut request = Self { document };
+        for setting in settings.lines() {
+            let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            request.document.set(key, value)?;
+        }
+        if !kind.is_empty() {
+            for queue in request.document.queues() {
+                request.document.set(&format!("{queue}.kind"), kind)?;
+            }
+        }
+        Ok(request)
+    }
+
+    /// The document with all values.
+    #[must_use]
+    pub const fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// Returns the request with another value of `key`.
+    ///
+    /// # Errors
+    /// As [`Document::set`].
+    pub fn with(&self, key: &str, value: &str) -> Result<Self, PageError> {
+        let mut document = self.document.clone();
+        document.set(key, value)?;
+        Ok(Self { document })
+    }
+
+    /// Returns the scenario.
+    ///
+    /// # Errors
+    /// It is not valid, or has more than [`MOST_FLOWS`] flows.
+    pub fn scenario(&self) -> Result<Scenario, PageError> {
+        let scenario = self.document.scenario()?;
+        let flows: u64 = scenario.flows.iter().map(|group| u64::from(group.count)).sum();
+        if flows > MOST_FLOWS {
+            let help = "simulate it on the command line, which takes millions";
+            return Err(PageError::new(format!("this page simulates {MOST_FLOWS} flows at most, not {flows}; {help}")));
+        }
+        Ok(scenario)
+    }
+}
