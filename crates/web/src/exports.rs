@@ -46,8 +46,8 @@ exports! {
     fn fairlane_advance(machine, side: usize, until_ns: f64) -> bool { machine.advance(side, until_ns) }
     /// See [`Machine::set_interval`].
     fn fairlane_set_interval(machine, side: usize, interval_ns: f64) { machine.set_interval(side, interval_ns) }
-    /// See [`Machine::set`].
-    fn fairlane_set(machine, side: usize) -> u32 { machine.set(side) }
+    /// See [`Machine::update`].
+    fn fairlane_update(machine, side: usize) -> u32 { machine.update(side) }
     /// See [`Machine::frame`].
     fn fairlane_frame(machine, side: usize) { machine.frame(side) }
     /// See [`Machine::series`].

@@ -79,13 +79,12 @@ impl Machine {
         }
     }
 
-    /// Changes a value of player `side`: the input has the key and the value with `=` between them. Returns 0 after a change, 1 if the
-    /// scenario has to begin again for it, and 2 after an error.
-    pub fn set(&mut self, side: usize) -> u32 {
-        let text = self.text();
-        let (key, value) = text.split_once('=').unwrap_or((&text, ""));
+    /// Goes on in player `side` with the request in the input, and writes the description of the scenario as JSON. Returns 0 after a
+    /// change that holds from now on, 1 if the scenario has to begin again for it, and 2 after an error, which it writes.
+    pub fn update(&mut self, side: usize) -> u32 {
+        let request = self.request();
         let Some(player) = self.player(side) else { return 1 };
-        let changed = player.set(key, value);
+        let changed = request.and_then(|request| player.update(request));
         let info = player.info();
         let mut answer = 2;
         self.finish(changed, |machine, change| {

@@ -119,12 +119,11 @@ impl Player {
         true
     }
 
-    /// Changes the value of `key`.
+    /// Goes on with `request`, which may differ from the one before in what can change during a run.
     ///
     /// # Errors
-    /// There is no such key, or it does not take the value. Nothing has changed then.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<Change, PageError> {
-        let request = self.request.with(key, value)?;
+    /// The request is not valid. Nothing has changed then.
+    pub fn update(&mut self, request: Request) -> Result<Change, PageError> {
         request.scenario()?;
         match self.simulation.change(&endless(&request)?) {
             Ok(()) => {
