@@ -53,7 +53,7 @@ exports! {
     /// See [`Machine::series`].
     fn fairlane_series(machine, side: usize) -> usize { machine.series(side) }
     /// See [`Machine::toml`].
-    fn fairlane_toml(machine, side: usize) { machine.toml(side) }
+    fn fairlane_toml(machine) -> bool { machine.toml() }
     /// See [`Machine::prepare`].
     fn fairlane_prepare(machine) -> bool { machine.prepare() }
     /// See [`Machine::run`].

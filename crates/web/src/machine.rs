@@ -112,9 +112,11 @@ impl Machine {
         width
     }
 
-    /// Writes the scenario of player `side` as a file.
-    pub fn toml(&mut self, side: usize) {
-        self.output = self.player(side).map_or_else(String::new, |player| player.toml());
+    /// Writes the scenario of the request in the input as a file: the text as it was, if no value is set. Returns false and writes the
+    /// error if it cannot be read.
+    pub fn toml(&mut self) -> bool {
+        let request = self.request();
+        self.finish(request, |machine, request| machine.output = request.document().to_toml())
     }
 
     /// Prepares runs of the request in the input. Returns false and writes the error if it is not valid.

@@ -80,18 +80,6 @@ impl Player {
         info::scenario(&self.request, self.simulation.scenario(), self.duration_s)
     }
 
-    /// Returns the scenario as a file, with all values that were set.
-    #[must_use]
-    pub fn toml(&self) -> String {
-        self.request.document().to_toml()
-    }
-
-    /// Returns the simulation's time in nanoseconds.
-    #[must_use]
-    pub const fn now_ns(&self) -> f64 {
-        self.simulation.now().as_nanos() as f64
-    }
-
     /// Sets the time between two rows of the series.
     pub fn set_interval(&mut self, interval_ns: f64) {
         self.interval = Duration::from_nanos((interval_ns as u64).max(100_000));

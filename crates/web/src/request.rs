@@ -1,6 +1,6 @@
 //! What a page asks to simulate.
 
-use fairlane_scenario::{Document, Scenario, bundled};
+use fairlane_scenario::{Document, Kind, Link, Scenario, bundled};
 
 use crate::error::PageError;
 
@@ -14,6 +14,7 @@ const FILE: &str = "mine.toml";
 #[derive(Clone, Debug)]
 pub struct Request {
     document: Document,
+    kind: Option<Kind>,
 }
 
 impl Request {
@@ -30,20 +31,16 @@ impl Request {
             Some(bundled) => bundled.document()?,
             None => Document::parse(FILE, file)?,
         };
-        let mut request = Self { document };
+        let kind = if kind.is_empty() { None } else { Some(kind.parse().map_err(PageError::new)?) };
+        let mut request = Self { document, kind };
         for setting in settings.lines() {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
             request.document.set(key, value)?;
         }
-        if !kind.is_empty() {
-            for queue in request.document.queues() {
-                request.document.set(&format!("{queue}.kind"), kind)?;
-            }
-        }
         Ok(request)
     }
 
-    /// The document with all values.
+    /// The document with all values; its queues are those of the file.
     #[must_use]
     pub const fn document(&self) -> &Document {
         &self.document
@@ -56,7 +53,7 @@ impl Request {
     pub fn with(&self, key: &str, value: &str) -> Result<Self, PageError> {
         let mut document = self.document.clone();
         document.set(key, value)?;
-        Ok(Self { document })
+        Ok(Self { document, kind: self.kind })
     }
 
     /// Returns the scenario.
@@ -64,7 +61,10 @@ impl Request {
     /// # Errors
     /// It is not valid, or has more than [`MOST_FLOWS`] flows.
     pub fn scenario(&self) -> Result<Scenario, PageError> {
-        let scenario = self.document.scenario()?;
+        let mut scenario = self.document.scenario()?;
+        if let Some(kind) = self.kind {
+            set_kind(&mut scenario, &self.document.queues(), kind)?;
+        }
         let flows: u64 = scenario.flows.iter().map(|group| u64::from(group.count)).sum();
         if flows > MOST_FLOWS {
             let help = "simulate it on the command line, which takes millions";
@@ -72,4 +72,18 @@ impl Request {
         }
         Ok(scenario)
     }
+}
+
+/// Gives those queues of `scenario` whose keys are among `queues` another kind, with those of their parameters that it knows too.
+fn set_kind(scenario: &mut Scenario, queues: &[String], kind: Kind) -> Result<(), PageError> {
+    for Link { name, forward, reverse, .. } in &mut scenario.links {
+        for (side, ending) in [(forward, ".queue"), (reverse, ".reverse.queue")] {
+            let mut paths = queues.iter().filter_map(|queue| queue.strip_suffix(ending));
+            if paths.any(|path| path.strip_prefix("links.").unwrap_or(path) == name.as_str()) {
+                let queue = side.queue.parameters().with_kind(kind).resolve(side.queue_rate());
+                side.queue = queue.map_err(|error| PageError::new(format!("the queue of link \"{name}\": {error}")))?;
+            }
+        }
+    }
+    Ok(())
 }

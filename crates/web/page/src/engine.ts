@@ -19,7 +19,7 @@ interface Exports {
   fairlane_update(side: number): number;
   fairlane_frame(side: number): void;
   fairlane_series(side: number): number;
-  fairlane_toml(side: number): void;
+  fairlane_toml(): number;
   fairlane_prepare(): number;
   fairlane_run(): number;
   fairlane_outcome(): void;
@@ -95,8 +95,10 @@ export class Engine {
     return { rows: this.#numbers(), width };
   }
 
-  toml(side: number): string {
-    this.#exports.fairlane_toml(side);
+  /** The scenario as a file. */
+  toml(request: Request): string {
+    this.#put(request);
+    if (this.#exports.fairlane_toml() === 0) throw this.#refusal();
     return this.#text();
   }
 

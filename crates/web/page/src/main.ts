@@ -22,10 +22,10 @@ const NOTCHES = 240;
 /** Milliseconds between two updates of the numbers, which nobody reads faster. */
 const NUMBERS = 200;
 
-/** The times between frames, for measurements. */
+/** For measurements: the times between frames, the simulated time, the scenarios, and how often they have begun. */
 declare global {
   interface Window {
-    playground?: { readonly frames: number[]; readonly now: number; readonly infos: readonly Info[] };
+    playground?: { readonly frames: number[]; readonly now: number; readonly infos: readonly Info[]; readonly starts: number };
   }
 }
 
@@ -42,7 +42,9 @@ class Playground {
   #lastNumbers = 0;
   #pending: { wanted: State; restart: boolean; keep: State } | undefined;
   #busy = false;
-  #steps = 0;
+  #starts = 0;
+  /** The seconds of a single step, which is also taken while the playback pauses. */
+  #step: number | undefined;
   readonly #frames: number[] = [];
   readonly #charts = new Charts(byId("chart-queue", HTMLDivElement), byId("chart-delay", HTMLDivElement));
   readonly #dialogs = new Dialogs((toml) => this.#runToml(toml));
@@ -161,6 +163,9 @@ class Playground {
       else this.#sides[side]?.change(info);
     }
     if (started) {
+      // A scenario that starts while the playback pauses is shown as it begins.
+      this.#step = 0;
+      this.#starts += 1;
       this.#charts.begin(wanted.kinds);
       if (this.#tour.step !== wanted.step) this.#tour.show(wanted.step);
     } else if (before.kinds.join() !== wanted.kinds.join()) this.#charts.rename(wanted.kinds);
@@ -284,10 +289,9 @@ class Playground {
     for (const side of this.#sides) side.paint(now);
     if (this.#waiting || this.#busy || this.#infos.length === 0) return;
     const { speed } = this.#state;
-    const moves = this.#playing || this.#steps > 0;
-    if (!moves) return;
-    const seconds = this.#steps > 0 ? this.#steps : (elapsed / 1000) * speed;
-    this.#steps = 0;
+    if (!this.#playing && this.#step === undefined) return;
+    const seconds = this.#step ?? (elapsed / 1000) * speed;
+    this.#step = undefined;
     this.#waiting = true;
     this.#order({ type: "advance", seconds, interval: (WINDOW * speed) / 400 });
   }
@@ -309,7 +313,7 @@ class Playground {
     this.#charts.show(this.#now, this.#window());
     byId("clock", HTMLOutputElement).value = clock(this.#now, this.#state.speed);
     this.#showSpeed(this.#state.speed, real);
-    window.playground = { frames: this.#frames, now: this.#now, infos: this.#infos };
+    window.playground = { frames: this.#frames, now: this.#now, infos: this.#infos, starts: this.#starts };
   }
 
   #measured = { at: 0, time: 0 };
@@ -328,7 +332,7 @@ class Playground {
     preset.replaceChildren(...PRESETS.map(({ id, title }) => new Option(title, id)), new Option("your own", ""));
     preset.addEventListener("change", () => {
       const chosen = presetOf(preset.value);
-      if (chosen === undefined) return this.#order({ type: "toml", side: 0 });
+      if (chosen === undefined) return this.#openToml();
       this.#goTo({ ...this.#state, file: chosen.file, preset: chosen.id, settings: new Map(Object.entries(chosen.settings ?? {})), kinds: chosen.kinds, step: 0 });
     });
     const click = (id: string, action: () => void): void => byId(id, HTMLButtonElement).addEventListener("click", action);
@@ -340,7 +344,7 @@ class Playground {
     click("tour-open", () => this.#tour.go(1, this.#state));
     click("share", () => this.#share());
     click("theme", () => this.#switchTheme());
-    click("toml-open", () => this.#order({ type: "toml", side: this.#state.kinds.length - 1 }));
+    click("toml-open", () => this.#openToml());
     click("command-open", () => this.#dialogs.openCommand(this.#state));
     click("runs-open", () => this.#dialogs.openRuns(this.#state, this.#requests(this.#state)));
     this.#speed.max = String(NOTCHES);
@@ -348,6 +352,12 @@ class Playground {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#recolour());
     addEventListener("hashchange", () => void this.#readAddress());
     addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /** Opens the file; its discipline is that of the file, since both sides have theirs from the page. */
+  #openToml(): void {
+    const [request] = this.#requests(this.#state);
+    if (request !== undefined) this.#order({ type: "toml", request: { ...request, kind: "" } });
   }
 
   #setSpeed(speed: number): void {
@@ -365,7 +375,7 @@ class Playground {
   #stepOn(): void {
     this.#play(false);
     const bytes = parse(String((this.#infos[0]?.document["flows"] as { packet?: string }[] | undefined)?.[0]?.packet ?? "").replace(/b$/, ""));
-    this.#steps = (8 * (Number.isFinite(bytes) ? bytes : 1000)) / (this.#infos[0]?.rate_bps ?? 1e6);
+    this.#step = (8 * (Number.isFinite(bytes) ? bytes : 1000)) / (this.#infos[0]?.rate_bps ?? 1e6);
   }
 
   #share(): void {

@@ -44,7 +44,7 @@ export type Order =
   | { readonly type: "start"; readonly requests: readonly Request[]; readonly run: number; readonly skip: number }
   | { readonly type: "update"; readonly requests: readonly Request[] }
   | { readonly type: "advance"; readonly seconds: number; readonly interval: number }
-  | { readonly type: "toml"; readonly side: number };
+  | { readonly type: "toml"; readonly request: Request };
 
 /** The frame and the rows of the series of one side. */
 export interface SideFrame {

@@ -36,7 +36,7 @@ async function handle(order: Order): Promise<void> {
       advance(engine, order.seconds, order.interval);
       break;
     case "toml":
-      say({ type: "toml", text: engine.toml(order.side) });
+      say({ type: "toml", text: engine.toml(order.request) });
       break;
   }
 }
