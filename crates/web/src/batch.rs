@@ -25,7 +25,8 @@ impl Batch {
     /// # Errors
     /// The scenario cannot be run.
     pub fn advance(&mut self) -> Result<usize, PageError> {
-        let simulation = Simulation::new(&self.scenario, self.runs.len() as u32).map_err(PageError::new)?;
+        let simulation =
+            Simulation::new(&self.scenario, self.runs.len() as u32).map_err(|error| PageError::new(&error))?;
         self.runs.push(simulation.finish(&Control::default()));
         Ok(self.runs.len())
     }

@@ -13,7 +13,7 @@ pub struct PageError {
 
 impl PageError {
     /// Makes an error that is about no line.
-    pub(crate) fn new(text: impl ToString) -> Self {
+    pub(crate) fn new(text: &impl ToString) -> Self {
         Self { text: text.to_string(), line: None }
     }
 }

@@ -61,7 +61,7 @@ impl Player {
         let group_of: Vec<usize> =
             scenario.flows.iter().enumerate().flat_map(|(group, of)| (0..of.count).map(move |_| group)).collect();
         // The first link's forward direction has number 0.
-        let simulation = Simulation::observed(&scenario, run, Watch::new(0)).map_err(PageError::new)?;
+        let simulation = Simulation::observed(&scenario, run, Watch::new(0)).map_err(|error| PageError::new(&error))?;
         Ok(Self {
             request,
             simulation,
@@ -119,7 +119,7 @@ impl Player {
                 Ok(Change::Live)
             }
             Err(ChangeError::Fixed { .. }) => Ok(Change::NeedsRestart),
-            Err(error) => Err(PageError::new(error)),
+            Err(error) => Err(PageError::new(&error)),
         }
     }
 

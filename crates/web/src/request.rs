@@ -31,7 +31,7 @@ impl Request {
             Some(bundled) => bundled.document()?,
             None => Document::parse(FILE, file)?,
         };
-        let kind = if kind.is_empty() { None } else { Some(kind.parse().map_err(PageError::new)?) };
+        let kind = if kind.is_empty() { None } else { Some(kind.parse().map_err(|error| PageError::new(&error))?) };
         let mut request = Self { document, kind };
         for setting in settings.lines() {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -68,7 +68,9 @@ impl Request {
         let flows: u64 = scenario.flows.iter().map(|group| u64::from(group.count)).sum();
         if flows > MOST_FLOWS {
             let help = "simulate it on the command line, which takes millions";
-            return Err(PageError::new(format!("this page simulates {MOST_FLOWS} flows at most, not {flows}; {help}")));
+            return Err(PageError::new(&format!(
+                "this page simulates {MOST_FLOWS} flows at most, not {flows}; {help}"
+            )));
         }
         Ok(scenario)
     }
@@ -81,7 +83,8 @@ fn set_kind(scenario: &mut Scenario, queues: &[String], kind: Kind) -> Result<()
             let mut paths = queues.iter().filter_map(|queue| queue.strip_suffix(ending));
             if paths.any(|path| path.strip_prefix("links.").unwrap_or(path) == name.as_str()) {
                 let queue = side.queue.parameters().with_kind(kind).resolve(side.queue_rate());
-                side.queue = queue.map_err(|error| PageError::new(format!("the queue of link \"{name}\": {error}")))?;
+                side.queue =
+                    queue.map_err(|error| PageError::new(&format!("the queue of link \"{name}\": {error}")))?;
             }
         }
     }

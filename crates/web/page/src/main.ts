@@ -108,8 +108,8 @@ class Playground {
       const bare = location.hash.length < 2 && preset !== undefined;
       this.#goTo(bare ? { ...state, settings: new Map(Object.entries(preset.settings ?? {})) } : state);
     } catch (error) {
+      this.#kept = error instanceof Error ? error.message : String(error);
       this.#goTo(USUAL);
-      this.#say(error instanceof Error ? error.message : String(error));
     }
   }
 
