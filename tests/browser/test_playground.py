@@ -205,6 +205,7 @@ def test_the_address_restores_the_state(playground: Playground) -> None:
     assert infos(again) == infos(page)
     assert [info["kind"] for info in infos(again)] == ["codel", "echo"]
     page.click("#toml-open")
+    page.wait_for_selector("#toml[open]")
     text = page.input_value("#toml-text")
     page.fill("#toml-text", text.replace('"7mbit"', '"6mbit"').replace("One bully", "Żółw & <b>"))
     page.click("#toml-run")
@@ -236,6 +237,7 @@ def test_errors_are_those_of_the_command_line(playground: Playground, tmp_path: 
     """A wrong text gets the command line's message, at its line, and the simulation goes on."""
     page = playground.open().page
     page.click("#toml-open")
+    page.wait_for_selector("#toml[open]")
     page.fill("#toml-text", WRONG)
     page.click("#toml-run")
     page.wait_for_selector("#toml-error:not([hidden])")
@@ -265,6 +267,7 @@ def test_the_command_line_gives_the_scenario(playground: Playground, tmp_path: P
     assert [outcome["queues"][0]["kind"] for outcome in outcomes] == ["red", "choke"]
     page.keyboard.press("Escape")
     page.click("#toml-open")
+    page.wait_for_selector("#toml[open]")
     file = tmp_path / "mine.toml"
     file.write_text(page.input_value("#toml-text"), encoding="utf-8")
     printed = native("run", str(file), "--set", "duration=3s", "--set", "warmup=1s")

@@ -35,7 +35,11 @@ impl Request {
         let mut request = Self { document, kind };
         for setting in settings.lines() {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-            request.document.set(key, value)?;
+            // A file has counts and switches without quotes.
+            match value.parse().map(toml::Value::Integer).or_else(|_| value.parse().map(toml::Value::Boolean)) {
+                Ok(plain) => request.document.put(key, &plain, &format!("--set {setting}"))?,
+                Err(_) => request.document.set(key, value)?,
+            }
         }
         Ok(request)
     }
