@@ -2,6 +2,7 @@
 # make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
 # make wheel    the Python package, into target/wheels
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
+# make web      the playground, one folder of files for any web server, into target/web
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
 # make budgets  instructions a packet and an event against bench/budgets.csv
@@ -11,7 +12,7 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check debug release deny build wheel packages papers bench budgets figures
+.PHONY: test setup lint check debug release deny build wheel packages web papers bench budgets figures
 
 # Two at a time: where one waits for real time or for a lock, the other has the processors.
 test: setup
@@ -55,6 +56,7 @@ release:
 	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
 	$(MAKE) --no-print-directory build PROFILE=release
 	tests/chaos/run $(CURDIR)/target/release/fairlane
+	$(MAKE) --no-print-directory web || [ -z "$$CI" ]
 	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
 	FAIRLANE=$(CURDIR)/target/release/fairlane python/test
 	packaging/test
@@ -73,6 +75,11 @@ wheel:
 packages: build
 	@scripts/setup packages
 	packaging/build target/$(PROFILE)
+
+web:
+	scripts/wasm
+	crates/web/page/build target/web
+	cp target/wasm/fairlane.wasm target/web/
 
 # Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parents[2]
+PLAYGROUND = ROOT / "target/web"
 PROGRAM = Path(os.environ.get("FAIRLANE", ROOT / "target/dist/fairlane"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -100,6 +104,10 @@ class Pages:
 
     def open_file(self, file: Path, width: int = 1280, mode: str = "light", *, script: bool = True) -> Seen:
         """Open a file."""
+        return self.open_address(file.as_uri(), width, mode, script=script)
+
+    def open_address(self, address: str, width: int = 1280, mode: str = "light", *, script: bool = True) -> Seen:
+        """Open an address."""
         context = self.browser.new_context(
             java_script_enabled=script,
             viewport={"width": width, "height": 900},
@@ -109,7 +117,7 @@ class Pages:
         context.on("request", lambda request: seen.requests.append(request.url))
         seen.page.on("console", lambda message: seen.messages.append(f"{message.type}: {message.text}"))
         seen.page.on("pageerror", lambda error: seen.messages.append(f"error: {error}"))
-        seen.page.goto(file.as_uri())
+        seen.page.goto(address)
         return seen
 
     def close(self) -> None:
@@ -167,3 +175,49 @@ def pages(browser: Browser, files: dict[str, Path]) -> Iterator[Pages]:
     pages = Pages(browser, files)
     yield pages
     pages.close()
+
+
+class Playground(Pages):
+    """Opens the playground in the state of an address."""
+
+    def __init__(self, browser: Browser, base: str) -> None:
+        """Remember the browser and the address of the page."""
+        super().__init__(browser, {})
+        self.base = base
+
+    def open(self, name: str = "", width: int = 1280, mode: str = "light", *, script: bool = True) -> Seen:
+        """Open the page with `name` after its `#`, and wait until packets move."""
+        seen = self.open_address(f"{self.base}#{name}" if name else self.base, width, mode, script=script)
+        if script:
+            seen.page.wait_for_function("() => window.playground !== undefined && window.playground.now > 0")
+        return seen
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and logs nothing."""
+
+    def log_message(self, *_arguments: object) -> None:
+        """Log nothing."""
+
+
+@pytest.fixture(scope="session")
+def base() -> Iterator[str]:
+    """Serve the folder of `make web`; without it the tests are skipped, or fail where they are required."""
+    if not (PLAYGROUND / "fairlane.wasm").is_file():
+        why = "there is no playground: make web builds it"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(why)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(PLAYGROUND)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def playground(browser: Browser, base: str) -> Iterator[Playground]:
+    """Open the playground, and close it when the test has ended."""
+    playground = Playground(browser, base)
+    yield playground
+    playground.close()

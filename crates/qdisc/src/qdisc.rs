@@ -37,6 +37,13 @@ pub trait Qdisc<P: Packet> {
     /// its configuration gives takes precedence. By default the rate is ignored.
     fn link_rate(&mut self, _rate: Rate) {}
 
+    /// Calls `each` with every queued packet that the last arrival was compared with and did not match, for displays of what a
+    /// discipline does. Packets that matched were dropped and are not queued any more.
+    ///
+    /// It holds until the next call that changes the queue. By default there are none: only [`Choke`](crate::discipline::choke::Choke)
+    /// tells.
+    fn candidates(&self, _each: &mut dyn FnMut(&P)) {}
+
     /// Returns [`Status::packets`].
     fn packets(&self) -> usize {
         self.status().packets
@@ -82,6 +89,10 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
 
     fn link_rate(&mut self, rate: Rate) {
         (**self).link_rate(rate);
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        (**self).candidates(each);
     }
 
     // These are forwarded too, so that a discipline behind a pointer calculates no more of its status than is asked for.

@@ -148,6 +148,9 @@ impl<O: Observer> Network<O> {
                 let packet = Packet { at: now, ..*packet };
                 accounting.arrived(now, &packet);
                 discipline.enqueue(now, packet, &mut accounting);
+                if O::ACTIVE {
+                    discipline.candidates(&mut |candidate| self.observer.compared(link, candidate));
+                }
                 if let Some(meter) = meter {
                     meter.averaged(discipline.average());
                 }

@@ -4,7 +4,7 @@ use fairlane_autorate::Decision;
 use fairlane_outcome::{FlowSample, QueueSample};
 use fairlane_qdisc::{Duration, Reason, Time};
 
-use crate::packet::PacketKind;
+use crate::packet::{Packet, PacketKind};
 use crate::tcp::SackBlocks;
 
 /// An event of a packet at a queue.
@@ -72,6 +72,10 @@ pub trait Observer {
     /// future by up to the delay of the link before.
     fn packet(&mut self, event: &PacketEvent);
 
+    /// Called after the events of an arrival at the queue of `link`, for each queued packet that the discipline has compared the arrival
+    /// with and found of another flow; a match is an event of a packet. See [`Qdisc::candidates`](fairlane_qdisc::Qdisc::candidates).
+    fn compared(&mut self, _link: u32, _candidate: &Packet) {}
+
     /// Called for each packet that a plain link between two nodes begins to send: one without a discipline, loss, jitter or data packets,
     /// whose queue is in no outcome, such as the way back of acknowledgements. [`packet`](Self::packet) is not called for these links. The
     /// time of the event may be in the future, by the time that the packet waits.
@@ -108,6 +112,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.packet(event);
         self.1.packet(event);
     }
+    fn compared(&mut self, link: u32, candidate: &Packet) {
+        self.0.compared(link, candidate);
+        self.1.compared(link, candidate);
+    }
     fn passed(&mut self, event: &PacketEvent) {
         self.0.passed(event);
         self.1.passed(event);
@@ -139,6 +147,11 @@ impl<O: Observer> Observer for Option<O> {
     fn packet(&mut self, event: &PacketEvent) {
         if let Some(observer) = self {
             observer.packet(event);
+        }
+    }
+    fn compared(&mut self, link: u32, candidate: &Packet) {
+        if let Some(observer) = self {
+            observer.compared(link, candidate);
         }
     }
     fn passed(&mut self, event: &PacketEvent) {
@@ -175,6 +188,9 @@ impl<O: Observer> Observer for &mut O {
     const ACTIVE: bool = O::ACTIVE;
     fn packet(&mut self, event: &PacketEvent) {
         (**self).packet(event);
+    }
+    fn compared(&mut self, link: u32, candidate: &Packet) {
+        (**self).compared(link, candidate);
     }
     fn passed(&mut self, event: &PacketEvent) {
         (**self).passed(event);

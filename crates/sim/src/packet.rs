@@ -69,6 +69,13 @@ impl Flags {
 }
 
 impl Packet {
+    /// Returns the flow, the sequence number and the time of sending, as in [`PacketEvent`](crate::PacketEvent): they tell the data
+    /// packets of a run apart.
+    #[must_use]
+    pub const fn identity(&self) -> (u32, u32, Time) {
+        (self.flow, self.seq, self.sent)
+    }
+
     /// Returns the kind of the packet.
     pub(crate) const fn kind(&self) -> PacketKind {
         if self.flags.has(Flags::ACK) { PacketKind::Ack } else { PacketKind::Data }

@@ -78,4 +78,8 @@ impl Qdisc<Packet> for Reloaded {
         }
         self.discipline.link_rate(rate);
     }
+
+    fn candidates(&self, each: &mut dyn FnMut(&Packet)) {
+        self.discipline.candidates(each);
+    }
 }

@@ -10,6 +10,7 @@ use fairlane_scenario::Scenario;
 use crate::changes::ChangeError;
 use crate::control::Control;
 use crate::engine::{Engine, Error};
+use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::sampling::queue_sample;
 
@@ -38,8 +39,8 @@ use crate::sampling::queue_sample;
 /// assert_eq!((run.from_s, run.to_s), (1.0, 4.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Simulation {
-    engine: Engine<'static, ()>,
+pub struct Simulation<O: Observer = ()> {
+    engine: Engine<'static, O>,
 }
 
 /// The reason why a simulation cannot advance to a time.
@@ -95,6 +96,27 @@ impl Simulation {
         mut custom: impl FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)>,
     ) -> Result<Self, Error> {
         Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, (), Some(&mut custom))? })
+    }
+}
+
+impl<O: Observer> Simulation<O> {
+    /// Prepares a run that `observer` follows. It does the same as without one.
+    ///
+    /// # Errors
+    /// As [`new`](Simulation::new).
+    pub fn observed(scenario: &Scenario, run: u32, observer: O) -> Result<Self, Error> {
+        Ok(Self { engine: Engine::new(Cow::Owned(scenario.clone()), run, observer, None)? })
+    }
+
+    /// Returns the observer.
+    #[must_use]
+    pub const fn observer(&self) -> &O {
+        &self.engine.network.observer
+    }
+
+    /// Returns the observer, to be changed.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        &mut self.engine.network.observer
     }
 
     /// Returns the time until which all events have been handled.
@@ -173,7 +195,7 @@ impl Simulation {
     }
 }
 
-impl fmt::Debug for Simulation {
+impl<O: Observer> fmt::Debug for Simulation<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation")
             .field("scenario", &self.engine.scenario.name)

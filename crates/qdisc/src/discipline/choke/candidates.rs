@@ -83,3 +83,42 @@ pub(super) fn drop_all_matches<P: Packet>(
     }
     matches
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::discipline::choke::{Choke, Config, Draw};
+    use crate::discipline::red;
+    use crate::{Qdisc, Seed, SimplePacket, Size};
+
+    /// Would catch candidates of an earlier arrival, of another place, or that have matched and left.
+    #[test]
+    fn tells_the_candidates_that_did_not_match() {
+        let red =
+            red::RedParameters { min: Size::packets(1), max: Size::packets(300), ..red::RedParameters::default() };
+        for draw in [Draw::Random, Draw::Front, Draw::Back] {
+            let mut queue = Choke::new(Config { red, draw, ..Config::default() }, Seed::new(1)).expect("it is valid");
+            let (mut queued, mut told) = (alloc::vec::Vec::new(), 0);
+            for id in 0..2000 {
+                let packet = SimplePacket::new(id % 3, 1000).with_id(id);
+                queue.enqueue(crate::Time::from_nanos(id), packet, &mut ());
+                let mut candidates = alloc::vec::Vec::new();
+                queue.candidates(&mut |candidate| candidates.push(*candidate));
+                assert!(candidates.len() <= 1);
+                for candidate in candidates {
+                    assert!(candidate.flow != packet.flow);
+                    let expected = match draw {
+                        Draw::Front => queued.first(),
+                        Draw::Back => queued.last(),
+                        _ => queued.iter().find(|id| **id == candidate.id),
+                    };
+                    assert_eq!(expected, Some(&candidate.id));
+                    told += 1;
+                }
+                let fifo = &queue.red.buffer.fifo;
+                let places = core::iter::successors(fifo.front(), |place| fifo.after(*place));
+                queued = places.filter_map(|place| fifo.packet(place)).map(|packet| packet.id).collect();
+            }
+            assert!(told > 100, "{draw:?}: {told}");
+        }
+    }
+}

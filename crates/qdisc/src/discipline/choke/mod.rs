@@ -253,8 +253,11 @@ pub struct Choke<P> {
     /// `None`: packets that match leave the queue at once.
     drop_bits: Option<DropBits>,
     draws: Stream,
-    /// The candidates of one arrival. The vector never grows: it has room for the most that the configuration allows.
+    /// The candidates of the last arrival, of those that are drawn one by one the last. The vector never grows: it has room for the
+    /// most that the configuration allows.
     drawn: Vec<Place>,
+    /// The FIFO's numbering at that time.
+    numbering: u32,
 }
 
 impl<P: Packet> Choke<P> {
@@ -275,6 +278,7 @@ impl<P: Packet> Choke<P> {
             drop_bits: drop_bit.then(DropBits::default),
             draws: seed.stream("choke"),
             drawn: Vec::with_capacity(candidates.most_at_once() as usize),
+            numbering: 0,
         })
     }
 
@@ -294,7 +298,12 @@ impl<P: Packet> Choke<P> {
             return self.drop_any_matches(now, flow, sink);
         }
         let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
-        candidates::drop_if_match(&mut self.red.buffer, now, candidate, flow, sink)
+        let matched = candidates::drop_if_match(&mut self.red.buffer, now, candidate, flow, sink);
+        if !matched {
+            self.drawn.extend(candidate);
+            self.numbering = self.red.buffer.fifo.numbering();
+        }
+        matched
     }
 
     /// Does the same with any number of candidates, and with drop bits.
@@ -303,13 +312,19 @@ impl<P: Packet> Choke<P> {
         if self.drop_bits.is_some() {
             return self.mark_matches(now, flow, sink);
         }
-        let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
+        let Self { red: Red { buffer, core }, draw, draws, drawn, numbering, .. } = self;
         let count = self.candidates.count(core);
+        *numbering = buffer.fifo.numbering();
         match self.candidates {
             Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
                     let candidate = candidates::one(&buffer.fifo, *draw, draws);
-                    candidates::drop_if_match(buffer, now, candidate, flow, sink)
+                    let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
+                    if !matched {
+                        drawn.extend(candidate);
+                        *numbering = buffer.fifo.numbering();
+                    }
+                    matched
                 };
                 let mut matches = 0;
                 while matches < count && next_matches() {
@@ -361,6 +376,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         // Section II-A, paragraph 2: the average occupancy, an exponential moving average as in RED.
         self.red.arrive(now, &packet);
+        self.drawn.clear();
         // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
         // flow, both are dropped.
         if self.compares() && self.drop_matches(now, packet.flow(), sink) {
@@ -389,6 +405,13 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
 
     fn link_rate(&mut self, rate: Rate) {
         self.red.link_rate(rate);
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        let fifo = &self.red.buffer.fifo;
+        // A FIFO that has moved its packets since does not know the places any more.
+        let places = self.drawn.iter().filter(|_| self.numbering == fifo.numbering());
+        places.filter_map(|place| fifo.packet(*place)).for_each(each);
     }
 }
 

@@ -81,6 +81,11 @@ impl<P: Packet> Fifo<P> {
         Self { slots: Vec::new(), hints: Vec::new(), head: 0, tail: 0, holes: 0, mask: 0, bytes: 0, numbering: 0 }
     }
 
+    /// Returns the number of times that packets have been moved: a [`Place`] of an earlier numbering is not valid.
+    pub(crate) const fn numbering(&self) -> u32 {
+        self.numbering
+    }
+
     /// Returns the number of live packets.
     pub(crate) const fn packets(&self) -> usize {
         self.span() - self.holes
