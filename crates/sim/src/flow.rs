@@ -181,6 +181,7 @@ impl Flow {
         }
         self.common.totals.delivered += 1;
         if O::ACTIVE {
+            network.observer.took(now, self.common.id, now - packet.sent, packet.bytes);
             network.observer.delivered(now, self.common.id, packet.seq);
         }
         match &mut self.endpoints {
