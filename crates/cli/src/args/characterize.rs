@@ -19,7 +19,7 @@ use super::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
 #[derive(Debug, Args)]
 pub(crate) struct CharacterizeArgs {
     /// Disciplines, or "all"
-    #[arg(value_name = "KIND", value_delimiter = ',', required = true, value_parser = disciplines)]
+    #[arg(value_name = "KIND", num_args = 1, value_delimiter = ',', required = true, value_parser = disciplines)]
     pub(crate) kinds: Vec<Disciplines>,
 
     /// Parameters as in a scenario's queue, such as target=10ms; each discipline takes those that it has
