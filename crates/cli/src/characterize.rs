@@ -36,7 +36,7 @@ impl CharacterizeCommand {
         outputs.check(&[])?;
         let parameters: Vec<_> =
             args.parameters.iter().map(|setting| (setting.key.as_str(), Value::from(&*setting.value))).collect();
-        let subjects = configs(&shared::kinds(&args.kinds), &parameters)?.into_iter().map(|parameters| {
+        let subjects = configs(&shared::kinds(&args.kinds.0), &parameters)?.into_iter().map(|parameters| {
             let cost = costs::of(parameters.kind()).map(|cost| {
                 format!(
                     "A packet takes {} ns with 33 flows and {} ns with 10,001 ({}).",

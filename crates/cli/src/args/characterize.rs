@@ -19,8 +19,8 @@ use super::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
 #[derive(Debug, Args)]
 pub(crate) struct CharacterizeArgs {
     /// Disciplines, or "all"
-    #[arg(value_name = "KIND", num_args = 1, value_delimiter = ',', required = true, value_parser = disciplines)]
-    pub(crate) kinds: Vec<Disciplines>,
+    #[arg(value_name = "KIND,…", value_parser = kinds)]
+    pub(crate) kinds: KindList,
 
     /// Parameters as in a scenario's queue, such as target=10ms; each discipline takes those that it has
     #[arg(value_name = "KEY=VALUE", value_parser = setting)]
@@ -70,6 +70,14 @@ pub(crate) struct CharacterizeArgs {
 
     #[command(flatten)]
     pub(crate) page: PageFile,
+}
+
+/// Disciplines in one word, so that parameters can follow.
+#[derive(Clone, Debug)]
+pub(crate) struct KindList(pub(crate) Vec<Disciplines>);
+
+fn kinds(text: &str) -> Result<KindList, String> {
+    text.split(',').map(disciplines).collect::<Result<_, _>>().map(KindList)
 }
 
 /// The size of a buffer.
