@@ -4,6 +4,7 @@
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make web      the playground, one folder of files for any web server, into target/web
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
+# make characterization   the results in docs/characterize.md
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
 # make budgets  instructions a packet and an event against bench/budgets.csv
 # make figures  the figures in docs/, from new runs
@@ -12,7 +13,7 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check debug release deny build wheel packages web papers bench budgets figures
+.PHONY: test setup lint check debug release deny build wheel packages web papers characterization bench budgets figures
 
 # Two at a time: where one waits for real time or for a lock, the other has the processors.
 test: setup
@@ -84,6 +85,12 @@ web:
 # Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build
 	target/dist/fairlane paper run all --docs docs/papers --html target/papers.html
+
+CHARACTERIZED = characterize choke,red,pie,codel,fq-codel,cake,dualpi2 --quick
+
+characterization: build
+	target/$(PROFILE)/fairlane $(CHARACTERIZED) --out target/characterization > /dev/null
+	scripts/characterize-docs target/characterization 'fairlane $(CHARACTERIZED)'
 
 bench:
 	$(CARGO) bench --locked -p fairlane-qdisc -p fairlane-sim -p fairlane-bench

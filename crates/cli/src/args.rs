@@ -2,6 +2,7 @@
 
 #[cfg(feature = "bpf")]
 mod bpf;
+mod characterize;
 mod check;
 mod explain;
 #[cfg(feature = "lab")]
@@ -29,6 +30,7 @@ use fairlane_scenario::ShaperKind;
 
 #[cfg(feature = "bpf")]
 pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
+pub(crate) use self::characterize::{Buffer, CharacterizeArgs};
 pub(crate) use self::check::{CheckArgs, ScenariosArgs};
 pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
 #[cfg(feature = "lab")]
@@ -73,6 +75,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Run(RunArgs),
     Sweep(SweepArgs),
+    Characterize(CharacterizeArgs),
     Check(CheckArgs),
     Scenarios(ScenariosArgs),
     Replay(ReplayArgs),

@@ -4,6 +4,7 @@
 mod args;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod bpf;
+mod characterize;
 mod check;
 mod compare;
 mod explain;
@@ -70,6 +71,7 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Compare(args) => compare::CompareCommand::new(args)?.execute(),
         Verb::Run(args) => run::RunCommand::new(args)?.execute(),
         Verb::Sweep(args) => sweep::SweepCommand::new(args)?.execute(),
+        Verb::Characterize(args) => characterize::CharacterizeCommand::new(args)?.execute(),
         Verb::Check(args) => check::check(&args),
         Verb::Scenarios(args) => scenarios::show(&args),
         Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),

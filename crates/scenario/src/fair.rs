@@ -18,7 +18,7 @@
 
 use fairlane_qdisc::{Duration, Kind, QdiscParameters, Rate, Size};
 
-use crate::application::{Application, Transfers};
+use crate::application::{Application, Transfers, Web};
 use crate::model::{FlowGroup, Hop, LinkSide, Scenario, Traffic};
 use crate::shaper::ShaperKind;
 use crate::source::{OnOff, Source, Udp};
@@ -133,7 +133,8 @@ impl Scenario {
     /// Returns the parts of the measured time in which the same flows live.
     fn spans(&self) -> Vec<(Duration, Duration)> {
         let ends = self.flows.iter().flat_map(|group| [start(group), group.stop.unwrap_or(self.duration)]);
-        let inside = ends.filter(|end| *end > self.warmup && *end < self.duration);
+        let later = self.flows.iter().flat_map(|group| &group.later_phases).flat_map(|phase| [phase.from, phase.to]);
+        let inside = ends.chain(later).filter(|end| *end > self.warmup && *end < self.duration);
         let mut ends: Vec<Duration> = inside.chain([self.warmup, self.duration]).collect();
         ends.sort_unstable();
         ends.dedup();
@@ -143,7 +144,10 @@ impl Scenario {
     /// Returns the classes of the flows that live in `span`, each with its rate and what limits it.
     fn filled(&self, span: (Duration, Duration)) -> (Vec<Class>, Vec<(f64, Limit)>) {
         let capacities: Vec<f64> = (0..2 * self.links.len()).map(|side| capacity(self.side(side), span)).collect();
-        let lives = |group: &FlowGroup| start(group) <= span.0 && group.stop.is_none_or(|stop| stop >= span.1);
+        let lives = |group: &FlowGroup| {
+            let first = start(group) <= span.0 && group.stop.is_none_or(|stop| stop >= span.1);
+            first || group.later_phases.iter().any(|phase| phase.from <= span.0 && phase.to >= span.1)
+        };
         let living = self.flows.iter().enumerate().filter(|(_, group)| lives(group));
         let classes: Vec<Class> = living.flat_map(|(number, group)| self.classes(number, group, &capacities)).collect();
         let paths: Vec<Vec<usize>> = self.flows.iter().map(|group| group.path.iter().map(side_of).collect()).collect();
@@ -189,15 +193,23 @@ fn demand(traffic: &Traffic, group: &FlowGroup, narrowest: f64, lifetime: f64) -
             Application::Ftp => f64::INFINITY,
             Application::OnOff(periods) => narrowest * on(periods),
             Application::Transfers(Transfers { size, think, .. }) => {
-                let packet = group.packet.get() as f64;
-                let bytes = match size {
-                    Size::Packets(packets) => f64::from(packets.get()) * packet,
-                    Size::Bytes(bytes) => bytes.get() as f64,
-                };
-                let bits = 8.0 * bytes;
+                let bits = size_bits(*size, group);
                 bits / think.map_or(lifetime, |think| think.as_secs() + bits / narrowest)
             }
+            // Each connection has its part of the objects.
+            Application::Web(Web { objects, connections, size, think, .. }) => {
+                let page = f64::from(*objects) * size_bits(*size, group);
+                page / (think.as_secs() + page / narrowest) / f64::from((*connections).max(1))
+            }
         },
+    }
+}
+
+/// Returns the bits of a transfer of `size`.
+fn size_bits(size: Size, group: &FlowGroup) -> f64 {
+    8.0 * match size {
+        Size::Packets(packets) => f64::from(packets.get()) * group.packet.get() as f64,
+        Size::Bytes(bytes) => bytes.get() as f64,
     }
 }
 

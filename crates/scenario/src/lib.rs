@@ -33,16 +33,16 @@ mod tree;
 mod vary;
 mod wire;
 
-pub use application::{Application, Sizes, Transfers};
+pub use application::{Application, Sizes, Transfers, Web};
 pub use bundled::{BUNDLED, Bundled, bundled, nearest_bundled};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::{Quantity, ScenarioError};
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
-pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Scenario, Tfrc, Traffic};
+pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Phase, Scenario, Tfrc, Traffic};
 pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
-pub use tcp::{Congestion, LossRecovery, SlowStart, Tcp};
+pub use tcp::{Congestion, Ledbat, LossRecovery, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
 pub use wire::{Loss, RateSteps, Wire};
 

@@ -107,8 +107,10 @@ pub struct FlowGroup {
     pub start_from: Duration,
     /// The end of the range of starts.
     pub start_to: Duration,
-    /// Time when the flows stop sending; `None` for never.
+    /// Time when the flows stop sending; `None` for never. With [phases](Self::later_phases) the end of the first one.
     pub stop: Option<Duration>,
+    /// The phases after the first one: the flows start and stop together at these times.
+    pub later_phases: Vec<Phase>,
     /// The links from the source's node to the destination's.
     pub path: Vec<Hop>,
     /// The links back, for acknowledgements.
@@ -117,6 +119,15 @@ pub struct FlowGroup {
     pub source: Option<Access>,
     /// The link between each destination and the path's last node; `None`: the destination is that node.
     pub sink: Option<Access>,
+}
+
+/// A time in which flows send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Its start.
+    pub from: Duration,
+    /// Its end, after the start.
+    pub to: Duration,
 }
 
 /// The kind of traffic that a flow sends.

@@ -5,6 +5,7 @@ mod flows;
 mod memory;
 mod network;
 mod packets;
+mod phases;
 mod queue;
 mod shaper;
 mod source;

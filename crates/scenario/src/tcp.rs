@@ -45,8 +45,24 @@ pub struct Tcp {
     pub ecn_timeout: bool,
     /// Packets leave evenly spread over the round trip. BBR's always do.
     pub pacing: bool,
-    /// The end of slow start. Vegas and BBR have a slow start of their own.
+    /// The end of slow start. Vegas and BBR have a slow start of their own, and LEDBAT has none.
     pub slow_start: SlowStart,
+    /// The parameters of LEDBAT.
+    pub ledbat: Ledbat,
+}
+
+/// The parameters of LEDBAT (RFC 6817, section 2.5).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ledbat {
+    /// TARGET: the queueing delay that it seeks.
+    pub target: Duration,
+    /// GAIN: the segments by which its window grows in a round trip without queueing.
+    pub gain: f64,
+}
+
+impl Ledbat {
+    /// The largest values that RFC 6817 allows.
+    pub const DEFAULT: Self = Self { target: Duration::from_millis(100), gain: 1.0 };
 }
 
 /// Congestion control: how the window grows and shrinks.
@@ -69,6 +85,8 @@ pub enum Congestion {
     Dctcp,
     /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00).
     Bbr,
+    /// LEDBAT, for background traffic (RFC 6817).
+    Ledbat,
 }
 
 /// Loss recovery: how losses are found and repaired.
@@ -100,8 +118,17 @@ pub enum SlowStart {
 
 impl Congestion {
     /// All congestion controls.
-    pub const ALL: [Self; 8] =
-        [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas, Self::Cubic, Self::Bbr, Self::Dctcp];
+    pub const ALL: [Self; 9] = [
+        Self::Tahoe,
+        Self::Reno,
+        Self::NewReno,
+        Self::Sack,
+        Self::Vegas,
+        Self::Cubic,
+        Self::Bbr,
+        Self::Dctcp,
+        Self::Ledbat,
+    ];
 
     /// The name in a scenario file (`cc`).
     #[must_use]
@@ -114,6 +141,7 @@ impl Congestion {
             Self::Vegas => "vegas",
             Self::Cubic => "cubic",
             Self::Bbr => "bbr",
+            Self::Ledbat => "ledbat",
             Self::Dctcp => "dctcp",
         }
     }
@@ -127,7 +155,7 @@ impl Congestion {
             Self::NewReno => &[LossRecovery::NewReno],
             Self::Sack => &[LossRecovery::Sack],
             Self::Bbr => &[LossRecovery::Sack, LossRecovery::Rack],
-            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp => &LossRecovery::CHOICES,
+            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Ledbat => &LossRecovery::CHOICES,
         }
     }
 
@@ -136,7 +164,9 @@ impl Congestion {
         match self {
             Self::Tahoe => LossRecovery::Tahoe,
             Self::NewReno => LossRecovery::NewReno,
-            Self::Reno | Self::Sack | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Bbr => LossRecovery::Sack,
+            Self::Reno | Self::Sack | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Bbr | Self::Ledbat => {
+                LossRecovery::Sack
+            }
         }
     }
 
@@ -147,10 +177,10 @@ impl Congestion {
         if all.contains(&wished) { wished } else { all[0] }
     }
 
-    /// Returns true if it has a slow start of its own.
+    /// Returns true if it has a slow start of its own, or none.
     #[must_use]
     pub const fn has_own_slow_start(self) -> bool {
-        matches!(self, Self::Vegas | Self::Bbr)
+        matches!(self, Self::Vegas | Self::Bbr | Self::Ledbat)
     }
 
     /// Returns true if it needs Explicit Congestion Notification.
@@ -220,6 +250,7 @@ impl Tcp {
             ecn_timeout: false,
             pacing: false,
             slow_start: SlowStart::Standard,
+            ledbat: Ledbat::DEFAULT,
         }
     }
 
@@ -250,6 +281,7 @@ impl Tcp {
                 Congestion::Cubic => SlowStart::HyStart,
                 _ => SlowStart::Standard,
             },
+            ledbat: Ledbat::DEFAULT,
         }
     }
 

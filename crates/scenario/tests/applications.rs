@@ -2,7 +2,7 @@
 
 use fairlane_scenario::{
     Application, Bytes, Document, Duration, OnOff, Packets, Periods, Scenario, ScenarioError, Size, Sizes, Traffic,
-    Transfers,
+    Transfers, Web,
 };
 
 fn check(keys: &str) -> Result<Scenario, ScenarioError> {
@@ -38,6 +38,18 @@ fn each_application_is_read() {
         let transfers = Transfers { size: Size::Packets(Packets::new(12)), sizes, think };
         assert_eq!(application(&keys), Application::Transfers(transfers));
     }
+    let web = "source = \"web\"\nobjects = 50\nconnections = 6\nsize = \"20kb\"\nmin_size = \"1kb\"";
+    let expected = Web {
+        objects: 50,
+        connections: 6,
+        size: Size::Bytes(Bytes::new(20_000)),
+        sizes: Sizes::Fixed,
+        least: Size::Bytes(Bytes::new(1000)),
+        think: Duration::ZERO,
+    };
+    assert_eq!(application(web), Application::Web(expected));
+    let counts = ["", "\ncount = 12"].map(|count| check(&format!("{web}{count}")).map(|it| it.flows[0].count).ok());
+    assert_eq!(counts, [Some(6), Some(12)]);
     for (periods, name) in [(Periods::Exponential, "exponential"), (Periods::Pareto { shape: 1.5 }, "pareto")] {
         let (on, off) = (Duration::from_millis(2000), Duration::from_millis(3000));
         let keys = format!("source = \"{name}\"\non = \"2s\"\noff = \"3s\"");
@@ -48,7 +60,7 @@ fn each_application_is_read() {
 #[test]
 fn a_slip_is_explained() {
     let cases = [
-        ("source = \"transfer\"", 7, "did you mean \"transfers\"? There are ftp, transfers, exponential, pareto"),
+        ("source = \"transfer\"", 7, "did you mean \"transfers\"? There are ftp, transfers, web, exponential, pareto"),
         ("source = \"poisson\"", 7, "there is no source of TCP \"poisson\""),
         ("size = \"1mb\"", 7, "`size` is for source = \"transfers\""),
         ("think = \"1s\"", 7, "`think` is for source = \"transfers\""),
@@ -68,6 +80,26 @@ fn a_slip_is_explained() {
             "it is for sizes = \"lognormal\"",
         ),
         ("source = \"transfers\"\nsize = \"1mb\"\nsizes = \"lognormal\"", 4, "`sigma` is missing"),
+        ("objects = 5", 7, "`objects` is for source = \"web\""),
+        ("source = \"web\"\nsize = \"1p\"\nconnections = 6", 4, "`objects` is missing"),
+        (
+            "source = \"web\"\nsize = \"1p\"\nconnections = 6\nobjects = 50\ncount = 9",
+            11,
+            "9 connections are not whole browsers of 6 each",
+        ),
+        ("phases = []", 7, "there is no phase"),
+        ("phases = [[\"0s\"]]", 7, "is not a start and an end"),
+        ("phases = [[\"2s\", \"1s\"]]", 7, "1s is not after the start, 2s"),
+        ("phases = [[\"0s\", \"2s\"], [\"2s\", \"3s\"]]", 7, "2s is not after the end of the phase before, 2s"),
+        ("phases = [[\"20s\", \"21s\"]]", 7, "20s is after the end: the scenario lasts 10s"),
+        ("phases = [[\"0s\", \"2s\"]]\nstop = \"3s\"", 8, "a group has either `phases` or `stop`"),
+        (
+            "phases = [[\"0s\", \"2s\"]]\nsource = \"transfers\"\nsize = \"1p\"",
+            7,
+            "phases are for TCP with unlimited data",
+        ),
+        ("tcp = { ledbat_gain = 2 }", 7, "reno has no `ledbat_gain`"),
+        ("cc = \"ledbat\"\ntcp = { slow_start = \"hystart\" }", 8, "ledbat has no slow start"),
         ("source = \"transfers\"\nsize = \"1mb\"\non = \"1s\"", 9, "for source = \"exponential\" and \"pareto\""),
         ("source = \"pareto\"\non = \"2s\"", 4, "`off` is missing"),
         ("source = \"pareto\"\non = \"2s\"\noff = \"3s\"\nrate = \"1mbit\"", 10, "`rate` is for kind = \"udp\""),

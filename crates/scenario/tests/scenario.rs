@@ -147,6 +147,7 @@ fn a_congestion_control_has_a_name() {
         ("cubic", Congestion::Cubic),
         ("bbr", Congestion::Bbr),
         ("dctcp", Congestion::Dctcp),
+        ("ledbat", Congestion::Ledbat),
     ];
     for (name, congestion) in names {
         let text = SHORTEST.replacen("kind = \"tcp\"", &format!("kind = \"tcp\"\ncc = \"{name}\""), 1);

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use fairlane_outcome::{Cost, Expected, FlowRun, Run};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
-use fairlane_scenario::{Hop, Scenario, Traffic};
+use fairlane_scenario::{Application, FlowGroup, Hop, Scenario, Traffic, Web};
 
 use crate::control::Control;
 use crate::delays::Delays;
 use crate::event::{TARGETS, Target};
-use crate::flow::{Flow, Totals};
+use crate::flow::{Browser, Flow, Totals};
 use crate::link::{Link, LinkQueue};
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::Packet;
+use crate::packet::{Packet, packet_bytes};
 use crate::prefetch::Prefetcher;
 use crate::sampling::Sampling;
 use crate::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
@@ -131,7 +131,7 @@ pub fn run_with(
 /// more.
 #[must_use]
 pub fn least_memory(scenario: &Scenario) -> u64 {
-    let group = |group: &fairlane_scenario::FlowGroup| {
+    let group = |group: &FlowGroup| {
         let ends = usize::from(group.source.is_some()) + usize::from(group.sink.is_some());
         let flow = size_of::<Flow>() + 2 * ends * size_of::<Link>() + size_of::<Tally>();
         u64::from(group.count) * flow as u64
@@ -173,9 +173,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         if wanted > TARGETS {
             return Err(Error::TooLarge { wanted });
         }
-        let no_link = |group: &&fairlane_scenario::FlowGroup| {
-            group.path.is_empty() && (group.source.is_none() || group.sink.is_none())
-        };
+        let no_link = |group: &&FlowGroup| group.path.is_empty() && (group.source.is_none() || group.sink.is_none());
         if let Some(group) = scenario.flows.iter().find(no_link) {
             return Err(Error::NoLink { group: group.name.clone() });
         }
@@ -193,7 +191,11 @@ impl<'s, O: Observer> Engine<'s, O> {
             let seed = seed.named("flow").named(&group.name);
             for index in 0..group.count {
                 let (id, seed) = (flows.len() as u32, seed.numbered(u64::from(index)));
-                let mut flow = Flow::new(id, (group, index), network.topology.routes[id as usize], seed);
+                if let Some(web) = web(group).filter(|web| index.is_multiple_of(web.connections)) {
+                    network.browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
+                }
+                let browser = (network.browsers.len() as u32).checked_sub(1);
+                let mut flow = Flow::new(id, (group, index), network.topology.routes[id as usize], seed, browser);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
@@ -383,6 +385,17 @@ impl<'s, O: Observer> Engine<'s, O> {
         let metered = |link: &Link| matches!(&link.queue, LinkQueue::Managed(queue) if queue.meter.is_some());
         metered(&self.network.topology.links[link])
             .then(|| self.network.topology.links[..link].iter().filter(|link| metered(link)).count())
+    }
+}
+
+/// Returns the pages that a group loads; `None` for other traffic.
+const fn web(group: &FlowGroup) -> Option<&Web> {
+    match &group.traffic {
+        Traffic::Tcp(tcp) => match &tcp.application {
+            Application::Web(web) => Some(web),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ mod connection;
 mod datagrams;
 mod tfrc;
 mod transfers;
+mod web;
 
 use fairlane_outcome::FlowSample;
 use fairlane_qdisc::{Rate, Seed, Time};
@@ -12,11 +13,12 @@ use fairlane_scenario::{FlowGroup, Traffic};
 
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::{Flags, Packet, packet_bytes};
+use crate::packet::{Flags, Packet};
 use crate::tcp::TcpSender;
 use crate::topology::Routes;
 
 pub(crate) use common::Totals;
+pub(crate) use web::Browser;
 
 use common::Common;
 use connection::Connection;
@@ -39,16 +41,22 @@ enum Endpoints {
 }
 
 impl Flow {
-    /// Returns flow `id`, which has number `index` in `group`.
-    pub(crate) fn new(id: u32, (group, index): (&FlowGroup, u32), routes: Routes, seed: Seed) -> Self {
-        let bytes = packet_bytes(group.packet);
+    /// Returns flow `id`, which has number `index` in `group`. `browser` is the number of its browser, if it is a connection of one.
+    pub(crate) fn new(
+        id: u32,
+        (group, index): (&FlowGroup, u32),
+        routes: Routes,
+        seed: Seed,
+        browser: Option<u32>,
+    ) -> Self {
+        let common = Common::new(id, group, routes);
+        let bytes = common.bytes;
         let endpoints = match &group.traffic {
-            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, bytes, seed)),
+            Traffic::Tcp(tcp) => Endpoints::Tcp(Connection::new(tcp, &common, seed, browser)),
             Traffic::Udp(udp) => Endpoints::Udp(Datagrams::new(udp, index, bytes, seed)),
             Traffic::Tfrc(tfrc) => Endpoints::Tfrc(Box::new(RateControlled::new(tfrc, bytes, seed))),
         };
-        let stop = group.stop.map(|stop| Time::ZERO + stop);
-        Self { common: Common { id, totals: Totals::default(), routes, bytes, class: group.class, stop }, endpoints }
+        Self { common, endpoints }
     }
 
     /// Draws the time of the flow's first event.
@@ -173,6 +181,7 @@ impl Flow {
         }
         self.common.totals.delivered += 1;
         if O::ACTIVE {
+            network.observer.took(now, self.common.id, now - packet.sent, packet.bytes);
             network.observer.delivered(now, self.common.id, packet.seq);
         }
         match &mut self.endpoints {

@@ -5,6 +5,7 @@ use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::{self, QueueAccounting};
 use crate::event::{EventQueue, Target};
+use crate::flow::Browser;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::observer::{Observer, QueueEvent};
 use crate::packet::{Packet, PacketKind};
@@ -20,6 +21,8 @@ pub(crate) struct Network<O> {
     /// The packets on the links.
     pub(crate) packets: PacketStore,
     pub(crate) sacks: SackTable,
+    /// The pages that groups of connections load.
+    pub(crate) browsers: Vec<Browser>,
     /// The data packets of each flow that queues have dropped.
     pub(crate) dropped: Vec<u64>,
     /// The data packets of each flow that were lost during transmission.
@@ -44,6 +47,7 @@ impl<O: Observer> Network<O> {
             topology,
             packets: PacketStore::new(),
             sacks: SackTable::default(),
+            browsers: Vec::new(),
             dropped: zeros.clone(),
             lost: zeros,
             packet_hops: 0,

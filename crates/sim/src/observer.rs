@@ -84,6 +84,9 @@ pub trait Observer {
     /// Called when a data packet reaches its receiver.
     fn delivered(&mut self, at: Time, flow: u32, seq: u32);
 
+    /// Called before [`delivered`](Self::delivered), with the time that the packet took from the sender and its size.
+    fn took(&mut self, _at: Time, _flow: u32, _delay: Duration, _bytes: u32) {}
+
     /// Returns the interval after which [`flow`](Self::flow) and [`queue`](Self::queue) are called for every flow and
     /// for every queue in the outcome; they are called at the end of the run, too. `None`, the default, means never.
     fn interval(&self) -> Option<Duration> {
@@ -123,6 +126,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         self.0.delivered(at, flow, seq);
         self.1.delivered(at, flow, seq);
+    }
+    fn took(&mut self, at: Time, flow: u32, delay: Duration, bytes: u32) {
+        self.0.took(at, flow, delay, bytes);
+        self.1.took(at, flow, delay, bytes);
     }
     /// Returns the interval of the first observer, or else of the second; both are called at that interval.
     fn interval(&self) -> Option<Duration> {
@@ -164,6 +171,11 @@ impl<O: Observer> Observer for Option<O> {
             observer.delivered(at, flow, seq);
         }
     }
+    fn took(&mut self, at: Time, flow: u32, delay: Duration, bytes: u32) {
+        if let Some(observer) = self {
+            observer.took(at, flow, delay, bytes);
+        }
+    }
     fn interval(&self) -> Option<Duration> {
         self.as_ref().and_then(Observer::interval)
     }
@@ -197,6 +209,9 @@ impl<O: Observer> Observer for &mut O {
     }
     fn delivered(&mut self, at: Time, flow: u32, seq: u32) {
         (**self).delivered(at, flow, seq);
+    }
+    fn took(&mut self, at: Time, flow: u32, delay: Duration, bytes: u32) {
+        (**self).took(at, flow, delay, bytes);
     }
     fn interval(&self) -> Option<Duration> {
         (**self).interval()

@@ -117,7 +117,7 @@ impl fairlane_qdisc::Packet for Packet {
         !self.flags.has(Flags::DATAGRAM)
     }
     /// Returns the header of acknowledgements. Data go the other way, so they acknowledge nothing that a filter of acknowledgements
-    /// could compare. SACK blocks are not in the packet.
+    /// could compare. SACK blocks are not in the packet; the one-way delays of LEDBAT count as such, since they are lost with it, too.
     fn tcp(&self) -> Option<TcpHeader> {
         let is_ack = self.flags.has(Flags::ACK) && !self.flags.has(Flags::REPORT);
         is_ack.then(|| TcpHeader {

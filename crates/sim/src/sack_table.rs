@@ -1,44 +1,55 @@
-//! The SACK blocks of the acknowledgements in the network.
+//! The TCP options of the acknowledgements in the network.
+
+use fairlane_qdisc::Duration;
 
 use crate::packet::NO_SACK;
 use crate::tcp::SackBlocks;
 
-/// Stores SACK blocks outside the packets: most packets carry none, so a packet only has an index into this table.
+/// Stores SACK blocks and one-way delays outside the packets: most packets carry none, so a packet only has an index into this table.
 #[derive(Debug, Default)]
 pub(crate) struct SackTable {
-    blocks: Vec<SackBlocks>,
+    options: Vec<AckOptions>,
     free: Vec<u32>,
 }
 
+/// The options of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AckOptions {
+    /// The segments received beyond the next one expected.
+    pub(crate) sack: SackBlocks,
+    /// The one-way delay of the segment that caused it.
+    pub(crate) delay: Option<Duration>,
+}
+
 impl SackTable {
-    /// Stores `blocks` and returns their index, or [`NO_SACK`] if there are none.
-    pub(crate) fn keep(&mut self, blocks: SackBlocks) -> u32 {
-        if blocks.is_empty() {
+    /// Stores `options` and returns their index, or [`NO_SACK`] if there are none.
+    pub(crate) fn keep(&mut self, options: AckOptions) -> u32 {
+        if options.sack.is_empty() && options.delay.is_none() {
             return NO_SACK;
         }
         if let Some(index) = self.free.pop() {
-            self.blocks[index as usize] = blocks;
+            self.options[index as usize] = options;
             return index;
         }
-        self.blocks.push(blocks);
-        self.blocks.len() as u32 - 1
+        self.options.push(options);
+        self.options.len() as u32 - 1
     }
 
-    /// Returns the blocks at `index`.
+    /// Returns the SACK blocks at `index`.
     pub(crate) fn get(&self, index: u32) -> SackBlocks {
-        self.blocks.get(index as usize).copied().unwrap_or_default()
+        self.options.get(index as usize).map(|options| options.sack).unwrap_or_default()
     }
 
-    /// Removes and returns the blocks at `index`.
-    pub(crate) fn take(&mut self, index: u32) -> SackBlocks {
+    /// Removes and returns the options at `index`.
+    pub(crate) fn take(&mut self, index: u32) -> AckOptions {
         if index == NO_SACK {
-            return SackBlocks::default();
+            return AckOptions::default();
         }
         self.free.push(index);
-        self.blocks[index as usize]
+        self.options[index as usize]
     }
 
-    /// Removes the blocks at `index`.
+    /// Removes the options at `index`.
     pub(crate) fn forget(&mut self, index: u32) {
         if index != NO_SACK {
             self.free.push(index);

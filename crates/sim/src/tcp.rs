@@ -15,7 +15,7 @@ mod window;
 pub use receiver::{Received, TcpReceiver};
 pub use sender::TcpSender;
 
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 
 /// A data segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Ack {
     /// The time at which the segment that caused the acknowledgement was sent (RFC 7323); with delayed
     /// acknowledgements, the first of those acknowledged.
     pub echo: Time,
+    /// The one-way delay of the segment that caused the acknowledgement, for congestion control that asks for it (LEDBAT, RFC 6817).
+    pub delay: Option<Duration>,
 }
 
 /// Up to three ranges `[start, end)` of received segments, the most recently changed first (RFC 2018).

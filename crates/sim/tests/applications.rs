@@ -169,3 +169,87 @@ fn an_on_off_application_is_greedy_or_silent() {
         assert_eq!(run.flows[0].completions_ns, None);
     }
 }
+
+/// By hand: a round trip takes 24.02496 ms, as above, and a window of one grows to two with the first acknowledgement. A page of three
+/// objects of one packet over one connection: each object needs the acknowledgement of the one before, and the last one is there after
+/// 3 · 8 µs + 12 ms. Delayed acknowledgements change nothing, as the request for the next object carries them.
+const THREE_IN_TURN_NS: u64 = 2 * 24_024_960 + 3 * 8_000 + 12_000_000;
+
+/// Would catch objects that wait for one another without need, that do not wait, and pages that begin before the one before is acknowledged.
+#[test]
+fn a_page_is_complete_with_its_last_object() {
+    for delayed in ["", "\ntcp = { delayed_ack = \"40ms\" }"] {
+        let keys =
+            |connections| format!("source = \"web\"\nobjects = 3\nconnections = {connections}\nsize = \"1p\"{delayed}");
+        let run = wide("10s", &keys(1));
+        let one = completions(&run, 0);
+        assert!(one.iter().all(|nanos| *nanos == THREE_IN_TURN_NS), "{one:?}");
+        // A page with its last acknowledgement takes three round trips.
+        assert_eq!(one.len(), (10_000_000_000_u64 + 12_000_960) as usize / (3 * 24_024_960));
+        let run = wide("10s", &keys(3));
+        let parallel: Vec<u64> = (0..3).flat_map(|flow| completions(&run, flow).to_vec()).collect();
+        // Each has a link of its own up to the bottleneck, where the last waits for two others.
+        assert!(parallel.iter().all(|nanos| *nanos == 12_000_000 + 5 * 8_000), "{parallel:?}");
+    }
+}
+
+/// Would catch a page whose connections load more or fewer objects than it has, and sizes below the least one: with an exponential mean
+/// of one packet and a least size of four, e⁻⁴ of the objects are larger. By the sum of the geometric tail, the mean is 4 + e⁻⁴ /
+/// (1 − e⁻¹) = 4.029 packets, as sizes are rounded up.
+#[test]
+fn a_page_has_its_objects() {
+    let keys = "source = \"web\"\nobjects = 50\nconnections = 6\nsize = \"1p\"\nsizes = \"exponential\"\nmin_size = \"3001b\"\nthink = \"1s\"";
+    let run = wide("1000s", keys);
+    assert_eq!(run.flows.len(), 6);
+    let pages: usize = (0..6).map(|flow| completions(&run, flow).len()).sum();
+    let sent: u64 = run.flows.iter().map(|flow| flow.sent).sum();
+    let mean = sent as f64 / (pages * 50) as f64;
+    assert!(pages > 500 && (mean - 4.029).abs() < 0.02, "{pages} pages, {mean} packets an object");
+}
+
+/// Would catch a phase that is left out, one that does not end, or one that goes on with the window of the one before: by hand, slow
+/// start from a window of one sends 1, 2, 4 … packets a round trip of 24.02 ms in each phase, 1 + 2 + 4 + 8 in 80 ms.
+#[test]
+fn each_phase_is_a_new_connection() {
+    let mut seen = Deliveries::default();
+    let text = r#"
+        duration = "3s"
+        [bottleneck]
+        rate = "1gbit"
+        delay = "10ms"
+        [access]
+        rate = "1gbit"
+        delay = "1ms"
+        [[flows]]
+        name = "web"
+        kind = "tcp"
+        phases = [["0s", "80ms"], ["1s", "1080ms"], ["2500ms", "2580ms"]]
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        rate = "800kbit"
+        phases = [["500ms", "1s"], ["2s", "2100ms"]]
+    "#;
+    let scenario = Document::parse("phases.toml", text).and_then(|document| document.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let result = run(&scenario, 0, &Control::default(), &mut seen).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(result.flows[0].sent, 3 * 15);
+    assert_eq!(result.flows[0].unique_bytes, 45_000);
+    let of =
+        |flow: u32, from: f64, to: f64| seen.0.iter().filter(|(at, id)| *id == flow && *at >= from && *at < to).count();
+    assert_eq!([of(0, 0.0, 0.2), of(0, 1.0, 1.2), of(0, 2.5, 2.7)], [15, 15, 15]);
+    // A packet every 10 ms.
+    assert_eq!([of(1, 0.0, 0.5), of(1, 1.1, 2.0), of(1, 2.0, 2.2)], [0, 0, 10]);
+    assert!((49..=51).contains(&of(1, 0.5, 1.1)));
+}
+
+/// The times in seconds and the flows of all deliveries.
+#[derive(Default)]
+struct Deliveries(Vec<(f64, u32)>);
+
+impl Observer for Deliveries {
+    fn packet(&mut self, _event: &PacketEvent) {}
+    fn delivered(&mut self, at: fairlane_qdisc::Time, flow: u32, _seq: u32) {
+        self.0.push((at.as_secs(), flow));
+    }
+}

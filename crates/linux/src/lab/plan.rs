@@ -208,6 +208,7 @@ pub(super) const fn kernel_name(tcp: &Tcp) -> &'static str {
         Congestion::Cubic => "cubic",
         Congestion::Dctcp => "dctcp",
         Congestion::Bbr => "bbr",
+        Congestion::Ledbat => "ledbat",
     }
 }
 
@@ -294,6 +295,12 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
 
 fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupported> {
     let refuse = |key: &str, message: &str, help: &str| Err(cannot(&of_group(group, key), message, help));
+    if !group.later_phases.is_empty() {
+        return refuse("phases", "the lab's flows start and stop once", "give it `start` and `stop`, or simulate it");
+    }
+    if tcp_of(group).is_some_and(|tcp| matches!(tcp.application, Application::Web(_))) {
+        return refuse("source", "the lab has no pages of objects", "choose source = \"transfers\", or simulate it");
+    }
     for access in [&group.source, &group.sink].into_iter().flatten() {
         check_access(access, group)?;
     }

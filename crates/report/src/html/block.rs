@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::bars::BarTable;
 use super::chart::{Chart, Lines};
 use super::data::Data;
+use super::ellipses::Ellipses;
 use super::table::Table;
 use crate::figure::{Content, Figure};
 
@@ -63,6 +64,8 @@ pub enum Block {
     },
     /// A chart that the page's script draws.
     Chart(Chart),
+    /// Ellipses in the plane of two measures.
+    Ellipses(Ellipses),
     /// A table with bars.
     Bars(BarTable),
     /// Text that is shown as it is, such as a file or a command.
@@ -187,6 +190,11 @@ impl Block {
             },
             Self::Figure { figure, note } => figure_markup(figure, note, page),
             Self::Chart(chart) => chart_markup(chart, page),
+            Self::Ellipses(ellipses) => {
+                let data = ellipses.data().markup(&format!("Medians of {}", ellipses.title));
+                let inner = html! { (ellipses.markup()) details { summary { "Medians" } (data) } };
+                framed(&ellipses.title, &ellipses.note, page, None, &inner)
+            }
             Self::Bars(bars) => bars.markup(),
             Self::Code { label, text } => html! {
                 pre.scroll role="region" aria-label=(label) tabindex="0" { code { (text) } }

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use fairlane_qdisc::{Duration, Size};
+use fairlane_qdisc::{Bytes, Duration, Size};
 
-use crate::application::{Application, Sizes, Transfers};
+use crate::application::{Application, Sizes, Transfers, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::read::source;
@@ -15,30 +15,38 @@ use crate::source::Periods;
 pub(crate) enum ApplicationKind {
     Ftp,
     Transfers,
+    Web,
     Exponential,
     Pareto,
 }
 
-const KINDS: [(&str, ApplicationKind); 4] = [
+const KINDS: [(&str, ApplicationKind); 5] = [
     ("ftp", ApplicationKind::Ftp),
     ("transfers", ApplicationKind::Transfers),
+    ("web", ApplicationKind::Web),
     ("exponential", ApplicationKind::Exponential),
     ("pareto", ApplicationKind::Pareto),
 ];
 
 /// Keys that another application has.
 pub(crate) const ELSEWHERE: Elsewhere = &[
-    ("size", "`size` is for source = \"transfers\""),
-    ("sizes", "`sizes` is for source = \"transfers\""),
-    ("think", "`think` is for source = \"transfers\""),
-    ("sigma", "`sigma` is for source = \"transfers\" with sizes = \"lognormal\""),
-    ("shape", "`shape` is for source = \"pareto\", and for source = \"transfers\" with sizes = \"pareto\""),
+    ("size", "`size` is for source = \"transfers\" and \"web\""),
+    ("sizes", "`sizes` is for source = \"transfers\" and \"web\""),
+    ("think", "`think` is for source = \"transfers\" and \"web\""),
+    ("min_size", "`min_size` is for source = \"web\""),
+    ("objects", "`objects` is for source = \"web\""),
+    ("connections", "`connections` is for source = \"web\""),
+    ("sigma", "`sigma` is for source = \"transfers\" and \"web\" with sizes = \"lognormal\""),
+    ("shape", "`shape` is for source = \"pareto\", and for source = \"transfers\" and \"web\" with sizes = \"pareto\""),
     ("on", "on and off periods are for source = \"exponential\" and \"pareto\""),
     ("off", "on and off periods are for source = \"exponential\" and \"pareto\""),
 ];
 
 const SIZES: RangeInclusive<u64> = 1..=1_000_000_000_000;
 const THINKS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
+/// Connections of a browser, and objects of a page.
+const CONNECTIONS: RangeInclusive<u32> = 1..=1000;
+const OBJECTS: RangeInclusive<u32> = 1..=1_000_000;
 const SIGMAS: RangeInclusive<f64> = 0.0..=10.0;
 
 #[derive(Clone, Copy)]
@@ -67,6 +75,7 @@ impl ApplicationKind {
         match self {
             Self::Ftp => &[],
             Self::Transfers => &["size", "sizes", "shape", "sigma", "think"],
+            Self::Web => &["size", "sizes", "shape", "sigma", "think", "min_size", "objects", "connections"],
             Self::Exponential => &["on", "off"],
             Self::Pareto => &["on", "off", "shape"],
         }
@@ -77,6 +86,7 @@ impl ApplicationKind {
         match self {
             Self::Ftp => Ok(Application::Ftp),
             Self::Transfers => transfers(group).map(Application::Transfers),
+            Self::Web => web(group).map(Application::Web),
             Self::Exponential => source::on_off(group, Periods::Exponential).map(Application::OnOff),
             Self::Pareto => source::pareto(group).map(Application::OnOff),
         }
@@ -87,6 +97,18 @@ impl ApplicationKind {
 #[cfg(test)]
 pub(crate) fn keys() -> Vec<&'static str> {
     KINDS.iter().flat_map(|(_, kind)| kind.keys().iter().copied()).collect()
+}
+
+fn web(group: &Reader<'_>) -> Result<Web, ScenarioError> {
+    let Transfers { size, sizes, think } = transfers(group)?;
+    Ok(Web {
+        objects: group.need("objects", "50")?.count32(&OBJECTS)?,
+        connections: group.need("connections", "6")?.count32(&CONNECTIONS)?,
+        size,
+        sizes,
+        least: group.get("min_size").map_or(Ok(Size::Bytes(Bytes::new(1))), |field| self::size(&field))?,
+        think: think.unwrap_or(Duration::ZERO),
+    })
 }
 
 fn transfers(group: &Reader<'_>) -> Result<Transfers, ScenarioError> {

@@ -2,17 +2,18 @@
 
 use fairlane_qdisc::{Bytes, Duration, Rate};
 
+use crate::application::{Application, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, application, packets, source, tcp, tfrc};
+use crate::read::{FLOWS, PACKET, application, packets, phases, source, tcp, tfrc};
 use crate::source::{Source, Udp};
 use crate::tcp::Tcp;
 use crate::{route, suggest};
 
-pub(crate) const COMMON_KEYS: [&str; 11] =
-    ["name", "kind", "count", "packet", "class", "start", "stop", "from", "to", "path", "access"];
+pub(crate) const COMMON_KEYS: [&str; 12] =
+    ["name", "kind", "count", "packet", "class", "start", "stop", "phases", "from", "to", "path", "access"];
 pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
@@ -128,9 +129,14 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
     };
     let count = match &traffic {
         Traffic::Udp(Udp { source: Source::Trace(trace), .. }) => packets::count(table, trace)?,
+        Traffic::Tcp(Tcp { application: Application::Web(web), .. }) => browsers(table, web)?,
         _ => table.get("count").map_or(Ok(1), |field| field.count32(&FLOWS))?,
     };
-    let (start_from, start_to, stop) = times(table, usual_start(&traffic), around.duration)?;
+    let phases = phases::phases(table, &traffic, around.duration)?;
+    let (start_from, start_to, stop) = match phases.first() {
+        Some(first) => (first.from, first.from, Some(first.to)),
+        None => times(table, usual_start(&traffic), around.duration)?,
+    };
     let path = path(table, around.network)?;
     if path.len() > MOST_HOPS {
         return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
@@ -145,11 +151,23 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
         start_from,
         start_to,
         stop,
+        later_phases: phases.into_iter().skip(1).collect(),
         back: route::back(&path),
         path,
         source: hosts.clone(),
         sink: hosts,
     })
+}
+
+/// The connections of all browsers of a group: those of one by default.
+fn browsers(table: &Reader<'_>, web: &Web) -> Result<u32, ScenarioError> {
+    let Some(field) = table.get("count") else { return Ok(web.connections) };
+    let count = field.count32(&FLOWS)?;
+    if !count.is_multiple_of(web.connections) {
+        let message = format!("{count} connections are not whole browsers of {} each", web.connections);
+        return Err(field.error(message).with_help("make `count` a multiple of `connections`"));
+    }
+    Ok(count)
 }
 
 /// Returns the default range of starts: flows of a trace start together, as they were recorded.

@@ -17,7 +17,7 @@ const DEFAULT: Preset = Tcp::ns2_1999;
 
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-pub(crate) const KEYS: [&str; 16] = [
+pub(crate) const KEYS: [&str; 18] = [
     "preset",
     "tick",
     "min_rto",
@@ -34,6 +34,8 @@ pub(crate) const KEYS: [&str; 16] = [
     "pacing",
     "recovery",
     "slow_start",
+    "ledbat_target",
+    "ledbat_gain",
 ];
 const ELSEWHERE: Elsewhere = &[
     ("cc", "the congestion control is a key of each group of flows: [[flows]] cc = \"reno\""),
@@ -47,6 +49,8 @@ const ELSEWHERE: Elsewhere = &[
 const WINDOW: u32 = 10_000;
 const WINDOWS: RangeInclusive<u32> = 1..=1_000_000;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
+/// RFC 6817 allows 1 at most; RFC 7928, section 5.4, asks for 10.
+const GAINS: RangeInclusive<f64> = 0.001..=100.0;
 /// RFC 1122, 4.2.3.2: an acknowledgement waits half a second at most.
 const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(500);
 
@@ -97,6 +101,12 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
         let choices = SlowStart::ALL.map(|slow_start| (slow_start.name(), slow_start));
         tcp.slow_start = slow_start.choice("slow start", &choices, &[])?;
     }
+    if let Some(target) = table.get("ledbat_target") {
+        tcp.ledbat.target = target.unit_in(&TIMES)?;
+    }
+    if let Some(gain) = table.get("ledbat_gain") {
+        tcp.ledbat.gain = gain.ratio(&GAINS)?;
+    }
     for (key, switch) in [
         ("limited_transmit", &mut tcp.limited_transmit),
         ("byte_counting", &mut tcp.byte_counting),
@@ -137,9 +147,15 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
         let error = recovery.error(format!("the loss recovery of {cc} is always {}", names.join(" or ")));
         return Err(error.with_help("leave `recovery` out, or choose another `cc`, such as \"reno\""));
     }
+    for key in ["ledbat_target", "ledbat_gain"] {
+        if let Some(field) = table.get(key).filter(|_| tcp.congestion != Congestion::Ledbat) {
+            return Err(field.error(format!("{cc} has no `{key}`")).with_help("it is for cc = \"ledbat\""));
+        }
+    }
     let own_slow_start = tcp.congestion.has_own_slow_start() && tcp.slow_start != SlowStart::Standard;
     if let Some(slow_start) = table.get("slow_start").filter(|_| own_slow_start) {
-        let error = slow_start.error(format!("{cc} has a slow start of its own"));
+        let own = if tcp.congestion == Congestion::Ledbat { "no slow start" } else { "a slow start of its own" };
+        let error = slow_start.error(format!("{cc} has {own}"));
         return Err(error.with_help("leave `slow_start` out, or choose another `cc`"));
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! The state that all kinds of flows have.
 
 use fairlane_qdisc::Time;
+use fairlane_scenario::{FlowGroup, Phase};
 
-use crate::packet::{Flags, NO_SACK, Packet};
+use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
 use crate::topology::Routes;
 
 /// The counts at a flow's end points since time zero.
@@ -26,9 +27,41 @@ pub(crate) struct Common {
     /// The traffic class of data packets.
     pub(super) class: u8,
     pub(super) stop: Option<Time>,
+    /// The phases after the present one, the last one first.
+    later_phases: Vec<Phase>,
 }
 
 impl Common {
+    /// Returns the state of flow `id` of `group` before its start.
+    pub(super) fn new(id: u32, group: &FlowGroup, routes: Routes) -> Self {
+        Self {
+            id,
+            totals: Totals::default(),
+            routes,
+            bytes: packet_bytes(group.packet),
+            class: group.class,
+            stop: group.stop.map(|stop| Time::ZERO + stop),
+            later_phases: group.later_phases.iter().rev().copied().collect(),
+        }
+    }
+
+    /// Returns true if the flow starts again after it has stopped.
+    pub(super) fn has_later_phases(&self) -> bool {
+        !self.later_phases.is_empty()
+    }
+
+    /// Goes on to the first phase that ends after `now` and returns its start, or `now` if that is past; `None` if there is none.
+    pub(super) fn next_phase(&mut self, now: Time) -> Option<Time> {
+        loop {
+            let phase = self.later_phases.pop()?;
+            let (from, to) = (Time::ZERO + phase.from, Time::ZERO + phase.to);
+            if to > now {
+                self.stop = Some(to);
+                return Some(from.max(now));
+            }
+        }
+    }
+
     /// Returns a data packet with sequence number 0.
     pub(super) fn data(&self, now: Time, flags: Flags) -> Packet {
         Packet {

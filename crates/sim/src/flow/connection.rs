@@ -6,10 +6,12 @@ use fairlane_traffic::{OnOffPeriods, part};
 
 use super::common::{Common, Totals};
 use super::transfers::Transfers;
+use super::web::{NextObject, WebConnection};
 use crate::event::Target;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, Packet, packet_bytes};
+use crate::sack_table::AckOptions;
 use crate::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
 use crate::timer::Timer;
 
@@ -42,8 +44,10 @@ pub(crate) struct Connection {
 /// The source of the sender's data.
 #[derive(Debug)]
 enum Application {
-    /// Unlimited data.
-    Ftp,
+    /// Unlimited data; with the settings of each new connection if the flow has several phases.
+    Ftp(Option<Box<Tcp>>),
+    /// Pages of objects.
+    Web(Box<WebConnection>),
     /// Transfers of limited size, one after the other.
     Transfers(Box<Transfers>),
     /// Unlimited data during on periods.
@@ -51,22 +55,23 @@ enum Application {
 }
 
 impl Application {
-    fn new(tcp: &Tcp, bytes: u32, seed: Seed) -> Self {
+    fn new(tcp: &Tcp, common: &Common, seed: Seed, browser: Option<u32>) -> Self {
         match &tcp.application {
-            scenario::Application::Ftp => Self::Ftp,
+            scenario::Application::Ftp => Self::Ftp(common.has_later_phases().then(|| Box::new(tcp.clone()))),
             scenario::Application::Transfers(config) => {
-                Self::Transfers(Box::new(Transfers::new(tcp, config, bytes, seed)))
+                Self::Transfers(Box::new(Transfers::new(tcp, config, common.bytes, seed)))
             }
+            scenario::Application::Web(_) => Self::Web(Box::new(WebConnection::new(browser.unwrap_or_default(), tcp))),
             scenario::Application::OnOff(config) => Self::OnOff(Box::new(OnOffPeriods::new(config, seed))),
         }
     }
 }
 
 impl Connection {
-    pub(crate) fn new(tcp: &Tcp, bytes: u32, seed: Seed) -> Self {
+    pub(crate) fn new(tcp: &Tcp, common: &Common, seed: Seed, browser: Option<u32>) -> Self {
         let clock_offset = part(tcp.tick, seed.stream("clock").unit());
         Self {
-            application: Application::new(tcp, bytes, seed),
+            application: Application::new(tcp, common, seed, browser),
             sender: TcpSender::new(tcp, clock_offset),
             receiver: TcpReceiver::new(tcp),
             ack_bytes: packet_bytes(tcp.ack),
@@ -85,6 +90,12 @@ impl Connection {
     pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
             self.sender.stop();
+            if let Some(start) = common.next_phase(now) {
+                network.events.push(start, Target::Source(common.id));
+                if let Some(stop) = common.stop {
+                    network.events.push(stop, Target::Source(common.id));
+                }
+            }
             return;
         }
         if !self.started
@@ -94,18 +105,24 @@ impl Connection {
         }
         let again = std::mem::replace(&mut self.started, true);
         match &mut self.application {
-            Application::Ftp => self.with_sender(now, common, network, |sender, output| sender.start(now, output)),
-            Application::Transfers(transfers) => {
-                if again {
-                    let Some(first) = after(self.first, transfers.size()) else { return };
-                    self.first = first;
-                    self.timeouts_before += self.sender.timeouts();
-                    self.sender = TcpSender::new(&transfers.tcp, self.clock_offset);
-                    self.receiver = TcpReceiver::new(&transfers.tcp);
+            Application::Ftp(tcp) => {
+                if again && let Some(tcp) = tcp.take() {
+                    let reconnected = self.reconnect(&tcp, self.sender.sent());
+                    self.application = Application::Ftp(common.has_later_phases().then_some(tcp));
+                    if !reconnected {
+                        return;
+                    }
                 }
-                let size = transfers.begin(now);
-                self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
+                self.with_sender(now, common, network, |sender, output| sender.start(now, output));
             }
+            Application::Transfers(transfers) => {
+                let (tcp, before) = (transfers.tcp.clone(), transfers.size());
+                let size = transfers.begin(now);
+                if !again || self.reconnect(&tcp, before) {
+                    self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
+                }
+            }
+            Application::Web(_) => self.load(now, common, network),
             Application::OnOff(periods) => {
                 let (on, length) = periods.next_period();
                 network.events.push(now + length, Target::Source(common.id));
@@ -116,6 +133,33 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
+    fn reconnect(&mut self, tcp: &Tcp, segments: u32) -> bool {
+        let Some(first) = after(self.first, segments) else { return false };
+        self.first = first;
+        self.timeouts_before += self.sender.timeouts();
+        self.sender = TcpSender::new(tcp, self.clock_offset);
+        self.receiver = TcpReceiver::new(tcp);
+        true
+    }
+
+    /// Loads the next object of the browser's page. The leading connection begins a page if the one before is complete.
+    fn load<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
+        let Application::Web(web) = &mut self.application else { return };
+        let Some(browser) = network.browsers.get_mut(web.browser as usize) else { return };
+        for other in browser.begin(common.id, now) {
+            network.events.push(now, Target::Source(other));
+        }
+        let Some(NextObject { supply, after }) = web.next_object(browser) else { return };
+        if let Some(segments) = after {
+            let tcp = web.tcp.clone();
+            if !self.reconnect(&tcp, segments) {
+                return;
+            }
+        }
+        self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
     }
 
     /// Returns the sender of the current connection.
@@ -137,16 +181,20 @@ impl Connection {
 
     /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
-        if let Application::Transfers(transfers) = &mut self.application {
-            transfers.begin_measurement();
+        match &mut self.application {
+            Application::Transfers(transfers) => transfers.begin_measurement(),
+            Application::Web(web) => web.begin_measurement(),
+            Application::Ftp(_) | Application::OnOff(_) => {}
         }
     }
 
-    /// Returns the duration of each completed transfer in nanoseconds; `None` for an application without transfers.
+    /// Returns the duration of each completed transfer or page in nanoseconds; `None` for an application without them. A page counts for
+    /// the connection that brought its last object.
     pub(crate) fn completions(&self) -> Option<&[u64]> {
         match &self.application {
             Application::Transfers(transfers) => Some(transfers.completions()),
-            Application::Ftp | Application::OnOff(_) => None,
+            Application::Web(web) => Some(web.completions()),
+            Application::Ftp(_) | Application::OnOff(_) => None,
         }
     }
 
@@ -181,14 +229,29 @@ impl Connection {
         common: &mut Common,
         network: &mut Network<O>,
     ) {
-        let sack = network.sacks.take(packet.sack);
+        let AckOptions { sack, delay } = network.sacks.take(packet.sack);
         let Some(next) = packet.seq.checked_sub(self.first) else { return };
-        let ack = Ack { next, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent };
+        let ack = Ack { next, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent, delay };
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
-        if let Application::Transfers(transfers) = &mut self.application
-            && let Some(pause) = transfers.acknowledged(self.sender.acknowledged())
-        {
-            network.events.push(now + pause, Target::Source(common.id));
+        let acknowledged = self.sender.acknowledged();
+        match &mut self.application {
+            Application::Transfers(transfers) => {
+                if let Some(pause) = transfers.acknowledged(acknowledged) {
+                    network.events.push(now + pause, Target::Source(common.id));
+                }
+            }
+            Application::Web(web) => {
+                let Some(browser) = network.browsers.get_mut(web.browser as usize) else { return };
+                if !web.acknowledged(acknowledged) {
+                    return;
+                }
+                let (flow, pause) = match browser.acknowledged() {
+                    Some(pause) => (browser.leader(), pause),
+                    None => (common.id, Duration::ZERO),
+                };
+                network.events.push(now + pause, Target::Source(flow));
+            }
+            Application::Ftp(_) | Application::OnOff(_) => {}
         }
     }
 
@@ -206,10 +269,19 @@ impl Connection {
         if received.new {
             common.totals.unique_bytes += u64::from(packet.bytes);
         }
-        if let Application::Transfers(transfers) = &mut self.application {
-            transfers.received(now, self.receiver.next());
+        let mut ack = received.ack;
+        match &mut self.application {
+            Application::Transfers(transfers) => transfers.received(now, self.receiver.next()),
+            Application::Web(web) => {
+                let browser = network.browsers.get_mut(web.browser as usize);
+                // The request for the next object carries the acknowledgement.
+                if browser.is_some_and(|browser| web.received(now, self.receiver.next(), browser)) {
+                    ack = ack.or_else(|| self.receiver.flush());
+                }
+            }
+            Application::Ftp(_) | Application::OnOff(_) => {}
         }
-        self.answer(now, received.ack, common, network);
+        self.answer(now, ack, common, network);
     }
 
     /// Calls `act` with the sender, then sets its timers.
@@ -241,7 +313,7 @@ impl Connection {
             seq: self.first.wrapping_add(ack.next),
             bytes: self.ack_bytes,
             route: common.routes.back,
-            sack: network.sacks.keep(ack.sack),
+            sack: network.sacks.keep(AckOptions { sack: ack.sack, delay: ack.delay }),
             flags: Flags::ACK.with(Flags::ECE, ack.ece),
             class: 0,
         };

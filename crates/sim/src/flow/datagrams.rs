@@ -36,6 +36,9 @@ impl Datagrams {
     /// Sends the next packet and schedules the one after it.
     pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
+            if let Some(start) = common.next_phase(now) {
+                network.events.push(start, Target::Source(common.id));
+            }
             return;
         }
         let flags = Flags::DATAGRAM.with(Flags::ECT, self.ecn);

@@ -10,6 +10,7 @@ mod dctcp;
 mod delivery;
 mod hystart;
 mod hystart_plus_plus;
+mod ledbat;
 mod pacer;
 pub(super) mod reno;
 mod vegas;
@@ -22,6 +23,7 @@ use self::cubic::Cubic;
 use self::dctcp::Dctcp;
 use self::hystart::HyStart;
 use self::hystart_plus_plus::HyStartPlusPlus;
+use self::ledbat::Ledbat;
 use self::pacer::Pacer;
 use self::vegas::Vegas;
 
@@ -62,6 +64,8 @@ pub(super) struct AckSample {
     /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, whatever the clock of the
     /// retransmission timer: Vegas needs a fine clock, too.
     pub(super) rtt: Duration,
+    /// The one-way delay of the segment that caused it, if the receiver sends it back: for LEDBAT.
+    pub(super) delay: Option<Duration>,
 }
 
 impl AckSample {
@@ -117,6 +121,7 @@ enum Algorithm {
     Cubic(Cubic),
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
+    Ledbat(Box<Ledbat>),
 }
 
 /// An end of slow start that needs no loss.
@@ -137,6 +142,7 @@ impl CongestionControl {
             Congestion::Cubic => Algorithm::Cubic(Cubic::default()),
             Congestion::Dctcp => Algorithm::Dctcp(Dctcp::new()),
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
+            Congestion::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(tcp.ledbat))),
         };
         let paced = tcp.pacing || matches!(algorithm, Algorithm::Bbr(_));
         let exit = match tcp.slow_start {
@@ -157,8 +163,8 @@ impl CongestionControl {
         }
         match &mut self.algorithm {
             Algorithm::Vegas(vegas) => vegas.grow(size, sample),
-            // BBR sets the window in `on_ack`.
-            Algorithm::Bbr(_) => {}
+            // They set the window in `on_ack`.
+            Algorithm::Bbr(_) | Algorithm::Ledbat(_) => {}
             Algorithm::Reno | Algorithm::Cubic(_) | Algorithm::Dctcp(_) if size.in_slow_start() => {
                 match &mut self.exit {
                     Some(SlowStartExit::HyStartPlusPlus(hystart)) => hystart.grow(size, sample),
@@ -178,6 +184,7 @@ impl CongestionControl {
             Algorithm::Cubic(cubic) => cubic.on_ack(sample),
             Algorithm::Dctcp(dctcp) => dctcp.on_ack(sample),
             Algorithm::Bbr(bbr) => bbr.on_ack(size, sample, loss_state),
+            Algorithm::Ledbat(ledbat) => ledbat.on_ack(size, sample, loss_state),
         }
         if let Some(pacer) = &mut self.pacer {
             match &self.algorithm {
@@ -195,7 +202,7 @@ impl CongestionControl {
             self.exit = None;
         }
         match &mut self.algorithm {
-            Algorithm::Reno | Algorithm::Vegas(_) => reno::decrease(segments),
+            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Ledbat(_) => reno::decrease(segments),
             Algorithm::Cubic(cubic) => cubic.decrease(segments, signal),
             Algorithm::Dctcp(dctcp) => dctcp.decrease(segments, signal),
             Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
@@ -227,7 +234,7 @@ impl CongestionControl {
     #[cold]
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
         match &mut self.algorithm {
-            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Dctcp(_) => {}
+            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Dctcp(_) | Algorithm::Ledbat(_) => {}
             Algorithm::Cubic(cubic) => cubic.on_send(now, idle),
             Algorithm::Bbr(bbr) => bbr.on_send(now, seq, idle),
         }

@@ -24,7 +24,10 @@ pub struct TcpReceiver {
     echo: Time,
     /// The time at which the delayed acknowledgement is due.
     deadline: Option<Time>,
-    delay: Option<Duration>,
+    ack_delay: Option<Duration>,
+    /// The one-way delay of the last segment; `None` unless congestion control asks for it.
+    one_way: Option<Duration>,
+    asks_one_way: bool,
     window: u32,
     sack: bool,
     ecn: bool,
@@ -54,7 +57,9 @@ impl TcpReceiver {
             recent: [None; 3],
             echo: Time::ZERO,
             deadline: None,
-            delay: tcp.delayed_ack,
+            ack_delay: tcp.delayed_ack,
+            one_way: None,
+            asks_one_way: tcp.congestion == Congestion::Ledbat,
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
             ecn: tcp.ecn,
@@ -66,6 +71,9 @@ impl TcpReceiver {
     /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
     /// it has reduced its window.
     pub fn on_segment(&mut self, now: Time, seq: u32, sent: Time, ce: bool, cwr: bool) -> Received {
+        if self.asks_one_way {
+            self.one_way = Some(now.since(sent));
+        }
         // Echoes from the mark on until the sender says that it has reacted (RFC 3168, section 6.1.3).
         let continues = !self.accurate && self.ece && !cwr;
         let echo = self.ecn && (ce || continues);
@@ -98,7 +106,7 @@ impl TcpReceiver {
         self.ece = echo;
         self.note_echo(seq, sent);
         let new = self.accept(seq);
-        self.deadline = self.delay.map(|delay| now + delay);
+        self.deadline = self.ack_delay.map(|delay| now + delay);
         Received { new, ack: Some(ack) }
     }
 
@@ -113,6 +121,11 @@ impl TcpReceiver {
     /// Returns the delayed acknowledgement if it is due. To be called at or after [`deadline`](Self::deadline).
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         self.deadline.is_some_and(|deadline| now >= deadline).then(|| self.acknowledge())
+    }
+
+    /// Returns the delayed acknowledgement, if there is one, at once: it travels with data of the receiving application.
+    pub fn flush(&mut self) -> Option<Ack> {
+        self.deadline.is_some().then(|| self.acknowledge())
     }
 
     /// Returns the time at which a delayed acknowledgement is due.
@@ -150,7 +163,7 @@ impl TcpReceiver {
     }
 
     fn acknowledge_later(&mut self, now: Time) -> Option<Ack> {
-        match self.delay {
+        match self.ack_delay {
             // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
             Some(delay) if self.deadline.is_none() => {
                 self.deadline = Some(now + delay);
@@ -163,7 +176,7 @@ impl TcpReceiver {
     fn acknowledge(&mut self) -> Ack {
         self.deadline = None;
         self.acknowledged = self.next;
-        Ack { next: self.next, sack: self.blocks(), ece: self.ece, echo: self.echo }
+        Ack { next: self.next, sack: self.blocks(), ece: self.ece, echo: self.echo, delay: self.one_way }
     }
 
     /// Returns the SACK blocks: the most recently changed first, then those reported before it (RFC 2018, section 4).

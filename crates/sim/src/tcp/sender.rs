@@ -80,6 +80,7 @@ impl TcpSender {
             limit: self.state.slow_start_limit(),
             marked: congested,
             rtt: now.since(ack.echo),
+            delay: ack.delay,
         };
         self.state.una = ack.next;
         let counts = self.recovery.note(&mut self.state, ack, now);
@@ -206,6 +207,12 @@ impl TcpSender {
     #[must_use]
     pub fn flight(&self) -> u32 {
         self.state.flight()
+    }
+
+    /// Returns the number of segments sent at least once.
+    #[must_use]
+    pub fn sent(&self) -> u32 {
+        self.state.max
     }
 
     /// Returns the number of segments acknowledged cumulatively.

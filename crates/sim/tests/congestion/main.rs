@@ -7,4 +7,5 @@ mod cubic;
 mod dctcp;
 mod ecn_timeout;
 mod hystart;
+mod ledbat;
 mod vegas;

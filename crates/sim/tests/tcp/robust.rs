@@ -22,7 +22,7 @@ fn ack(next: u32, blocks: &[(u32, u32)]) -> Ack {
     for &(start, end) in blocks {
         sack.push(start, end);
     }
-    Ack { next, sack, ece: false, echo: Time::ZERO }
+    Ack { next, sack, ece: false, echo: Time::ZERO, delay: None }
 }
 
 /// SACK blocks that are reversed, empty, beyond the segments sent, or around the first unacknowledged segment. They

@@ -63,6 +63,7 @@ mod tests {
                 limit: 2,
                 marked,
                 rtt: Duration::ZERO,
+                delay: None,
             };
             dctcp.on_ack(&AckSample { una: if marked { una } else { una - 1 }, ..sample });
         }
@@ -84,6 +85,7 @@ mod tests {
             limit: 2,
             marked: false,
             rtt: Duration::ZERO,
+            delay: None,
         };
         dctcp.on_ack(&sample);
         near(dctcp.alpha, 15.0 / 16.0);

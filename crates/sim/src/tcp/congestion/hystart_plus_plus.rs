@@ -116,6 +116,7 @@ mod tests {
                 limit: 2,
                 marked: false,
                 rtt,
+                delay: None,
             };
             hystart.grow(size, &sample);
         }
@@ -162,6 +163,7 @@ mod tests {
                 limit: 2,
                 marked: false,
                 rtt,
+                delay: None,
             };
             HyStartPlusPlus::new(paced).grow(&mut size, &sample);
             assert_eq!(size.cwnd, 10.0 + growth);

@@ -111,6 +111,7 @@ mod tests {
                     limit: 2,
                     marked: false,
                     rtt,
+                    delay: None,
                 };
                 vegas.grow(&mut size, &sample);
             }
@@ -147,6 +148,7 @@ mod tests {
                     limit: 2,
                     marked: false,
                     rtt,
+                    delay: None,
                 },
             );
             assert_eq!(size.cwnd, window, "{millis} ms");

@@ -1,0 +1,175 @@
+//! The scenarios of a section.
+
+use fairlane_qdisc::{Kind, Rate};
+use fairlane_runner::Error;
+use fairlane_scenario::Document;
+
+use crate::checklist::{Case, Checklist, Entry};
+use crate::settings::{PACKET, Settings, Subject};
+use crate::template::Variables;
+
+/// The congestion levels of section 8.2 and their projected drop rates.
+pub(crate) const LEVELS: [(&str, f64); 3] = [("mild", 0.001), ("medium", 0.005), ("heavy", 0.01)];
+
+/// Returns the scenario of a case as a file, with DropTail at its queues.
+pub(crate) fn text(entry: &Entry, case: &Case, settings: &Settings) -> String {
+    let checklist = Checklist::get();
+    let (warmup, duration) = times(entry, settings);
+    let variables = variables(entry, case, settings, (warmup, duration));
+    let mut template = format!(
+        "# RFC 7928, section {}: {}\nduration = \"{duration}s\"\nwarmup = \"{warmup}s\"\nseed = {}\n\
+         [tcp]\npreset = \"modern\"\ninitial_window = 3\necn = {{ecn}}\n",
+        entry.section, entry.title, settings.seed
+    );
+    template += checklist.networks.get(&entry.network).map_or("", String::as_str);
+    template.extend(entry.include.iter().filter_map(|name| checklist.groups.get(name)).map(String::as_str));
+    template += &entry.flows;
+    variables.fill(&template)
+}
+
+/// Returns the file with the discipline of `subject` at the queues under study; `settings` of a sweep replace parameters.
+pub(crate) fn document(
+    text: &str,
+    case: &Case,
+    subject: &Subject,
+    buffer: f64,
+    ecn: bool,
+    changes: &[(String, String)],
+) -> Result<Document, Error> {
+    let mut document = Document::parse("rfc7928.toml", text)?;
+    for queue in &case.queues {
+        let mut set = |key: &str, value: &str| document.set(&format!("{queue}.queue.{key}"), value);
+        set("kind", subject.parameters.kind().name())?;
+        if subject.has("limit") && !subject.gives("limit") {
+            set("limit", &format!("{buffer}p"))?;
+        }
+        for (key, value) in subject.parameters.given() {
+            set(key, &value.to_string())?;
+        }
+        for (key, value) in changes {
+            set(key, value)?;
+        }
+        if ecn && subject.has("ecn") && !subject.gives("ecn") {
+            set("ecn", "true")?;
+        }
+    }
+    if let Some(second) = &case.second {
+        document.set("links.m-r.queue.kind", second)?;
+    }
+    Ok(document)
+}
+
+/// Returns the time in seconds that is left out of averages, and the duration in seconds.
+fn times(entry: &Entry, settings: &Settings) -> (f64, f64) {
+    let (warmup, duration) = settings.times();
+    let duration = if settings.quick { entry.quick_duration.unwrap_or(duration) } else { duration };
+    (entry.warmup.unwrap_or(warmup), duration)
+}
+
+/// Returns the size of the buffer of a case in packets.
+pub(crate) fn buffer(entry: &Entry, case: &Case, settings: &Settings) -> f64 {
+    let depth = case.vars.get("depth").or_else(|| entry.vars.get("depth")).copied().unwrap_or(1.0);
+    f64::from(settings.buffer_packets()) * depth
+}
+
+fn variables(entry: &Entry, case: &Case, settings: &Settings, (warmup, duration): (f64, f64)) -> Variables {
+    let mut variables = Variables { words: case.words.clone(), ..Variables::default() };
+    let numbers = &mut variables.numbers;
+    let flows = LEVELS.map(|(_, loss)| f64::from(settings.flows_for_loss(loss)));
+    let mut put = |name: &str, value: f64| numbers.insert(name.to_owned(), value);
+    put("rate", settings.rate.bits_per_second() as f64);
+    put("rtt", settings.rtt.as_secs() * 1e3);
+    put("packet", PACKET);
+    put("bdp", f64::from(settings.bdp()));
+    put("buffer", buffer(entry, case, settings));
+    put("warmup", warmup);
+    put("duration", duration);
+    for ((name, _), flows) in LEVELS.iter().zip(flows) {
+        put(name, flows);
+    }
+    put("more_medium", (flows[1] - flows[0]).max(1.0));
+    put("more_heavy", (flows[2] - flows[1]).max(1.0));
+    put("half_mild", (flows[0] / 2.0).floor().max(1.0));
+    for (name, value) in entry.vars.iter().chain(&case.vars) {
+        put(name, *value);
+    }
+    let words = &mut variables.words;
+    words.insert("ecn".to_owned(), settings.ecn.to_string());
+    words.insert("phases_2".to_owned(), phases(20.0, duration));
+    words.insert("phases_3".to_owned(), phases(40.0, duration));
+    variables
+}
+
+/// Returns the phases from `from` seconds to the end of each minute.
+fn phases(from: f64, duration: f64) -> String {
+    let starts = (0..).map(|minute| 60.0 * f64::from(minute) + from).take_while(|start| *start < duration);
+    let phases: Vec<String> = starts.map(|start| format!("[\"{start}s\", \"{}s\"]", start + 60.0 - from)).collect();
+    // Two phases that touch would be one connection.
+    format!("[{}]", phases.join(", "))
+}
+
+/// Returns half and twice each number among the parameters of `subject`, as far as the discipline takes them. The buffer and the bandwidth are
+/// left out: they are the link's.
+pub(crate) fn sweep(subject: &Subject, buffer: f64, rate: Rate) -> Result<Vec<(String, String)>, Error> {
+    if subject.parameters.kind() == Kind::DropTail {
+        return Ok(Vec::new());
+    }
+    let refused = |error: fairlane_qdisc::ParameterError| Error::Refused { message: error.to_string(), help: None };
+    let mut base = subject.parameters.clone();
+    if subject.has("limit") && !subject.gives("limit") {
+        base = base.with("limit", &*format!("{buffer}p")).map_err(refused)?;
+    }
+    let mut changes = Vec::new();
+    for parameter in base.explain(rate).map_err(refused)?.parameters {
+        if ["limit", "bandwidth"].contains(&parameter.key) {
+            continue;
+        }
+        for factor in [0.5, 2.0] {
+            let changed = scaled(&parameter.value, factor);
+            let takes = |value: &String| {
+                base.clone().with(parameter.key, value.as_str()).is_ok_and(|changed| changed.resolve(rate).is_ok())
+            };
+            changes.extend(changed.filter(takes).map(|value| (parameter.key.to_owned(), value)));
+        }
+    }
+    Ok(changes)
+}
+
+/// Returns `factor` times a value with its unit; `None` if it is no number, zero, or would not change. Packets, bytes and plain whole numbers
+/// stay whole.
+fn scaled(value: &str, factor: f64) -> Option<String> {
+    let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
+    let (number, unit) = value.split_at(end);
+    let old: f64 = number.parse().ok()?;
+    let whole = ["p", "b"].contains(&unit) || (unit.is_empty() && !number.contains('.') && old > 1.0);
+    let new = if whole { libm::round(old * factor).max(1.0) } else { old * factor };
+    (new != old).then(|| format!("{new}{unit}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_scaled_with_their_units() {
+        for (value, factor, expected) in [
+            ("5ms", 0.5, Some("2.5ms")),
+            ("83p", 0.5, Some("42p")),
+            ("1p", 0.5, None),
+            ("0.02", 2.0, Some("0.04")),
+            ("3", 0.5, Some("2")),
+            ("1", 0.5, Some("0.5")),
+            ("0", 2.0, None),
+            ("never", 2.0, None),
+            ("false", 2.0, None),
+        ] {
+            assert_eq!(scaled(value, factor).as_deref(), expected, "{value}");
+        }
+    }
+
+    /// Would catch phases that leave gaps or overlap: 20–60 s and 80–120 s of two minutes.
+    #[test]
+    fn phases_are_the_ends_of_minutes() {
+        assert_eq!(phases(20.0, 120.0), "[[\"20s\", \"60s\"], [\"80s\", \"120s\"]]");
+    }
+}
