@@ -17,6 +17,9 @@ use crate::report::{CaseReport, Curve, CurveLine, Report, Section, SubjectReport
 use crate::scenarios::{self, LEVELS};
 use crate::settings::{PACKET, Settings, Subject};
 
+/// The label of a discipline with changed parameters, and their keys and values.
+type Variant = (String, Vec<(String, String)>);
+
 /// A report that is ready to be made.
 #[derive(Debug)]
 pub struct Plan {
@@ -132,12 +135,7 @@ impl Plan {
     }
 
     /// Returns a discipline's name without changes, and for a sweep with each changed parameter.
-    fn variants(
-        &self,
-        entry: &Entry,
-        case: &Case,
-        subject: &Subject,
-    ) -> Result<Vec<(String, Vec<(String, String)>)>, Error> {
+    fn variants(&self, entry: &Entry, case: &Case, subject: &Subject) -> Result<Vec<Variant>, Error> {
         let mut variants = vec![(subject.label.clone(), Vec::new())];
         if entry.sweep {
             let buffer = scenarios::buffer(entry, case, &self.settings);

@@ -6,12 +6,8 @@ use fairlane_scenario::{Application, Congestion, FlowGroup, Phase, Scenario, Sou
 use fairlane_sim::Control;
 
 fn plan(only: &str) -> Plan {
-    plan_of(only, Settings::default())
-}
-
-fn plan_of(only: &str, settings: Settings) -> Plan {
     let codel = Subject::new(QdiscParameters::new(Kind::Codel));
-    let settings = Settings { only: vec![only.to_owned()], ..settings };
+    let settings = Settings { only: vec![only.to_owned()], ..Settings::default() };
     Plan::new(vec![codel], settings, &Control::default()).unwrap_or_else(|error| panic!("{only}: {error}"))
 }
 
@@ -163,7 +159,7 @@ fn round_trips_are_those_of_section_6() {
         .collect();
     let expected = [5, 8, 10, 16, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 500, 560].map(f64::from);
     assert_eq!(others, expected);
-    let marked = plan_of("ecn", Settings::default());
+    let marked = plan("ecn");
     for (_, scenarios) in cases(&marked) {
         assert!(scenarios.iter().all(|scenario| scenario.flows.iter().all(|group| tcp(group).ecn)));
         let given = scenarios[1].links[0].forward.queue.parameters().given().any(|(key, _)| key == "ecn");

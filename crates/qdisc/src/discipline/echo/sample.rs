@@ -44,9 +44,9 @@ impl Sample {
     pub(super) fn count(&self, tag: Tag) -> u32 {
         // Counts of 16 bits beside tags of 16 bits: a compiler compares eight at once with SSE2, for a group of this size
         // without a loop. A sample is a power of two of tags, so that none is left over.
-        let (groups, _) = self.tags.as_chunks::<GROUP>();
+        let groups = self.tags.chunks_exact(GROUP).filter_map(|group| <&[Tag; GROUP]>::try_from(group).ok());
         let count = |group: &[Tag; GROUP]| group.iter().fold(0_u16, |count, entry| count + u16::from(*entry == tag));
-        groups.iter().map(|group| u32::from(count(group))).sum()
+        groups.map(|group| u32::from(count(group))).sum()
     }
 
     /// Writes `tag` over `copies` tags, 5 at most, at places drawn by 12 of the random `bits` each.

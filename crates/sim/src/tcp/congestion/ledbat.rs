@@ -93,7 +93,7 @@ mod tests {
     }
 
     /// An acknowledgement of `acked` segments with 20 outstanding before it.
-    fn ack(second: u64, acked: u32, delay_ms: u32) -> AckSample {
+    fn ack(second: u64, acked: u32, delay_ms: u64) -> AckSample {
         AckSample {
             now: Time::from_nanos(second * 1_000_000_000),
             una: 100,
