@@ -148,8 +148,8 @@ fn the_background_sender_is_ledbat() {
 /// Section 6: category I has a round trip of 100 ms, category II one from 5 to 560 ms. Section 4.5 repeats some with ECN.
 #[test]
 fn round_trips_are_those_of_section_6() {
-    let plan = plan("rtt");
-    let others: Vec<f64> = cases(&plan)
+    let fairness = plan("rtt");
+    let others: Vec<f64> = cases(&fairness)
         .iter()
         .map(|(_, scenarios)| {
             let [first, second] = &*scenarios[1].flows else { panic!("two flows") };
