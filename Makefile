@@ -57,7 +57,8 @@ release:
 	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
 	$(MAKE) --no-print-directory build PROFILE=release
 	tests/chaos/run $(CURDIR)/target/release/fairlane
-	$(MAKE) --no-print-directory web || [ -z "$$CI" ]
+	scripts/wasm || [ $$? = 2 ]
+	[ ! -f target/wasm/fairlane.wasm ] || $(MAKE) --no-print-directory web
 	FAIRLANE=$(CURDIR)/target/release/fairlane tests/browser/run
 	FAIRLANE=$(CURDIR)/target/release/fairlane python/test
 	packaging/test
