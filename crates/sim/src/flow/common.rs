@@ -27,9 +27,13 @@ pub(crate) struct Common {
     /// The traffic class of data packets.
     pub(super) class: u8,
     pub(super) stop: Option<Time>,
-    /// The phases after the present one, the last one first.
-    later_phases: Vec<Phase>,
+    /// `None` if the flow has one phase, as most have.
+    later: Option<Box<LaterPhases>>,
 }
+
+/// The phases after the present one, the last one first.
+#[derive(Debug)]
+struct LaterPhases(Vec<Phase>);
 
 impl Common {
     /// Returns the state of flow `id` of `group` before its start.
@@ -41,19 +45,20 @@ impl Common {
             bytes: packet_bytes(group.packet),
             class: group.class,
             stop: group.stop.map(|stop| Time::ZERO + stop),
-            later_phases: group.later_phases.iter().rev().copied().collect(),
+            later: (!group.later_phases.is_empty())
+                .then(|| Box::new(LaterPhases(group.later_phases.iter().rev().copied().collect()))),
         }
     }
 
     /// Returns true if the flow starts again after it has stopped.
     pub(super) fn has_later_phases(&self) -> bool {
-        !self.later_phases.is_empty()
+        self.later.as_ref().is_some_and(|later| !later.0.is_empty())
     }
 
     /// Goes on to the first phase that ends after `now` and returns its start, or `now` if that is past; `None` if there is none.
     pub(super) fn next_phase(&mut self, now: Time) -> Option<Time> {
         loop {
-            let phase = self.later_phases.pop()?;
+            let phase = self.later.as_mut()?.0.pop()?;
             let (from, to) = (Time::ZERO + phase.from, Time::ZERO + phase.to);
             if to > now {
                 self.stop = Some(to);

@@ -26,8 +26,7 @@ pub struct TcpReceiver {
     deadline: Option<Time>,
     ack_delay: Option<Duration>,
     /// The one-way delay of the last segment; `None` unless congestion control asks for it.
-    one_way: Option<Duration>,
-    asks_one_way: bool,
+    one_way: Option<Box<Duration>>,
     window: u32,
     sack: bool,
     ecn: bool,
@@ -58,8 +57,7 @@ impl TcpReceiver {
             echo: Time::ZERO,
             deadline: None,
             ack_delay: tcp.delayed_ack,
-            one_way: None,
-            asks_one_way: tcp.congestion == Congestion::Ledbat,
+            one_way: (tcp.congestion == Congestion::Ledbat).then(Box::default),
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
             ecn: tcp.ecn,
@@ -71,8 +69,8 @@ impl TcpReceiver {
     /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
     /// it has reduced its window.
     pub fn on_segment(&mut self, now: Time, seq: u32, sent: Time, ce: bool, cwr: bool) -> Received {
-        if self.asks_one_way {
-            self.one_way = Some(now.since(sent));
+        if let Some(one_way) = &mut self.one_way {
+            **one_way = now.since(sent);
         }
         // Echoes from the mark on until the sender says that it has reacted (RFC 3168, section 6.1.3).
         let continues = !self.accurate && self.ece && !cwr;
@@ -176,7 +174,13 @@ impl TcpReceiver {
     fn acknowledge(&mut self) -> Ack {
         self.deadline = None;
         self.acknowledged = self.next;
-        Ack { next: self.next, sack: self.blocks(), ece: self.ece, echo: self.echo, delay: self.one_way }
+        Ack {
+            next: self.next,
+            sack: self.blocks(),
+            ece: self.ece,
+            echo: self.echo,
+            delay: self.one_way.as_deref().copied(),
+        }
     }
 
     /// Returns the SACK blocks: the most recently changed first, then those reported before it (RFC 2018, section 4).

@@ -144,6 +144,9 @@ mod tests {
             steep.on_ack(&mut size, &ack(1, 0, 90), CALM);
         }
         assert_eq!(size.cwnd, 21.0);
+        // 40 ms queued are seven targets too many: 10 × 7 × 3 / 21 segments less, and then more than there are.
+        steep.on_ack(&mut size, &ack(1, 3, 90), CALM);
+        assert_eq!(size.cwnd, 11.0);
         steep.on_ack(&mut size, &ack(1, 3, 90), CALM);
         assert_eq!(size.cwnd, 2.0);
     }
