@@ -17,7 +17,7 @@ class Echo(QueueConfig):
 
     Args:
         limit: Hard limit of the queue. Packets or bytes. Default: 10000p, as dualpi2 in tc(8).
-        target: Delay to which the controller steers; where six of the largest packets take longer, their time. Time,
+        target: Delay to which the controller steers; where four of the largest packets take longer, their time. Time,
             above 0. Default: 10ms, between CoDel's 5ms and PIE's 15ms.
         tags: Arrivals whose flows are remembered (S), a power of two. Whole number, 64..4096. Default: 256 for each
             Gbit/s of the link, rounded up to a power of two.
