@@ -3,6 +3,7 @@
 # make wheel    the Python package, into target/wheels
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
 # make web      the playground, one folder of files for any web server, into target/web
+# make docs     the documentation as a site with search, reports and the playground, one folder of files for any web server, into target/docs
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make characterization   the results in docs/characterize.md
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
@@ -13,7 +14,7 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check debug release deny build wheel packages web papers characterization bench budgets figures
+.PHONY: test setup lint check debug release deny build wheel packages web docs papers characterization bench budgets figures
 
 # Two at a time: where one waits for real time or for a lock, the other has the processors.
 test: setup
@@ -25,6 +26,8 @@ setup:
 lint:
 	scripts/house --test
 	scripts/house
+	scripts/docs --test
+	scripts/docs --check
 	scripts/package
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check
@@ -83,6 +86,13 @@ web:
 	crates/web/page/build target/web
 	cp target/wasm/fairlane.wasm target/web/
 
+# Without a standard library for WebAssembly the site is built without the playground.
+docs: build
+	@scripts/setup docs
+	scripts/wasm || [ $$? = 2 ]
+	[ ! -f target/wasm/fairlane.wasm ] || $(MAKE) --no-print-directory web
+	scripts/docs target/$(PROFILE)/fairlane
+
 # Exit code 1 means that a claim fell short, 3 that one is not decided. The documents name the claim and the reason.
 papers: build
 	target/dist/fairlane paper run all --docs docs/papers --html target/papers.html
@@ -101,3 +111,5 @@ budgets:
 
 figures:
 	$(CARGO) run --release --locked -p fairlane-report --features figures --example figures
+	$(MAKE) --no-print-directory web
+	crates/web/page/picture docs/figures/choke.svg

@@ -40,8 +40,8 @@ pub trait Qdisc<P: Packet> {
     /// Calls `each` with every queued packet that the last arrival was compared with and did not match, for displays of what a
     /// discipline does. Packets that matched were dropped and are not queued any more.
     ///
-    /// It holds until the next call that changes the queue. By default there are none: only [`Choke`](crate::discipline::choke::Choke)
-    /// tells.
+    /// It holds until the next call that changes the queue. By default there are none: only those of the CHOKe family that compare
+    /// arrivals with queued packets tell.
     fn candidates(&self, _each: &mut dyn FnMut(&P)) {}
 
     /// Returns [`Status::packets`].

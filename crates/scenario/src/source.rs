@@ -17,6 +17,14 @@ pub struct Udp {
     pub ecn: bool,
 }
 
+impl Udp {
+    /// Returns true if the packets of a flow do not all have the same size.
+    #[must_use]
+    pub const fn sizes_differ(&self) -> bool {
+        matches!(self.sizes, PacketSizes::Geometric) || matches!(self.source, Source::Trace(_))
+    }
+}
+
 /// Distribution of packet sizes around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketSizes {

@@ -12,6 +12,7 @@ use crate::link::{LinkQueue, Managed, plain_limit};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::Packet;
+use crate::plain::PlainLink;
 use crate::reloaded::Reloaded;
 use crate::topology::{link_name, link_of};
 
@@ -86,7 +87,7 @@ impl<O: Observer> Engine<'_, O> {
         }
         let (mut flow, mut link) = (0, self.network.topology.first_host_link);
         for (before, after) in from.flows.iter().zip(&to.flows) {
-            link = self.network.set_host_rates(link, before, after);
+            link = self.network.set_host_rates(self.now, link, before, after);
             let flows = &mut self.flows[flow..flow + after.count as usize];
             if let Some(rate) = source_rate(&after.traffic).filter(|rate| source_rate(&before.traffic) != Some(*rate)) {
                 flows.iter_mut().for_each(|flow| flow.set_rate(rate));
@@ -113,7 +114,7 @@ impl<O: Observer> Engine<'_, O> {
                     let built = after.queue.build(&host).map_err(|error| ChangeError::Queue { link, error })?;
                     NewQueue::Discipline(after.queue.kind().name(), built)
                 }
-                LinkQueue::Plain { .. } => match plain_limit(after.queue.config()) {
+                LinkQueue::Plain(_) => match plain_limit(after.queue.config()) {
                     Some(limit) => NewQueue::Limit(limit),
                     None => return Err(fixed(format!("the discipline of link \"{link}\", which carries no data"))),
                 },
@@ -128,7 +129,7 @@ impl<O: Observer> Network<O> {
     /// Replaces the queue of `link`. The packets in it stay and leave first.
     fn set_queue(&mut self, link: u32, queue: NewQueue) {
         let state = &mut self.topology.links[link as usize];
-        state.queue = match (mem::replace(&mut state.queue, LinkQueue::Plain { busy_until: Time::ZERO }), queue) {
+        state.queue = match (mem::replace(&mut state.queue, LinkQueue::Plain(PlainLink::default())), queue) {
             (LinkQueue::Managed(managed), NewQueue::Discipline(kind, discipline)) => {
                 let discipline = Box::new(Reloaded::new(managed.discipline, discipline));
                 LinkQueue::Managed(Box::new(Managed { kind, discipline, ..*managed }))
@@ -142,7 +143,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Sets the rates of the links of a group's hosts, the first of which is `first`. Returns the number of the link after them.
-    fn set_host_rates(&mut self, first: u32, before: &FlowGroup, after: &FlowGroup) -> u32 {
+    fn set_host_rates(&mut self, now: Time, first: u32, before: &FlowGroup, after: &FlowGroup) -> u32 {
         let ends = [(&before.source, &after.source), (&before.sink, &after.sink)];
         let ends: Vec<(&Access, &Access)> =
             ends.into_iter().filter_map(|(before, after)| before.as_ref().zip(after.as_ref())).collect();
@@ -150,7 +151,7 @@ impl<O: Observer> Network<O> {
         for ((before, after), end) in ends.into_iter().zip(0_u32..) {
             if before.rate != after.rate {
                 let links = (0..count).flat_map(|flow| [0, 1].map(|way| first + flow * each + 2 * end + way));
-                self.topology.set_host_rate(links, after.rate);
+                self.topology.set_host_rate(now, links, after.rate);
             }
         }
         first + count * each

@@ -10,7 +10,6 @@ use fairlane_scenario::{Application, FlowGroup, Hop, Scenario, Traffic, Web};
 
 use crate::control::Control;
 use crate::delays::Delays;
-use crate::event::{TARGETS, Target};
 use crate::flow::{Browser, Flow, Totals};
 use crate::link::{Link, LinkQueue};
 use crate::network::Network;
@@ -18,6 +17,8 @@ use crate::observer::Observer;
 use crate::packet::{Packet, packet_bytes};
 use crate::prefetch::Prefetcher;
 use crate::sampling::Sampling;
+use crate::schedule::Next;
+use crate::target::{TARGETS, Target};
 use crate::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
 
 /// The reason why a scenario cannot be run.
@@ -270,11 +271,18 @@ impl<'s, O: Observer> Engine<'s, O> {
 
     /// Handles every event before `until`; returns true if `control` stopped the run.
     fn handle_before(&mut self, until: Time, control: &Control) -> bool {
-        while let Some((at, target)) = self.network.events.pop_before(until) {
+        while let Some((at, next)) = self.network.events.pop_before(until) {
             self.now = at;
-            self.handle(at, target);
+            match next {
+                Next::Arrival(packet) => {
+                    self.prefetcher.advance(&mut self.network, &self.flows);
+                    if let Some(packet) = self.network.leave_link(at, packet) {
+                        self.deliver(at, packet);
+                    }
+                }
+                Next::Event(target) => self.handle(at, target),
+            }
             self.events += 1;
-            self.prefetcher.advance(&self.network, &self.flows);
             if self.events.is_multiple_of(CHECK_EVERY) && control.stopped() {
                 return true;
             }
@@ -285,11 +293,6 @@ impl<'s, O: Observer> Engine<'s, O> {
 
     fn handle(&mut self, now: Time, target: Target) {
         match target {
-            Target::Arrival(link) => {
-                if let Some(packet) = self.network.arrive(now, link) {
-                    self.deliver(now, packet);
-                }
-            }
             Target::LinkFree(link) => self.network.link_free(now, link),
             Target::ReorderedArrival(link) => {
                 if let Some(packet) = self.network.arrive_reordered(now, link) {
@@ -337,7 +340,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         if !cfg!(debug_assertions) {
             return;
         }
-        let (mut inside, mut dropped) = (0, 0);
+        let (mut inside, mut dropped) = (self.network.events.packets() as u64, 0);
         for link in &self.network.topology.links {
             inside += link.in_flight() as u64;
             if let LinkQueue::Managed(managed) = &link.queue {

@@ -14,8 +14,8 @@ use fairlane_scenario::{FlowGroup, Traffic};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, Packet};
+use crate::route::Routes;
 use crate::tcp::TcpSender;
-use crate::topology::Routes;
 
 pub(crate) use common::Totals;
 pub(crate) use web::Browser;
@@ -200,7 +200,7 @@ mod tests {
     /// Would catch a flow that, with four links, its counts at a queue and its part of the result, takes more than 1 KiB.
     #[test]
     fn a_flow_stays_small() {
-        assert!(size_of::<Flow>() <= 544, "{}", size_of::<Flow>());
-        assert!(size_of::<Link>() <= 48);
+        assert!(size_of::<Flow>() <= 512, "{}", size_of::<Flow>());
+        assert!(size_of::<Link>() <= 40);
     }
 }

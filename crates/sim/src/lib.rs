@@ -2,9 +2,9 @@
 //!
 //! It takes a [`Scenario`] and returns a [`Run`](fairlane_outcome::Run). Every packet of every flow crosses the links
 //! of its path, event by event, through the disciplines of `fairlane-qdisc`. Time is counted in whole nanoseconds,
-//! events of the same time are handled in the order in which they were scheduled, and all randomness comes from the
-//! scenario's seed: the same scenario and run number give the same result on every platform and with any number of
-//! threads.
+//! events of the same time are handled in an order that depends on what they are and not on when they were scheduled, and
+//! all randomness comes from the scenario's seed: the same scenario and run number give the same result on every platform
+//! and with any number of threads.
 //!
 //! ```
 //! use fairlane_scenario::Document;
@@ -38,25 +38,30 @@ mod fingerprint;
 mod flow;
 mod impairments;
 mod intervals;
+mod line;
 mod link;
 mod link_rates;
 mod meter;
 mod network;
 mod observer;
 mod packet;
-mod pipe;
+mod plain;
 mod prefetch;
 mod reloaded;
 mod replay;
+mod route;
 mod runner;
 mod sack_table;
 mod sampling;
+mod schedule;
 mod shaper;
 mod simulation;
+mod target;
 pub mod tcp;
 pub mod tfrc;
 mod timer;
 mod topology;
+mod tournament;
 
 pub use changes::ChangeError;
 pub use control::Control;

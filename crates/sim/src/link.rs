@@ -8,16 +8,13 @@ use fairlane_traffic::TransmissionTime;
 use crate::impairments::Impairments;
 use crate::meter::{FlowRanges, Meter};
 use crate::packet::Packet;
-use crate::pipe::Pipe;
+use crate::plain::PlainLink;
 use crate::shaper::ShapedPart;
 use crate::timer::Timer;
 
 /// One direction of a link. Each flow has four of its own, so what similar links share is kept in a [`Medium`].
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// The packets that have left the queue, or that are certain to leave it, in the order of their arrival at the far
-    /// end.
-    pub(crate) pipe: Pipe,
     /// The index of its medium in [`Topology::media`](crate::topology::Topology).
     pub(crate) medium: u32,
     /// See [`TransmissionTime::next`].
@@ -25,24 +22,50 @@ pub(crate) struct Link {
     pub(crate) queue: LinkQueue,
 }
 
+/// No delay line.
+pub(crate) const NO_LINE: u32 = u32::MAX;
+
 /// The properties that similar links share.
 #[derive(Debug)]
 pub(crate) struct Medium {
     pub(crate) transmission: TransmissionTime,
     pub(crate) delay: Duration,
+    /// The number of the [delay line](crate::line::DelayLine) of the packets that cross these links last before something happens to
+    /// them; [`NO_LINE`] if none does.
+    pub(crate) line: u32,
+    /// What packets these links carry, if they are hosts' links: where that, the rate and the delay agree, so do the times that packets
+    /// take.
+    pub(crate) carries: Option<Carries>,
     /// The limit of a [`LinkQueue::Plain`] in packets, without the one in transmission.
     pub(crate) limit: usize,
+}
+
+/// The packets of a host's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Carries {
+    /// The host is where data go to, not where they come from.
+    pub(crate) sink: bool,
+    /// They are data, not acknowledgements.
+    pub(crate) data: bool,
+    /// The size of each, if that is known.
+    pub(crate) bytes: Option<u32>,
+}
+
+impl Medium {
+    /// Returns true if packets take the same time on the links of both.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let Some((here, there)) = self.carries.zip(other.carries) else { return false };
+        (here.sink, here.data) == (there.sink, there.data)
+            && (here.bytes == there.bytes || here.bytes.is_none() || there.bytes.is_none())
+            && (self.transmission.rate(), self.delay) == (other.transmission.rate(), other.delay)
+    }
 }
 
 /// The queue before the transmitter.
 #[derive(Debug)]
 pub(crate) enum LinkQueue {
-    /// A FIFO that drops from the tail. Later arrivals never change when a packet leaves it, so a packet enters the
-    /// pipe at once and takes one event instead of two. `tests/links.rs` compares it with DropTail.
-    Plain {
-        /// When the transmitter has sent all packets of the pipe.
-        busy_until: Time,
-    },
+    /// A FIFO that drops from the tail.
+    Plain(PlainLink),
     /// A discipline.
     Managed(Box<Managed>),
 }
@@ -86,14 +109,21 @@ impl Managed {
 
 impl Link {
     pub(crate) const fn new(medium: u32, queue: LinkQueue) -> Self {
-        Self { pipe: Pipe::new(), medium, carry: 0, queue }
+        Self { medium, carry: 0, queue }
     }
 
     /// Returns the link's loss, jitter and rate steps; only links with a [`Managed`] queue have them.
     pub(crate) fn impairments(&self) -> Option<&Impairments> {
         match &self.queue {
             LinkQueue::Managed(managed) => managed.impairments.as_ref(),
-            LinkQueue::Plain { .. } => None,
+            LinkQueue::Plain(_) => None,
+        }
+    }
+
+    /// Prepares for another rate than that of `transmission`.
+    pub(crate) fn before_change(&mut self, now: Time, transmission: &TransmissionTime) {
+        if let LinkQueue::Plain(plain) = &mut self.queue {
+            plain.before_change(now, transmission, self.carry);
         }
     }
 
@@ -106,16 +136,16 @@ impl Link {
         }
     }
 
-    /// Returns the number of packets on their way to the far end.
+    /// Returns the number of packets on their way to the far end that may overtake each other.
     pub(crate) fn in_flight(&self) -> usize {
-        self.pipe.len() + self.impairments().map_or(0, Impairments::in_flight)
+        self.impairments().map_or(0, Impairments::in_flight)
     }
 
     /// Reads the counts of `flow` at this link; see [`Prefetcher`](crate::prefetch::Prefetcher).
     pub(crate) fn prefetch(&self, flow: u32) -> u64 {
         match &self.queue {
             LinkQueue::Managed(managed) => managed.meter.as_ref().map_or(0, |meter| meter.arrivals(flow)),
-            LinkQueue::Plain { .. } => 0,
+            LinkQueue::Plain(_) => 0,
         }
     }
 }
@@ -123,7 +153,7 @@ impl Link {
 impl Medium {
     /// Returns the medium of `side`; `limit` is that of its plain queue.
     pub(crate) const fn new(side: &LinkSide, limit: usize) -> Self {
-        Self { transmission: TransmissionTime::new(side.rate), delay: side.delay, limit }
+        Self { transmission: TransmissionTime::new(side.rate), delay: side.delay, line: NO_LINE, carries: None, limit }
     }
 }
 

@@ -20,13 +20,18 @@ impl Topology {
     pub(crate) fn set_link_rate(&mut self, now: Time, link: u32, rate: Rate) {
         let state = &mut self.links[link as usize];
         let transmission = &mut self.media[state.medium as usize].transmission;
+        state.before_change(now, transmission);
         self.rate_changes.push(RateChange { link, at: now, before: transmission.rate() });
         *transmission = TransmissionTime::new(rate);
         state.follow_rate(rate);
     }
 
-    /// Sets the rate of `links`, which belong to the hosts of a group and share their media.
-    pub(crate) fn set_host_rate(&mut self, links: impl Iterator<Item = u32>, rate: Rate) {
+    /// Sets the rate of `links`, which belong to the hosts of a group and share their media, from `now` on.
+    pub(crate) fn set_host_rate(&mut self, now: Time, links: impl Iterator<Item = u32> + Clone, rate: Rate) {
+        for link in links.clone() {
+            let state = &mut self.links[link as usize];
+            state.before_change(now, &self.media[state.medium as usize].transmission);
+        }
         for link in links {
             let state = &mut self.links[link as usize];
             self.media[state.medium as usize].transmission = TransmissionTime::new(rate);

@@ -4,22 +4,20 @@ use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::{self, QueueAccounting};
-use crate::event::{EventQueue, Target};
 use crate::flow::Browser;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::observer::{Observer, QueueEvent};
 use crate::packet::{Packet, PacketKind};
-use crate::pipe::PacketStore;
 use crate::sack_table::SackTable;
+use crate::schedule::Schedule;
 use crate::shaper::ShapedPart;
-use crate::topology::{END, Topology};
+use crate::target::Target;
+use crate::topology::Topology;
 
-/// All links with their queues and packets, and the pending events.
+/// All links with their queues, and the packets and events that are on their way.
 pub(crate) struct Network<O> {
-    pub(crate) events: EventQueue,
+    pub(crate) events: Schedule,
     pub(crate) topology: Topology,
-    /// The packets on the links.
-    pub(crate) packets: PacketStore,
     pub(crate) sacks: SackTable,
     /// The pages that groups of connections load.
     pub(crate) browsers: Vec<Browser>,
@@ -43,9 +41,8 @@ impl<O: Observer> Network<O> {
     pub(crate) fn new(topology: Topology, events_per_second: f64, observer: O) -> Self {
         let zeros = vec![0; topology.routes.len() + topology.probe_flows()];
         Self {
-            events: EventQueue::new(events_per_second),
+            events: Schedule::new(topology.lines as usize, topology.first_host_link as usize, events_per_second),
             topology,
-            packets: PacketStore::new(),
             sacks: SackTable::default(),
             browsers: Vec::new(),
             dropped: zeros.clone(),
@@ -67,17 +64,9 @@ impl<O: Observer> Network<O> {
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
-        self.enter(now, self.topology.table[packet.route as usize], packet);
-    }
-
-    /// Handles the arrival of the first packet of `link`'s pipe at the far end. Returns the packet if its host is there.
-    pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
-        let pipe = &mut self.topology.links[link as usize].pipe;
-        let taken = pipe.pop(&mut self.packets);
-        if let Some(at) = pipe.next_arrival(&self.packets) {
-            self.events.push(at, Target::Arrival(link));
+        if let Some(link) = self.topology.table[packet.route as usize].link() {
+            self.enter(now, link, packet);
         }
-        taken.and_then(|packet| self.leave_link(now, packet))
     }
 
     /// Handles the next arrival on a `link` that reorders packets. Returns the packet if its host is at the far end.
@@ -87,15 +76,17 @@ impl<O: Observer> Network<O> {
         self.leave_link(now, packet)
     }
 
-    /// Passes `packet` on to the next link of its route, or returns it if it has reached its host.
-    fn leave_link(&mut self, now: Time, packet: Packet) -> Option<Packet> {
+    /// Handles the arrival of `packet` at the far end of a link: passes it on to the next link of its route, or returns it if it has
+    /// reached its host.
+    #[inline]
+    pub(crate) fn leave_link(&mut self, now: Time, packet: Packet) -> Option<Packet> {
         self.packet_hops += 1;
-        match self.topology.table[packet.route as usize] {
-            END => {
+        match self.topology.table[packet.route as usize].link() {
+            None => {
                 self.ejected += 1;
                 Some(packet)
             }
-            next => {
+            Some(next) => {
                 if packet.flow as usize >= self.topology.routes.len() {
                     self.topology.probe_passed(now, &packet);
                 }
@@ -126,11 +117,7 @@ impl<O: Observer> Network<O> {
 
     fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
         match &mut self.topology.links[link as usize].queue {
-            LinkQueue::Plain { .. } => {
-                if let Some(arrival) = self.cross_plain_link(now, link, packet) {
-                    self.travel(arrival, link, packet);
-                }
-            }
+            LinkQueue::Plain(_) => self.cross_plain_links(now, link, packet.route, packet),
             LinkQueue::Managed(managed) => {
                 let Managed { discipline, meter, busy, part, .. } = &mut **managed;
                 // The shaper before a buffer, and the packets that the buffer holds.
@@ -210,11 +197,11 @@ impl<O: Observer> Network<O> {
                 meter.transmits(now, sent, packet.bytes);
             }
             let arrival = sent + *delay;
-            self.events.push(sent, Target::LinkFree(link));
+            self.events.free_at(sent, link);
             return self.travel(arrival, link, packet);
         };
         let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
-        self.events.push(transmitted.sent, Target::LinkFree(link));
+        self.events.free_at(transmitted.sent, link);
         if let Some(meter) = &mut managed.meter {
             meter.transmits(now, transmitted.sent, packet.bytes);
         }
@@ -254,7 +241,7 @@ impl<O: Observer> Network<O> {
         let bytes = self.topology.handed_over(shaper);
         let state = &mut self.topology.shapers[shaper as usize];
         let (queue, buffer) = (state.queue, state.buffer);
-        self.events.push(now + state.hand_over(packet), Target::LinkFree(queue));
+        self.events.free_at(now + state.hand_over(packet), queue);
         let mut packet = Packet { route: packet.route + 1, ..*packet };
         if state.control.as_mut().is_some_and(|control| control.left(now, &packet, bytes)) {
             packet.sent = now;
@@ -318,52 +305,52 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Schedules the arrival of `packet`, which `link` has sent, at the far end at `arrival`.
-    ///
-    /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later
-    /// changes a packet's passage. The packet is moved on to such a link at once, as of `arrival`, which saves an event.
-    fn travel(&mut self, mut arrival: Time, mut link: u32, packet: &Packet) {
-        let mut route = packet.route + 1;
-        loop {
-            let next = self.topology.table[route as usize];
-            if !self.topology.is_plain_host_link(next) {
-                break;
-            }
-            let Some(passed) = self.cross_plain_link(arrival, next, packet) else { return };
-            self.packet_hops += 1;
-            (arrival, link, route) = (passed, next, route + 1);
+    /// Moves `packet`, which has left the queue of `link` and reaches its far end at `arrival`, on from there.
+    #[inline]
+    fn travel(&mut self, arrival: Time, link: u32, packet: &Packet) {
+        let route = packet.route + 1;
+        if let Some(next) = self.topology.table[route as usize].plain_host_link() {
+            return self.cross_plain_links(arrival, next, route, packet);
         }
-        let pipe = &mut self.topology.links[link as usize].pipe;
-        if pipe.is_empty() {
-            self.events.push(arrival, Target::Arrival(link));
-        }
-        pipe.push(&mut self.packets, packet, arrival, route);
+        let line = self.topology.media[self.topology.links[link as usize].medium as usize].line;
+        self.events.send(line, Packet { at: arrival, route, ..*packet }, false);
     }
 
-    /// Returns when a packet that enters a plain link at `now` reaches the far end; `None` if it is dropped.
-    fn cross_plain_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Time> {
-        let Link { pipe, medium, carry, queue } = &mut self.topology.links[link as usize];
-        let LinkQueue::Plain { busy_until } = queue else { return None };
-        let Medium { transmission, delay, limit } = &mut self.topology.media[*medium as usize];
-        // The queue can be full only if the pipe holds more packets than the limit. Of the packets that have not been
-        // sent completely, one is in transmission and does not count towards the limit.
-        if pipe.len() > *limit && pipe.after(&self.packets, now + *delay) > *limit {
-            self.drop_at_plain_link(now, link, *packet);
-            return None;
+    /// Moves `packet`, which enters the plain `link` of its `route` at `now`, over this link.
+    ///
+    /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later changes a
+    /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
+    fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
+        loop {
+            let Link { medium, carry, queue } = &mut self.topology.links[link as usize];
+            let LinkQueue::Plain(plain) = queue else { return };
+            let Medium { transmission, delay, limit, line, .. } = &mut self.topology.media[*medium as usize];
+            let Some((begin, end)) = plain.take((now, packet.bytes), *limit, transmission, carry) else {
+                return self.drop_at_plain_link(now, link, *packet);
+            };
+            let (arrival, line) = (end + *delay, *line);
+            if O::ACTIVE && link < self.topology.first_host_link {
+                let departed = QueueEvent::Departed { sojourn: begin - now };
+                self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
+            }
+            route += 1;
+            match self.topology.table[route as usize].plain_host_link() {
+                None => {
+                    return self.events.send(
+                        line,
+                        Packet { at: arrival, route, ..*packet },
+                        begin.since(now) > end.since(begin),
+                    );
+                }
+                Some(next) => (now, link) = (arrival, next),
+            }
+            self.packet_hops += 1;
         }
-        let begin = now.max(*busy_until);
-        *busy_until = begin + transmission.next(carry, packet.bytes);
-        let arrival = *busy_until + *delay;
-        if O::ACTIVE && !self.topology.is_plain_host_link(link) {
-            let departed = QueueEvent::Departed { sojourn: begin - now };
-            self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
-        }
-        Some(arrival)
     }
 
     fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {
         self.dropped_at_plain_links += 1;
-        let backlog = self.topology.links[link as usize].pipe.len();
+        let backlog = self.topology.media[self.topology.links[link as usize].medium as usize].limit;
         let mut accounting = QueueAccounting {
             link,
             meter: None,
@@ -401,6 +388,7 @@ mod tests {
 
     use super::*;
     use crate::packet::{Flags, NO_SACK};
+    use crate::schedule::Next;
     use crate::timer::Timer;
 
     const GAP: Duration = Duration::from_millis(10);
@@ -444,9 +432,9 @@ mod tests {
     #[test]
     fn a_shaper_is_asked_when_it_is_ready() {
         let mut shaper = Shaper { queue: VecDeque::new(), next: Time::ZERO, counters: Counters::default() };
-        let (mut timer, mut events) = (Timer::off(), EventQueue::new(1e3));
+        let (mut timer, mut events) = (Timer::off(), Schedule::new(0, 0, 1e3));
         let mut left = Vec::new();
-        let mut ask = |shaper: &mut Shaper, timer: &mut Timer, events: &mut EventQueue, now: Time| {
+        let mut ask = |shaper: &mut Shaper, timer: &mut Timer, events: &mut Schedule, now: Time| {
             while shaper.dequeue(now, &mut ()).is_some() {
                 left.push(now);
             }
@@ -458,8 +446,8 @@ mod tests {
             ask(&mut shaper, &mut timer, &mut events, now);
         }
         let mut fired = 0;
-        while let Some((now, target)) = events.pop_before(Time::MAX) {
-            assert_eq!(target, Target::Release(3));
+        while let Some((now, next)) = events.pop_before(Time::MAX) {
+            assert!(matches!(next, Next::Event(Target::Release(3))));
             assert!(timer.fires(now));
             fired += 1;
             ask(&mut shaper, &mut timer, &mut events, now);

@@ -2,7 +2,8 @@
 
 use fairlane_qdisc::Time;
 
-use crate::event::{EventQueue, Target};
+use crate::schedule::Schedule;
+use crate::target::Target;
 
 /// The pending event of a timer.
 ///
@@ -18,7 +19,7 @@ impl Timer {
     }
 
     /// Ensures that an event for `target` is pending at or before `deadline`.
-    pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut EventQueue) {
+    pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut Schedule) {
         if let Some(deadline) = deadline
             && deadline < self.0
         {

@@ -4,27 +4,19 @@ use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{
     BoxQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, Time,
 };
-use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario, Shaper, Wire};
+use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario, Shaper, Traffic, Wire};
 
 use crate::impairments::Impairments;
-use crate::link::{Link, LinkQueue, Managed, Medium, plain_limit};
+use crate::link::{Carries, Link, LinkQueue, Managed, Medium, NO_LINE, plain_limit};
 use crate::link_rates::RateChange;
 use crate::meter::{FlowRanges, Meter};
-use crate::packet::Packet;
+use crate::packet::{Packet, packet_bytes};
+use crate::plain::PlainLink;
+use crate::route::{Routes, Step};
 use crate::shaper::{LinkShaper, REFLECTORS, ShapedPart};
-
-/// The end of a route: the packet has reached its host.
-pub(crate) const END: u32 = u32::MAX;
 
 /// Returns a discipline of the caller and its name in outcomes for the link of this name, or `None` for the scenario's.
 pub(crate) type CustomQdiscs<'c> = dyn FnMut(&str, &Host) -> Option<(&'static str, BoxQdisc<Packet>)> + 'c;
-
-/// The starts of a flow's two routes in the table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Routes {
-    pub(crate) forward: u32,
-    pub(crate) back: u32,
-}
 
 /// Links and routes.
 #[derive(Debug)]
@@ -33,14 +25,16 @@ pub(crate) struct Topology {
     /// links.
     pub(crate) links: Vec<Link>,
     pub(crate) media: Vec<Medium>,
-    /// All routes, one after the other, each ended by [`END`].
-    pub(crate) table: Vec<u32>,
+    /// All routes, one after the other, each ended by [`Step::END`].
+    pub(crate) table: Vec<Step>,
     /// The routes of each flow.
     pub(crate) routes: Vec<Routes>,
     pub(crate) shapers: Vec<LinkShaper>,
     /// The changes of links' rates during the run, in the order of time.
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) first_host_link: u32,
+    /// The number of delay lines.
+    pub(crate) lines: u32,
 }
 
 /// The source of queues: the scenario, and the caller if it brings disciplines.
@@ -56,6 +50,8 @@ struct LinkKind {
     side: LinkSide,
     /// The link only delays packets, and its queue only drops from the tail.
     plain: bool,
+    /// The packets that cross the link do not all have the same size.
+    sizes_differ: bool,
     /// The flows that are counted at the queue.
     metered: Option<FlowRanges>,
     medium: u32,
@@ -183,6 +179,7 @@ impl Topology {
             shapers: Vec::new(),
             rate_changes: Vec::new(),
             first_host_link: 0,
+            lines: 0,
         };
         for (index, link) in scenario.links.iter().enumerate() {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
@@ -197,8 +194,8 @@ impl Topology {
         topology.first_host_link = topology.links.len() as u32;
         topology.reserve(scenario);
         for group in &scenario.flows {
-            let ends =
-                [&group.source, &group.sink].map(|access| access.as_ref().map(|access| topology.host_kinds(access)));
+            let ends = [(&group.source, false), (&group.sink, true)]
+                .map(|(access, sink)| access.as_ref().map(|access| topology.host_kinds(access, group, sink)));
             for _ in 0..group.count {
                 topology.add_flow(group, &ends, &mut source)?;
             }
@@ -235,8 +232,8 @@ impl Topology {
             let start = self.table.len() as u32;
             let back = Hop { reverse: !hop.reverse, ..hop };
             let route: Vec<u32> = [hop, back].into_iter().flat_map(|hop| self.links_of(hop)).collect();
-            self.table.extend(route);
-            self.table.push(END);
+            self.add_steps(route);
+            self.end_route(start);
             self.shapers[number].probe_along(start);
         }
     }
@@ -257,7 +254,7 @@ impl Topology {
     fn shaped_queue(&mut self, shaper: u32) -> Option<&mut Managed> {
         match &mut self.links[self.shapers[shaper as usize].queue as usize].queue {
             LinkQueue::Managed(managed) => Some(managed),
-            LinkQueue::Plain { .. } => None,
+            LinkQueue::Plain(_) => None,
         }
     }
 
@@ -316,12 +313,6 @@ impl Topology {
         }
     }
 
-    /// Returns true for a plain link between a node and a host. Each host has one flow and its own link.
-    pub(crate) fn is_plain_host_link(&self, link: u32) -> bool {
-        link >= self.first_host_link
-            && self.links.get(link as usize).is_some_and(|link| matches!(link.queue, LinkQueue::Plain { .. }))
-    }
-
     /// Reserves exactly the memory for the hosts' links and the routes: growing by doubling could take twice as much.
     fn reserve(&mut self, scenario: &Scenario) {
         let links = |group: &FlowGroup| 2 * (usize::from(group.source.is_some()) + usize::from(group.sink.is_some()));
@@ -338,7 +329,7 @@ impl Topology {
     pub(crate) fn metered(self, scenario: &Scenario, (from, to): (Time, Time)) -> impl Iterator<Item = MeteredQueue> {
         let edge_bytes = |link: u32| match &self.links[link as usize].queue {
             LinkQueue::Managed(managed) => managed.meter.as_ref().map_or(0.0, |meter| meter.edge_bytes(to)),
-            LinkQueue::Plain { .. } => 0.0,
+            LinkQueue::Plain(_) => 0.0,
         };
         let sent: Vec<(f64, f64)> = (0..self.first_host_link)
             .map(|link| self.sending(link))
@@ -356,15 +347,24 @@ impl Topology {
         let plain = metered.is_none() && side.wire == Wire::default();
         let limit = plain_limit(side.queue.config()).filter(|_| plain);
         self.media.push(Medium::new(&side, limit.unwrap_or(0)));
-        LinkKind { side, plain: limit.is_some(), metered, medium: self.media.len() as u32 - 1 }
+        LinkKind { side, plain: limit.is_some(), sizes_differ: true, metered, medium: self.media.len() as u32 - 1 }
     }
 
-    /// Returns the kinds of a host's links, in the direction of the data and in the other one. Each has its own medium,
+    /// Returns the kinds of the links of a host of `group`, in the direction of the data and in the other one. Each has its own medium,
     /// since most packets of one direction have the same size.
-    fn host_kinds(&mut self, access: &Access) -> [LinkKind; 2] {
+    fn host_kinds(&mut self, access: &Access, group: &FlowGroup, sink: bool) -> [LinkKind; 2] {
         let Access { rate, delay, queue } = access;
-        [(); 2].map(|()| {
-            self.kind(LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() }, None)
+        let (random, ack) = match &group.traffic {
+            Traffic::Udp(udp) => (udp.sizes_differ(), None),
+            Traffic::Tcp(tcp) => (false, Some(packet_bytes(tcp.ack))),
+            Traffic::Tfrc(_) => (false, None),
+        };
+        [true, false].map(|data| {
+            let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() };
+            let kind = LinkKind { sizes_differ: data && random, ..self.kind(side, None) };
+            let bytes = if data { Some(packet_bytes(group.packet)) } else { ack };
+            self.media[kind.medium as usize].carries = Some(Carries { sink, data, bytes });
+            kind
         })
     }
 
@@ -384,24 +384,55 @@ impl Topology {
         }
         let [sender, receiver] = hosts;
         let forward = self.table.len() as u32;
-        self.table.extend(sender.map(|(up, _)| up));
+        self.add_steps(sender.map(|(up, _)| up));
         self.add_hops(&group.path);
-        self.table.extend(receiver.map(|(down, _)| down));
-        self.table.push(END);
+        self.add_steps(receiver.map(|(down, _)| down));
+        self.end_route(forward);
         let back = self.table.len() as u32;
-        self.table.extend(receiver.map(|(_, up)| up));
+        self.add_steps(receiver.map(|(_, up)| up));
         self.add_hops(&group.back);
-        self.table.extend(sender.map(|(_, down)| down));
-        self.table.push(END);
+        self.add_steps(sender.map(|(_, down)| down));
+        self.end_route(back);
         self.routes.push(Routes { forward, back });
         Ok(())
+    }
+
+    /// Adds links to the table of routes.
+    fn add_steps(&mut self, links: impl IntoIterator<Item = u32>) {
+        for link in links {
+            let plain = matches!(self.links[link as usize].queue, LinkQueue::Plain(_));
+            self.table.push(Step::new(link, plain && link >= self.first_host_link));
+        }
+    }
+
+    /// Ends the route that starts at `start`. A packet comes on a line where it has not yet crossed the plain link of a host: there each
+    /// link gets a delay line, one for all hosts that are alike.
+    fn end_route(&mut self, start: u32) {
+        self.table.push(Step::END);
+        for index in start as usize..self.table.len() - 1 {
+            let next = self.table[index + 1].plain_host_link();
+            if let Some(link) = self.table[index].link().filter(|_| next.is_none()) {
+                self.give_line(self.links[link as usize].medium as usize);
+            }
+        }
+    }
+
+    /// Gives a medium the delay line of one that is alike, or its own.
+    fn give_line(&mut self, index: usize) {
+        let medium = &self.media[index];
+        if medium.line != NO_LINE {
+            return;
+        }
+        let alike = self.media.iter().find(|other| other.line != NO_LINE && other.is_alike(medium));
+        self.media[index].line = alike.map_or(self.lines, |other| other.line);
+        self.lines += u32::from(self.media[index].line == self.lines);
     }
 
     /// Adds the links of a path to the table of routes.
     fn add_hops(&mut self, path: &[Hop]) {
         for hop in path {
             let links = self.links_of(*hop);
-            self.table.extend(links);
+            self.add_steps(links);
         }
     }
 
@@ -433,7 +464,7 @@ fn queue_side(side: &LinkSide) -> LinkSide {
 impl QueueSource<'_, '_> {
     /// Builds the queue of link `id`. Names are only formatted where they are needed: there may be millions of links.
     fn queue(&mut self, kind: &LinkKind, id: u32) -> Result<LinkQueue, QueueError> {
-        let LinkKind { side, plain, metered, .. } = kind;
+        let LinkKind { side, plain, sizes_differ, metered, .. } = kind;
         let name = || link_name(self.scenario, id);
         let host = |name: &str| Host { rate: side.rate, seed: self.seed.named("queue").named(name) };
         let custom = self.custom.as_mut().and_then(|custom| {
@@ -443,7 +474,7 @@ impl QueueSource<'_, '_> {
         let brought = custom.is_some();
         let named = match custom {
             Some(custom) => custom,
-            None if *plain => return Ok(LinkQueue::Plain { busy_until: Time::ZERO }),
+            None if *plain => return Ok(LinkQueue::Plain(PlainLink::new(*sizes_differ))),
             None => {
                 let link = name();
                 match side.queue.build(&host(&link)) {

@@ -91,6 +91,47 @@ fn a_plain_link_equals_droptail_for_bursts() {
     assert!(with_drops >= 1, "no host link was ever full, so the test shows nothing");
 }
 
+/// Would catch a link of acknowledgements whose limit is not kept: the links of hosts behind it let its packets pass at once.
+#[test]
+fn a_congested_way_back_drops_acknowledgements() {
+    let text = r#"
+        duration = "20s"
+        [tcp]
+        preset = "ns2-1999"
+        [bottleneck]
+        rate = "2mbit"
+        delay = "7ms"
+        queue = { kind = "droptail", limit = "20p" }
+        reverse = { rate = "24kbit", queue = { kind = "droptail", limit = "3p" } }
+        [access]
+        rate = "10mbit"
+        delay = "3ms"
+        [[flows]]
+        name = "ftp"
+        kind = "tcp"
+        count = 5
+        window = 40
+        packet = "1000b"
+        start = "0s..1s"
+    "#;
+    let scenario = Document::parse("links.toml", text).and_then(|document| document.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let config = QdiscParameters::new(Kind::DropTail).with("limit", "3p").expect("a limit");
+    let [plain, droptail] = [false, true].map(|droptail| {
+        let mut deliveries = Deliveries::default();
+        let custom = |link: &str, host: &Host| {
+            let queue: BoxQdisc<Packet> = config.build(host).expect("a queue");
+            (droptail && link == "bottleneck/reverse").then_some(("droptail", queue))
+        };
+        let run = run_with(&scenario, 0, &Control::default(), &mut deliveries, custom).expect("it runs");
+        let forward: u64 = run.queues[0].flows.iter().flat_map(|flow| flow.dropped).sum();
+        (run.flows, deliveries.delivered, deliveries.dropped - forward)
+    });
+    // The way back carries 75 acknowledgements of 40 bytes a second, and 250 segments arrive.
+    assert!(plain.2 > 500, "{}", plain.2);
+    assert_eq!(plain, droptail);
+}
+
 /// Would catch a delay that is missing or counted twice.
 #[test]
 fn a_packet_takes_exactly_its_transmissions_and_delays() {

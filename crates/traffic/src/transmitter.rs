@@ -37,6 +37,23 @@ impl TransmissionTime {
         Duration::from_nanos(self.nanos)
     }
 
+    /// Returns the transmission time of the last `packets` packets, if all had the size of the last one; `carry` is the one
+    /// after them.
+    #[must_use]
+    pub fn last(&self, packets: u64, carry: u64) -> Duration {
+        let borrowed = (u128::from(self.remainder) * u128::from(packets))
+            .saturating_sub(u128::from(carry))
+            .div_ceil(u128::from(self.rate));
+        self.least(packets) + Duration::from_nanos(u64::try_from(borrowed).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the least time that [`last`](Self::last) can return, without a division.
+    #[inline]
+    #[must_use]
+    pub const fn least(&self, packets: u64) -> Duration {
+        Duration::from_nanos(self.nanos.saturating_mul(packets))
+    }
+
     /// The rate.
     #[must_use]
     pub const fn rate(&self) -> Rate {

@@ -4,7 +4,7 @@ use fairlane_qdisc::Time;
 use fairlane_scenario::{FlowGroup, Phase};
 
 use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
-use crate::topology::Routes;
+use crate::route::Routes;
 
 /// The counts at a flow's end points since time zero.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,8 @@ pub(crate) struct Common {
     pub(super) bytes: u32,
     /// The traffic class of data packets.
     pub(super) class: u8,
-    pub(super) stop: Option<Time>,
+    /// The end of the present phase; [`Time::MAX`] if it has none.
+    stop: Time,
     /// `None` if the flow has one phase, as most have.
     later: Option<Box<LaterPhases>>,
 }
@@ -44,7 +45,7 @@ impl Common {
             routes,
             bytes: packet_bytes(group.packet),
             class: group.class,
-            stop: group.stop.map(|stop| Time::ZERO + stop),
+            stop: group.stop.map_or(Time::MAX, |stop| Time::ZERO + stop),
             later: (!group.later_phases.is_empty())
                 .then(|| Box::new(LaterPhases(group.later_phases.iter().rev().copied().collect()))),
         }
@@ -61,7 +62,7 @@ impl Common {
             let phase = self.later.as_mut()?.0.pop()?;
             let (from, to) = (Time::ZERO + phase.from, Time::ZERO + phase.to);
             if to > now {
-                self.stop = Some(to);
+                self.stop = to;
                 return Some(from.max(now));
             }
         }
@@ -82,8 +83,13 @@ impl Common {
         }
     }
 
+    /// Returns the end of the present phase; `None` if it has none.
+    pub(super) fn stop(&self) -> Option<Time> {
+        (self.stop < Time::MAX).then_some(self.stop)
+    }
+
     /// Returns true if the flow's stop time has come.
     pub(super) fn is_stopped(&self, now: Time) -> bool {
-        self.stop.is_some_and(|stop| now >= stop)
+        now >= self.stop
     }
 }

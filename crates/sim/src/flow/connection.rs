@@ -7,11 +7,11 @@ use fairlane_traffic::{OnOffPeriods, part};
 use super::common::{Common, Totals};
 use super::transfers::Transfers;
 use super::web::{NextObject, WebConnection};
-use crate::event::Target;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
+use crate::target::Target;
 use crate::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
 use crate::timer::Timer;
 
@@ -23,22 +23,37 @@ use crate::timer::Timer;
 #[derive(Debug)]
 pub(crate) struct Connection {
     application: Application,
-    sender: TcpSender,
-    receiver: TcpReceiver,
+    peers: Peers,
     ack_bytes: u32,
     ecn: bool,
-    /// The offset of the sender's clock.
-    clock_offset: Duration,
-    /// The sequence number in packets of the connection's first segment.
-    first: u32,
-    /// The timeouts of the connections before.
-    timeouts_before: u64,
     started: bool,
     sender_timer: Timer,
     /// The pacing timer. It is separate because its deadline moves to an earlier time with each segment: as one timer
     /// the two would leave a stale event in the event queue for each segment.
     pacing_timer: Timer,
     receiver_timer: Timer,
+}
+
+/// Sender and receiver of the present connection.
+#[derive(Debug)]
+struct Peers {
+    sender: TcpSender,
+    receiver: TcpReceiver,
+    /// The offset of the sender's clock.
+    clock_offset: Duration,
+    /// The sequence number in packets of the connection's first segment.
+    first: u32,
+}
+
+impl Peers {
+    /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
+    fn reconnect(&mut self, tcp: &Tcp, segments: u32) -> bool {
+        let Some(first) = after(self.first, segments) else { return false };
+        self.first = first;
+        self.sender = TcpSender::new(tcp, self.clock_offset);
+        self.receiver = TcpReceiver::new(tcp);
+        true
+    }
 }
 
 /// The source of the sender's data.
@@ -72,13 +87,14 @@ impl Connection {
         let clock_offset = part(tcp.tick, seed.stream("clock").unit());
         Self {
             application: Application::new(tcp, common, seed, browser),
-            sender: TcpSender::new(tcp, clock_offset),
-            receiver: TcpReceiver::new(tcp),
+            peers: Peers {
+                sender: TcpSender::new(tcp, clock_offset),
+                receiver: TcpReceiver::new(tcp),
+                clock_offset,
+                first: 0,
+            },
             ack_bytes: packet_bytes(tcp.ack),
             ecn: tcp.ecn,
-            clock_offset,
-            first: 0,
-            timeouts_before: 0,
             started: false,
             sender_timer: Timer::off(),
             pacing_timer: Timer::off(),
@@ -89,36 +105,35 @@ impl Connection {
     /// Handles the flow's start and stop, the start of a transfer, and the ends of on and off periods.
     pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
-            self.sender.stop();
+            self.peers.sender.stop();
             if let Some(start) = common.next_phase(now) {
                 network.events.push(start, Target::Source(common.id));
-                if let Some(stop) = common.stop {
+                if let Some(stop) = common.stop() {
                     network.events.push(stop, Target::Source(common.id));
                 }
             }
             return;
         }
         if !self.started
-            && let Some(stop) = common.stop
+            && let Some(stop) = common.stop()
         {
             network.events.push(stop, Target::Source(common.id));
         }
         let again = std::mem::replace(&mut self.started, true);
         match &mut self.application {
             Application::Ftp(tcp) => {
-                if again && let Some(tcp) = tcp.take() {
-                    let reconnected = self.reconnect(&tcp, self.sender.sent());
-                    self.application = Application::Ftp(common.has_later_phases().then_some(tcp));
-                    if !reconnected {
-                        return;
-                    }
+                if again
+                    && let Some(tcp) = tcp
+                    && !self.peers.reconnect(tcp, self.peers.sender.sent())
+                {
+                    return;
                 }
                 self.with_sender(now, common, network, |sender, output| sender.start(now, output));
             }
             Application::Transfers(transfers) => {
-                let (tcp, before) = (transfers.tcp.clone(), transfers.size());
+                let before = transfers.size();
                 let size = transfers.begin(now);
-                if !again || self.reconnect(&tcp, before) {
+                if !again || self.peers.reconnect(&transfers.tcp, before) {
                     self.with_sender(now, common, network, |sender, output| sender.supply(now, size, output));
                 }
             }
@@ -129,20 +144,10 @@ impl Connection {
                 if on {
                     self.with_sender(now, common, network, |sender, output| sender.start(now, output));
                 } else {
-                    self.sender.stop();
+                    self.peers.sender.stop();
                 }
             }
         }
-    }
-
-    /// Begins a new connection after one of `segments` segments; returns false if the sequence numbers are used up.
-    fn reconnect(&mut self, tcp: &Tcp, segments: u32) -> bool {
-        let Some(first) = after(self.first, segments) else { return false };
-        self.first = first;
-        self.timeouts_before += self.sender.timeouts();
-        self.sender = TcpSender::new(tcp, self.clock_offset);
-        self.receiver = TcpReceiver::new(tcp);
-        true
     }
 
     /// Loads the next object of the browser's page. The leading connection begins a page if the one before is complete.
@@ -153,29 +158,28 @@ impl Connection {
             network.events.push(now, Target::Source(other));
         }
         let Some(NextObject { supply, after }) = web.next_object(browser) else { return };
-        if let Some(segments) = after {
-            let tcp = web.tcp.clone();
-            if !self.reconnect(&tcp, segments) {
-                return;
-            }
+        if let Some(segments) = after
+            && !self.peers.reconnect(&web.tcp, segments)
+        {
+            return;
         }
         self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
     }
 
     /// Returns the sender of the current connection.
     pub(crate) const fn sender(&self) -> &TcpSender {
-        &self.sender
+        &self.peers.sender
     }
 
     /// Reads each cache line of the sender, or of the receiver; see [`Prefetcher`](crate::prefetch::Prefetcher).
     pub(crate) fn prefetch(&self, sender: bool) -> u64 {
         let nanos = |time: Option<Time>| time.map_or(0, Time::as_nanos);
         if sender {
-            let sender = &self.sender;
+            let sender = &self.peers.sender;
             let parts = sender.timeouts() ^ u64::from(sender.acknowledged()) ^ sender.cwnd().to_bits();
-            parts ^ sender.rto().as_nanos() ^ nanos(sender.deadline()) ^ u64::from(self.first)
+            parts ^ sender.rto().as_nanos() ^ nanos(sender.deadline()) ^ u64::from(self.peers.first)
         } else {
-            u64::from(self.receiver.next()) ^ nanos(self.receiver.deadline()) ^ u64::from(self.ack_bytes)
+            u64::from(self.peers.receiver.next()) ^ nanos(self.peers.receiver.deadline()) ^ u64::from(self.ack_bytes)
         }
     }
 
@@ -203,7 +207,8 @@ impl Connection {
         if !(self.sender_timer.fires(now) | self.pacing_timer.fires(now)) {
             return;
         }
-        let due = [self.sender.deadline(), self.sender.release()].into_iter().flatten().any(|time| time <= now);
+        let due =
+            [self.peers.sender.deadline(), self.peers.sender.release()].into_iter().flatten().any(|time| time <= now);
         self.with_sender(now, common, network, |sender, output| {
             if due {
                 sender.on_timer(now, output);
@@ -216,8 +221,8 @@ impl Connection {
         if !self.receiver_timer.fires(now) {
             return;
         }
-        let due = self.receiver.deadline().is_some_and(|deadline| deadline <= now);
-        let ack = if due { self.receiver.on_timer(now) } else { None };
+        let due = self.peers.receiver.deadline().is_some_and(|deadline| deadline <= now);
+        let ack = if due { self.peers.receiver.on_timer(now) } else { None };
         self.answer(now, ack, common, network);
     }
 
@@ -230,10 +235,10 @@ impl Connection {
         network: &mut Network<O>,
     ) {
         let AckOptions { sack, delay } = network.sacks.take(packet.sack);
-        let Some(next) = packet.seq.checked_sub(self.first) else { return };
+        let Some(next) = packet.seq.checked_sub(self.peers.first) else { return };
         let ack = Ack { next, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent, delay };
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
-        let acknowledged = self.sender.acknowledged();
+        let acknowledged = self.peers.sender.acknowledged();
         match &mut self.application {
             Application::Transfers(transfers) => {
                 if let Some(pause) = transfers.acknowledged(acknowledged) {
@@ -263,20 +268,20 @@ impl Connection {
         common: &mut Common,
         network: &mut Network<O>,
     ) {
-        let Some(seq) = packet.seq.checked_sub(self.first) else { return };
+        let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
-        let received = self.receiver.on_segment(now, seq, packet.sent, ce, cwr);
+        let received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
         if received.new {
             common.totals.unique_bytes += u64::from(packet.bytes);
         }
         let mut ack = received.ack;
         match &mut self.application {
-            Application::Transfers(transfers) => transfers.received(now, self.receiver.next()),
+            Application::Transfers(transfers) => transfers.received(now, self.peers.receiver.next()),
             Application::Web(web) => {
                 let browser = network.browsers.get_mut(web.browser as usize);
                 // The request for the next object carries the acknowledgement.
-                if browser.is_some_and(|browser| web.received(now, self.receiver.next(), browser)) {
-                    ack = ack.or_else(|| self.receiver.flush());
+                if browser.is_some_and(|browser| web.received(now, self.peers.receiver.next(), browser)) {
+                    ack = ack.or_else(|| self.peers.receiver.flush());
                 }
             }
             Application::Ftp(_) | Application::OnOff(_) => {}
@@ -293,24 +298,25 @@ impl Connection {
         act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, O>),
     ) {
         let packet = common.data(now, Flags::default().with(Flags::ECT, self.ecn));
+        let timeouts = self.peers.sender.timeouts();
         act(
-            &mut self.sender,
-            &mut SegmentInjector { now, packet, first: self.first, totals: &mut common.totals, network },
+            &mut self.peers.sender,
+            &mut SegmentInjector { now, packet, first: self.peers.first, totals: &mut common.totals, network },
         );
-        common.totals.timeouts = self.timeouts_before + self.sender.timeouts();
-        self.sender_timer.set(self.sender.deadline(), Target::SenderTimer(common.id), &mut network.events);
-        self.pacing_timer.set(self.sender.release(), Target::SenderTimer(common.id), &mut network.events);
+        common.totals.timeouts += self.peers.sender.timeouts() - timeouts;
+        self.sender_timer.set(self.peers.sender.deadline(), Target::SenderTimer(common.id), &mut network.events);
+        self.pacing_timer.set(self.peers.sender.release(), Target::SenderTimer(common.id), &mut network.events);
     }
 
     /// Sends the acknowledgement, if there is one, and sets the receiver's timer.
     fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, common: &Common, network: &mut Network<O>) {
-        self.receiver_timer.set(self.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
+        self.receiver_timer.set(self.peers.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
         let Some(ack) = ack else { return };
         let packet = Packet {
             sent: ack.echo,
             at: now,
             flow: common.id,
-            seq: self.first.wrapping_add(ack.next),
+            seq: self.peers.first.wrapping_add(ack.next),
             bytes: self.ack_bytes,
             route: common.routes.back,
             sack: network.sacks.keep(AckOptions { sack: ack.sack, delay: ack.delay }),

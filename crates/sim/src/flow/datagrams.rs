@@ -5,10 +5,10 @@ use fairlane_scenario::Udp;
 use fairlane_traffic as traffic;
 
 use super::common::Common;
-use crate::event::Target;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, Packet};
+use crate::target::Target;
 
 /// A source and the sequence numbers of its packets.
 #[derive(Debug)]

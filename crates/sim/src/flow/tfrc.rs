@@ -7,10 +7,10 @@ use fairlane_scenario::Tfrc;
 use fairlane_traffic::OnOffPeriods;
 
 use super::common::Common;
-use crate::event::Target;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Flags, NO_SACK, Packet};
+use crate::target::Target;
 use crate::tfrc::{Arrival, Feedback, TfrcReceiver, TfrcSender};
 use crate::timer::Timer;
 
@@ -66,7 +66,7 @@ impl RateControlled {
             return;
         }
         if !std::mem::replace(&mut self.started, true)
-            && let Some(stop) = common.stop
+            && let Some(stop) = common.stop()
         {
             network.events.push(stop, Target::Source(common.id));
         }

@@ -68,6 +68,24 @@ pub(super) struct AckSample {
     pub(super) delay: Option<Duration>,
 }
 
+/// An acknowledgement of one segment, for tests, which set what matters to them.
+#[cfg(test)]
+impl Default for AckSample {
+    fn default() -> Self {
+        Self {
+            now: Time::ZERO,
+            una: 0,
+            max: 0,
+            acked: 1,
+            byte_counting: false,
+            limit: 2,
+            marked: false,
+            rtt: Duration::ZERO,
+            delay: None,
+        }
+    }
+}
+
 impl AckSample {
     /// Returns the number of segments that count for the growth of Reno's window.
     fn counted(&self) -> u32 {

@@ -20,12 +20,30 @@ pub struct TcpSender {
     state: SenderState,
     recovery: Recovery,
     rtt: Rtt,
-    /// The segment whose round trip is being measured, and the time at which it was sent; unused with timestamps.
-    timed: Option<(u32, Time)>,
+    timing: Timing,
     deadline: Option<Time>,
-    timestamps: bool,
     timeouts: u64,
     retransmissions: u64,
+}
+
+/// How round-trip times are measured.
+#[derive(Clone, Copy, Debug)]
+enum Timing {
+    /// By the timestamp in each acknowledgement.
+    Timestamps,
+    /// By one segment at a time; none is being measured.
+    Idle,
+    /// By one segment at a time: by this one, sent at this time.
+    Segment { seq: u32, sent: Time },
+}
+
+impl Timing {
+    /// Gives up the measurement of a segment.
+    fn discard(&mut self) {
+        if let Self::Segment { .. } = self {
+            *self = Self::Idle;
+        }
+    }
 }
 
 impl TcpSender {
@@ -38,9 +56,8 @@ impl TcpSender {
             state: SenderState::new(tcp, clock_offset.as_nanos()),
             recovery: Recovery::new(tcp.recovery),
             rtt: Rtt::new(tcp, clock_offset),
-            timed: None,
+            timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
             deadline: None,
-            timestamps: tcp.timestamps,
             timeouts: 0,
             retransmissions: 0,
         }
@@ -243,11 +260,13 @@ impl TcpSender {
     fn measure(&mut self, now: Time, ack: &Ack) {
         // With waits at a window of one segment, a mark means that congestion continues, so the backoff stays.
         let keeps_backoff = ack.ece && self.state.ecn_timeout;
-        if self.timestamps {
-            self.rtt.sample(ack.echo, now, keeps_backoff);
-        } else if let Some((_, sent)) = self.timed.filter(|(seq, _)| *seq < ack.next) {
-            self.rtt.sample(sent, now, keeps_backoff);
-            self.timed = None;
+        match self.timing {
+            Timing::Timestamps => self.rtt.sample(ack.echo, now, keeps_backoff),
+            Timing::Segment { seq, sent } if seq < ack.next => {
+                self.rtt.sample(sent, now, keeps_backoff);
+                self.timing = Timing::Idle;
+            }
+            Timing::Segment { .. } | Timing::Idle => {}
         }
     }
 
@@ -287,7 +306,7 @@ impl TcpSender {
 
     fn begin_repair(&mut self, now: Time) {
         // The delay of the repair is no part of a round trip: BSD and ns-2 discard the measurement, too.
-        self.timed = None;
+        self.timing.discard();
         self.restart_timer(now);
     }
 
@@ -303,12 +322,14 @@ impl TcpSender {
         if retransmission {
             self.retransmissions += 1;
             // Karn's algorithm: an acknowledgement could be for either copy.
-            self.timed = self.timed.filter(|(timed, _)| *timed != seq);
+            if matches!(self.timing, Timing::Segment { seq: timed, .. } if timed == seq) {
+                self.timing.discard();
+            }
         } else {
             self.state.max = seq + 1;
             self.state.cwr &= !cwr;
-            if !self.timestamps && self.timed.is_none() {
-                self.timed = Some((seq, now));
+            if matches!(self.timing, Timing::Idle) {
+                self.timing = Timing::Segment { seq, sent: now };
             }
         }
         if self.deadline.is_none() {

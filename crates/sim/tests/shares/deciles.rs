@@ -1,6 +1,6 @@
 //! Equal flows have equal shares, whatever their numbers.
 
-use crate::setup::{document, extremes, mean, rates, simulate};
+use crate::setup::{SEEDS, document, extremes, mean, rates, seeded, simulate};
 
 /// A hundred TCP flows that differ in nothing but their numbers and the moment of their start in the first second.
 fn equal_flows(rate: &str, seconds: u32, queue: &str) -> fairlane_scenario::Document {
@@ -30,10 +30,13 @@ fn equal_flows(rate: &str, seconds: u32, queue: &str) -> fairlane_scenario::Docu
     ))
 }
 
-/// Checks that the throughputs of the first ten flows, the second ten and so on are within 3 % of each other.
-fn deciles_are_equal(rate: &str, seconds: u32, queue: &str) {
-    let (run, _) = simulate(&equal_flows(rate, seconds, queue));
-    let rates = rates(&run);
+/// Checks that the mean throughputs, over `seeds`, of the first ten flows, the second ten and so on are within 3 % of each other.
+fn deciles_are_equal(rate: &str, seconds: u32, seeds: &[u32], queue: &str) {
+    let mut rates = vec![0.0; 100];
+    for seed in seeds {
+        let (run, _) = simulate(&seeded(equal_flows(rate, seconds, queue), *seed));
+        rates.iter_mut().zip(self::rates(&run)).for_each(|(mean, rate)| *mean += rate / seeds.len() as f64);
+    }
     let deciles: Vec<f64> = rates.chunks(10).map(|decile| mean(decile) / mean(&rates)).collect();
     let (least, most) = extremes(&deciles);
     println!("{queue}: deciles {deciles:.3?}, flows {:.1?} of {:.1} kbit/s", extremes(&rates), mean(&rates));
@@ -47,19 +50,20 @@ fn deciles_are_equal(rate: &str, seconds: u32, queue: &str) {
 #[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn equal_flows_lose_equally_for_room() {
     for queue in ["drr", "wfq", "scfq", "stfq"] {
-        deciles_are_equal("20mbit", 620, &format!(r#"kind = "{queue}", limit = "160p""#));
+        deciles_are_equal("20mbit", 620, &SEEDS[..1], &format!(r#"kind = "{queue}", limit = "160p""#));
     }
     // With so many queues no two flows share one.
     for queue in ["sfq", "fq-codel"] {
-        deciles_are_equal("20mbit", 620, &format!(r#"kind = "{queue}", limit = "160p", flows = 65536"#));
+        deciles_are_equal("20mbit", 620, &SEEDS[..1], &format!(r#"kind = "{queue}", limit = "160p", flows = 65536"#));
     }
 }
 
-/// Would catch turns or probabilities that favour one end of the list of flows, where each queue is controlled for itself.
+/// Would catch turns or probabilities that favour one end of the list of flows, where each queue is controlled for itself. Under
+/// CAKE the deciles of one run are 1.6 to 3.3 % apart, and their means over eight runs about 1 %.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "slow without optimisation; make check runs it in a release build")]
 fn equal_flows_are_signalled_equally() {
     for queue in [r#"kind = "fq-codel", flows = 65536"#, r#"kind = "fq-pie", flows = 65536"#, r#"kind = "cake""#] {
-        deciles_are_equal("200mbit", 90, queue);
+        deciles_are_equal("200mbit", 90, &SEEDS, queue);
     }
 }

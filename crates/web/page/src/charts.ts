@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { palette } from "../../../report/web/src/palette";
+import { font, typeScale } from "./type";
 
 /** The most points of a chart. */
 const MOST = 1200;
@@ -17,7 +18,6 @@ export class Charts {
   /** For each chart, a column for each side. */
   #columns: (number | null)[][][] = [];
   #waiting: Rows[] = [];
-  #window = 20;
 
   constructor(queue: HTMLElement, delay: HTMLElement) {
     this.#hosts = [queue, delay];
@@ -51,7 +51,6 @@ export class Charts {
 
   /** Shows the last `window` seconds. */
   show(now: number, window: number): void {
-    this.#window = window;
     const ready = Math.min(...this.#waiting.map((rows) => rows.length));
     for (let row = 0; row < ready; row += 1) {
       this.#times.push(this.#waiting[0]?.[row]?.[0] ?? 0);
@@ -78,14 +77,14 @@ export class Charts {
   #resize(): void {
     for (const [number, plot] of this.#plots.entries()) {
       const width = this.#hosts[number]?.clientWidth ?? 0;
-      if (width > 0 && Math.abs(plot.width - width) > 1) plot.setSize({ width, height: HEIGHT });
+      if (width > 0 && Math.abs(plot.width - width) > 1) plot.setSize({ width, height: HEIGHT * typeScale() });
     }
   }
 
   #plot(host: HTMLElement, number: number): uPlot {
     const { faint, grid, series } = palette();
-    const font = "11.5px system-ui, 'DejaVu Sans', sans-serif";
-    const axis = { stroke: faint, font, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
+    const scale = typeScale();
+    const axis = { stroke: faint, font: font(11.5, scale), grid: { stroke: grid, width: 1 }, ticks: { show: false } };
     const lines = this.#kinds.map((kind, side) => ({
       label: kind,
       stroke: series[SIDE_COLOURS[side] ?? 0] ?? faint,
@@ -97,14 +96,14 @@ export class Charts {
     return new uPlot(
       {
         width: Math.max(host.clientWidth, 100),
-        height: HEIGHT,
-        padding: [8, 8, 0, 0],
+        height: HEIGHT * scale,
+        padding: [8, 16 * scale, 0, 0],
         legend: { show: false },
         cursor: { show: false },
         scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
         axes: [
-          { ...axis, size: 26, space: 60, values: (_plot, values) => values.map((value) => this.#seconds(value)) },
-          { ...axis, size: 46, space: 30, values: (_plot, values) => values.map((value) => String(value)) },
+          { ...axis, size: 26 * scale, space: 60 * scale, values: (_plot, values, _axis, _space, step) => values.map((value) => seconds(value, step)) },
+          { ...axis, size: 46 * scale, space: 30 * scale, values: (_plot, values) => values.map((value) => String(value)) },
         ],
         series: [{}, ...lines],
       },
@@ -112,14 +111,16 @@ export class Charts {
       host,
     );
   }
-
-  /** The label of a time, with the digits that the window needs. */
-  #seconds(value: number): string {
-    const digits = Math.max(0, Math.min(6, Math.ceil(1 - Math.log10(this.#window))));
-    return `${value.toFixed(digits)} s`;
-  }
 }
 
+/** The label of a time, with the digits that the step from one to the next needs. */
+function seconds(value: number, step: number): string {
+  let digits = 0;
+  while (digits < 6 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits += 1;
+  return `${value.toFixed(digits)} s`;
+}
+
+/** The height of a chart in pixels at a scale of 1. */
 const HEIGHT = 150;
 /** The colours of the sides among the series: not those of the first two groups. */
 export const SIDE_COLOURS = [4, 2] as const;

@@ -69,7 +69,10 @@ export class Dialogs {
     this.#text.value = text;
     this.#error.hidden = true;
     this.#mark(0);
+    // A field is entered at the end of its text otherwise.
+    this.#text.setSelectionRange(0, 0);
     this.#toml.showModal();
+    this.#text.scrollTop = 0;
   }
 
   /** Shows the error of the text at its line. */
@@ -103,7 +106,9 @@ export class Dialogs {
     byId("command-file", HTMLParagraphElement).textContent = own
       ? "Save the scenario as mine.toml (“As TOML”, “Save as a file”), then:"
       : `The scenario ${state.file} is built in.`;
-    byId("command-text", HTMLPreElement).textContent = command(state, 1);
+    // A line ends between words, not after the hyphens of an option.
+    const words = command(state, 1).split(" ").flatMap((word, index) => [...(index > 0 ? [" "] : []), element("span", "word", word)]);
+    byId("command-text", HTMLPreElement).replaceChildren(...words);
     byId("command", HTMLDialogElement).showModal();
   }
 

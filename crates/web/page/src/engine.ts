@@ -48,7 +48,12 @@ export class Engine {
     const answer = await fetch("fairlane.wasm");
     if (!answer.ok) throw new Error(`fairlane.wasm: ${answer.status} ${answer.statusText}`);
     // Compiled from its bytes: not every file server knows the type of these files.
-    const { instance } = await WebAssembly.instantiate(await answer.arrayBuffer(), {});
+    return Engine.from(await answer.arrayBuffer());
+  }
+
+  /** The simulator in a module's bytes. */
+  static async from(bytes: BufferSource): Promise<Engine> {
+    const { instance } = await WebAssembly.instantiate(bytes, {});
     return new Engine(instance.exports as unknown as Exports);
   }
 

@@ -14,6 +14,10 @@ export const enum Kind {
   Compared,
 }
 
+/** The numbers of the two reasons of a match: those of fairlane_qdisc::Reason. */
+export const MATCH_ARRIVAL = 3;
+export const MATCH_VICTIM = 4;
+
 /** The state of one side, and what happened since the frame before. */
 export class Frame {
   readonly #of: Float64Array;

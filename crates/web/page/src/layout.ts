@@ -27,41 +27,44 @@ export class Layout {
   readonly exit: Place;
   readonly left: number;
   readonly right: number;
-  readonly top = TOP;
+  readonly top: number;
   readonly bottom: number;
   readonly #lanes: number;
 
-  /** For `capacity` packets, or for `lanes` flows if that is not 0. */
+  /** For `capacity` packets, or for `lanes` flows if that is not 0; `scale` is that of the type. */
   constructor(
     readonly width: number,
     readonly height: number,
     capacity: number,
     lanes: number,
+    readonly scale: number,
   ) {
-    const room = { x: width - GATE - LINK, y: height - TOP - BOTTOM };
+    this.top = TOP * scale;
+    const [gate, link] = [GATE * scale, LINK * scale];
+    const room = { x: width - gate - link, y: height - this.top - BOTTOM };
     this.#lanes = lanes;
     this.bottom = height - BOTTOM;
     if (lanes > 0) {
-      this.cell = Math.max(2, Math.min(22, room.x / lanes, room.y / 14));
+      this.cell = Math.max(2, Math.min(22 * scale, room.x / lanes, room.y / 14));
       this.rows = Math.max(1, Math.floor(room.y / this.cell));
       this.columns = lanes;
     } else {
-      let cell = Math.min(26, Math.sqrt((room.x * room.y) / capacity));
+      let cell = Math.min(26 * scale, Math.sqrt((room.x * room.y) / capacity));
       while (cell > 2 && Math.floor(room.y / cell) * Math.floor(room.x / cell) < capacity) cell -= 0.25;
       this.cell = cell;
       this.rows = Math.max(1, Math.floor(room.y / cell));
       this.columns = Math.max(1, Math.ceil(capacity / this.rows));
     }
-    this.right = width - LINK;
+    this.right = width - link;
     this.left = this.right - this.columns * (lanes > 0 ? room.x / lanes : this.cell);
-    const middle = TOP + room.y / 2 - this.cell / 2;
-    this.gate = { x: Math.max(10, GATE - 34), y: middle };
+    const middle = this.top + room.y / 2 - this.cell / 2;
+    this.gate = { x: Math.max(10, gate - 34 * scale), y: middle };
     this.exit = { x: width + 2, y: middle };
   }
 
   /** The place of the packet with this number in its row of the queue, the first one is 0. */
   inRow(row: number, index: number): Place {
-    return { x: this.right - (index + 1) * this.cell, y: TOP + row * this.cell };
+    return { x: this.right - (index + 1) * this.cell, y: this.top + row * this.cell };
   }
 
   /** The place of a flow's packet with this number in its own queue. */

@@ -22,10 +22,13 @@ const NOTCHES = 240;
 /** Milliseconds between two updates of the numbers, which nobody reads faster. */
 const NUMBERS = 200;
 
-/** For measurements: the times between frames, the simulated time, the scenarios, and how often they have begun. */
+/**
+ * For measurements: the time of the first picture after the page was asked for and the times between frames, both in milliseconds, the
+ * simulated time, the scenarios, and how often they have begun.
+ */
 declare global {
   interface Window {
-    playground?: { readonly frames: number[]; readonly now: number; readonly infos: readonly Info[]; readonly starts: number };
+    playground?: { readonly first: number; readonly frames: number[]; readonly now: number; readonly infos: readonly Info[]; readonly starts: number };
   }
 }
 
@@ -43,6 +46,8 @@ class Playground {
   #pending: { wanted: State; restart: boolean; keep: State } | undefined;
   #busy = false;
   #starts = 0;
+  /** The time of the first picture; negative before there is one. */
+  #first = -1;
   /** The seconds of a single step, which is also taken while the playback pauses. */
   #step: number | undefined;
   readonly #frames: number[] = [];
@@ -287,6 +292,7 @@ class Playground {
     this.#lastFrame = now;
     if (this.#frames.push(elapsed) > 600) this.#frames.shift();
     for (const side of this.#sides) side.paint(now);
+    if (this.#first < 0 && this.#now > 0) this.#first = performance.now();
     if (this.#waiting || this.#busy || this.#infos.length === 0) return;
     const { speed } = this.#state;
     if (!this.#playing && this.#step === undefined) return;
@@ -313,7 +319,7 @@ class Playground {
     this.#charts.show(this.#now, this.#window());
     byId("clock", HTMLOutputElement).value = clock(this.#now, this.#state.speed);
     this.#showSpeed(this.#state.speed, real);
-    window.playground = { frames: this.#frames, now: this.#now, infos: this.#infos, starts: this.#starts };
+    window.playground = { first: this.#first, frames: this.#frames, now: this.#now, infos: this.#infos, starts: this.#starts };
   }
 
   #measured = { at: 0, time: 0 };
@@ -368,6 +374,8 @@ class Playground {
 
   #play(playing: boolean): void {
     this.#playing = playing;
+    // While it plays the numbers are a moment old.
+    if (!playing) this.#step ??= 0;
     byId("play", HTMLButtonElement).textContent = playing ? "Pause" : "Play";
   }
 

@@ -2,9 +2,10 @@
 
 import { palette } from "../../../report/web/src/palette";
 import type { FlowColours } from "./colours";
-import { EVENT_FIELDS, type Frame, Kind, PACKET_FIELDS } from "./frame";
+import { EVENT_FIELDS, type Frame, Kind, MATCH_ARRIVAL, MATCH_VICTIM, PACKET_FIELDS } from "./frame";
 import { isByFlow, Layout, type Place } from "./layout";
 import { Sprite } from "./sprite";
+import { font, typeScale } from "./type";
 
 /** A draw: a line from an arrival to its candidate. */
 interface Draw {
@@ -191,7 +192,7 @@ export class QueueView {
     const { clientWidth, clientHeight } = this.#canvas;
     if (this.#layout?.width !== clientWidth || this.#layout.height !== clientHeight) {
       const lanes = isByFlow(this.#kind) ? Math.min(this.#flows, MOST_LANES) : 0;
-      this.#layout = new Layout(Math.max(clientWidth, 120), Math.max(clientHeight, 60), this.#capacity, lanes);
+      this.#layout = new Layout(Math.max(clientWidth, 120), Math.max(clientHeight, 60), this.#capacity, lanes, typeScale());
     }
     return this.#layout;
   }
@@ -231,13 +232,14 @@ export class QueueView {
   /** Draws the gate, the link and the thresholds. */
   #paintGround(context: CanvasRenderingContext2D, layout: Layout): void {
     const { faint, grid, text } = palette();
-    context.font = "500 11.5px system-ui, 'DejaVu Sans', sans-serif";
+    const above = layout.top - 9 * layout.scale;
+    context.font = font(11.5, layout.scale, 500);
     context.lineWidth = 1;
     context.fillStyle = faint;
     context.textAlign = "left";
-    context.fillText("in", layout.gate.x, layout.top - 9);
+    context.fillText("in", layout.gate.x, above);
     context.textAlign = "right";
-    context.fillText("link", layout.width - 6, layout.top - 9);
+    context.fillText("link", layout.width - 6, above);
     context.strokeStyle = faint;
     const middle = (layout.top + layout.bottom) / 2;
     arrow(context, layout.right + 10, middle, layout.width - 6);
@@ -259,7 +261,7 @@ export class QueueView {
       context.stroke();
       context.setLineDash([]);
       context.fillStyle = faint;
-      context.fillText(name, x, layout.top - 9);
+      context.fillText(name, x, above);
     }
     if (Number.isFinite(this.#average) && this.#thresholds.length > 0) {
       const x = Math.max(layout.boundary(this.#average), 8);
@@ -299,10 +301,6 @@ export class QueueView {
 
 /** More flows than this share columns. */
 const MOST_LANES = 64;
-
-/** The numbers of the two reasons of a match: those of fairlane_qdisc::Reason. */
-const MATCH_ARRIVAL = 3;
-const MATCH_VICTIM = 4;
 
 function arrow(context: CanvasRenderingContext2D, x: number, y: number, end: number): void {
   context.beginPath();

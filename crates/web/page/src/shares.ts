@@ -5,6 +5,7 @@ import { palette } from "../../../report/web/src/palette";
 import type { FlowColours } from "./colours";
 import type { Frame } from "./frame";
 import type { Group } from "./protocol";
+import { font, typeScale } from "./type";
 import { percent, rate } from "./units";
 
 /** Counts at a time. */
@@ -124,20 +125,22 @@ export class Shares {
     const most = Math.max(...fairs) * 3;
     const highest = Math.max(...this.#flowRates);
     const bottom = height - 1;
-    const room = height - 16;
+    const scale = typeScale();
+    const room = height - 16 * scale;
+    const widest = 64 * scale;
     const pitch = width / this.#flowRates.length;
     for (const [flow, value] of this.#flowRates.entries()) {
       const tall = Math.min(1, value / most) * room;
       context.fillStyle = colours.flow(flow);
-      context.fillRect(flow * pitch + 0.5, bottom - tall, Math.max(1, Math.min(pitch - 1.5, 40)), tall);
+      context.fillRect(flow * pitch + 0.5, bottom - tall, Math.max(1, Math.min(pitch - 1.5, widest)), tall);
       if (value > most && value === highest) {
         context.fillStyle = text;
-        context.font = "600 11px system-ui, 'DejaVu Sans', sans-serif";
+        context.font = font(11, scale, 600);
         context.textAlign = "right";
-        context.fillText(`${rate(value)} ↑`, Math.min(width, (flow + 1) * pitch), 11);
+        context.fillText(`${rate(value)} ↑`, Math.min(width, (flow + 1) * pitch), 11 * scale);
       }
       context.fillStyle = text;
-      context.fillRect(flow * pitch, bottom - ((fairs[flow] ?? 0) / most) * room, Math.min(pitch, 41.5), 1.5);
+      context.fillRect(flow * pitch, bottom - ((fairs[flow] ?? 0) / most) * room, Math.min(pitch, widest + 1.5), 1.5);
     }
     context.fillStyle = faint;
     context.fillRect(0, bottom, width, 1);

@@ -68,12 +68,12 @@ export class Sprite {
 
   paint(context: CanvasRenderingContext2D, colours: FlowColours, cell: number, now: number): void {
     const { page, mark } = palette();
-    const size = cell > 5 ? cell - 1.5 : cell - 0.5;
+    const size = cell > 5 ? cell - Math.max(1.5, cell / 13) : cell - 0.5;
     if (this.#state === "leaving") context.globalAlpha = Math.max(0, 1 - (now - this.#since) / 260);
     if (this.#state === "falling" && now > this.#since) context.globalAlpha = Math.max(0.25, 1 - (now - this.#since) / 1200);
     context.fillStyle = colours.flow(this.flow);
     context.beginPath();
-    if (size > 7) context.roundRect(this.x, this.y, size, size, Math.min(3.5, size / 5));
+    if (size > 7) context.roundRect(this.x, this.y, size, size, Math.max(Math.min(3.5, size / 5), size / 8));
     else context.rect(this.x, this.y, size, size);
     context.fill();
     if (colours.notched(this.flow) && size > 5) {

@@ -10,12 +10,11 @@
 //!
 //! **Cost.** RED's, and one random number and one cache line a candidate; finding the middle of the queue is amortised O(1).
 
-use alloc::vec::Vec;
-
+use super::candidates::Drawn;
 use super::{MAX_CANDIDATES, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
-use crate::queue::fifo::{Halves, Place};
+use crate::queue::fifo::Halves;
 use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
 };
@@ -72,8 +71,7 @@ pub struct Choked<P> {
     per_unit: f64,
     max_candidates: u32,
     draws: Stream,
-    /// The candidates of one arrival. The vector never grows.
-    drawn: Vec<Place>,
+    drawn: Drawn,
 }
 
 impl<P: Packet> Choked<P> {
@@ -89,7 +87,7 @@ impl<P: Packet> Choked<P> {
             per_unit: config.candidates_per_unit(),
             max_candidates: config.max_candidates,
             draws: seed.stream("choke"),
-            drawn: Vec::with_capacity(config.max_candidates as usize),
+            drawn: Drawn::with_room_for(config.max_candidates),
         })
     }
 
@@ -97,7 +95,7 @@ impl<P: Packet> Choked<P> {
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         let Self { red: Red { buffer, core }, halves, draws, drawn, .. } = self;
         let wanted = rounded(core.average(), self.per_unit, self.max_candidates);
-        drawn.clear();
+        let drawn = drawn.from(&buffer.fifo);
         halves.pick(&buffer.fifo, (wanted as usize).min(buffer.fifo.packets()), draws, drawn);
         let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, place| halves.removed(place));
         if matches > 0 {
@@ -110,6 +108,7 @@ impl<P: Packet> Choked<P> {
 impl<P: Packet> Qdisc<P> for Choked<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
+        self.drawn.clear();
         let (min, _) = self.red.core.thresholds();
         if self.red.core.average() > min && self.drop_matches(now, packet.flow(), sink) {
             self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
@@ -134,5 +133,9 @@ impl<P: Packet> Qdisc<P> for Choked<P> {
 
     fn link_rate(&mut self, rate: Rate) {
         self.red.link_rate(rate);
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        self.drawn.tell(&self.red.buffer.fifo, each);
     }
 }

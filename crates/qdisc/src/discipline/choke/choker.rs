@@ -80,4 +80,8 @@ impl<P: Packet> Qdisc<P> for Choker<P> {
     fn counters(&self) -> &Counters {
         self.chokew.counters()
     }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        self.chokew.candidates(each);
+    }
 }

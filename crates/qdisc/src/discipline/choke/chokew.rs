@@ -14,6 +14,7 @@
 
 use alloc::format;
 
+use super::candidates::Drawn;
 use super::{Draw, candidates};
 use crate::error::check;
 use crate::flow::weight::weight;
@@ -149,6 +150,7 @@ pub struct Chokew<P> {
     buffer: Buffer<P>,
     factor: DrawingFactor,
     draws: Stream,
+    drawn: Drawn,
 }
 
 impl<P: Packet> Chokew<P> {
@@ -162,15 +164,20 @@ impl<P: Packet> Chokew<P> {
             buffer: Buffer::new(config.limit),
             factor: DrawingFactor::new(&config, seed),
             draws: seed.stream("choke"),
+            drawn: Drawn::with_room_for(config.max_candidates),
         })
     }
 
     /// Compares an arrival of `flow` with `most` candidates until one matches, which is dropped; tells whether one did.
     fn drop_first_match(&mut self, now: Time, flow: FlowKey, most: u32, sink: &mut dyn DropSink<P>) -> bool {
-        let Self { buffer, draws, .. } = self;
+        let Self { buffer, draws, drawn, .. } = self;
         (0..most).any(|_| {
             let candidate = candidates::one(&buffer.fifo, Draw::Random, draws);
-            candidates::drop_if_match(buffer, now, candidate, flow, sink)
+            let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
+            if !matched {
+                drawn.add(&buffer.fifo, candidate);
+            }
+            matched
         })
     }
 
@@ -183,6 +190,7 @@ impl<P: Packet> Chokew<P> {
         steps: impl FnOnce(f64) -> f64,
     ) {
         self.buffer.arrive(&packet);
+        self.drawn.clear();
         if self.factor.follow(&self.buffer.fifo, steps) {
             let most = self.factor.candidates(packet.class());
             if self.drop_first_match(now, packet.flow(), most, sink) {
@@ -209,5 +217,9 @@ impl<P: Packet> Qdisc<P> for Chokew<P> {
 
     fn counters(&self) -> &Counters {
         &self.buffer.counters
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        self.drawn.tell(&self.buffer.fifo, each);
     }
 }

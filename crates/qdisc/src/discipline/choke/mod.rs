@@ -25,11 +25,9 @@
 //! **Cost.** RED's, and one random number and one cache line per candidate.
 
 use alloc::format;
-use alloc::vec::Vec;
 
 use crate::discipline::red::{self, Red, RedCore};
 use crate::error::check;
-use crate::queue::fifo::Place;
 use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
 };
@@ -44,6 +42,7 @@ pub mod rechoke;
 pub mod sac;
 pub mod xchoke;
 
+use candidates::Drawn;
 use drop_bits::DropBits;
 
 /// The largest number of candidates that an arrival may be compared with at once.
@@ -253,11 +252,8 @@ pub struct Choke<P> {
     /// `None`: packets that match leave the queue at once.
     drop_bits: Option<DropBits>,
     draws: Stream,
-    /// The candidates of the last arrival, of those that are drawn one by one the last. The vector never grows: it has room for the
-    /// most that the configuration allows.
-    drawn: Vec<Place>,
-    /// The FIFO's numbering at that time.
-    numbering: u32,
+    /// The candidates of the last arrival, of those that are drawn one by one the last.
+    drawn: Drawn,
 }
 
 impl<P: Packet> Choke<P> {
@@ -277,8 +273,7 @@ impl<P: Packet> Choke<P> {
             count_matches,
             drop_bits: drop_bit.then(DropBits::default),
             draws: seed.stream("choke"),
-            drawn: Vec::with_capacity(candidates.most_at_once() as usize),
-            numbering: 0,
+            drawn: Drawn::with_room_for(candidates.most_at_once()),
         })
     }
 
@@ -300,8 +295,7 @@ impl<P: Packet> Choke<P> {
         let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
         let matched = candidates::drop_if_match(&mut self.red.buffer, now, candidate, flow, sink);
         if !matched {
-            self.drawn.extend(candidate);
-            self.numbering = self.red.buffer.fifo.numbering();
+            self.drawn.add(&self.red.buffer.fifo, candidate);
         }
         matched
     }
@@ -312,17 +306,15 @@ impl<P: Packet> Choke<P> {
         if self.drop_bits.is_some() {
             return self.mark_matches(now, flow, sink);
         }
-        let Self { red: Red { buffer, core }, draw, draws, drawn, numbering, .. } = self;
+        let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
         let count = self.candidates.count(core);
-        *numbering = buffer.fifo.numbering();
         match self.candidates {
             Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
                     let candidate = candidates::one(&buffer.fifo, *draw, draws);
                     let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
                     if !matched {
-                        drawn.extend(candidate);
-                        *numbering = buffer.fifo.numbering();
+                        drawn.add(&buffer.fifo, candidate);
                     }
                     matched
                 };
@@ -333,6 +325,7 @@ impl<P: Packet> Choke<P> {
                 matches > 0
             }
             Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
+                let drawn = drawn.from(&buffer.fifo);
                 candidates::several(&buffer.fifo, *draw, count, draws, drawn);
                 candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
             }
@@ -352,6 +345,7 @@ impl<P: Packet> Choke<P> {
                 bits.set_while_matching(&buffer.fifo, count, flow, &mut next)
             }
             Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
+                let drawn = drawn.from(&buffer.fifo);
                 candidates::several(&buffer.fifo, *draw, count, draws, drawn);
                 bits.set_matches(&buffer.fifo, drawn, flow)
             }
@@ -408,10 +402,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
     }
 
     fn candidates(&self, each: &mut dyn FnMut(&P)) {
-        let fifo = &self.red.buffer.fifo;
-        // A FIFO that has moved its packets since does not know the places any more.
-        let places = self.drawn.iter().filter(|_| self.numbering == fifo.numbering());
-        places.filter_map(|place| fifo.packet(*place)).for_each(each);
+        self.drawn.tell(&self.red.buffer.fifo, each);
     }
 }
 

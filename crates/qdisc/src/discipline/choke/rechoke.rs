@@ -14,6 +14,7 @@
 
 use alloc::format;
 
+use super::candidates::Drawn;
 use super::{Draw, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
@@ -86,6 +87,7 @@ pub struct Rechoke<P> {
     /// The stream of the candidates, and that of the drops of malicious flows.
     draws: Stream,
     rolls: Stream,
+    drawn: Drawn,
 }
 
 impl<P: Packet> Rechoke<P> {
@@ -107,6 +109,7 @@ impl<P: Packet> Rechoke<P> {
             signals: table(),
             draws: seed.stream("choke"),
             rolls: seed.stream("table"),
+            drawn: Drawn::with_room_for(1),
         })
     }
 
@@ -116,6 +119,8 @@ impl<P: Packet> Rechoke<P> {
         let candidate = candidates::one(fifo, Draw::Random, &mut self.draws);
         if candidate.is_some_and(|place| fifo.is_of(place, flow)) {
             self.hits.count(now, flow, self.config.hit_cap);
+        } else {
+            self.drawn.add(fifo, candidate);
         }
     }
 
@@ -142,6 +147,7 @@ impl<P: Packet> Rechoke<P> {
 impl<P: Packet> Qdisc<P> for Rechoke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
+        self.drawn.clear();
         let flow = packet.flow();
         let (malicious, dropped) = self.detect(now, flow);
         if dropped {
@@ -170,5 +176,9 @@ impl<P: Packet> Qdisc<P> for Rechoke<P> {
 
     fn link_rate(&mut self, rate: Rate) {
         self.red.link_rate(rate);
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        self.drawn.tell(&self.red.buffer.fifo, each);
     }
 }

@@ -12,12 +12,10 @@
 //!
 //! **Cost.** RED's, and for an unresponsive arrival one random number and one cache line a candidate.
 
-use alloc::vec::Vec;
-
+use super::candidates::Drawn;
 use super::{Draw, MAX_CANDIDATES, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
-use crate::queue::fifo::Place;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -124,8 +122,7 @@ pub struct Sac<P> {
     red: Red<P>,
     controller: CandidateController,
     draws: Stream,
-    /// The candidates of one arrival. The vector never grows.
-    drawn: Vec<Place>,
+    drawn: Drawn,
 }
 
 impl<P: Packet> Sac<P> {
@@ -139,13 +136,14 @@ impl<P: Packet> Sac<P> {
             red: Red::new(red::Config { limit: config.limit, red: config.red, ..red::Config::default() }, seed)?,
             controller: CandidateController::new(config),
             draws: seed.stream("choke"),
-            drawn: Vec::with_capacity(config.max_candidates as usize),
+            drawn: Drawn::with_room_for(config.max_candidates),
         })
     }
 
     /// Compares an arrival of `flow` with candidates and drops those of the same flow; tells whether there were any.
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         let Self { red: Red { buffer, .. }, controller, draws, drawn, .. } = self;
+        let drawn = drawn.from(&buffer.fifo);
         candidates::several(&buffer.fifo, Draw::Random, controller.candidates, draws, drawn);
         let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |fifo, place| {
             if let Some(victim) = fifo.packet(place) {
@@ -160,6 +158,7 @@ impl<P: Packet> Sac<P> {
 impl<P: Packet> Qdisc<P> for Sac<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
+        self.drawn.clear();
         self.controller.act(now, self.red.buffer.fifo.packets());
         let responsive = packet.responsive();
         let (min, _) = self.red.core.thresholds();
@@ -188,5 +187,9 @@ impl<P: Packet> Qdisc<P> for Sac<P> {
 
     fn link_rate(&mut self, rate: Rate) {
         self.red.link_rate(rate);
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        self.drawn.tell(&self.red.buffer.fifo, each);
     }
 }

@@ -13,6 +13,7 @@
 //!
 //! **Cost.** CHOKe's, and a look-up in a hash table for each arrival while the average is above the lower threshold.
 
+use super::candidates::Drawn;
 use super::{Draw, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
@@ -88,6 +89,7 @@ pub struct Xchoke<P> {
     /// The stream of the candidates, and that of the drops for hits.
     draws: Stream,
     rolls: Stream,
+    drawn: Drawn,
 }
 
 impl<P: Packet> Xchoke<P> {
@@ -105,6 +107,7 @@ impl<P: Packet> Xchoke<P> {
             hits,
             draws: seed.stream("choke"),
             rolls: seed.stream("table"),
+            drawn: Drawn::with_room_for(1),
         })
     }
 
@@ -122,6 +125,8 @@ impl<P: Packet> Xchoke<P> {
         let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
         if matched {
             self.hits.count(now, flow, self.config.hit_cap);
+        } else {
+            self.drawn.add(&self.red.buffer.fifo, candidate);
         }
         matched
     }
@@ -144,6 +149,7 @@ impl<P: Packet> Xchoke<P> {
 impl<P: Packet> Qdisc<P> for Xchoke<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.red.arrive(now, &packet);
+        self.drawn.clear();
         match self.choke(now, packet.flow(), sink) {
             Err(reason) => self.red.buffer.discard(now, packet, reason, sink),
             // What passed the table is not tried a second time. Where RED drops every packet p_b is 1, and nothing passes.
@@ -171,5 +177,9 @@ impl<P: Packet> Qdisc<P> for Xchoke<P> {
     fn link_rate(&mut self, rate: Rate) {
         self.red.link_rate(rate);
         self.hits.halve_every(self.config.age_at(Some(rate)));
+    }
+
+    fn candidates(&self, each: &mut dyn FnMut(&P)) {
+        self.drawn.tell(&self.red.buffer.fifo, each);
     }
 }

@@ -127,17 +127,7 @@ mod tests {
         let mut size = WindowSize { cwnd: cubic.decrease(100.0, CongestionSignal::Loss), ssthresh: 70.0 };
         let mut ack = |cubic: &mut Cubic, millis, acked| {
             let (now, rtt) = (Time::ZERO + Duration::from_millis(millis), Duration::from_millis(100));
-            let sample = AckSample {
-                now,
-                una: 0,
-                max: 0,
-                acked,
-                byte_counting: false,
-                limit: 2,
-                marked: false,
-                rtt,
-                delay: None,
-            };
+            let sample = AckSample { now, acked, rtt, ..AckSample::default() };
             cubic.avoid(&mut size, &sample);
             cubic.on_ack(&sample);
             size.cwnd

@@ -48,23 +48,12 @@ impl Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::{Duration, Time};
 
     use super::*;
 
     fn window(dctcp: &mut Dctcp, una: u32, marked: u32) {
         for (acked, marked) in [(10 - marked, false), (marked, true)] {
-            let sample = AckSample {
-                now: Time::ZERO,
-                una,
-                max: una + 10,
-                acked,
-                byte_counting: false,
-                limit: 2,
-                marked,
-                rtt: Duration::ZERO,
-                delay: None,
-            };
+            let sample = AckSample { una, max: una + 10, acked, marked, ..AckSample::default() };
             dctcp.on_ack(&AckSample { una: if marked { una } else { una - 1 }, ..sample });
         }
     }
@@ -76,17 +65,7 @@ mod tests {
         let mut dctcp = Dctcp { window_end: 10, ..Dctcp::new() };
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, not {expected}");
         near(dctcp.decrease(20.0, CongestionSignal::Mark), 10.0);
-        let sample = AckSample {
-            now: Time::ZERO,
-            una: 10,
-            max: 20,
-            acked: 10,
-            byte_counting: false,
-            limit: 2,
-            marked: false,
-            rtt: Duration::ZERO,
-            delay: None,
-        };
+        let sample = AckSample { una: 10, max: 20, acked: 10, ..AckSample::default() };
         dctcp.on_ack(&sample);
         near(dctcp.alpha, 15.0 / 16.0);
         window(&mut dctcp, 20, 4);

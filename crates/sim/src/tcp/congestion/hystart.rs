@@ -117,17 +117,7 @@ mod tests {
         (1..=100).find(|number| {
             let una = first + *number as u32 - 1;
             let (now, max) = (Time::ZERO + ms(100 + gap * (number - 1)), first + 200);
-            let sample = AckSample {
-                now,
-                una,
-                max,
-                acked: 1,
-                byte_counting: false,
-                limit: 2,
-                marked: false,
-                rtt: ms(rtt),
-                delay: None,
-            };
+            let sample = AckSample { now, una, max, rtt: ms(rtt), ..AckSample::default() };
             hystart.check(&mut size, &sample);
             size.ssthresh == size.cwnd
         })
@@ -168,17 +158,7 @@ mod tests {
         for number in 1..=100 {
             let rtt = Duration::from_millis(if number == 1 { 10 } else { 100 });
             let now = Time::ZERO + Duration::from_millis(u64::from(number));
-            let sample = AckSample {
-                now,
-                una: number,
-                max: 200,
-                acked: 1,
-                byte_counting: false,
-                limit: 2,
-                marked: false,
-                rtt,
-                delay: None,
-            };
+            let sample = AckSample { now, una: number, max: 200, rtt, ..AckSample::default() };
             hystart.check(&mut size, &sample);
         }
         assert_eq!(size.ssthresh, 1e9);
@@ -194,17 +174,7 @@ mod tests {
         let mut size = WindowSize { cwnd: 20.0, ssthresh: 1e9 };
         for una in 201..=300 {
             let (now, rtt) = (Time::ZERO + Duration::from_millis(u64::from(una)), Duration::from_millis(100));
-            let sample = AckSample {
-                now,
-                una,
-                max: 300,
-                acked: 1,
-                byte_counting: false,
-                limit: 1,
-                marked: false,
-                rtt,
-                delay: None,
-            };
+            let sample = AckSample { now, una, max: 300, limit: 1, rtt, ..AckSample::default() };
             hystart.check(&mut size, &sample);
         }
         assert_eq!((size.ssthresh, hystart.shortest), (1e9, Duration::from_millis(100)));

@@ -98,7 +98,6 @@ impl HyStartPlusPlus {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::Time;
 
     use super::*;
 
@@ -107,17 +106,7 @@ mod tests {
         for _ in 0..20 {
             *una += 1;
             let rtt = Duration::from_millis(millis);
-            let sample = AckSample {
-                now: Time::ZERO,
-                una: *una,
-                max: *una + 20,
-                acked: 1,
-                byte_counting: false,
-                limit: 2,
-                marked: false,
-                rtt,
-                delay: None,
-            };
+            let sample = AckSample { una: *una, max: *una + 20, rtt, ..AckSample::default() };
             hystart.grow(size, &sample);
         }
     }
@@ -154,17 +143,7 @@ mod tests {
         for (paced, growth) in [(false, 8.0), (true, 30.0)] {
             let mut size = WindowSize { cwnd: 10.0, ssthresh: 1e9 };
             let rtt = Duration::from_millis(40);
-            let sample = AckSample {
-                now: Time::ZERO,
-                una: 30,
-                max: 40,
-                acked: 30,
-                byte_counting: false,
-                limit: 2,
-                marked: false,
-                rtt,
-                delay: None,
-            };
+            let sample = AckSample { una: 30, max: 40, acked: 30, rtt, ..AckSample::default() };
             HyStartPlusPlus::new(paced).grow(&mut size, &sample);
             assert_eq!(size.cwnd, 10.0 + growth);
         }

@@ -100,10 +100,9 @@ mod tests {
             max: 120 - acked,
             acked,
             byte_counting: true,
-            limit: 2,
-            marked: false,
             rtt: Duration::from_millis(200),
             delay: Some(Duration::from_millis(delay_ms)),
+            ..AckSample::default()
         }
     }
 

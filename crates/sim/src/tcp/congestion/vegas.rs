@@ -85,7 +85,6 @@ impl Vegas {
 
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::Time;
 
     use super::*;
 
@@ -102,17 +101,7 @@ mod tests {
                 let (acked, millis) = if count % 10 == 9 || una + 1 == max { (1, 140) } else { (2, 100) };
                 (una, count) = (una + acked, count + 1);
                 let rtt = Duration::from_millis(millis);
-                let sample = AckSample {
-                    now: Time::ZERO,
-                    una,
-                    max: una + size.cwnd as u32,
-                    acked,
-                    byte_counting: false,
-                    limit: 2,
-                    marked: false,
-                    rtt,
-                    delay: None,
-                };
+                let sample = AckSample { una, max: una + size.cwnd as u32, acked, rtt, ..AckSample::default() };
                 vegas.grow(&mut size, &sample);
             }
         }
@@ -137,20 +126,7 @@ mod tests {
             let mut vegas = Vegas { base: Duration::from_millis(100), ..Vegas::new(1, false) };
             let mut size = WindowSize { cwnd: 20.0, ssthresh: 10.0 };
             let rtt = Duration::from_millis(millis);
-            vegas.grow(
-                &mut size,
-                &AckSample {
-                    now: Time::ZERO,
-                    una: 1,
-                    max: 20,
-                    acked: 1,
-                    byte_counting: false,
-                    limit: 2,
-                    marked: false,
-                    rtt,
-                    delay: None,
-                },
-            );
+            vegas.grow(&mut size, &AckSample { una: 1, max: 20, rtt, ..AckSample::default() });
             assert_eq!(size.cwnd, window, "{millis} ms");
         }
     }

@@ -1,0 +1,103 @@
+//! The kinds of events, and their order. Events of the same time come by their kind and then by the number of their link or
+//! flow, never by the order in which they were scheduled: so the order does not depend on what else is being simulated.
+
+use fairlane_qdisc::Time;
+
+/// The kind of an event, and the number of the link, flow or shaper that handles it. At the same time a link becomes free before packets
+/// arrive, and packets arrive before timers fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// This link has finished a transmission.
+    LinkFree(u32),
+    /// This link's discipline may release a packet that it held back.
+    Release(u32),
+    /// The next packet on this link, which reorders packets, reaches the far end.
+    ReorderedArrival(u32),
+    /// The controller of this shaper observes the traffic and sends its next probe.
+    RateControl(u32),
+    /// This flow's source starts, stops or sends its next packet.
+    Source(u32),
+    /// A timer of this flow's sender may be due.
+    SenderTimer(u32),
+    /// The timer of this flow's receiver may be due.
+    ReceiverTimer(u32),
+}
+
+/// The bits for the number of a link or flow.
+const INDEX_BITS: u32 = 25;
+
+/// The largest number of links, and of flows, that a target can address.
+pub(crate) const TARGETS: usize = 1 << INDEX_BITS;
+
+impl Target {
+    const fn encode(self) -> u32 {
+        let (kind, index) = match self {
+            Self::LinkFree(index) => (0, index),
+            Self::Release(index) => (1, index),
+            // 2 is the arrival of a packet.
+            Self::ReorderedArrival(index) => (3, index),
+            Self::RateControl(index) => (4, index),
+            Self::Source(index) => (5, index),
+            Self::SenderTimer(index) => (6, index),
+            Self::ReceiverTimer(index) => (7, index),
+        };
+        kind << INDEX_BITS | index
+    }
+
+    /// Returns the target of an event with this key.
+    pub(crate) const fn decode(key: u128) -> Self {
+        let code = (key >> 32) as u32;
+        let index = code & (TARGETS as u32 - 1);
+        match code >> INDEX_BITS {
+            0 => Self::LinkFree(index),
+            1 => Self::Release(index),
+            3 => Self::ReorderedArrival(index),
+            4 => Self::RateControl(index),
+            5 => Self::Source(index),
+            6 => Self::SenderTimer(index),
+            _ => Self::ReceiverTimer(index),
+        }
+    }
+}
+
+/// Returns the key by which an event is ordered: its time, what it is, and 32 bits that are 0.
+pub(crate) const fn event_key(at: Time, target: Target) -> u128 {
+    (at.as_nanos() as u128) << 64 | (target.encode() as u128) << 32
+}
+
+/// Returns the key by which the arrival of a packet of `flow` is ordered.
+pub(crate) const fn arrival_key(at: Time, flow: u32) -> u128 {
+    (at.as_nanos() as u128) << 64 | ((2 << INDEX_BITS | flow) as u128) << 32
+}
+
+/// Returns the time of an event with this key.
+pub(crate) const fn time_of(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch bits of a number that spill into the kind, and kinds that come in another order than is promised.
+    #[test]
+    fn kinds_come_in_their_order() {
+        let last = TARGETS as u32 - 1;
+        let targets = [
+            Target::LinkFree(last),
+            Target::Release(0),
+            Target::ReorderedArrival(last),
+            Target::RateControl(3),
+            Target::Source(7),
+            Target::SenderTimer(last),
+            Target::ReceiverTimer(1),
+        ];
+        let at = Time::from_nanos(u64::MAX);
+        let keys: Vec<u128> = targets.iter().map(|target| event_key(at, *target)).collect();
+        assert!(keys.is_sorted());
+        assert!(
+            (keys[1]..keys[2]).contains(&arrival_key(at, 0)) && (keys[1]..keys[2]).contains(&arrival_key(at, last))
+        );
+        assert!(keys.iter().zip(targets).all(|(key, target)| Target::decode(*key) == target && time_of(*key) == at));
+    }
+}
