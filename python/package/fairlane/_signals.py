@@ -1,11 +1,11 @@
-"""Ctrl-C during a run with a discipline written in Python."""
+"""Ctrl-C while code written in Python runs: a discipline, or the points of a sweep."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,10 +15,14 @@ __all__ = ["CtrlC"]
 class CtrlC:
     """Notes Ctrl-C, so that a run ends between two packets with valid results; a second one interrupts immediately.
 
+    With ``at_once`` the first one interrupts too. It is noted because Python ignores what is raised while it frees an
+    object: who looks at the note afterwards does not miss it.
+
     Signals are left alone outside of the main thread, and in programs with a handler of their own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_once: bool = False) -> None:
+        self._at_once = at_once
         self._heard = False
         self._waits = False
 
@@ -38,6 +42,8 @@ class CtrlC:
     def _hear(self, *_: object) -> None:
         self._heard = True
         self._leave()
+        if self._at_once:
+            raise KeyboardInterrupt
 
     def _leave(self) -> None:
         if self._waits:

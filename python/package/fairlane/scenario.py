@@ -462,6 +462,8 @@ class Scenario:
             Interrupted: Ctrl-C; the finished points are with it, or in the file.
             SweepStopped: The executor takes no more work; the finished points are with it, or in the file.
         """
+        from fairlane._signals import CtrlC
+
         how = _runs.How(runs, jobs, progress)
         if chunk is not None and executor is None and out is None:
             raise ValueError("chunk: it is for an executor, and none is given")
@@ -469,8 +471,9 @@ class Scenario:
         document = self._seeded(seed)
         _runs.check_at(document, at)
         try:
-            plan = Plan(document, varied)
-            checked = plan.check()
+            with CtrlC(at_once=True) as heard:
+                plan = Plan(document, varied)
+                checked = not heard() and plan.check() and not heard()
         except KeyboardInterrupt:
             # The list of points was being made.
             plan, checked = None, False
