@@ -90,8 +90,8 @@ fn tcp_works_through_it() {
         let rate = Rate::from_bits_per_second(200_000_000);
         let bridge = start(Router::new(&config(&droptail("50p"), rate)).unwrap());
         let bytes = || (0..8 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<u8>>();
+        let listener = lab.receiver.run(|| TcpListener::bind((RECEIVER, PORT)).unwrap());
         let served = lab.receiver.start(move || {
-            let listener = TcpListener::bind((RECEIVER, PORT)).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             let mut received = vec![0; 8 << 20];
@@ -99,7 +99,6 @@ fn tcp_works_through_it() {
             stream.write_all(&received).unwrap();
             received
         });
-        thread::sleep(Duration::from_millis(200));
         let returned = lab.sender.run(move || {
             let mut stream = TcpStream::connect((RECEIVER, PORT)).unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -227,8 +227,8 @@ fn sum(bytes: &[u8]) -> u16 {
 
 /// Sends a datagram every 5 ms for two seconds to an echo, and returns the longest time between two answers.
 fn longest_pause(lab: &Lab) -> Duration {
-    let echo = lab.receiver.start(|| {
-        let socket = listen();
+    let socket = lab.receiver.run(listen);
+    let echo = lab.receiver.start(move || {
         socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
         let mut datagram = [0; 100];
         while let Ok((length, from)) = socket.recv_from(&mut datagram) {
@@ -344,12 +344,12 @@ fn segments_that_are_too_long_are_unfit() {
         ip(&format!("link set {INSIDE} mtu 9000"));
         for gso in [false, true] {
             let bridge = start(Router::new(&router(&droptail("10mb"), 1e9, gso)).unwrap());
-            let received = lab.receiver.start(|| {
+            let socket = lab.receiver.run(listen);
+            let received = lab.receiver.start(move || {
                 let mut received = 0;
-                drain(&listen(), |_| received += 1);
+                drain(&socket, |_| received += 1);
                 received
             });
-            thread::sleep(Duration::from_millis(200));
             lab.sender.run(|| {
                 for bytes in [1477, 1472] {
                     let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
@@ -375,12 +375,12 @@ fn gso_datagrams_are_segmented() {
         introduce(lab);
         for gso in [false, true] {
             let bridge = start(Router::new(&router(&droptail("10mb"), 1e9, gso)).unwrap());
-            let received = lab.receiver.start(|| {
+            let socket = lab.receiver.run(listen);
+            let received = lab.receiver.start(move || {
                 let mut received = Vec::new();
-                drain(&listen(), |datagram| received.push((datagram.len(), datagram[0])));
+                drain(&socket, |datagram| received.push((datagram.len(), datagram[0])));
                 received
             });
-            thread::sleep(Duration::from_millis(200));
             lab.sender.run(|| {
                 let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
                 setsockopt(&socket, sockopt::UdpGsoSegment, &1000).unwrap();

@@ -243,8 +243,9 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
             let working =
                 start(Router::new(&RouterConfig { path: queue(marking), ..config(&droptail, rate) }).unwrap(), 0);
             let sizes = [0_usize, 1, 99, 100, 101, 1472, 8972, 65_503, 65_507];
-            let received = lab.receiver.start(|| {
-                let (socket, mut sizes, mut buffer) = (listen(), Vec::new(), vec![0; 1 << 16]);
+            let socket = lab.receiver.run(listen);
+            let received = lab.receiver.start(move || {
+                let (mut sizes, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
                 socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
                 while let Ok(length) = socket.recv(&mut buffer) {
                     assert!(buffer[..length].iter().all(|byte| *byte == length as u8));
@@ -252,7 +253,6 @@ fn datagrams_of_any_size_are_counted_by_their_bytes() {
                 }
                 sizes
             });
-            thread::sleep(Duration::from_millis(100));
             lab.sender.run(move || {
                 let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
                 for size in sizes {

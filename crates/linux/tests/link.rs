@@ -47,12 +47,12 @@ fn a_reload_keeps_queued_packets() {
         let slow = Rate::from_bits_per_second(1_000_000);
         let droptail = |limit: &str| QdiscParameters::new(Kind::DropTail).with("limit", limit).unwrap();
         let working = start(Router::new(&config(&droptail("200p"), slow)).unwrap(), 0);
-        let received = lab.receiver.start(|| {
+        let socket = lab.receiver.run(listen);
+        let received = lab.receiver.start(move || {
             let mut received = 0_u64;
-            drain(&listen(), |_| received += 1);
+            drain(&socket, |_| received += 1);
             received
         });
-        thread::sleep(Duration::from_millis(200));
         lab.sender.run(|| send_at(10e6, 1000, 0.1));
         let fast = Rate::from_bits_per_second(100_000_000);
         working.handle.reload(&config(&droptail("1p"), fast)).unwrap();
@@ -74,8 +74,9 @@ fn a_tcp_transfer_fills_the_link_with_packets_of_the_link() {
     lab(false, |lab| {
         let rate = Rate::from_bits_per_second(20_000_000);
         let working = start(Router::new(&config(&QdiscParameters::new(Kind::FqCodel), rate)).unwrap(), 0);
-        let received = lab.receiver.start(|| {
-            let (mut stream, _) = TcpListener::bind((RECEIVER, PORT)).unwrap().accept().unwrap();
+        let listener = lab.receiver.run(|| TcpListener::bind((RECEIVER, PORT)).unwrap());
+        let received = lab.receiver.start(move || {
+            let (mut stream, _) = listener.accept().unwrap();
             let (mut buffer, mut received, start) = (vec![0; 1 << 16], 0, Instant::now());
             loop {
                 match stream.read(&mut buffer).unwrap() {
@@ -84,7 +85,6 @@ fn a_tcp_transfer_fills_the_link_with_packets_of_the_link() {
                 }
             }
         });
-        thread::sleep(Duration::from_millis(100));
         lab.sender.run(|| {
             let (mut stream, start) = (TcpStream::connect((RECEIVER, PORT)).unwrap(), Instant::now());
             while start.elapsed() < Duration::from_secs(2) {
