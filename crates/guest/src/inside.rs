@@ -60,9 +60,8 @@ pub fn serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) {
 }
 
 fn try_serve(work: impl FnOnce(&[u8], &mut Progress<'_>) -> Vec<u8>) -> Result<(), Box<dyn Error>> {
-    for (kind, place) in
-        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tmpfs", "/tmp")]
-    {
+    // Nothing is mounted on /tmp: programs of this machine that were added may be there, and would not be found.
+    for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")] {
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(|error| format!("mount {place}: {error}"))?;
     }
