@@ -2,6 +2,7 @@
 # make build    fairlane with every feature, and aqmrun, as they are shipped, into target/dist
 # make wheel    the Python package, into target/wheels
 # make packages .deb and .rpm, into target/packages; packaging/build makes .apk and .ipk of programs for a musl target
+# make pgo      both optimised by a profile of simulations, into target/pgo/dist and target/pgo/wheels; takes four builds
 # make web      the playground, one folder of files for any web server, into target/web
 # make docs     the documentation as a site with search, reports and the playground, one folder of files for any web server, into target/docs
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
@@ -14,7 +15,7 @@ CARGO ?= cargo
 # Of the programs and the wheel: `dist` is shipped, `release` is built in a third of the time and gives the same results.
 PROFILE ?= dist
 
-.PHONY: test setup lint check debug release deny build wheel packages web docs papers characterization bench budgets figures
+.PHONY: test setup lint check debug release deny build wheel packages pgo web docs papers characterization bench budgets figures
 
 # Two at a time: where one waits for real time or for a lock, the other has the processors.
 test: setup
@@ -80,6 +81,9 @@ wheel:
 packages: build
 	@scripts/setup packages
 	packaging/build target/$(PROFILE)
+
+pgo:
+	scripts/pgo
 
 web:
 	scripts/wasm

@@ -4,6 +4,7 @@
 //! in `package/fairlane`.
 #![allow(clippy::needless_pass_by_value, reason = "values converted from Python are owned by the function")]
 
+mod characterize;
 mod custom;
 mod disciplines;
 mod document;
@@ -28,6 +29,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::characterize::{Characterization, characterize};
     #[pymodule_export]
     use super::custom::{PyDropSink, PyPacket};
     #[pymodule_export]

@@ -114,7 +114,10 @@ def errors(capture: Path) -> list[str]:
     except (fl.DisciplineError, fl.LabError, fl.SweepStopped) as error:
         said.append(str(error))
     except fl.Interrupted as interrupted:
-        said.append(repr(interrupted.outcomes))
+        said.append(repr(interrupted.outcomes) + repr(interrupted.characterization))
     except fl.FairlaneError as error:
         said.append(str(error))
+    report: fl.Characterization = fl.characterize("codel", only="friendly", quick=True, runs=1)
+    section: fl.Section = report.sections[0]
+    said += [section.verdict, report.html()]
     return [*said, str(fl.theory.choke(load=2).share), fl.papers.list_claims()[0].id]

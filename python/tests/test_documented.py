@@ -24,7 +24,7 @@ SUFFIXES = {"_s": "second", "_ns": "nanosecond", "_bps": "bit/s"}
 
 
 # Their objects come from calls, so the parameters of their constructors are no matter of users.
-RESULTS = {"AltairPlots", "Outcome", "Outcomes", "Plots", "SweepFile", "Table"}
+RESULTS = {"AltairPlots", "Characterization", "Outcome", "Outcomes", "Plots", "SweepFile", "Table"}
 
 
 class Name(NamedTuple):

@@ -43,6 +43,7 @@ print(*sorted(set(sys.modules) - before))
 
 # mypy checks each of these too: would catch a name that only the interpreter finds.
 NAMES = {
+    "Characterization": fl.Characterization,
     "Count": fl.Count,
     "Counters": fl.Counters,
     "Discipline": fl.Discipline,
@@ -68,6 +69,7 @@ NAMES = {
     "Resolved": fl.Resolved,
     "Scenario": fl.Scenario,
     "ScenarioError": fl.ScenarioError,
+    "Section": fl.Section,
     "Series": fl.Series,
     "Simulation": fl.Simulation,
     "SomeDiscipline": fl.SomeDiscipline,
@@ -76,6 +78,7 @@ NAMES = {
     "Table": fl.Table,
     "UnknownKeyError": fl.UnknownKeyError,
     "__version__": fl.__version__,
+    "characterize": fl.characterize,
     "disciplines": fl.disciplines,
     "lab": fl.lab,
     "papers": fl.papers,

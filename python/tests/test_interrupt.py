@@ -43,20 +43,24 @@ def interrupted(after: float, words: str) -> Iterator[pytest.ExceptionInfo[fl.In
 
 
 def test_a_sweep_keeps_the_points_that_were_done() -> None:
-    with interrupted(0.5, "outcomes are complete") as stopped:
-        scenario().sweep({"seed": "1..3000/3000"})
+    def at_first(done: int, _total: int) -> None:
+        if 0 < done < 3000:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(fl.Interrupted, match="outcomes are complete") as stopped:
+        scenario().sweep({"seed": "1..3000/3000"}, progress=at_first)
     outcomes = stopped.value.outcomes
     assert 0 < len(outcomes) < 3000
     assert outcomes[0] == scenario().sweep({"seed": [outcomes[0].point["seed"]]})[0]
 
 
 def test_a_run_keeps_what_was_measured() -> None:
-    with interrupted(0.3, "0 outcomes are complete, 1 in part") as stopped:
+    with interrupted(1.0, "0 outcomes are complete, 1 in part") as stopped:
         scenario(duration="1000000s").run()
     (outcome,) = stopped.value.outcomes
     assert outcome.partial
     assert 2 < outcome.to_dict()["to_s"] < 1_000_000
-    with interrupted(0.3, "0 outcomes are complete, 1 in part") as stopped:
+    with interrupted(1.0, "0 outcomes are complete, 1 in part") as stopped:
         scenario(duration="1000000s").run(series="100s")
     with interrupted(0.2, "before anything was measured") as stopped:
         scenario(duration="1000000s", warmup="999999s").run()
@@ -146,7 +150,7 @@ def capture(path: Path, packets: int) -> Path:
 
 def test_a_replay_ends(tmp_path: Path) -> None:
     path = capture(tmp_path / "long.pcap", 300_000)
-    with interrupted(0.2, "queues were begun") as stopped:
+    with interrupted(1.0, "queues were begun") as stopped:
         fl.replay(path, [fl.Choke() for _ in range(200)], rate="1mbit")
     assert 0 < len(stopped.value.outcomes) < 200
     assert all(outcome.queue()["arrived"] > 0 for outcome in stopped.value.outcomes)
@@ -154,14 +158,14 @@ def test_a_replay_ends(tmp_path: Path) -> None:
 
 def test_a_run_in_python_ends_between_two_packets() -> None:
     """Would catch an interruption within a call of a discipline, after which the run has no valid results."""
-    with interrupted(0.5, "0 outcomes are complete, 1 in part") as stopped:
+    with interrupted(1.0, "0 outcomes are complete, 1 in part") as stopped:
         scenario(duration="100000s").run(queue=Choke)
     (outcome,) = stopped.value.outcomes
     queue = outcome.queue()
     assert outcome.partial
     assert queue["kind"] == "choke-reference"
     assert 0 < queue["departed"] < queue["arrived"]
-    with interrupted(0.3, "0 outcomes are complete, 1 in part") as stopped:
+    with interrupted(1.0, "0 outcomes are complete, 1 in part") as stopped:
         scenario().run(queue=Choke, runs=10_000)
     assert stopped.value.outcomes[0].runs < 10_000
 

@@ -1,11 +1,11 @@
 //! The ellipse of delay and goodput (RFC 7928, section 2.7).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The contour of the maximum-likelihood Gaussian of points in the plane, one standard deviation from the mean.
 ///
 /// The semi-axes are the roots of the eigenvalues of the covariance, whose divisor is the number of points.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Ellipse {
     /// The mean.
     pub mean: (f64, f64),

@@ -31,4 +31,4 @@ pub use report::{
     CaseReport, Curve, CurveLine, GroupReport, Number, PhaseReport, QueueReport, Report, Section, SubjectReport,
     TimePoint, Verdict,
 };
-pub use settings::{Settings, Subject};
+pub use settings::{Buffer, Settings, Subject};

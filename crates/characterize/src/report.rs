@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use fairlane_outcome::stats::Moments;
 use fairlane_outcome::{QueueOutcome, Reason};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::checklist::{Entry, PhaseEnd};
 use crate::ellipse::Ellipse;
 use crate::observe::{GroupMeasures, RunMeasures};
 
 /// The report of one or several disciplines.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Report {
     /// The facts about the set-up that RFC 7928 leaves to the tester.
     pub setup: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub struct Report {
 }
 
 /// The extent to which a section was done. RFC 7928 has no pass and no fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Its scenarios were run.
@@ -48,7 +48,7 @@ impl Verdict {
 }
 
 /// A section of a report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Section {
     /// The name by which it is chosen.
     pub id: String,
@@ -71,7 +71,7 @@ pub struct Section {
 }
 
 /// Ratios of the last group's goodput to the first one's against a variable.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Curve {
     /// The variable of the cases.
     pub variable: String,
@@ -80,7 +80,7 @@ pub struct Curve {
 }
 
 /// The ratios of a discipline.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CurveLine {
     /// The name of the discipline.
     pub label: String,
@@ -89,7 +89,7 @@ pub struct CurveLine {
 }
 
 /// A scenario with the measurements of each discipline.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CaseReport {
     /// Its name.
     pub name: String,
@@ -104,7 +104,7 @@ pub struct CaseReport {
 }
 
 /// The measurements of a discipline in a scenario.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SubjectReport {
     /// The name of the discipline.
     pub label: String,
@@ -121,7 +121,7 @@ pub struct SubjectReport {
 }
 
 /// A queue.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct QueueReport {
     /// Bits sent over what the link could have sent.
     pub utilisation: Number,
@@ -138,11 +138,11 @@ pub struct QueueReport {
     /// Its 90th percentile over the events of all runs.
     pub synchronisation_p90: Option<f64>,
     /// The shares of the drops by their reasons.
-    pub drop_reasons: BTreeMap<&'static str, f64>,
+    pub drop_reasons: BTreeMap<String, f64>,
 }
 
 /// A group of flows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct GroupReport {
     /// Its name.
     pub name: String,
@@ -171,7 +171,7 @@ pub struct GroupReport {
 }
 
 /// A phase, its repetitions together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PhaseReport {
     /// Its name.
     pub name: String,
@@ -182,7 +182,7 @@ pub struct PhaseReport {
 }
 
 /// A point of a series.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct TimePoint {
     /// The end of the interval in seconds.
     pub time_s: f64,
@@ -193,7 +193,7 @@ pub struct TimePoint {
 }
 
 /// The mean over runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Number {
     /// The mean.
     pub mean: f64,
@@ -280,7 +280,7 @@ fn queue_report(name: &str, runs: &[RunMeasures]) -> QueueReport {
             runs.iter().map(|run| &run.loss_shares).filter(|shares| !shares.is_empty()).map(mean),
         ),
         synchronisation_p90: quantile(runs.iter().flat_map(|run| run.loss_shares.iter().copied()), 0.9),
-        drop_reasons: reasons.map(|reason| (reason.name(), dropped(reason) / all)).collect(),
+        drop_reasons: reasons.map(|reason| (reason.name().to_owned(), dropped(reason) / all)).collect(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The settings of a report.
 
 use std::num::NonZeroU32;
+use std::str::FromStr;
 
-use fairlane_qdisc::{Duration, Kind, QdiscParameters, Rate};
+use fairlane_qdisc::{Duration, Kind, QdiscParameters, Rate, Size};
 
 /// The size of a packet in bytes.
 pub(crate) const PACKET: f64 = 1500.0;
@@ -14,8 +15,8 @@ pub struct Settings {
     pub rate: Rate,
     /// The round trip without queues.
     pub rtt: Duration,
-    /// The buffer in packets; `None` for one bandwidth-delay product (section 3.2).
-    pub buffer: Option<u32>,
+    /// The buffer of the bottleneck (section 3.2).
+    pub buffer: Buffer,
     /// TCP uses ECN in all sections, not only in the one about it.
     pub ecn: bool,
     /// One or few cases of each section, 30 s and three runs.
@@ -33,7 +34,7 @@ impl Default for Settings {
         Self {
             rate: Rate::from_bits_per_second(10_000_000),
             rtt: Duration::from_millis(100),
-            buffer: None,
+            buffer: Buffer::default(),
             ecn: false,
             quick: false,
             runs: None,
@@ -60,7 +61,10 @@ impl Settings {
     /// Returns the size of the buffer in packets.
     #[must_use]
     pub fn buffer_packets(&self) -> u32 {
-        self.buffer.unwrap_or_else(|| self.bdp()).max(1)
+        match self.buffer {
+            Buffer::Products(products) => (f64::from(self.bdp()) * products).max(1.0) as u32,
+            Buffer::Packets(packets) => packets.max(1),
+        }
     }
 
     /// Returns the number of flows whose projected drop rate under DropTail is `loss`: l = 0.76 N² / S², where S is the
@@ -74,6 +78,38 @@ impl Settings {
     /// Returns the time in seconds that is left out of averages, and the duration in seconds.
     pub(crate) const fn times(&self) -> (f64, f64) {
         if self.quick { (10.0, 30.0) } else { (30.0, 300.0) }
+    }
+}
+
+/// The size of a buffer, as text `bdp`, `2bdp` or `200p`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// In bandwidth-delay products, 0.01 to 1000.
+    Products(f64),
+    /// In packets, at least 1.
+    Packets(u32),
+}
+
+impl Default for Buffer {
+    /// Returns one bandwidth-delay product.
+    fn default() -> Self {
+        Self::Products(1.0)
+    }
+}
+
+impl FromStr for Buffer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(products) = text.trim().strip_suffix("bdp") {
+            let products = if products.is_empty() { Some(1.0) } else { products.parse().ok() };
+            let products = products.filter(|products| (0.01..=1000.0).contains(products));
+            return products.map(Self::Products).ok_or_else(|| "write 0.01bdp to 1000bdp".to_owned());
+        }
+        match text.parse() {
+            Ok(Size::Packets(packets)) if packets.get() > 0 => Ok(Self::Packets(packets.get())),
+            _ => Err("write bdp, 2bdp, or packets, 200p".to_owned()),
+        }
     }
 }
 

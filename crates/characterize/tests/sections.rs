@@ -1,6 +1,6 @@
 //! What the scenario of each section is: its flows, their rates, their phases and their queues, as RFC 7928 has them.
 
-use fairlane_characterize::{Checklist, Plan, PlannedCase, Settings, Subject};
+use fairlane_characterize::{Buffer, Checklist, Plan, PlannedCase, Settings, Subject};
 use fairlane_qdisc::{Bytes, Duration, Kind, QdiscParameters, Size};
 use fairlane_scenario::{Application, Congestion, FlowGroup, Phase, Scenario, Source, Tcp, Traffic};
 use fairlane_sim::Control;
@@ -205,7 +205,7 @@ fn levels_have_their_numbers_of_flows() {
         assert_eq!(counts(&only_case(&plan(id))), [("tcp", flows)], "{id}");
     }
     // With a buffer of 4 BDP, S = 415: 15.05, 33.66 and 47.6.
-    let deep = Settings { buffer: Some(332), ..Settings::default() };
+    let deep = Settings { buffer: Buffer::Packets(332), ..Settings::default() };
     assert_eq!([0.001, 0.005, 0.01].map(|loss| deep.flows_for_loss(loss)), [15, 34, 48]);
 }
 

@@ -30,7 +30,7 @@ use fairlane_scenario::ShaperKind;
 
 #[cfg(feature = "bpf")]
 pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
-pub(crate) use self::characterize::{Buffer, CharacterizeArgs};
+pub(crate) use self::characterize::CharacterizeArgs;
 pub(crate) use self::check::{CheckArgs, ScenariosArgs};
 pub(crate) use self::explain::{ExplainArgs, QdiscsArgs};
 #[cfg(feature = "lab")]

@@ -10,7 +10,7 @@ use fairlane_qdisc::Value;
 use fairlane_runner::replay::configs;
 use fairlane_sim::Control;
 
-use crate::args::{Buffer, CharacterizeArgs};
+use crate::args::CharacterizeArgs;
 use crate::files::{self, Outputs};
 use crate::{output, progress, shared};
 
@@ -69,21 +69,16 @@ impl CharacterizeCommand {
 }
 
 fn settings(args: &CharacterizeArgs) -> Settings {
-    let settings = Settings {
+    Settings {
         rate: args.rate,
         rtt: args.rtt,
-        buffer: None,
+        buffer: args.buffer,
         ecn: args.ecn,
         quick: args.quick,
         runs: args.runs,
         only: args.only.clone(),
         seed: args.seed,
-    };
-    let buffer = match args.buffer {
-        Buffer::Products(products) => (f64::from(settings.bdp()) * products).max(1.0) as u32,
-        Buffer::Packets(packets) => packets,
-    };
-    Settings { buffer: Some(buffer), ..settings }
+    }
 }
 
 /// Writes the report as JSON, and each scenario as a file.

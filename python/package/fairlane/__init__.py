@@ -11,8 +11,9 @@ True
 A :class:`Scenario` is run, compared and swept. The results are an :class:`Outcome` or several, with
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
 A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python. :func:`replay` sends a
-capture through queues, :func:`lab` runs a scenario on real Linux TCP, :mod:`fairlane.theory` computes what queues do in
-equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
+capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize` reports on disciplines by
+RFC 7928, :mod:`fairlane.theory` computes what queues do in equilibrium, and :mod:`fairlane.papers` tests the claims of
+papers.
 
 A :class:`Simulation` is a run in steps, that can be read and changed on the way.
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Failure
     from fairlane.captures import replay
+    from fairlane.characterization import Characterization, Section, characterize
     from fairlane.config import QueueConfig
     from fairlane.discipline import Discipline, Host
     from fairlane.disciplines import *  # noqa: F403 - all of them, by the list of that module
@@ -62,6 +64,7 @@ __all__ = [
     "Blue",
     "Cake",
     "Cbq",
+    "Characterization",
     "Choke",
     "ChokeAdaptive",
     "Choked",
@@ -113,6 +116,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Scfq",
+    "Section",
     "Series",
     "Sfb",
     "Sfq",
@@ -129,6 +133,7 @@ __all__ = [
     "Wfq",
     "Xchoke",
     "__version__",
+    "characterize",
     "disciplines",
     "lab",
     "papers",
@@ -145,6 +150,7 @@ _FILES = {
     "_parquet": ("SweepFile",),
     "_sweep": ("Failure",),
     "captures": ("replay",),
+    "characterization": ("Characterization", "Section", "characterize"),
     "config": ("QueueConfig",),
     "discipline": ("Discipline", "Host"),
     "errors": (

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from fairlane.characterization import Characterization
     from fairlane.outcome import Outcomes
     from fairlane.papers import Claim
 
@@ -91,15 +92,23 @@ class Interrupted(KeyboardInterrupt):
             asked for.
         claims: The claims of :func:`fairlane.papers.run`, judged by the finished runs. ``value`` and ``met`` are
             ``None`` where there were none.
+        characterization: The report of :func:`fairlane.characterize` with the finished runs; ``None`` of other work.
     """
 
-    def __init__(self, message: str, outcomes: Outcomes, claims: Sequence[Claim] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        outcomes: Outcomes,
+        claims: Sequence[Claim] = (),
+        characterization: Characterization | None = None,
+    ) -> None:
         super().__init__(message)
         self.outcomes = outcomes
         self.claims = tuple(claims)
+        self.characterization = characterization
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.outcomes, self.claims)
+        return type(self), (str(self), self.outcomes, self.claims, self.characterization)
 
 
 class SweepStopped(FairlaneError, RuntimeError):  # noqa: N818 - it is what happened, like Interrupted

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use fairlane_characterize::Buffer;
 use fairlane_console::values::{Setting, rate, setting, time};
-use fairlane_qdisc::{Duration, Rate, Size};
+use fairlane_qdisc::{Duration, Rate};
 
 use super::{Disciplines, Form, PageFile, Threads, disciplines, runs, seed};
 
@@ -35,7 +36,7 @@ pub(crate) struct CharacterizeArgs {
     pub(crate) rtt: Duration,
 
     /// Size of the buffer: bdp for one bandwidth-delay product, 2bdp for two, or packets, 200p
-    #[arg(long, value_name = "SIZE", default_value = "bdp", value_parser = buffer)]
+    #[arg(long, value_name = "SIZE", default_value = "bdp")]
     pub(crate) buffer: Buffer,
 
     /// Only these sections, such as rtt,mild
@@ -78,25 +79,4 @@ pub(crate) struct KindList(pub(crate) Vec<Disciplines>);
 
 fn kinds(text: &str) -> Result<KindList, String> {
     text.split(',').map(disciplines).collect::<Result<_, _>>().map(KindList)
-}
-
-/// The size of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Buffer {
-    /// In bandwidth-delay products.
-    Products(f64),
-    /// In packets.
-    Packets(u32),
-}
-
-fn buffer(text: &str) -> Result<Buffer, String> {
-    if let Some(products) = text.trim().strip_suffix("bdp") {
-        let products = if products.is_empty() { Some(1.0) } else { products.parse().ok() };
-        let products = products.filter(|products| (0.01..=1000.0).contains(products));
-        return products.map(Buffer::Products).ok_or_else(|| "write 0.01bdp to 1000bdp".to_owned());
-    }
-    match text.parse() {
-        Ok(Size::Packets(packets)) if packets.get() > 0 => Ok(Buffer::Packets(packets.get())),
-        _ => Err("write bdp, 2bdp, or packets, 200p".to_owned()),
-    }
 }
