@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use fairlane_qdisc::Time;
 
 use crate::packet::Packet;
+use crate::target::turn;
 
 /// The packets on all links of one [medium](crate::link::Medium) that arrive a constant time after they were sent: they come out in the
-/// order in which they went in, so none has to be sorted among the events. Packets that arrive at the same time come out in the order
-/// of their flows.
+/// order in which they went in, so none has to be sorted among the events. Packets that arrive at the same time come out in the
+/// [order](crate::target::arrival_key) of their flows.
 #[derive(Debug, Default)]
 pub(crate) struct DelayLine {
     packets: VecDeque<Packet>,
@@ -23,7 +24,7 @@ const REACH: usize = 16;
 
 /// Compares packets by what orders arrivals.
 pub(crate) fn order(a: &Packet, b: &Packet) -> Ordering {
-    (a.at, a.flow).cmp(&(b.at, b.flow))
+    a.at.cmp(&b.at).then_with(|| (a.flow ^ turn(a.at)).cmp(&(b.flow ^ turn(b.at))))
 }
 
 impl DelayLine {
