@@ -43,6 +43,7 @@ pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
             "unit": finding.unit,
             "value": finding.ours.map(|ours| ours.mean),
             "value_ci95": finding.ours.and_then(|ours| ours.ci95()),
+            "lacking": finding.lacking,
             "demand": [bound(finding.demand.0), bound(finding.demand.1)],
             "paper": finding.paper,
             "model": finding.model,

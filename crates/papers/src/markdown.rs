@@ -130,11 +130,12 @@ pub(crate) fn numbers<'f, 'a: 'f>(findings: impl Iterator<Item = &'f Finding<'a>
     let mut text = String::from("\n| | number | ours | asked | others |\n|---|---|---|---|---|\n");
     for finding in findings {
         let sign = shown::sign(finding.judgement);
-        let ours = finding.ours.map_or_else(|| "–".to_owned(), |_| finding.shown());
+        let ours = Some(finding.shown()).filter(|shown| !shown.is_empty()).unwrap_or_else(|| "–".to_owned());
         let _ = writeln!(
             text,
-            "| {sign} | {} | {ours} | {} | {} |",
+            "| {sign} | {} | {} | {} | {} |",
             cell(&finding.what),
+            cell(&ours),
             shown::demand(finding.demand),
             finding.others()
         );

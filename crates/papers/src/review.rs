@@ -116,6 +116,7 @@ mod tests {
             demand: (0.0, 1.0),
             digits: None,
             ours: None,
+            lacking: None,
             judgement: None,
         };
         let (plain, ns2, paper) =

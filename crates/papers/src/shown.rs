@@ -37,11 +37,12 @@ pub fn demand((least, most): (f64, f64)) -> String {
 }
 
 impl Finding<'_> {
-    /// Our number with its unit, as it is shown; empty without one.
+    /// Our number with its unit, as it is shown, and why runs lack one; empty without a number.
     #[must_use]
     pub fn shown(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-        self.ours.map_or_else(String::new, |ours| estimate(ours, self.digits) + &unit)
+        let number = self.ours.map(|ours| estimate(ours, self.digits) + &unit);
+        [number, self.lacking.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
     /// Names of the sources that a number is compared with: the paper, the model, ns-2.

@@ -44,6 +44,8 @@ pub struct Finding<'a> {
     pub digits: Option<u8>,
     /// Our number; `None` if this form does not measure it, or if there is none.
     pub ours: Option<Estimate>,
+    /// Why some runs have no number; `None` if all have one, or if this form does not measure it.
+    pub lacking: Option<String>,
     /// The verdict on the number; `None` if this form does not measure it.
     pub judgement: Option<Judgement>,
 }
@@ -52,7 +54,7 @@ impl<'a> Plan<'a> {
     /// Judges each claim by `results`.
     ///
     /// # Errors
-    /// A check's program is invalid or does not return a number.
+    /// A check's program is invalid.
     pub fn judge(&self, results: &Results) -> Result<Vec<Verdict<'a>>, Error> {
         let may_lack = results.partial || self.options().short;
         let judge = |(book, claim): &(&'a Book, &'a Claim)| {
@@ -79,9 +81,13 @@ impl<'a> Plan<'a> {
         results: &Results,
         may_lack: bool,
     ) -> Result<Finding<'a>, String> {
-        let values = values(check, &self.rows_by_run(claim, results), may_lack)?;
-        let ours = (values.count() > 0).then(|| Estimate::new(values.mean(), values.ci95()));
+        let Values { numbers, lacking } = values(check, &self.rows_by_run(claim, results))?;
+        // A short or interrupted form leaves out points that the program asks for.
+        let lacking = lacking.filter(|_| !may_lack);
+        let ours = (numbers.count() > 0).then(|| Estimate::new(numbers.mean(), numbers.ci95()));
         let judgement = match ours {
+            // The runs that have a number are not a fair sample of all.
+            Some(_) if lacking.is_some() => Some(Judgement::Undecided),
             Some(ours) => Some(Judgement::of(ours, check.demand, self.certainty(claim, check))),
             None if may_lack => None,
             None => Some(Judgement::Missed),
@@ -95,6 +101,7 @@ impl<'a> Plan<'a> {
             demand: check.demand,
             digits: check.digits,
             ours,
+            lacking,
             judgement,
         })
     }
@@ -155,29 +162,42 @@ fn decisions<'a>(kind: &str) -> Result<Finding<'a>, String> {
         demand: (agreement.operations as f64, agreement.operations as f64),
         digits: Some(0),
         ours: Some(Estimate::single(agreement.agreed as f64)),
+        lacking: None,
         judgement: Some(if agreement.agreed == agreement.operations { Judgement::Met } else { Judgement::Missed }),
     })
 }
 
-/// The value of `check` in each run, of whose rows it is given all.
-fn values(check: &Check, runs: &[Vec<&Row>], may_lack: bool) -> Result<Moments, String> {
+/// The numbers that a check's program gives.
+struct Values {
+    /// One of each run that has one.
+    numbers: Moments,
+    /// Why other runs have none.
+    lacking: Option<String>,
+}
+
+/// Evaluates the program of `check` for each of `runs`. A run without the point that the check names is passed over.
+fn values(check: &Check, runs: &[Vec<&Row>]) -> Result<Values, String> {
     let program = Expression::new(&check.value)?;
-    let mut values = Moments::default();
-    for rows in runs {
+    let mut numbers = Moments::default();
+    let mut failures = Vec::new();
+    for (run, rows) in runs.iter().enumerate() {
         let input = match &check.at {
             None => Some(Value::Array(rows.iter().copied().cloned().map(Value::Object).collect())),
             Some(at) => rows.iter().copied().find(|row| is_at(row, at)).cloned().map(Value::Object),
         };
         let Some(input) = input else { continue };
-        let given = program.apply(&Input::new(&input)?);
-        // A program that needs a point that this form leaves out fails.
-        let given =
-            if may_lack { given.unwrap_or(None) } else { given.map_err(|why| format!("{}: {why}", check.what))? };
-        if let Some(value) = given.as_ref().and_then(number) {
-            values.push(value);
+        match program.apply(&Input::new(&input)?) {
+            Ok(given) => match given.as_ref().and_then(number) {
+                Some(number) => numbers.push(number),
+                None => failures.push((run, "the program gives no number".to_owned())),
+            },
+            Err(why) => failures.push((run, why)),
         }
     }
-    Ok(values)
+    let lacking = failures
+        .first()
+        .map(|(run, why)| format!("no number in {} of {} runs; in run {run}: {why}", failures.len(), runs.len()));
+    Ok(Values { numbers, lacking })
 }
 
 /// The rows of each run of `tables`; the one run of an exact table, which says `true`, belongs to all.
@@ -278,5 +298,18 @@ mod tests {
         );
         assert_eq!(lacking[0], (Some(Status::Short), vec![Some(Judgement::Met), Some(Judgement::Missed)]));
         assert_eq!(lacking[1], (None, vec![None, None]));
+    }
+
+    /// Would catch a mean over the runs in which a program succeeds, and a plan that is lost by the others.
+    #[test]
+    fn a_number_that_some_runs_lack_is_not_decided() {
+        let row = |run: u64, x: Value| Row::from_iter([("run".to_owned(), run.into()), ("x".to_owned(), x)]);
+        let check: Check = toml::from_str("what = 'x'\nat = {}\nvalue = '.x + 1 < 3'\ndemand = [0, 1]")
+            .unwrap_or_else(|error| panic!("{error}"));
+        let (whole, broken) = (row(0, 1.into()), row(1, "none".into()));
+        let values = values(&check, &[vec![&whole], vec![&broken]]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(values.numbers.count(), 1);
+        let lacking = values.lacking.unwrap_or_default();
+        assert!(lacking.starts_with("no number in 1 of 2 runs; in run 1: "), "{lacking}");
     }
 }

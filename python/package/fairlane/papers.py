@@ -34,6 +34,7 @@ class Check:
         ns2: What ns-2 gives, in the same unit.
         value: Our number, after a run; ``None`` when there is none, or when this form of the experiment has none.
         value_ci95: Half the width of its 95 % interval.
+        lacking: Why some runs of the full form have no number; ``None`` if all have one. Then the check is undecided.
         met: True if the mean lies in the range, False if it does not; ``None`` if it was not run, or if its interval is
             too wide to say (``verdict`` tells which).
         verdict: ``met``, ``missed``, or ``undecided`` if more runs are needed; ``None`` if it was not run. The rule is
@@ -48,6 +49,7 @@ class Check:
     ns2: float | None
     value: float | None = None
     value_ci95: float | None = None
+    lacking: str | None = None
     met: bool | None = None
     verdict: str | None = None
 
@@ -153,7 +155,7 @@ def run(
 
 
 def _claim(tree: dict[str, Any]) -> Claim:
-    names = ("what", "unit", "paper", "model", "ns2", "value_ci95", "met", "verdict")
+    names = ("what", "unit", "paper", "model", "ns2", "value_ci95", "lacking", "met", "verdict")
 
     def check(tree: dict[str, Any]) -> Check:
         # In a claim that was not run, the value is the expression that computes it.
