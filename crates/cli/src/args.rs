@@ -14,7 +14,7 @@ mod plot;
 mod shown;
 mod theory;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -202,6 +202,11 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) threads: Threads,
+
+    /// Threads that share the work of each run; the runs come one after the other then. Results do not depend on it
+    #[arg(long = "threads", value_name = "N", default_value = "1", value_parser = run_threads)]
+    #[arg(conflicts_with_all = ["jobs", "html", "pcap", "trace", "series", "flent", "mahimahi"])]
+    pub(crate) run_threads: NonZeroUsize,
 
     #[command(flatten)]
     pub(crate) form: Form,
@@ -413,6 +418,11 @@ fn jobs(text: &str) -> Result<usize, String> {
     let fits = |number: &usize| (1..=MOST_THREADS).contains(number);
     let remedy = || format!("write a number from 1 to {MOST_THREADS}, or leave it out to use every core");
     text.parse().ok().filter(fits).ok_or_else(remedy)
+}
+
+fn run_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let remedy = || format!("write a number from 1 to {MOST_THREADS}");
+    text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_THREADS).ok_or_else(remedy)
 }
 
 fn seed(text: &str) -> Result<u64, String> {

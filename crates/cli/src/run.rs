@@ -6,6 +6,7 @@ use fairlane_console::Failure;
 use fairlane_outcome::{Extent, Outcome};
 use fairlane_report::run_report;
 use fairlane_runner::{Batch, BatchResult, Job};
+use fairlane_sim::undivided;
 
 use crate::args::RunArgs;
 use crate::files::Outputs;
@@ -51,9 +52,14 @@ impl RunCommand {
         let outputs = files.outputs().tables("--out", args.out.as_deref());
         outputs.check(&shared::inputs(Some(&args.file), &document))?;
         let series = files.series.is_some();
+        if args.run_threads.get() > 1
+            && let Some(why) = undivided(&scenario).map_err(Failure::plain)?
+        {
+            output::tell(&format!("note: the run uses one thread: {why}\n"));
+        }
         let work = if files.is_none() {
             let jobs = vec![Job::of(scenario)];
-            let batch = Batch::new(jobs, args.runs, args.threads.jobs)?;
+            let batch = Batch::new(jobs, args.runs, args.threads.jobs)?.divided(args.run_threads);
             Work::Batch(if page.is_some() { batch.recorded() } else { batch })
         } else if args.runs.get() > 1 {
             let message =

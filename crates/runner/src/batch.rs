@@ -1,11 +1,11 @@
 //! Jobs on all cores; results do not depend on the number of cores.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use fairlane_outcome::{Outcome, Point, Timeline};
 use fairlane_qdisc::Duration;
 use fairlane_scenario::Scenario;
-use fairlane_sim::{Control, Observer, queue_names, run, run_all_observed};
+use fairlane_sim::{Control, Observer, queue_names, run, run_all_observed, run_all_on};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -40,6 +40,8 @@ pub struct Batch {
     pool: ThreadPool,
     recorded: bool,
     at: Option<String>,
+    /// The threads that share each run.
+    threads: NonZeroUsize,
 }
 
 /// The outcomes of a batch.
@@ -80,13 +82,19 @@ impl Batch {
         for job in jobs.iter().take_while(|_| !control.stopped()) {
             check(&job.scenario, &job.asked)?;
         }
-        Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false, at: None })
+        Ok(Self { jobs, runs, pool: pool(threads)?, recorded: false, at: None, threads: NonZeroUsize::MIN })
     }
 
     /// Also records the timeline of each job's first run.
     #[must_use]
     pub fn recorded(self) -> Self {
         Self { recorded: true, ..self }
+    }
+
+    /// Divides each run among this many threads. The runs of a job come one after the other then, and none has an observer.
+    #[must_use]
+    pub fn divided(self, threads: NonZeroUsize) -> Self {
+        Self { threads, ..self }
     }
 
     /// Makes the summaries of all outcomes speak of the queue called `name`, if there is one: see [`Outcome::shown_queues`].
@@ -187,7 +195,12 @@ impl Batch {
     ) -> Result<Option<(Outcome, Option<Timeline>)>, Error> {
         let meter = CostMeter::start();
         let mut observers = (observer, self.recorded.then(|| Recorder::new(&job.scenario)));
-        let runs = run_all_observed(&job.scenario, self.runs.get(), control, &mut observers).map_err(Error::plain)?;
+        let runs = if self.threads.get() > 1 {
+            run_all_on(&job.scenario, self.runs.get(), self.threads, control)
+        } else {
+            run_all_observed(&job.scenario, self.runs.get(), control, &mut observers)
+        };
+        let runs = runs.map_err(Error::plain)?;
         let (observer, recorder) = observers;
         end(observer, runs.first().is_none_or(|run| run.run > 0 || run.partial))?;
         let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };

@@ -77,22 +77,21 @@ impl<O: Observer> Engine<'_, O> {
         let queues = self.new_queues(to)?;
         let from = mem::replace(&mut self.scenario, Cow::Owned(to.clone()));
         for (link, queue) in queues {
-            self.network.set_queue(link, queue);
+            self.part.network.set_queue(link, queue);
         }
         for (link, before, after) in sides(&from, to) {
             if before.rate != after.rate {
-                let sending = self.network.topology.sending(link);
-                self.network.topology.set_link_rate(self.now, sending, after.rate);
+                let sending = self.part.network.topology.sending(link);
+                self.part.network.topology.set_link_rate(self.part.now, sending, after.rate);
             }
         }
-        let (mut flow, mut link) = (0, self.network.topology.first_host_link);
+        let (mut flow, mut link) = (0, self.part.network.topology.first_host_link);
         for (before, after) in from.flows.iter().zip(&to.flows) {
-            link = self.network.set_host_rates(self.now, link, before, after);
-            let flows = &mut self.flows[flow..flow + after.count as usize];
+            link = self.part.network.set_host_rates(self.part.now, link, before, after);
             if let Some(rate) = source_rate(&after.traffic).filter(|rate| source_rate(&before.traffic) != Some(*rate)) {
-                flows.iter_mut().for_each(|flow| flow.set_rate(rate));
+                (flow..flow + after.count).for_each(|flow| self.part.flows.with(flow, |flow| flow.set_rate(rate)));
             }
-            flow += after.count as usize;
+            flow += after.count;
         }
         self.changes += 1;
         Ok(())
@@ -106,7 +105,7 @@ impl<O: Observer> Engine<'_, O> {
                 continue;
             }
             let link = link_name(to, number);
-            let queue = match &self.network.topology.links[number as usize].queue {
+            let queue = match &self.part.network.topology.links[number as usize].queue {
                 LinkQueue::Managed(managed) if managed.custom => return Err(ChangeError::Custom { link }),
                 LinkQueue::Managed(_) => {
                     let seed = self.seed.named("queue").named(&link).numbered(self.changes);

@@ -1,5 +1,7 @@
 //! Delays of flows from end to end.
 
+use std::ops::Range;
+
 use fairlane_outcome::PathRun;
 use fairlane_qdisc::Time;
 
@@ -47,6 +49,14 @@ impl Delays {
     pub(crate) fn begin(&mut self) {
         for flow in &mut self.0 {
             flow.sums = PathRun::default();
+        }
+    }
+
+    /// Takes the counts of `flows` from those of another part of the run.
+    pub(crate) fn take_over(&mut self, part: &Self, flows: Range<u32>) {
+        let flows = flows.start as usize..flows.end as usize;
+        if let (Some(own), Some(others)) = (self.0.get_mut(flows.clone()), part.0.get(flows)) {
+            own.copy_from_slice(others);
         }
     }
 

@@ -10,14 +10,17 @@ use fairlane_scenario::{Application, FlowGroup, Hop, Scenario, Traffic, Web};
 
 use crate::control::Control;
 use crate::delays::Delays;
+use crate::divided::Divided;
+use crate::division::Division;
 use crate::flow::{Browser, Flow, Totals};
 use crate::link::{Link, LinkQueue};
 use crate::network::Network;
+use crate::numbered::Numbered;
 use crate::observer::Observer;
 use crate::packet::{Packet, packet_bytes};
+use crate::part::Part;
 use crate::prefetch::Prefetcher;
 use crate::sampling::Sampling;
-use crate::schedule::Next;
 use crate::target::{TARGETS, Target};
 use crate::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
 
@@ -50,6 +53,11 @@ pub enum Error {
     },
     /// A link or a shaper of rate zero would never send.
     NoRate,
+    /// The threads of a run cannot be had.
+    Threads {
+        /// The reason.
+        why: String,
+    },
     /// The parameters of a shaper's controller contradict each other.
     Shaper {
         /// The link's name.
@@ -78,6 +86,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::NoRate => f.write_str("a link needs a rate above zero"),
+            Self::Threads { why } => write!(f, "the threads of the run cannot be had: {why}"),
             Self::Shaper { link, error } => write!(f, "the shaper of link \"{link}\": {error}"),
             Self::NoLink { group } => {
                 write!(
@@ -96,9 +105,6 @@ impl From<QueueError> for Error {
         Self::Queue { link, error }
     }
 }
-
-/// Events between two checks of [`Control::stopped`].
-const CHECK_EVERY: u64 = 1 << 14;
 
 /// Runs `scenario` once and returns the measurements. Each run number has its own randomness. `observer` follows the run.
 ///
@@ -146,18 +152,14 @@ pub(crate) struct Engine<'s, O> {
     run: u32,
     /// The seed of the run.
     pub(crate) seed: Seed,
-    pub(crate) network: Network<O>,
-    pub(crate) flows: Vec<Flow>,
-    prefetcher: Prefetcher,
-    delays: Delays,
+    /// All links and flows.
+    pub(crate) part: Part<O>,
     /// The counts of each flow when the measurement began; empty if it began at time zero.
     before: Vec<Tally>,
-    pub(crate) now: Time,
     /// The start of the measurement; `None` during the warm-up.
     from: Option<Time>,
     /// The number of changes during the run.
     pub(crate) changes: u64,
-    events: u64,
     sampling: Option<Sampling>,
 }
 
@@ -195,29 +197,23 @@ impl<'s, O: Observer> Engine<'s, O> {
                 if let Some(web) = web(group).filter(|web| index.is_multiple_of(web.connections)) {
                     network.browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
-                let browser = (network.browsers.len() as u32).checked_sub(1);
+                let browser = network.browsers.numbers().end.checked_sub(1);
                 let mut flow = Flow::new(id, (group, index), network.topology.routes[id as usize], seed, browser);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
         }
         network.start_controllers();
-        let (prefetcher, sampling) = (Prefetcher::new(count), Sampling::of(&network.observer));
-        Ok(Self {
-            scenario,
-            run,
-            seed,
+        let sampling = Sampling::of(&network.observer);
+        let part = Part {
             network,
-            flows,
-            prefetcher,
+            flows: Numbered::new(0, flows),
+            prefetcher: Prefetcher::new(count),
             delays: Delays::new(count),
-            before: Vec::new(),
             now: Time::ZERO,
-            from: None,
-            changes: 0,
             events: 0,
-            sampling,
-        })
+        };
+        Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
     /// Returns the end of the scenario.
@@ -231,7 +227,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         if self.from.is_none() {
             self.begin_measurement();
         }
-        if self.sampling.is_some_and(|sampling| !sampling.took(self.now)) {
+        if self.sampling.is_some_and(|sampling| !sampling.took(self.part.now)) {
             self.sample();
         }
         self.check();
@@ -254,85 +250,29 @@ impl<'s, O: Observer> Engine<'s, O> {
     /// Handles the events before `until` and takes samples at each interval; returns true if `control` stopped the run.
     fn advance(&mut self, until: Time, control: &Control) -> bool {
         while let Some(at) = self.sampling.map(Sampling::next).filter(|at| *at <= until) {
-            if self.handle_before(at, control) {
+            if self.part.handle_before(at, control) {
                 return true;
             }
             self.sample();
         }
-        self.handle_before(until, control)
+        self.part.handle_before(until, control)
     }
 
     /// Passes a sample of all flows and queues to the observer.
     fn sample(&mut self) {
         if let Some(sampling) = &mut self.sampling {
-            sampling.take(self.now, &self.flows, &mut self.network);
-        }
-    }
-
-    /// Handles every event before `until`; returns true if `control` stopped the run.
-    fn handle_before(&mut self, until: Time, control: &Control) -> bool {
-        while let Some((at, next)) = self.network.events.pop_before(until) {
-            self.now = at;
-            match next {
-                Next::Arrival(packet) => {
-                    self.prefetcher.advance(&mut self.network, &self.flows);
-                    if let Some(packet) = self.network.leave_link(at, packet) {
-                        self.deliver(at, packet);
-                    }
-                }
-                Next::Event(target) => self.handle(at, target),
-            }
-            self.events += 1;
-            if self.events.is_multiple_of(CHECK_EVERY) && control.stopped() {
-                return true;
-            }
-        }
-        self.now = until;
-        false
-    }
-
-    fn handle(&mut self, now: Time, target: Target) {
-        match target {
-            Target::LinkFree(link) => self.network.link_free(now, link),
-            Target::ReorderedArrival(link) => {
-                if let Some(packet) = self.network.arrive_reordered(now, link) {
-                    self.deliver(now, packet);
-                }
-            }
-            Target::Release(link) => self.network.release(now, link),
-            Target::Source(flow) => self.flows[flow as usize].on_source(now, &mut self.network),
-            Target::SenderTimer(flow) => self.flows[flow as usize].on_sender_timer(now, &mut self.network),
-            Target::ReceiverTimer(flow) => self.flows[flow as usize].on_receiver_timer(now, &mut self.network),
-            Target::RateControl(shaper) => self.network.control_rate(now, shaper),
-        }
-    }
-
-    /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
-    fn deliver(&mut self, now: Time, packet: Packet) {
-        match self.flows.get_mut(packet.flow as usize) {
-            Some(flow) => {
-                self.delays.arrived(now, &packet, flow.is_tcp());
-                flow.on_packet(now, packet, &mut self.network);
-            }
-            None => self.network.probe_answered(now, &packet),
+            sampling.take(self.part.now, &self.part.flows, &mut self.part.network);
         }
     }
 
     /// Starts the measurement at the end of the warm-up.
     fn begin_measurement(&mut self) {
-        self.from = Some(self.now);
-        if self.now > Time::ZERO {
-            self.before = tallies(&self.flows, &self.network.dropped, &self.network.lost).collect();
+        let Part { network, flows, now, .. } = &self.part;
+        if *now > Time::ZERO {
+            self.before = tallies(flows.iter(), &network.dropped, &network.lost).collect();
         }
-        self.flows.iter_mut().for_each(Flow::begin_measurement);
-        self.delays.begin();
-        for link in &mut self.network.topology.links {
-            if let LinkQueue::Managed(managed) = &mut link.queue
-                && let Some(meter) = &mut managed.meter
-            {
-                meter.begin(self.now);
-            }
-        }
+        self.from = Some(*now);
+        self.part.begin_measurement();
     }
 
     /// Checks, in debug builds, that no packet is unaccounted for, at each queue and in the whole network.
@@ -340,8 +280,9 @@ impl<'s, O: Observer> Engine<'s, O> {
         if !cfg!(debug_assertions) {
             return;
         }
-        let (mut inside, mut dropped) = (self.network.events.packets() as u64, 0);
-        for link in &self.network.topology.links {
+        let network = &self.part.network;
+        let (mut inside, mut dropped) = (network.events.packets() as u64, 0);
+        for link in &network.topology.links {
             inside += link.in_flight() as u64;
             if let LinkQueue::Managed(managed) = &link.queue {
                 let (status, counters) = (managed.discipline.status(), managed.discipline.counters());
@@ -352,14 +293,15 @@ impl<'s, O: Observer> Engine<'s, O> {
                 dropped += lost.packets;
             }
         }
-        dropped += self.network.dropped_at_plain_links + self.network.lost_on_links;
-        assert_eq!(self.network.injected, self.network.ejected + dropped + inside);
+        dropped += network.dropped_at_plain_links + network.lost_on_links;
+        assert_eq!(network.injected, network.ejected + dropped + inside);
     }
 
     fn result(self, partial: bool) -> Run {
         let exits: Vec<Option<usize>> =
             self.scenario.flows.iter().map(|group| group.path.last().and_then(|hop| self.reported(*hop))).collect();
-        let Self { scenario, run, network, flows, delays, before, now, from, changes, events, .. } = self;
+        let Self { scenario, run, part, before, from, changes, .. } = self;
+        let Part { network, flows, delays, now, events, .. } = part;
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
@@ -375,7 +317,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             to_s: now.as_secs(),
             partial,
             queues,
-            flows: flow_runs(scenario, &exits, &before, (&flows, &delays), tallies(&flows, &dropped, &lost)),
+            flows: flow_runs(scenario, &exits, &before, (&flows, &delays), tallies(flows.iter(), &dropped, &lost)),
             cost: Cost { events, packet_hops, ..Cost::default() },
             // A fair rate follows from the scenario only while that stays as it is.
             expected: if changes == 0 { expected(scenario) } else { Expected::default() },
@@ -386,13 +328,33 @@ impl<'s, O: Observer> Engine<'s, O> {
     fn reported(&self, hop: Hop) -> Option<usize> {
         let link = link_of(hop) as usize;
         let metered = |link: &Link| matches!(&link.queue, LinkQueue::Managed(queue) if queue.meter.is_some());
-        metered(&self.network.topology.links[link])
-            .then(|| self.network.topology.links[..link].iter().filter(|link| metered(link)).count())
+        let links = &self.part.network.topology.links;
+        metered(&links[link]).then(|| links[..link].iter().filter(|link| metered(link)).count())
+    }
+}
+
+impl Engine<'_, ()> {
+    /// Runs to the end in parts, or until `control` stops it, and returns the measurements.
+    pub(crate) fn run_divided(mut self, division: Division, control: &Control) -> Run {
+        let (warmup, end) = (Time::ZERO + self.scenario.warmup, self.end());
+        let mut divided = Divided::new(&mut self.part, division, events_per_second(&self.scenario));
+        let stopped = divided.advance(warmup.min(end), control);
+        if divided.now() > Time::ZERO {
+            let (dropped, lost) = divided.losses();
+            self.before = tallies(divided.flows(), &dropped, &lost).collect();
+        }
+        self.from = Some(divided.now());
+        divided.begin_measurement();
+        let partial = stopped || divided.advance(end, control);
+        let cpu_s = divided.unite(&mut self.part);
+        self.check();
+        let run = self.result(partial);
+        Run { cost: Cost { cpu_s, ..run.cost }, ..run }
     }
 }
 
 /// Returns the pages that a group loads; `None` for other traffic.
-const fn web(group: &FlowGroup) -> Option<&Web> {
+pub(crate) const fn web(group: &FlowGroup) -> Option<&Web> {
     match &group.traffic {
         Traffic::Tcp(tcp) => match &tcp.application {
             Application::Web(web) => Some(web),
@@ -429,8 +391,12 @@ struct Tally {
     lost: u64,
 }
 
-fn tallies<'a>(flows: &'a [Flow], dropped: &'a [u64], lost: &'a [u64]) -> impl Iterator<Item = Tally> + 'a {
-    let counted = flows.iter().zip(dropped).zip(lost);
+fn tallies<'a>(
+    flows: impl Iterator<Item = &'a Flow>,
+    dropped: &'a [u64],
+    lost: &'a [u64],
+) -> impl Iterator<Item = Tally> {
+    let counted = flows.zip(dropped).zip(lost);
     counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
 }
 
@@ -439,10 +405,10 @@ fn flow_runs(
     scenario: &Scenario,
     exits: &[Option<usize>],
     before: &[Tally],
-    (flows, delays): (&[Flow], &Delays),
+    (flows, delays): (&Numbered<Flow>, &Delays),
     mut tallies: impl Iterator<Item = Tally>,
 ) -> Vec<FlowRun> {
-    let mut runs = Vec::with_capacity(flows.len());
+    let mut runs = Vec::with_capacity(flows.iter().len());
     for (group, exit) in scenario.flows.iter().zip(exits) {
         let transport: Arc<str> = group.traffic.to_string().into();
         for (index, now) in (0..group.count).zip(tallies.by_ref()) {
@@ -463,7 +429,7 @@ fn flow_runs(
                 lost: now.lost - before.lost,
                 retransmitted: ends.retransmitted - ends_before.retransmitted,
                 timeouts: ends.timeouts - ends_before.timeouts,
-                completions_ns: flows[id].completions().map(<[u64]>::to_vec),
+                completions_ns: flows.get(id as u32).and_then(Flow::completions).map(<[u64]>::to_vec),
                 path: delays.of(id),
             });
         }
@@ -473,7 +439,7 @@ fn flow_runs(
 
 /// Estimates the number of events per second: five for each packet that crosses a link between nodes, and two for each
 /// packet of a UDP source.
-fn events_per_second(scenario: &Scenario) -> f64 {
+pub(crate) fn events_per_second(scenario: &Scenario) -> f64 {
     let packet_bits = |bytes: u64| 8.0 * bytes.max(1) as f64;
     let smallest = scenario.flows.iter().map(|group| group.packet.get()).min().unwrap_or(1000);
     let rates = scenario.links.iter().map(|link| link.forward.rate.bits_per_second() as f64);

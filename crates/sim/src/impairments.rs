@@ -73,6 +73,11 @@ impl Impairments {
         self.reordering.is_some()
     }
 
+    /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is loss.
+    pub(crate) const fn only_lose(&self) -> bool {
+        self.jitter.is_none() && self.rates.is_none()
+    }
+
     /// Adds `packet`, with its next hop at `route`, to the packets that may overtake each other.
     pub(crate) fn keep(&mut self, packet: &Packet, arrival: Time, route: u32) {
         if let Some(in_flight) = &mut self.reordering {

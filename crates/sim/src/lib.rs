@@ -29,9 +29,12 @@
 #![forbid(unsafe_code)]
 
 mod accounting;
+mod border;
 mod changes;
 mod control;
 mod delays;
+mod divided;
+mod division;
 mod engine;
 mod event;
 mod fingerprint;
@@ -43,8 +46,10 @@ mod link;
 mod link_rates;
 mod meter;
 mod network;
+mod numbered;
 mod observer;
 mod packet;
+mod part;
 mod plain;
 mod prefetch;
 mod reloaded;
@@ -65,6 +70,8 @@ mod tournament;
 
 pub use changes::ChangeError;
 pub use control::Control;
+pub use divided::{run_on, undivided};
+pub use division::Undivided;
 pub use engine::{Error, least_memory, run, run_with};
 pub use fairlane_autorate::Decision;
 pub use fairlane_outcome::{FlowSample, QueueSample};
@@ -73,7 +80,7 @@ pub use intervals::Intervals;
 pub use observer::{Observer, PacketEvent, QueueEvent};
 pub use packet::{Packet, PacketKind};
 pub use replay::{ArrivalTag, Replay, ReplayFlow};
-pub use runner::{run_all, run_all_observed};
+pub use runner::{run_all, run_all_observed, run_all_on};
 pub use simulation::{Simulation, StepError};
 pub use topology::{link_name, queue_names};
 

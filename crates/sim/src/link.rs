@@ -26,7 +26,7 @@ pub(crate) struct Link {
 pub(crate) const NO_LINE: u32 = u32::MAX;
 
 /// The properties that similar links share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Medium {
     pub(crate) transmission: TransmissionTime,
     pub(crate) delay: Duration,

@@ -4,8 +4,10 @@ use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::{self, QueueAccounting};
+use crate::border::Border;
 use crate::flow::Browser;
 use crate::link::{Link, LinkQueue, Managed, Medium};
+use crate::numbered::Numbered;
 use crate::observer::{Observer, QueueEvent};
 use crate::packet::{Packet, PacketKind};
 use crate::sack_table::SackTable;
@@ -20,7 +22,7 @@ pub(crate) struct Network<O> {
     pub(crate) topology: Topology,
     pub(crate) sacks: SackTable,
     /// The pages that groups of connections load.
-    pub(crate) browsers: Vec<Browser>,
+    pub(crate) browsers: Numbered<Browser>,
     /// The data packets of each flow that queues have dropped.
     pub(crate) dropped: Vec<u64>,
     /// The data packets of each flow that were lost during transmission.
@@ -35,6 +37,8 @@ pub(crate) struct Network<O> {
     /// Packets of either kind that were lost during transmission.
     pub(crate) lost_on_links: u64,
     pub(crate) observer: O,
+    /// The way to the other parts of a divided run.
+    pub(crate) border: Option<Box<Border>>,
 }
 
 impl<O: Observer> Network<O> {
@@ -44,7 +48,7 @@ impl<O: Observer> Network<O> {
             events: Schedule::new(topology.lines as usize, topology.first_host_link as usize, events_per_second),
             topology,
             sacks: SackTable::default(),
-            browsers: Vec::new(),
+            browsers: Numbered::new(0, Vec::new()),
             dropped: zeros.clone(),
             lost: zeros,
             packet_hops: 0,
@@ -53,6 +57,7 @@ impl<O: Observer> Network<O> {
             dropped_at_plain_links: 0,
             lost_on_links: 0,
             observer,
+            border: None,
         }
     }
 
@@ -313,7 +318,19 @@ impl<O: Observer> Network<O> {
             return self.cross_plain_links(arrival, next, route, packet);
         }
         let line = self.topology.media[self.topology.links[link as usize].medium as usize].line;
-        self.events.send(line, Packet { at: arrival, route, ..*packet }, false);
+        self.send(line, Packet { at: arrival, route, ..*packet }, false);
+    }
+
+    /// Schedules the arrival of a packet as [`Schedule::send`] does, or passes it to the part of the run where it arrives.
+    #[inline]
+    fn send(&mut self, line: u32, packet: Packet, waited: bool) {
+        match &mut self.border {
+            None => self.events.send(line, packet, waited),
+            Some(border) => {
+                let step = self.topology.table[packet.route as usize];
+                border.send((line, packet, waited), step, &mut self.events, &mut self.sacks);
+            }
+        }
     }
 
     /// Moves `packet`, which enters the plain `link` of its `route` at `now`, over this link.
@@ -336,7 +353,7 @@ impl<O: Observer> Network<O> {
             route += 1;
             match self.topology.table[route as usize].plain_host_link() {
                 None => {
-                    return self.events.send(
+                    return self.send(
                         line,
                         Packet { at: arrival, route, ..*packet },
                         begin.since(now) > end.since(begin),

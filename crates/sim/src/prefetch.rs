@@ -9,6 +9,7 @@ use std::hint::black_box;
 
 use crate::flow::Flow;
 use crate::network::Network;
+use crate::numbered::Numbered;
 use crate::observer::Observer;
 use crate::packet::Flags;
 use crate::topology::Topology;
@@ -35,13 +36,13 @@ impl Prefetcher {
 
     /// Reads what the next packets on the line of the last arrival will need, once those of the last batch have arrived.
     #[inline]
-    pub(crate) fn advance<O: Observer>(&mut self, network: &mut Network<O>, flows: &[Flow]) {
+    pub(crate) fn advance<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
         if self.enabled {
             self.read(network, flows);
         }
     }
 
-    fn read<O: Observer>(&mut self, network: &mut Network<O>, flows: &[Flow]) {
+    fn read<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
         self.arriving.clear();
         let next = network.events.unread(BATCH);
         self.arriving.extend(next.map(|packet| (packet.flow, packet.route, packet.flags.has(Flags::ACK))));
@@ -52,7 +53,7 @@ impl Prefetcher {
         let mut read = 0;
         for &(flow, route, ack) in &self.arriving {
             read ^= match topology.table[route as usize].link() {
-                None => flows.get(flow as usize).map_or(0, |flow| flow.prefetch(ack)),
+                None => flows.get(flow).map_or(0, |flow| flow.prefetch(ack)),
                 Some(next) => topology.links[next as usize].prefetch(flow),
             };
         }
@@ -60,10 +61,10 @@ impl Prefetcher {
     }
 
     /// Reads the first links of the packets that the flows whose packets arrive will send in turn.
-    fn read_first_links(&self, topology: &Topology, flows: &[Flow]) -> u64 {
+    fn read_first_links(&self, topology: &Topology, flows: &Numbered<Flow>) -> u64 {
         self.arriving.iter().fold(0, |read, &(flow, route, ack)| {
             let arrives = topology.table[route as usize].link().is_none();
-            let Some(flow) = flows.get(flow as usize).filter(|_| arrives) else { return read };
+            let Some(flow) = flows.get(flow).filter(|_| arrives) else { return read };
             let first = topology.table[flow.route(ack) as usize].link();
             read ^ first.map_or(0, |link| topology.links[link as usize].carry)
         })

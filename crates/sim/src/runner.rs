@@ -1,10 +1,13 @@
 //! Runs many scenarios in parallel.
 
+use std::num::NonZeroUsize;
+
 use fairlane_outcome::Run;
 use fairlane_scenario::Scenario;
 use rayon::prelude::*;
 
 use crate::control::Control;
+use crate::divided::run_on;
 use crate::engine::{Error, run};
 use crate::observer::Observer;
 
@@ -51,6 +54,22 @@ pub fn run_all_observed<O: Observer + Send>(
     let (first, others) = rayon::join(first, others);
     let mut all: Vec<Run> = first.transpose()?.into_iter().collect();
     all.extend(others?);
+    Ok(all)
+}
+
+/// Runs `scenario` `runs` times as [`run_all`] does, one run after the other, each divided among `threads` threads.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn run_all_on(scenario: &Scenario, runs: u32, threads: NonZeroUsize, control: &Control) -> Result<Vec<Run>, Error> {
+    let mut all = Vec::new();
+    for number in (0..runs).take_while(|_| !control.stopped()) {
+        let run = run_on(scenario, number, threads, control)?;
+        control.finish_one();
+        if !run.partial || run.to_s > run.from_s {
+            all.push(run);
+        }
+    }
     Ok(all)
 }
 

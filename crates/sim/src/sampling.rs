@@ -6,6 +6,7 @@ use fairlane_qdisc::{Count, Duration, Qdisc, Time};
 use crate::flow::Flow;
 use crate::link::{Link, LinkQueue};
 use crate::network::Network;
+use crate::numbered::Numbered;
 use crate::observer::Observer;
 
 /// The times at which the observer gets samples.
@@ -33,7 +34,7 @@ impl Sampling {
     }
 
     /// Passes samples of all flows and queues to the observer.
-    pub(crate) fn take<O: Observer>(&mut self, now: Time, flows: &[Flow], network: &mut Network<O>) {
+    pub(crate) fn take<O: Observer>(&mut self, now: Time, flows: &Numbered<Flow>, network: &mut Network<O>) {
         self.last = now;
         for (id, flow) in flows.iter().enumerate() {
             let (dropped, lost) = (network.dropped[id], network.lost[id]);

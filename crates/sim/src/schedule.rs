@@ -134,6 +134,11 @@ impl Schedule {
         }
     }
 
+    /// Returns a time before which nothing happens.
+    pub(crate) fn next_at(&mut self) -> Time {
+        time_of(self.tournament.winner().1)
+    }
+
     /// Returns the number of packets on links.
     pub(crate) fn packets(&self) -> usize {
         self.waited.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()

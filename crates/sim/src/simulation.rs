@@ -111,18 +111,18 @@ impl<O: Observer> Simulation<O> {
     /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
-        &self.engine.network.observer
+        &self.engine.part.network.observer
     }
 
     /// Returns the observer, to be changed.
     pub const fn observer_mut(&mut self) -> &mut O {
-        &mut self.engine.network.observer
+        &mut self.engine.part.network.observer
     }
 
     /// Returns the time until which all events have been handled.
     #[must_use]
     pub const fn now(&self) -> Time {
-        self.engine.now
+        self.engine.part.now
     }
 
     /// Returns the scenario with all changes.
@@ -149,20 +149,21 @@ impl<O: Observer> Simulation<O> {
 
     /// Returns the counts of each flow since time zero, in the order of their numbers.
     pub fn flows(&self) -> impl Iterator<Item = FlowSample> {
-        (0..self.engine.flows.len() as u32).filter_map(|id| self.flow(id))
+        (0..self.engine.part.flows.iter().len() as u32).filter_map(|id| self.flow(id))
     }
 
     /// Returns the counts of flow `id` since time zero; `None` if there is no such flow.
     #[must_use]
     pub fn flow(&self, id: u32) -> Option<FlowSample> {
-        let (network, id) = (&self.engine.network, id as usize);
-        self.engine.flows.get(id).map(|flow| flow.sample(network.dropped[id], network.lost[id]))
+        let network = &self.engine.part.network;
+        let flow = self.engine.part.flows.get(id)?;
+        Some(flow.sample(network.dropped[id as usize], network.lost[id as usize]))
     }
 
     /// Returns the counts since time zero and the state of each queue that outcomes report, in the order of
     /// [`queue_names`](crate::queue_names).
     pub fn queues(&self) -> impl Iterator<Item = QueueSample> {
-        let links = (0_u32..).zip(&self.engine.network.topology.links);
+        let links = (0_u32..).zip(&self.engine.part.network.topology.links);
         links.filter_map(|(number, link)| queue_sample(number, link))
     }
 
@@ -170,7 +171,7 @@ impl<O: Observer> Simulation<O> {
     /// link.
     #[must_use]
     pub fn queue_rate(&self, link: u32) -> Option<Rate> {
-        self.engine.network.topology.queue_rate(self.now(), link)
+        self.engine.part.network.topology.queue_rate(self.now(), link)
     }
 
     /// Goes on with `scenario`, which may differ from the present one in the rates of links, of hosts' links, of TFRC, and of UDP sources

@@ -153,7 +153,7 @@ impl Connection {
     /// Loads the next object of the browser's page. The leading connection begins a page if the one before is complete.
     fn load<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         let Application::Web(web) = &mut self.application else { return };
-        let Some(browser) = network.browsers.get_mut(web.browser as usize) else { return };
+        let Some(browser) = network.browsers.get_mut(web.browser) else { return };
         for other in browser.begin(common.id, now) {
             network.events.push(now, Target::Source(other));
         }
@@ -246,7 +246,7 @@ impl Connection {
                 }
             }
             Application::Web(web) => {
-                let Some(browser) = network.browsers.get_mut(web.browser as usize) else { return };
+                let Some(browser) = network.browsers.get_mut(web.browser) else { return };
                 if !web.acknowledged(acknowledged) {
                     return;
                 }
@@ -278,7 +278,7 @@ impl Connection {
         match &mut self.application {
             Application::Transfers(transfers) => transfers.received(now, self.peers.receiver.next()),
             Application::Web(web) => {
-                let browser = network.browsers.get_mut(web.browser as usize);
+                let browser = network.browsers.get_mut(web.browser);
                 // The request for the next object carries the acknowledgement.
                 if browser.is_some_and(|browser| web.received(now, self.peers.receiver.next(), browser)) {
                     ack = ack.or_else(|| self.peers.receiver.flush());

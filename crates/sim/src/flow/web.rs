@@ -26,6 +26,11 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
+    /// Returns the number of its first connection.
+    pub(crate) const fn first_flow(&self) -> u32 {
+        self.leader
+    }
+
     /// Returns the browser whose first connection is flow `leader`, with segments of `bytes` bytes.
     pub(crate) fn new(web: &Web, leader: u32, bytes: u32, seed: Seed) -> Self {
         let transfers = Transfers { size: web.size, sizes: web.sizes, think: Some(web.think) };
