@@ -25,7 +25,10 @@ pub(crate) enum Target {
 }
 
 /// The bits for the number of a link or flow.
-const INDEX_BITS: u32 = 25;
+const INDEX_BITS: u32 = 29;
+
+/// The lower bits of a number that are inverted first of all; scenarios rarely need more.
+const LOW_BITS: u32 = 25;
 
 /// The largest number of links, and of flows, that a target can address.
 pub(crate) const TARGETS: usize = 1 << INDEX_BITS;
@@ -75,7 +78,10 @@ pub(crate) const fn arrival_key(at: Time, flow: u32) -> u128 {
 /// 2^64 over the golden ratio (Knuth 1998, section 6.4). Of two numbers either is the smaller one at half of all times.
 #[inline]
 pub(crate) const fn turn(at: Time) -> u32 {
-    (at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - INDEX_BITS)) as u32
+    let product = at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let low = (product >> (u64::BITS - LOW_BITS)) as u32;
+    let high = (product >> (u64::BITS - INDEX_BITS)) as u32;
+    low | high << LOW_BITS & (TARGETS as u32 - 1)
 }
 
 /// Returns the time of an event with this key.
