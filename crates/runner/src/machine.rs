@@ -49,6 +49,18 @@ mod system {
     /// Returns the largest resident memory of this process so far, in bytes; 0 where the system does not count it.
     #[must_use]
     pub fn peak_rss_bytes() -> u64 {
+        status_peak().unwrap_or_else(usage_peak)
+    }
+
+    /// Returns what Linux calls VmHWM (proc(5)). What getrusage(2) counts begins with the memory of the program that started this one.
+    fn status_peak() -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+        Some(kilobytes * 1024)
+    }
+
+    fn usage_peak() -> u64 {
         // Apple counts in bytes, all others in units of 1024.
         let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
         getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0) * unit)
@@ -78,6 +90,17 @@ mod tests {
     fn work(seconds: f64) {
         let began = thread_cpu_s();
         while thread_cpu_s() - began < seconds {}
+    }
+
+    /// Would catch another unit, and a peak that is forgotten.
+    #[test]
+    fn the_peak_has_what_was_used() {
+        const BYTES: usize = 64_000_000;
+        let before = peak_rss_bytes();
+        let used = std::hint::black_box(vec![1_u8; BYTES]);
+        drop(used);
+        let after = peak_rss_bytes();
+        assert!(after >= BYTES as u64 && after < before + 4 * BYTES as u64, "{before}, {after}");
     }
 
     /// Would catch a cost that counts what came before the start, and CPU seconds that take the place of those of the runs.

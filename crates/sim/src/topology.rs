@@ -42,6 +42,8 @@ struct QueueSource<'s, 'c> {
     scenario: &'s Scenario,
     seed: Seed,
     custom: Option<&'c mut CustomQdiscs<'c>>,
+    /// The directions of links that have a shaper.
+    shaped: Vec<Hop>,
 }
 
 /// The properties of a set of similar links.
@@ -148,9 +150,9 @@ fn shaped_hops(scenario: &Scenario) -> Vec<(Hop, &Shaper)> {
 }
 
 /// Returns the flows whose data, acknowledgements or probes cross `hop`.
-fn flows_across(scenario: &Scenario, hop: Hop) -> FlowRanges {
+fn flows_across(scenario: &Scenario, shaped: &[Hop], hop: Hop) -> FlowRanges {
     let flows: u32 = scenario.flows.iter().map(|group| group.count).sum();
-    let probes = (0_u32..).zip(shaped_hops(scenario)).filter(|(_, (shaped, _))| shaped.link == hop.link);
+    let probes = (0_u32..).zip(shaped).filter(|(_, shaped)| shaped.link == hop.link);
     let probes = probes.map(|(number, _)| flows + number * REFLECTORS..flows + (number + 1) * REFLECTORS);
     let mut first = 0;
     let ranges = scenario.flows.iter().map(|group| {
@@ -170,7 +172,8 @@ impl Topology {
         seed: Seed,
         custom: Option<&'c mut CustomQdiscs<'c>>,
     ) -> Result<Self, QueueError> {
-        let mut source = QueueSource { scenario, seed, custom };
+        let shaped = shaped_hops(scenario);
+        let mut source = QueueSource { scenario, seed, custom, shaped: shaped.iter().map(|(hop, _)| *hop).collect() };
         let mut topology = Self {
             links: Vec::new(),
             media: Vec::new(),
@@ -184,11 +187,11 @@ impl Topology {
         for (index, link) in scenario.links.iter().enumerate() {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
                 let hop = Hop { link: index, reverse };
-                let kind = topology.kind(queue_side(side), metered_flows(scenario, hop));
+                let kind = topology.kind(queue_side(side), source.metered_flows(hop));
                 topology.add_link(&kind, &mut source)?;
             }
         }
-        for (hop, shaper) in shaped_hops(scenario) {
+        for (hop, shaper) in shaped {
             topology.add_buffer(hop, shaper, &mut source)?;
         }
         topology.first_host_link = topology.links.len() as u32;
@@ -213,7 +216,7 @@ impl Topology {
         let queue = size.and_then(|size| size.resolve(side.rate));
         let queue = queue.map_err(|error| QueueError { link: link_name(scenario, link_of(hop)), error })?;
         let side = LinkSide { queue, wire: Wire { shaper: None, ..side.wire.clone() }, ..side.clone() };
-        let kind = LinkKind { plain: false, ..self.kind(side, metered_flows(scenario, hop)) };
+        let kind = LinkKind { plain: false, ..self.kind(side, source.metered_flows(hop)) };
         let (queue, number) = (link_of(hop), self.shapers.len() as u32);
         let buffer = self.add_link(&kind, source)?;
         for (link, part) in [(queue, ShapedPart::Queue(number)), (buffer, ShapedPart::Buffer(number))] {
@@ -423,7 +426,9 @@ impl Topology {
         if medium.line != NO_LINE {
             return;
         }
-        let alike = self.media.iter().find(|other| other.line != NO_LINE && other.is_alike(medium));
+        // Links between nodes are not alike.
+        let others = if medium.carries.is_some() { self.media.as_slice() } else { &[] };
+        let alike = others.iter().find(|other| other.line != NO_LINE && other.is_alike(medium));
         self.media[index].line = alike.map_or(self.lines, |other| other.line);
         self.lines += u32::from(self.media[index].line == self.lines);
     }
@@ -445,11 +450,6 @@ impl Topology {
     }
 }
 
-/// Returns the flows that are counted at `hop`; `None` if it carries no data.
-fn metered_flows(scenario: &Scenario, hop: Hop) -> Option<FlowRanges> {
-    scenario.flows.iter().any(|group| group.path.contains(&hop)).then(|| flows_across(scenario, hop))
-}
-
 /// Returns the side of the queue: with a shaper, what empties it has the shaper's rate, and nothing else.
 fn queue_side(side: &LinkSide) -> LinkSide {
     match &side.wire.shaper {
@@ -462,6 +462,12 @@ fn queue_side(side: &LinkSide) -> LinkSide {
 }
 
 impl QueueSource<'_, '_> {
+    /// Returns the flows that are counted at `hop`; `None` if it carries no data.
+    fn metered_flows(&self, hop: Hop) -> Option<FlowRanges> {
+        let carries_data = self.scenario.flows.iter().any(|group| group.path.contains(&hop));
+        carries_data.then(|| flows_across(self.scenario, &self.shaped, hop))
+    }
+
     /// Builds the queue of link `id`. Names are only formatted where they are needed: there may be millions of links.
     fn queue(&mut self, kind: &LinkKind, id: u32) -> Result<LinkQueue, QueueError> {
         let LinkKind { side, plain, sizes_differ, metered, .. } = kind;
