@@ -10,8 +10,6 @@ use super::fixed::ONE;
 pub(super) struct TagShare {
     /// T, in tags.
     share: u64,
-    /// The larger of T and 1, above which a flow is thinned.
-    thinned_above: u64,
     /// The number of tags with a quarter from which on a flow exceeds the fair rate.
     exceeded_from: u64,
     /// 1 / T, with 46 binary digits behind the point.
@@ -33,7 +31,6 @@ impl TagShare {
         let inverse = (1 << 62) / share;
         Self {
             share,
-            thinned_above: share.max(ONE),
             // The first whose ratio to T is above one, as `excess` rounds it.
             exceeded_from: ((ONE + 1) << 46).div_ceil(inverse),
             inverse,
@@ -49,8 +46,8 @@ impl TagShare {
     pub(super) fn is_sampled(&self, count: u32, bytes: u32, draw: u64) -> bool {
         let odds = if count == 0 { self.odds_unknown } else { self.odds };
         let likely = u64::from(bytes).saturating_mul(odds);
-        let count = (u64::from(count) << 16).max(self.thinned_above);
-        u128::from(draw << 16) * u128::from(count) < u128::from(likely) * u128::from(self.thinned_above)
+        let count = (u64::from(count) << 16).max(self.share);
+        u128::from(draw << 16) * u128::from(count) < u128::from(likely) * u128::from(self.share)
     }
 
     /// Draws the number of tags that a sampled arrival overwrites, by 16 random bits.
