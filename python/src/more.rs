@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fairlane_capture::FlowsBy;
-use fairlane_papers::{Library, Options, Plan, json};
+use fairlane_papers::{Library, Options, Plan, crosses, json};
 use fairlane_qdisc::Rate;
 use fairlane_runner::machine::thread_cpu_s;
 use fairlane_runner::{pool, replay as captures};
@@ -94,7 +94,8 @@ pub(crate) fn judge(
     let results = watched(py, &control, progress, all, || pool.install(|| plan.execute(None, &control)))?;
     let results = results.map_err(|error| refused(&error))?;
     let verdicts = py.detach(|| plan.judge(&results)).map_err(|error| refused(&error))?;
-    Ok((json::verdicts(&verdicts, results.partial).to_string(), control.finished(), all))
+    let tables = crosses(&verdicts, &results).map_err(|error| refused(&error))?;
+    Ok((json::verdicts(&verdicts, &tables, results.partial).to_string(), control.finished(), all))
 }
 
 fn library() -> PyResult<Library> {

@@ -19,6 +19,9 @@ pub struct Book {
     /// Pictures of those tables.
     #[serde(default)]
     pub figures: Vec<FigureText>,
+    /// Tables of those experiments, with a line and a column for each value of two axes.
+    #[serde(default)]
+    pub tables: Vec<CrossText>,
     /// The claims of the paper, with the checks of our numbers.
     pub claims: Vec<Claim>,
 }
@@ -155,6 +158,24 @@ pub struct FigureText {
     /// The paper's numbers, drawn as points.
     #[serde(default)]
     pub paper: Vec<PaperLine>,
+}
+
+/// A table of an experiment by two of its axes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrossText {
+    /// Its unique name.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The experiment whose rows it shows.
+    pub experiment: String,
+    /// The axis with a line for each of its values.
+    pub lines: String,
+    /// The axis with a column for each of its values.
+    pub columns: String,
+    /// A cell: jq over the list of the runs' rows there; a text, or a number, which is shown with two digits after the point.
+    pub cell: String,
 }
 
 /// An axis of a figure.

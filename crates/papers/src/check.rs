@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::book::{Book, Claim, Experiment, Status};
+use crate::book::{Book, Claim, CrossText, Experiment, Status};
 use crate::expression::Expression;
 use crate::{Error, library};
 
@@ -15,6 +15,7 @@ pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
         let refuse = |why: String| Error::Book { name: format!("{}.toml", book.paper.id), why };
         let all = book.experiments.iter().map(|experiment| ("experiment", &experiment.id));
         let all = all.chain(book.figures.iter().map(|figure| ("figure", &figure.id)));
+        let all = all.chain(book.tables.iter().map(|table| ("table", &table.id)));
         for (what, id) in all.chain(book.claims.iter().map(|claim| ("claim", &claim.id))) {
             if !ids.insert((what, id)) {
                 return Err(refuse(format!("there are two of the {what} {id}")));
@@ -36,11 +37,26 @@ pub(crate) fn check(books: &[Book]) -> Result<(), Error> {
                 }
             }
         }
+        for table in &book.tables {
+            of_table(book, table).map_err(|why| refuse(format!("the table {}: {why}", table.id)))?;
+        }
         for claim in &book.claims {
             of_claim(book, claim, &known).map_err(|why| refuse(format!("the claim {}: {why}", claim.id)))?;
         }
     }
     Ok(())
+}
+
+fn of_table(book: &Book, table: &CrossText) -> Result<(), String> {
+    let Some(experiment) = book.experiments.iter().find(|experiment| experiment.id == table.experiment) else {
+        return Err(format!("there is no experiment {}", table.experiment));
+    };
+    for axis in [&table.lines, &table.columns] {
+        if !experiment.vary.contains_key(axis) {
+            return Err(format!("the experiment {} does not vary \"{axis}\"", experiment.id));
+        }
+    }
+    Expression::new(&table.cell).map(|_| ())
 }
 
 fn of_experiment(experiment: &Experiment) -> Result<(), String> {
@@ -113,6 +129,7 @@ mod tests {
         const TEXT: &str = r#"
             paper = { id = "p", title = "P", authors = "A", where = "W" }
             figures = [{ id = "f", title = "F", x = { label = "x" }, y = { label = "y" }, lines = [{ experiment = "e", name = "l", y = ".y" }] }]
+            tables = [{ id = "t", title = "T", experiment = "e", lines = "load", columns = "load", cell = "length" }]
             [[experiments]]
             id = "e"
             about = "."
@@ -150,6 +167,12 @@ mod tests {
             ("short = { vary.load", "short = { vary.rate", "a form has values of `rate`, which is not varied"),
             ("experiment = \"e\", name", "experiment = \"d\", name", "the figure f: there is no experiment d"),
             ("experiments = [\"e\"]", "experiments = [\"d\"]", "the claim c: there is no experiment d"),
+            (
+                "title = \"T\", experiment = \"e\"",
+                "title = \"T\", experiment = \"d\"",
+                "the table t: there is no experiment d",
+            ),
+            ("lines = \"load\"", "lines = \"queue\"", "the table t: the experiment e does not vary \"queue\""),
             ("figure = \"f\"", "figure = \"g\"", "the claim c: there is no figure g"),
             ("status = \"met\"", "status = \"short\"", "it does not say why"),
             ("status = \"met\"", "status = \"out\"", "it is out, and yet it has checks"),

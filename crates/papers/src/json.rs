@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Book, Check, Claim, Finding, Judgement, Verdict};
+use crate::{Book, Check, Claim, Cross, Finding, Judgement, Verdict};
 
 /// A claim as `fairlane paper list --json` prints it.
 #[must_use]
@@ -33,9 +33,9 @@ pub fn claim(book: &Book, claim: &Claim) -> Value {
     })
 }
 
-/// The verdicts as `fairlane paper run --json` prints them; `partial` if runs are missing.
+/// The verdicts as `fairlane paper run --json` prints them, with the tables of their experiments; `partial` if runs are missing.
 #[must_use]
-pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
+pub fn verdicts(verdicts: &[Verdict<'_>], tables: &[Cross], partial: bool) -> Value {
     let bound = |value: f64| value.is_finite().then_some(value);
     let finding = |finding: &Finding<'_>| {
         json!({
@@ -66,6 +66,13 @@ pub fn verdicts(verdicts: &[Verdict<'_>], partial: bool) -> Value {
         })
     };
     let mut value = json!({ "claims": verdicts.iter().map(claim).collect::<Vec<_>>() });
+    if !tables.is_empty()
+        && let Some(keys) = value.as_object_mut()
+    {
+        let table =
+            |table: &Cross| json!({ "id": table.id, "title": table.title, "head": table.head, "lines": table.lines });
+        keys.insert("tables".to_owned(), tables.iter().map(table).collect());
+    }
     if partial && let Some(keys) = value.as_object_mut() {
         keys.insert("partial".to_owned(), true.into());
     }

@@ -8,6 +8,7 @@
 mod basis;
 mod book;
 mod check;
+mod cross;
 mod error;
 mod experiment;
 mod expression;
@@ -30,9 +31,10 @@ mod verdict;
 
 pub use basis::{Basis, Tally, tallies};
 pub use book::{
-    Axis, AxisText, Book, Check, Choice, Claim, Experiment, FigureText, Form, LineText, Named, Open, Paper, PaperLine,
-    Status,
+    Axis, AxisText, Book, Check, Choice, Claim, CrossText, Experiment, FigureText, Form, LineText, Named, Open, Paper,
+    PaperLine, Status,
 };
+pub use cross::{Cross, crosses};
 pub use error::Error;
 pub use judgement::Judgement;
 pub use library::Library;

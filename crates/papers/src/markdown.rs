@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::Error;
 use crate::basis::{Tally, tallies};
 use crate::book::Book;
+use crate::cross::crosses;
 use crate::plan::{Results, figure};
 use crate::review::review;
 use crate::shown;
@@ -120,6 +121,19 @@ fn of_paper(
         }
         if !verdict.findings.is_empty() {
             text += &numbers(verdict.findings.iter());
+        }
+    }
+    let of_book: Vec<Verdict<'_>> = verdicts.iter().map(|verdict| (*verdict).clone()).collect();
+    for table in crosses(&of_book, results)? {
+        let _ = writeln!(
+            text,
+            "\n## {}\n\n| {} |\n|{}",
+            table.title,
+            table.head.join(" | "),
+            "---|".repeat(table.head.len())
+        );
+        for line in table.lines {
+            let _ = writeln!(text, "| {} |", line.join(" | "));
         }
     }
     Ok(text)

@@ -44,6 +44,7 @@ bundled! {
     "congestion-controls",
     "echo-mixed",
     "flood",
+    "hash-guess",
     "lab-fig3",
     "modern",
     "overload",

@@ -142,7 +142,7 @@ impl Chain {
             sum += weight;
             mean += weight * number;
             loss += weight * dropped((number + 0.25) / fair);
-            let thinned = if number > fair.max(1.0) { fair.max(1.0) / number } else { 1.0 };
+            let thinned = if number > fair { fair / number } else { 1.0 };
             weight *= births * thinned / (number + 1.0);
             if weight > 1e100 {
                 (sum, mean, loss, weight) = (sum / weight, mean / weight, loss / weight, 1.0);

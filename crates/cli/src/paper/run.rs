@@ -7,8 +7,8 @@ use fairlane_console::Failure;
 use fairlane_console::layout::{columns, paragraph};
 use fairlane_outcome::Extent;
 use fairlane_papers::{
-    Document, Finding, Judgement, Library, Options, Plan, Status, Store, Tally, Verdict, documents, json, page, shown,
-    tallies,
+    Cross, Document, Finding, Judgement, Library, Options, Plan, Status, Store, Tally, Verdict, crosses, documents,
+    json, page, shown, tallies,
 };
 use fairlane_report::html::Provenance;
 use fairlane_runner::pool;
@@ -61,10 +61,11 @@ impl PaperRun {
         })
         .map_err(failure)?;
         let verdicts = prepared.judge(&results).map_err(failure)?;
+        let tables = crosses(&verdicts, &results).map_err(failure)?;
         if self.args.form.json {
-            output::print_json(&json::verdicts(&verdicts, results.partial))?;
+            output::print_json(&json::verdicts(&verdicts, &tables, results.partial))?;
         } else {
-            output::print(&text(&verdicts, output::width()))?;
+            output::print(&(by_axes(&tables) + &text(&verdicts, output::width())))?;
         }
         if let Some(file) = &self.args.html {
             let page = page(&self.claims, &verdicts, &results, options, self.provenance(options)).map_err(failure)?;
@@ -160,6 +161,26 @@ fn text(verdicts: &[Verdict<'_>], width: usize) -> String {
     text += &format!("\n{} {noun}: {}\n", verdicts.len(), counts.join(", "));
     let tallies = tallies(verdicts);
     if tallies.len() > 1 { text + &columns(&tallies.iter().map(counted).collect::<Vec<_>>(), width) } else { text }
+}
+
+/// Returns the tables of the experiments; their lines are as long as they are.
+fn by_axes(tables: &[Cross]) -> String {
+    let length = |cell: &String| cell.chars().count();
+    let mut text = String::new();
+    for table in tables {
+        text += &format!("{}\n", table.title);
+        let rows = [&table.head].into_iter().chain(&table.lines);
+        let mut widths = vec![0; table.head.len()];
+        for row in rows.clone() {
+            row.iter().zip(&mut widths).for_each(|(cell, width)| *width = length(cell).max(*width));
+        }
+        for row in rows {
+            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            text += &format!("  {}\n", cells.join("  ").trim_end());
+        }
+        text += "\n";
+    }
+    text
 }
 
 /// Returns the line of the claims that rest on one thing.

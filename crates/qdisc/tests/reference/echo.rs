@@ -146,9 +146,8 @@ impl Echo {
         // Of 2^48, and rounded down: for a byte, for an unknown flow, for the whole arrival.
         let byte = (1 << 48) / self.apart;
         let chance = bytes * if k == 0 { byte * self.rare() / ONE } else { byte };
-        let share = self.t.max(ONE);
-        let thinned = k * ONE > share;
-        if if thinned { draw * ONE * k * ONE < chance * share } else { draw * ONE < chance } {
+        let thinned = k * ONE > self.t;
+        if if thinned { draw * ONE * k * ONE < chance * self.t } else { draw * ONE < chance } {
             let mut places = self.draws.bits();
             let copies = (self.copies + u128::from(places >> 48)) / ONE;
             for _ in 0..copies {

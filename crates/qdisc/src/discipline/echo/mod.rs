@@ -17,7 +17,8 @@
 //! count as one: one of 65,535 pairs. A rate that the host tells ([`Qdisc::link_rate`]) is where the measurement of the
 //! link's rate starts; without one the sample has 256 tags.
 //!
-//! **Cost.** A random number, a hash, and K: 32 comparisons of 16 bytes for 256 tags. A product or four of 64 bits decide.
+//! **Cost.** A random number, a hash, and K, which is known or takes 32 comparisons of 16 bytes for 256 tags. Two products of
+//! 64 bits decide for a flow within its share, five for others.
 //! No division but in the controller, once in 16 ms, or in 1 ms in a flood.
 
 use crate::error::check;

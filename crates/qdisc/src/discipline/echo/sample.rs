@@ -12,8 +12,11 @@ const NOBODY: Tag = 0;
 /// The largest sample: places are drawn by 12 bits each.
 pub(super) const MOST_TAGS: u32 = 1 << 12;
 
-/// The tags that are counted together: the smallest sample.
-const GROUP: usize = 64;
+/// The tags that are counted together: the default sample.
+const GROUP: usize = 256;
+
+/// The tags that are counted together in a sample of fewer than [`GROUP`]: the smallest sample.
+const SMALL_GROUP: usize = 64;
 
 /// Returns the tag of a flow with this hash.
 #[inline]
@@ -26,12 +29,22 @@ pub(super) fn tag(hash: u64) -> Tag {
 pub(super) struct Sample {
     /// A power of two of them.
     tags: Vec<Tag>,
+    /// Numbers of tags, so that few arrivals have theirs counted: a quarter as many as tags, a tag's at its low bits. It
+    /// follows every change of `tags`.
+    known: Vec<Known>,
+}
+
+/// A tag, and how many of the sample are equal to it. Nothing is known of [`NOBODY`], which is never asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    tag: Tag,
+    count: u16,
 }
 
 impl Sample {
     /// Creates a sample of `size` tags of nobody.
     pub(super) fn new(size: u32) -> Self {
-        Self { tags: vec![NOBODY; size as usize] }
+        Self { tags: vec![NOBODY; size as usize], known: none_known(size as usize) }
     }
 
     /// Returns the number of tags.
@@ -41,20 +54,39 @@ impl Sample {
 
     /// Counts the tags that are `tag` (K).
     #[inline]
-    pub(super) fn count(&self, tag: Tag) -> u32 {
-        // Counts of 16 bits beside tags of 16 bits: a compiler compares eight at once with SSE2, for a group of this size
-        // without a loop. A sample is a power of two of tags, so that none is left over.
-        let groups = self.tags.chunks_exact(GROUP).filter_map(|group| <&[Tag; GROUP]>::try_from(group).ok());
-        let count = |group: &[Tag; GROUP]| group.iter().fold(0_u16, |count, entry| count + u16::from(*entry == tag));
-        groups.map(|group| u32::from(count(group))).sum()
+    pub(super) fn count(&mut self, tag: Tag) -> u32 {
+        let place = self.place(tag);
+        let known = self.known[place];
+        if known.tag == tag {
+            return u32::from(known.count);
+        }
+        let count = count(&self.tags, tag);
+        self.known[place] = Known { tag, count };
+        u32::from(count)
+    }
+
+    /// Returns where the number of tags that are `tag` would be.
+    fn place(&self, tag: Tag) -> usize {
+        usize::from(tag) & (self.known.len() - 1)
     }
 
     /// Writes `tag` over `copies` tags, 5 at most, at places drawn by 12 of the random `bits` each.
     pub(super) fn put(&mut self, tag: Tag, copies: u32, mut bits: u64) {
         let last = self.tags.len() - 1;
         for _ in 0..copies {
-            self.tags[bits as usize & last] = tag;
+            let old = core::mem::replace(&mut self.tags[bits as usize & last], tag);
+            self.note(old, u16::MAX);
+            self.note(tag, 1);
             bits >>= 12;
+        }
+    }
+
+    /// Adds `change`, which wraps, to the number of tags that are `tag`, where it is known.
+    fn note(&mut self, tag: Tag, change: u16) {
+        let place = self.place(tag);
+        let known = &mut self.known[place];
+        if known.tag == tag {
+            known.count = known.count.wrapping_add(change);
         }
     }
 
@@ -66,7 +98,36 @@ impl Sample {
         for place in old..size as usize {
             self.tags.push(self.tags[place - old]);
         }
+        self.known = none_known(size as usize);
     }
+
+    /// The memory of `size` tags and of what is known of them, in bytes.
+    #[cfg(test)]
+    pub(super) fn memory(size: u32) -> usize {
+        size as usize * size_of::<Tag>() + size as usize / 4 * size_of::<Known>()
+    }
+}
+
+/// Returns the numbers of tags beside `size` tags, none of them known.
+fn none_known(size: usize) -> Vec<Known> {
+    vec![Known::default(); size / 4]
+}
+
+/// Counts the tags that are `tag`.
+#[inline]
+fn count(tags: &[Tag], tag: Tag) -> u16 {
+    // A sample is a power of two of tags, so that none is left over.
+    if tags.len() < GROUP { count_by::<SMALL_GROUP>(tags, tag) } else { count_by::<GROUP>(tags, tag) }
+}
+
+/// Counts the tags that are `tag` in groups of `SIZE`.
+///
+/// Counts of 16 bits beside tags of 16 bits: a compiler compares eight at once with SSE2, and a group of a constant size
+/// without a loop.
+#[inline]
+fn count_by<const SIZE: usize>(tags: &[Tag], tag: Tag) -> u16 {
+    let groups = tags.chunks_exact(SIZE).filter_map(|group| <&[Tag; SIZE]>::try_from(group).ok());
+    groups.map(|group| group.iter().fold(0, |count, entry| count + u16::from(*entry == tag))).sum()
 }
 
 #[cfg(test)]
@@ -100,9 +161,28 @@ mod tests {
         (0..5000).for_each(|n| sample.put(if n % 4 == 0 { 7 } else { 9 }, 1, draws.bits()));
         let before = sample.count(7);
         sample.resize(1024);
-        assert_eq!((sample.size(), sample.count(7), sample.count(NOBODY)), (1024, 4 * before, 0));
+        assert_eq!((sample.size(), sample.count(7), count(&sample.tags, NOBODY)), (1024, 4 * before, 0));
         sample.resize(256);
         assert_eq!((sample.size(), sample.count(7)), (256, before));
+    }
+
+    /// Would catch a number of tags that does not follow what is put in, what it overwrites and the size, where a number is
+    /// known, and where another tag has its place.
+    #[test]
+    fn known_numbers_are_those_of_the_tags() {
+        for size in [64, 256, 1024] {
+            let mut draws = Seed::new(2).stream("draws");
+            let mut sample = Sample::new(size);
+            for step in 0..20_000 {
+                let bits = draws.bits();
+                // Few tags, of which many have the same place, as the number of places is at most 256.
+                let tag = 1 + 128 * (bits >> 61) as Tag + (bits >> 50 & 1) as Tag;
+                assert_eq!(sample.count(tag), u32::from(count(&sample.tags, tag)), "step {step} of {size}");
+                sample.put(tag, (bits >> 48 & 3) as u32, bits);
+            }
+            sample.resize(2 * size);
+            assert_eq!(sample.count(1), u32::from(count(&sample.tags, 1)));
+        }
     }
 
     /// Would catch a flow with the tag of nobody, which would be found in an empty sample.

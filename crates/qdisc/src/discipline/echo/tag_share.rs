@@ -10,8 +10,8 @@ use super::fixed::ONE;
 pub(super) struct TagShare {
     /// T, in tags.
     share: u64,
-    /// The larger of T and 1, above which a flow is thinned.
-    thinned_above: u64,
+    /// The number of tags with a quarter from which on a flow exceeds the fair rate.
+    exceeded_from: u64,
     /// 1 / T, with 46 binary digits behind the point.
     inverse: u64,
     /// How likely a byte is sampled that belongs to a known flow within its share, or to an unknown one; with 48 binary digits
@@ -28,10 +28,12 @@ impl TagShare {
         let rare = (share / RARE_BELOW).clamp(LEAST_RARE, ONE);
         let apart = ((controller.apart(tags) * rare) >> 16).max(u64::from(controller.largest)).max(1);
         let odds = (1 << 48) / apart;
+        let inverse = (1 << 62) / share;
         Self {
             share,
-            thinned_above: share.max(ONE),
-            inverse: (1 << 62) / share,
+            // The first whose ratio to T is above one, as `excess` rounds it.
+            exceeded_from: ((ONE + 1) << 46).div_ceil(inverse),
+            inverse,
             odds,
             odds_unknown: ((u128::from(odds) * u128::from(rare)) >> 16) as u64,
             copies: controller.copies,
@@ -44,8 +46,8 @@ impl TagShare {
     pub(super) fn is_sampled(&self, count: u32, bytes: u32, draw: u64) -> bool {
         let odds = if count == 0 { self.odds_unknown } else { self.odds };
         let likely = u64::from(bytes).saturating_mul(odds);
-        let count = (u64::from(count) << 16).max(self.thinned_above);
-        u128::from(draw << 16) * u128::from(count) < u128::from(likely) * u128::from(self.thinned_above)
+        let count = (u64::from(count) << 16).max(self.share);
+        u128::from(draw << 16) * u128::from(count) < u128::from(likely) * u128::from(self.share)
     }
 
     /// Draws the number of tags that a sampled arrival overwrites, by 16 random bits.
@@ -64,8 +66,11 @@ impl TagShare {
     #[inline]
     pub(super) fn excess(&self, count: u32) -> Excess {
         let count = (u64::from(count) << 16) + ONE / 4;
+        if count < self.exceeded_from {
+            return Excess(0);
+        }
         let ratio = ((u128::from(count) * u128::from(self.inverse)) >> 46) as u64;
-        let ratio = ratio.clamp(ONE, MOST_RATIO);
+        let ratio = ratio.min(MOST_RATIO);
         // Below 2^32, so that its square is below 2^64.
         Excess(((ratio * ratio) >> 16) - ONE)
     }

@@ -48,9 +48,10 @@ fn arrivals_are_sampled_by_the_formula() {
         (20.0, 20, 0.5),
         (20.0, 80, 0.125),
         (20.0, 245, 0.5 * 20.0 / 245.0),
-        // Below one tag the share counts as one.
-        (0.5, 1, 0.5),
-        (0.5, 4, 0.125),
+        // Below one tag each known flow is thinned.
+        (0.5, 0, 0.25),
+        (0.5, 1, 0.25),
+        (0.5, 4, 0.0625),
     ] {
         let sampled = part(|draw| fair(share).is_sampled(count, 750, draw));
         assert!((sampled / expected - 1.0).abs() < 1e-3, "{count} of {share}: {sampled} {expected}");

@@ -13,7 +13,7 @@ pub(crate) const INFO: Info = Info {
     summary: "drops what a flow sends above a fair share, by a small sample that does not depend on the queue",
     source: "Fairlane; after AFD (Pan, Breslau, Prabhakar, Shenker, ACM CCR 33(2), 2003)",
     year: Some(2026),
-    needs: "`tags` tags of two bytes",
+    needs: "`tags` tags of two bytes, and a byte each for what is known of them",
     flow_state: FlowState::Fixed,
     experimental: false,
     parameters: &[ECHO_LIMIT, ECHO_TARGET, TAGS, ECHO_ECN],
