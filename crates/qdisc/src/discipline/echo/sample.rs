@@ -29,8 +29,8 @@ pub(super) fn tag(hash: u64) -> Tag {
 pub(super) struct Sample {
     /// A power of two of them.
     tags: Vec<Tag>,
-    /// Numbers of tags, so that few arrivals have theirs counted: a quarter as many as tags, a tag's at its low bits. It
-    /// follows every change of `tags`.
+    /// Numbers of tags, so that few arrivals have theirs counted: see [`places`], a tag's at its low bits. It follows every
+    /// change of `tags`.
     known: Vec<Known>,
 }
 
@@ -104,13 +104,18 @@ impl Sample {
     /// The memory of `size` tags and of what is known of them, in bytes.
     #[cfg(test)]
     pub(super) fn memory(size: u32) -> usize {
-        size as usize * size_of::<Tag>() + size as usize / 4 * size_of::<Known>()
+        size as usize * size_of::<Tag>() + places(size as usize) * size_of::<Known>()
     }
 }
 
 /// Returns the numbers of tags beside `size` tags, none of them known.
 fn none_known(size: usize) -> Vec<Known> {
-    vec![Known::default(); size / 4]
+    vec![Known::default(); places(size)]
+}
+
+/// Returns how many tags may be known beside `size` of them: a quarter as many, and 256 at most.
+fn places(size: usize) -> usize {
+    (size / 4).min(256)
 }
 
 /// Counts the tags that are `tag`.
