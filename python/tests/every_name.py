@@ -35,7 +35,7 @@ class Fifo(fl.Discipline):
 def disciplines() -> list[fl.QueueConfig]:
     """Returns one of each."""
     choke: list[fl.QueueConfig] = [fl.Choke(limit=300, min=100, max=200), fl.BackChoke(), fl.FrontChoke(), fl.Gchoke()]
-    choke += [fl.ChokeAdaptive(), fl.Choked(), fl.Choker(), fl.Chokew(), fl.MlocChoke(), fl.Rechoke(), fl.Xchoke()]
+    choke += [fl.ChokeAdaptive(), fl.ChokeAuto(), fl.Choked(), fl.Choker(), fl.Chokew(), fl.MlocChoke(), fl.Rechoke(), fl.Xchoke()]
     red: list[fl.QueueConfig] = [fl.Red(), fl.Ared(), fl.Fred(), fl.Sred(), fl.RedPd(), fl.RedPenaltyBox(), fl.Sfred()]
     delay: list[fl.QueueConfig] = [fl.Codel(target=0.005), fl.Cobalt(), fl.Pie(), fl.Pi2(), fl.DualPi2(), fl.Cake()]
     fair: list[fl.QueueConfig] = [

@@ -7,11 +7,12 @@ use fairlane_qdisc::{
 };
 use proptest::prelude::*;
 use reference::delay::{Limit, Slow};
-use reference::{cake, cobalt, codel, fq, pi2, pie};
+use reference::{cake, choke_auto, cobalt, codel, fq, pi2, pie};
 
 mod reference {
     pub(crate) mod acks;
     pub(crate) mod cake;
+    pub(crate) mod choke_auto;
     pub(crate) mod cobalt;
     pub(crate) mod codel;
     pub(crate) mod delay;
@@ -287,6 +288,17 @@ proptest! {
         let rolls = Seed::new(seed).stream("pi2");
         let mut slow = pi2::Pi2 { settings, queue: Vec::new(), pi: pi2::Pi::default(), rolls, events: Vec::new() };
         compare(queue, &mut slow, &script)?;
+    }
+
+    #[test]
+    fn choke_auto_decides_as_the_reference((limit, text) in limit(), target in 1_u64..30, candidates in prop::sample::select(vec![1_u32, 2, 16, 64]), script in script(), seed: u64) {
+        let given = Given::default()
+            .with("limit", text.as_str())
+            .with("target", millis(target))
+            .with("candidates", candidates);
+        let queue = given.build(Kind::ChokeAuto, &host(seed))?;
+        let settings = choke_auto::Settings { pi: choke_auto::controller(limit, millis(target)), candidates };
+        compare(queue, &mut choke_auto::ChokeAuto::new(settings, Seed::new(seed)), &script)?;
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod other_references {
     pub(crate) mod acks;
     pub(crate) mod bare;
     pub(crate) mod cake;
+    pub(crate) mod choke_auto;
     pub(crate) mod cobalt;
     pub(crate) mod codel;
     pub(crate) mod delay;

@@ -1,7 +1,7 @@
 //! The default of each typed config is that of the parameters as text.
 
 use fairlane_qdisc::discipline::choke::{
-    self, Candidates, Draw, Rule, choked, choker, chokew, mloc, rechoke, sac, xchoke,
+    self, Candidates, Draw, Rule, auto, choked, choker, chokew, mloc, rechoke, sac, xchoke,
 };
 use fairlane_qdisc::discipline::{
     afd, ared, bare, blue, cake, cbq, cobalt, codel, csfq, droptail, drr, dualpi2, echo, fair_queueing, fq_codel,
@@ -24,6 +24,7 @@ fn typed(kind: Kind) -> AnyConfig {
         Kind::FrontChoke => AnyConfig::Choke(choke::Config { draw: Draw::Front, ..basic }),
         Kind::BackChoke => AnyConfig::Choke(choke::Config { draw: Draw::Back, ..basic }),
         Kind::Gchoke => AnyConfig::Choke(choke::Config { candidates: Candidates::WhileMatching(5), ..basic }),
+        Kind::ChokeAuto => AnyConfig::ChokeAuto(auto::Config::default()),
         Kind::MlocChoke => AnyConfig::MlocChoke(mloc::Config::default()),
         Kind::Xchoke => AnyConfig::Xchoke(xchoke::Config::default()),
         Kind::Chokew => AnyConfig::Chokew(chokew::Config::default()),

@@ -43,6 +43,7 @@ fn queues() -> impl Strategy<Value = String> {
         "ared",
         "choke",
         "choke-adaptive",
+        "choke-auto",
         "front-choke",
         "back-choke",
         "mloc-choke",
@@ -50,7 +51,7 @@ fn queues() -> impl Strategy<Value = String> {
         "gchoke",
     ]);
     (kinds, 0..60_u32, 1..30_u32, 1..30_u32).prop_map(|(kind, limit, min, more)| match kind {
-        "droptail" | "mloc-choke" => format!(r#"{{ kind = "{kind}", limit = "{limit}p" }}"#),
+        "droptail" | "choke-auto" | "mloc-choke" => format!(r#"{{ kind = "{kind}", limit = "{limit}p" }}"#),
         _ => format!(r#"{{ kind = "{kind}", limit = "{limit}p", min = "{min}p", max = "{}p" }}"#, min + more),
     })
 }

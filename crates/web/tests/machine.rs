@@ -54,7 +54,7 @@ fn a_batch_has_the_outcome_of_the_simulator() {
 /// packet that was not queued; and a comparison with a packet of the same flow.
 #[test]
 fn the_picture_is_that_of_the_queue() {
-    for kind in ["choke", "droptail", "drr", "front-choke", "choke-adaptive", "gchoke", "codel"] {
+    for kind in ["choke", "droptail", "drr", "front-choke", "choke-adaptive", "choke-auto", "gchoke", "codel"] {
         let mut machine = started(&format!("{SHORT}{kind}"));
         let mut before = Vec::new();
         let mut compared = 0;
@@ -86,7 +86,7 @@ fn the_picture_is_that_of_the_queue() {
             assert_eq!(queue, expected, "{kind} at {}", frame[0]);
             before = queue;
         }
-        let draws = matches!(kind, "choke" | "front-choke" | "choke-adaptive" | "gchoke");
+        let draws = matches!(kind, "choke" | "front-choke" | "choke-adaptive" | "choke-auto" | "gchoke");
         assert_eq!(compared > 100, draws, "{kind}: {compared}");
     }
 }

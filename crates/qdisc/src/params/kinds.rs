@@ -2,6 +2,8 @@
 
 use alloc::boxed::Box;
 
+#[cfg(all(feature = "choke", feature = "delay"))]
+use crate::discipline::choke::auto;
 use crate::discipline::droptail;
 #[cfg(feature = "accounting")]
 use crate::discipline::{afd, bare, csfq, echo, fred, red_pd, red_penalty_box, sred};
@@ -36,6 +38,9 @@ kinds! {
         /// The CHOKe of the papers: basic, adaptive, front, back and geometric.
         #[cfg(feature = "choke")]
         Choke(choke::Choke),
+        /// CHOKe steered by the delay.
+        #[cfg(all(feature = "choke", feature = "delay"))]
+        ChokeAuto(auto::ChokeAuto),
         /// Back CHOKe with memory.
         #[cfg(feature = "choke")]
         MlocChoke(mloc::MlocChoke),
@@ -146,6 +151,9 @@ kinds! {
         /// CHOKe with a number of candidates that grows with the average.
         #[cfg(feature = "choke")]
         ChokeAdaptive: disciplines::choke::ADAPTIVE, disciplines::choke::adaptive => Choke,
+        /// CHOKe steered by the delay.
+        #[cfg(all(feature = "choke", feature = "delay"))]
+        ChokeAuto: disciplines::choke_auto::INFO, disciplines::choke_auto::resolve => ChokeAuto,
         /// CHOKe whose candidate is the head.
         #[cfg(feature = "choke")]
         FrontChoke: disciplines::choke::FRONT, disciplines::choke::front => Choke,

@@ -6,7 +6,7 @@ use crate::accounting_references::{afd, csfq, echo, fred, line, sred};
 use crate::adaptive;
 use crate::fair_references::{cbq, drr, fair};
 use crate::other_references::delay::{self, Limit};
-use crate::other_references::{bare, cake, cobalt, codel, fq, pi2, pie};
+use crate::other_references::{bare, cake, choke_auto, cobalt, codel, fq, pi2, pie};
 use crate::reference::{Algorithm, Reference, Settings, Spacing};
 use fairlane_qdisc::testing::Event;
 
@@ -341,6 +341,10 @@ fn delays(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
         "pi2" => {
             let rolls = host.seed.stream("pi2");
             Box::new(Delay(pi2::Pi2 { settings: PI2, queue, pi, rolls, events }))
+        }
+        "choke-auto" => {
+            let settings = choke_auto::Settings { pi: PI2, candidates: 64 };
+            Box::new(Delay(choke_auto::ChokeAuto::new(settings, host.seed)))
         }
         "dualpi2" => Box::new(Delay(pi2::DualPi2 {
             settings: PI2,

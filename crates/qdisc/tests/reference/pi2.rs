@@ -27,7 +27,7 @@ pub(crate) struct Pi {
 
 impl Pi {
     /// Runs the timer; the delay is the longest of `queues`.
-    fn run(&mut self, s: &Settings, now: Time, queues: &[&Queue]) {
+    pub(crate) fn run(&mut self, s: &Settings, now: Time, queues: &[&Queue]) {
         let mut next = self.timer.unwrap_or(now + s.tupdate);
         while next <= now {
             let ages = queues.iter().filter_map(|queue| queue.first()).map(|(_, arrived)| age(next, *arrived));

@@ -32,6 +32,8 @@ use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
 };
 
+#[cfg(feature = "delay")]
+pub mod auto;
 mod candidates;
 pub mod choked;
 pub mod choker;

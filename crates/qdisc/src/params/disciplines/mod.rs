@@ -15,6 +15,8 @@ pub(super) mod cake;
 pub(super) mod cbq;
 #[cfg(feature = "choke")]
 pub(super) mod choke;
+#[cfg(all(feature = "choke", feature = "delay"))]
+pub(super) mod choke_auto;
 #[cfg(feature = "choke")]
 pub(super) mod choke_later;
 #[cfg(feature = "delay")]
