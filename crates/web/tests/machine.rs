@@ -58,9 +58,9 @@ fn the_picture_is_that_of_the_queue() {
         let mut machine = started(&format!("{SHORT}{kind}"));
         let mut before = Vec::new();
         let mut compared = 0;
-        for step in 1..=400 {
-            // Few events at a time, so that all are in the frame.
-            advance(&mut machine, f64::from(step) * 0.03);
+        for step in 1..=1200 {
+            // Few events at a time, so that all are in the frame: one arrival of choke-auto may draw many pairs.
+            advance(&mut machine, f64::from(step) * 0.01);
             machine.frame(0);
             let frame = machine.numbers().to_vec();
             let (queue, events) = queue_and_events(&frame);

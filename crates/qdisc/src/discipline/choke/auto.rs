@@ -335,7 +335,8 @@ mod tests {
         assert_eq!((queue.packets(), queue.counters().dropped(Reason::BufferSteal).packets), (20, 1));
         // The flood itself matches: both packets go.
         queue.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ());
-        let matched = [Reason::MatchArrival, Reason::MatchVictim].map(|reason| queue.counters().dropped(reason).packets);
+        let matched =
+            [Reason::MatchArrival, Reason::MatchVictim].map(|reason| queue.counters().dropped(reason).packets);
         assert_eq!((queue.packets(), matched), (19, [1, 1]));
     }
 
@@ -343,7 +344,9 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused() {
         let refused = |config| {
-            ChokeAuto::<SimplePacket>::new(config, Seed::new(1)).err().map(|error| alloc::string::String::from(error.key()))
+            ChokeAuto::<SimplePacket>::new(config, Seed::new(1))
+                .err()
+                .map(|error| alloc::string::String::from(error.key()))
         };
         let none = Config { candidates: 0, ..Config::default() };
         assert_eq!(refused(none).as_deref(), Some("candidates"));
