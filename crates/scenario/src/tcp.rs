@@ -87,6 +87,8 @@ pub enum Congestion {
     Bbr,
     /// LEDBAT, for background traffic (RFC 6817).
     Ledbat,
+    /// Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control; RFC 9331); it needs ECN, sends ECT(1) and is paced.
+    Prague,
 }
 
 /// Loss recovery: how losses are found and repaired.
@@ -118,7 +120,7 @@ pub enum SlowStart {
 
 impl Congestion {
     /// All congestion controls.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Tahoe,
         Self::Reno,
         Self::NewReno,
@@ -128,6 +130,7 @@ impl Congestion {
         Self::Bbr,
         Self::Dctcp,
         Self::Ledbat,
+        Self::Prague,
     ];
 
     /// The name in a scenario file (`cc`).
@@ -142,6 +145,7 @@ impl Congestion {
             Self::Cubic => "cubic",
             Self::Bbr => "bbr",
             Self::Ledbat => "ledbat",
+            Self::Prague => "prague",
             Self::Dctcp => "dctcp",
         }
     }
@@ -155,7 +159,9 @@ impl Congestion {
             Self::NewReno => &[LossRecovery::NewReno],
             Self::Sack => &[LossRecovery::Sack],
             Self::Bbr => &[LossRecovery::Sack, LossRecovery::Rack],
-            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Ledbat => &LossRecovery::CHOICES,
+            Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Ledbat | Self::Prague => {
+                &LossRecovery::CHOICES
+            }
         }
     }
 
@@ -164,9 +170,14 @@ impl Congestion {
         match self {
             Self::Tahoe => LossRecovery::Tahoe,
             Self::NewReno => LossRecovery::NewReno,
-            Self::Reno | Self::Sack | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Bbr | Self::Ledbat => {
-                LossRecovery::Sack
-            }
+            Self::Reno
+            | Self::Sack
+            | Self::Vegas
+            | Self::Cubic
+            | Self::Dctcp
+            | Self::Bbr
+            | Self::Ledbat
+            | Self::Prague => LossRecovery::Sack,
         }
     }
 
@@ -186,7 +197,19 @@ impl Congestion {
     /// Returns true if it needs Explicit Congestion Notification.
     #[must_use]
     pub const fn needs_ecn(self) -> bool {
-        matches!(self, Self::Dctcp)
+        matches!(self, Self::Dctcp | Self::Prague)
+    }
+
+    /// Returns true if it always paces.
+    #[must_use]
+    pub const fn always_paces(self) -> bool {
+        matches!(self, Self::Bbr | Self::Prague)
+    }
+
+    /// Returns true if its data are of the L4S service: ECT(1), not ECT(0) (RFC 9331, section 4.1).
+    #[must_use]
+    pub const fn is_l4s(self) -> bool {
+        matches!(self, Self::Prague)
     }
 }
 

@@ -148,12 +148,13 @@ fn a_congestion_control_has_a_name() {
         ("bbr", Congestion::Bbr),
         ("dctcp", Congestion::Dctcp),
         ("ledbat", Congestion::Ledbat),
+        ("prague", Congestion::Prague),
     ];
     for (name, congestion) in names {
         let text = SHORTEST.replacen("kind = \"tcp\"", &format!("kind = \"tcp\"\ncc = \"{name}\""), 1);
         let scenario = scenario(&format!("{text}\n[tcp]\necn = false\n"));
         let tcp = tcp_of(&scenario.flows[0]);
-        assert_eq!((tcp.congestion, tcp.ecn), (congestion, name == "dctcp"));
+        assert_eq!((tcp.congestion, tcp.ecn), (congestion, matches!(name, "dctcp" | "prague")));
     }
 }
 

@@ -56,6 +56,8 @@ impl Flags {
     pub(crate) const DATAGRAM: Self = Self(32);
     /// The packet is a report of TFRC.
     pub(crate) const REPORT: Self = Self(64);
+    /// ECT(1) in place of ECT(0): the packet is of the L4S service (RFC 9331).
+    pub(crate) const ECT_1: Self = Self(128);
 
     /// Returns these flags, with those of `other` added if `on` is true.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
@@ -109,9 +111,9 @@ impl fairlane_qdisc::Packet for Packet {
     fn clear_class(&mut self) {
         self.class = 0;
     }
-    /// Returns true for CE: no source here sends ECT(1), and CE alone may be an L4S packet (RFC 9331, section 5.1).
+    /// Returns true for ECT(1) and for CE, which may have been an L4S packet (RFC 9331, section 5.1).
     fn l4s(&self) -> bool {
-        self.flags.has(Flags::CE)
+        self.flags.has(Flags::ECT_1) || self.flags.has(Flags::CE)
     }
     fn responsive(&self) -> bool {
         !self.flags.has(Flags::DATAGRAM)

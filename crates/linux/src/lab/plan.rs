@@ -209,6 +209,7 @@ pub(super) const fn kernel_name(tcp: &Tcp) -> &'static str {
         Congestion::Dctcp => "dctcp",
         Congestion::Bbr => "bbr",
         Congestion::Ledbat => "ledbat",
+        Congestion::Prague => "prague",
     }
 }
 

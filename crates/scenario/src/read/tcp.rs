@@ -138,8 +138,8 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
         let error = ecn.error(format!("{cc} goes by ECN marks, and ECN is off"));
         return Err(error.with_help("leave `ecn` out, or choose another `cc`"));
     }
-    if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion == Congestion::Bbr && !tcp.pacing) {
-        return Err(pacing.error("bbr always paces").with_help("leave `pacing` out, or choose another `cc`"));
+    if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion.always_paces() && !tcp.pacing) {
+        return Err(pacing.error(format!("{cc} always paces")).with_help("leave `pacing` out, or choose another `cc`"));
     }
     let possible = tcp.congestion.recoveries();
     if let Some(recovery) = table.get("recovery").filter(|_| !possible.contains(&tcp.recovery)) {

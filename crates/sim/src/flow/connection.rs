@@ -25,7 +25,8 @@ pub(crate) struct Connection {
     application: Application,
     peers: Peers,
     ack_bytes: u32,
-    ecn: bool,
+    /// The flags of every data packet.
+    data: Flags,
     started: bool,
     sender_timer: Timer,
     /// The pacing timer. It is separate because its deadline moves to an earlier time with each segment: as one timer
@@ -94,7 +95,7 @@ impl Connection {
                 first: 0,
             },
             ack_bytes: packet_bytes(tcp.ack),
-            ecn: tcp.ecn,
+            data: Flags::default().with(Flags::ECT, tcp.ecn).with(Flags::ECT_1, tcp.congestion.is_l4s()),
             started: false,
             sender_timer: Timer::off(),
             pacing_timer: Timer::off(),
@@ -297,7 +298,7 @@ impl Connection {
         network: &mut Network<O>,
         act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, O>),
     ) {
-        let packet = common.data(now, Flags::default().with(Flags::ECT, self.ecn));
+        let packet = common.data(now, self.data);
         let timeouts = self.peers.sender.timeouts();
         act(
             &mut self.peers.sender,

@@ -12,6 +12,7 @@ mod hystart;
 mod hystart_plus_plus;
 mod ledbat;
 mod pacer;
+mod prague;
 pub(super) mod reno;
 mod vegas;
 
@@ -25,6 +26,7 @@ use self::hystart::HyStart;
 use self::hystart_plus_plus::HyStartPlusPlus;
 use self::ledbat::Ledbat;
 use self::pacer::Pacer;
+use self::prague::Prague;
 use self::vegas::Vegas;
 
 /// The window and its threshold, in segments.
@@ -140,6 +142,7 @@ enum Algorithm {
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
     Ledbat(Box<Ledbat>),
+    Prague(Box<Prague>),
 }
 
 /// An end of slow start that needs no loss.
@@ -161,8 +164,9 @@ impl CongestionControl {
             Congestion::Dctcp => Algorithm::Dctcp(Dctcp::new()),
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
             Congestion::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(tcp.ledbat))),
+            Congestion::Prague => Algorithm::Prague(Box::new(Prague::new())),
         };
-        let paced = tcp.pacing || matches!(algorithm, Algorithm::Bbr(_));
+        let paced = tcp.pacing || tcp.congestion.always_paces();
         let exit = match tcp.slow_start {
             _ if tcp.congestion.has_own_slow_start() => None,
             SlowStart::Standard => None,
@@ -183,13 +187,16 @@ impl CongestionControl {
             Algorithm::Vegas(vegas) => vegas.grow(size, sample),
             // They set the window in `on_ack`.
             Algorithm::Bbr(_) | Algorithm::Ledbat(_) => {}
-            Algorithm::Reno | Algorithm::Cubic(_) | Algorithm::Dctcp(_) if size.in_slow_start() => {
+            Algorithm::Reno | Algorithm::Cubic(_) | Algorithm::Dctcp(_) | Algorithm::Prague(_)
+                if size.in_slow_start() =>
+            {
                 match &mut self.exit {
                     Some(SlowStartExit::HyStartPlusPlus(hystart)) => hystart.grow(size, sample),
                     Some(SlowStartExit::HyStart(_)) | None => reno::start(size, sample),
                 }
             }
             Algorithm::Cubic(cubic) => cubic.avoid(size, sample),
+            Algorithm::Prague(prague) => prague.avoid(size, sample),
             Algorithm::Reno | Algorithm::Dctcp(_) => reno::avoid(size, sample),
         }
     }
@@ -203,6 +210,7 @@ impl CongestionControl {
             Algorithm::Dctcp(dctcp) => dctcp.on_ack(sample),
             Algorithm::Bbr(bbr) => bbr.on_ack(size, sample, loss_state),
             Algorithm::Ledbat(ledbat) => ledbat.on_ack(size, sample, loss_state),
+            Algorithm::Prague(prague) => prague.on_ack(sample),
         }
         if let Some(pacer) = &mut self.pacer {
             match &self.algorithm {
@@ -224,12 +232,18 @@ impl CongestionControl {
             Algorithm::Cubic(cubic) => cubic.decrease(segments, signal),
             Algorithm::Dctcp(dctcp) => dctcp.decrease(segments, signal),
             Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
+            Algorithm::Prague(prague) => prague.decrease(size.cwnd, segments, signal),
         }
     }
 
     /// Returns true if the window follows from a model of the path, in loss recovery as well.
     pub(super) const fn has_model(&self) -> bool {
         matches!(self.algorithm, Algorithm::Bbr(_))
+    }
+
+    /// Returns true if a mark says so little that a loss in the same window counts as well (RFC 9331, section 4.3).
+    pub(super) const fn is_scalable(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Prague(_))
     }
 
     /// Notes that slow start begins again; `max` is one past the highest segment ever sent.
@@ -252,7 +266,11 @@ impl CongestionControl {
     #[cold]
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
         match &mut self.algorithm {
-            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Dctcp(_) | Algorithm::Ledbat(_) => {}
+            Algorithm::Reno
+            | Algorithm::Vegas(_)
+            | Algorithm::Dctcp(_)
+            | Algorithm::Ledbat(_)
+            | Algorithm::Prague(_) => {}
             Algorithm::Cubic(cubic) => cubic.on_send(now, idle),
             Algorithm::Bbr(bbr) => bbr.on_send(now, seq, idle),
         }

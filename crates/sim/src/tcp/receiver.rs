@@ -61,7 +61,7 @@ impl TcpReceiver {
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
             ecn: tcp.ecn,
-            accurate: tcp.congestion == Congestion::Dctcp,
+            accurate: matches!(tcp.congestion, Congestion::Dctcp | Congestion::Prague),
             ece: false,
         }
     }

@@ -102,7 +102,9 @@ impl SenderState {
         self.window.cut(self.window.receiver(), 1.0, CongestionSignal::Mark);
         self.window.resume(f64::INFINITY);
         self.reduced();
-        self.spared_below = self.echo_from;
+        if !self.window.is_scalable() {
+            self.spared_below = self.echo_from;
+        }
     }
 
     /// Reduces the window to one segment after a timeout and goes back to the first unacknowledged segment.

@@ -135,6 +135,11 @@ impl Window {
         self.control.as_ref().is_some_and(|control| control.has_model())
     }
 
+    /// Returns true if a loss counts in a window that a mark has reduced.
+    pub(super) fn is_scalable(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.is_scalable())
+    }
+
     /// Returns the congestion window.
     pub(super) fn cwnd(&self) -> f64 {
         self.size.cwnd
