@@ -215,7 +215,8 @@ impl CongestionControl {
         if let Some(pacer) = &mut self.pacer {
             match &self.algorithm {
                 Algorithm::Bbr(bbr) => pacer.set_rate(bbr.pacing_rate()),
-                _ => pacer.follow(*size, sample),
+                Algorithm::Prague(_) => pacer.follow(*size, sample, 1.0),
+                _ => pacer.follow(*size, sample, 1.25),
             }
         }
     }
@@ -232,7 +233,7 @@ impl CongestionControl {
             Algorithm::Cubic(cubic) => cubic.decrease(segments, signal),
             Algorithm::Dctcp(dctcp) => dctcp.decrease(segments, signal),
             Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
-            Algorithm::Prague(prague) => prague.decrease(size.cwnd, segments, signal),
+            Algorithm::Prague(prague) => prague.decrease(segments, signal),
         }
     }
 
@@ -244,6 +245,14 @@ impl CongestionControl {
     /// Returns true if a mark says so little that a loss in the same window counts as well (RFC 9331, section 4.3).
     pub(super) const fn is_scalable(&self) -> bool {
         matches!(self.algorithm, Algorithm::Prague(_))
+    }
+
+    /// Returns true if a mark reduces the window now.
+    pub(super) fn reacts_to_mark(&self) -> bool {
+        match &self.algorithm {
+            Algorithm::Prague(prague) => prague.reacts_to_mark(),
+            _ => true,
+        }
     }
 
     /// Notes that slow start begins again; `max` is one past the highest segment ever sent.

@@ -119,7 +119,7 @@ impl TcpSender {
             self.state.window.on_ack(&sample, loss_state);
         }
         // Once per window (RFC 3168, section 6.1.2).
-        if congested && self.state.una >= self.state.echo_from {
+        if congested && self.state.una >= self.state.echo_from && self.state.window.reacts_to_mark() {
             self.react_to_mark(now);
         }
         self.fill(now, output);

@@ -140,6 +140,11 @@ impl Window {
         self.control.as_ref().is_some_and(|control| control.is_scalable())
     }
 
+    /// Returns true if a mark reduces the window now.
+    pub(super) fn reacts_to_mark(&self) -> bool {
+        self.control.as_ref().is_none_or(|control| control.reacts_to_mark())
+    }
+
     /// Returns the congestion window.
     pub(super) fn cwnd(&self) -> f64 {
         self.size.cwnd

@@ -8,4 +8,5 @@ mod dctcp;
 mod ecn_timeout;
 mod hystart;
 mod ledbat;
+mod prague;
 mod vegas;
