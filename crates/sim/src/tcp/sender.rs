@@ -316,7 +316,8 @@ impl TcpSender {
     }
 
     fn transmit(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
-        self.state.window.on_send(now, seq, self.state.una == self.state.max);
+        let in_flight = if self.state.window.has_model() { self.recovery.in_flight(&self.state) + 1 } else { 0 };
+        self.state.window.on_send(now, seq, self.state.una == self.state.max, in_flight);
         let retransmission = seq < self.state.max;
         let cwr = self.state.cwr && !retransmission;
         if retransmission {

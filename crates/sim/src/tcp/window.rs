@@ -88,10 +88,18 @@ impl Window {
         }
     }
 
-    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding.
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+    /// Notes that segment `seq` is lost.
+    pub(super) fn lost(&mut self, now: Time, seq: u32) {
         if let Some(control) = &mut self.control {
-            control.on_send(now, seq, idle);
+            control.lost(now, seq);
+        }
+    }
+
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in the network with
+    /// this one if a model of the path sets the window.
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
+        if let Some(control) = &mut self.control {
+            control.on_send(now, seq, idle, in_flight);
         }
     }
 
