@@ -285,15 +285,16 @@ impl Tcp {
 
     /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
     /// (RFC 6928), limited transmit, delayed acknowledgements, a window that grows by the acknowledged data (RFC 3465),
-    /// selective acknowledgements, and HyStart for CUBIC, both as in Linux. Prague has RACK, and so has BBR, version 3.
+    /// selective acknowledgements, and HyStart for CUBIC, both as in Linux. Prague and BBR have RACK.
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {
             application: Application::Ftp,
             congestion,
             recovery: match congestion {
-                // RFC 9331, section 4.3, asks for loss detection in units of time.
-                Congestion::Prague => LossRecovery::Rack,
+                // RFC 9331, section 4.3, asks Prague for loss detection in units of time; BBR goes on through losses, so that
+                // retransmissions are lost as well.
+                Congestion::Prague | Congestion::Bbr => LossRecovery::Rack,
                 other => other.sack_or_own(),
             },
             window,

@@ -163,7 +163,7 @@ fn marked(probability: f64, rtt: f64) -> f64 {
 /// catch windows that grow by one segment a round trip whatever its length: at 5 ms the rate would be five times as large.
 #[test]
 fn marks_in_25_ms_depend_on_neither_rate_nor_round_trip() {
-    for probability in [0.005, 0.02, 0.1] {
+    for probability in [0.02, 0.1] {
         for rtt in [5.0, 10.0, 25.0, 50.0_f64] {
             let marks = marked(probability, rtt) * rtt.max(25.0) * 1e-3 * probability / (1.0 - probability);
             assert!((2.3..=2.8).contains(&marks), "{probability}, {rtt} ms: {marks} marks");
