@@ -85,6 +85,8 @@ pub enum Congestion {
     Dctcp,
     /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00).
     Bbr,
+    /// BBR, version 3 (draft-ietf-ccwg-bbr).
+    Bbr3,
     /// LEDBAT, for background traffic (RFC 6817).
     Ledbat,
     /// Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control; RFC 9331); it needs ECN, sends ECT(1) and is paced.
@@ -120,7 +122,7 @@ pub enum SlowStart {
 
 impl Congestion {
     /// All congestion controls.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Tahoe,
         Self::Reno,
         Self::NewReno,
@@ -128,6 +130,7 @@ impl Congestion {
         Self::Vegas,
         Self::Cubic,
         Self::Bbr,
+        Self::Bbr3,
         Self::Dctcp,
         Self::Ledbat,
         Self::Prague,
@@ -144,6 +147,7 @@ impl Congestion {
             Self::Vegas => "vegas",
             Self::Cubic => "cubic",
             Self::Bbr => "bbr",
+            Self::Bbr3 => "bbr3",
             Self::Ledbat => "ledbat",
             Self::Prague => "prague",
             Self::Dctcp => "dctcp",
@@ -151,7 +155,7 @@ impl Congestion {
     }
 
     /// Returns the loss recoveries that it can have, its usual one first if not all are possible. BBR estimates the rate
-    /// from selective acknowledgements.
+    /// from selective acknowledgements, and version 3 needs to know each loss.
     #[must_use]
     pub const fn recoveries(self) -> &'static [LossRecovery] {
         match self {
@@ -159,6 +163,7 @@ impl Congestion {
             Self::NewReno => &[LossRecovery::NewReno],
             Self::Sack => &[LossRecovery::Sack],
             Self::Bbr => &[LossRecovery::Sack, LossRecovery::Rack],
+            Self::Bbr3 => &[LossRecovery::Rack],
             Self::Reno | Self::Vegas | Self::Cubic | Self::Dctcp | Self::Ledbat | Self::Prague => {
                 &LossRecovery::CHOICES
             }
@@ -170,6 +175,7 @@ impl Congestion {
         match self {
             Self::Tahoe => LossRecovery::Tahoe,
             Self::NewReno => LossRecovery::NewReno,
+            Self::Bbr3 => LossRecovery::Rack,
             Self::Reno
             | Self::Sack
             | Self::Vegas
@@ -191,7 +197,7 @@ impl Congestion {
     /// Returns true if it has a slow start of its own, or none.
     #[must_use]
     pub const fn has_own_slow_start(self) -> bool {
-        matches!(self, Self::Vegas | Self::Bbr | Self::Ledbat)
+        matches!(self, Self::Vegas | Self::Bbr | Self::Bbr3 | Self::Ledbat)
     }
 
     /// Returns true if it needs Explicit Congestion Notification.
@@ -203,7 +209,7 @@ impl Congestion {
     /// Returns true if it always paces.
     #[must_use]
     pub const fn always_paces(self) -> bool {
-        matches!(self, Self::Bbr | Self::Prague)
+        matches!(self, Self::Bbr | Self::Bbr3 | Self::Prague)
     }
 
     /// Returns true if its data are of the L4S service: ECT(1), not ECT(0) (RFC 9331, section 4.1).
@@ -279,13 +285,18 @@ impl Tcp {
 
     /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
     /// (RFC 6928), limited transmit, delayed acknowledgements, a window that grows by the acknowledged data (RFC 3465),
-    /// selective acknowledgements, and HyStart for CUBIC, both as in Linux.
+    /// selective acknowledgements, and HyStart for CUBIC, both as in Linux. Prague and BBR have RACK.
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {
             application: Application::Ftp,
             congestion,
-            recovery: congestion.sack_or_own(),
+            recovery: match congestion {
+                // RFC 9331, section 4.3, asks Prague for loss detection in units of time; BBR goes on through losses, so that
+                // retransmissions are lost as well.
+                Congestion::Prague | Congestion::Bbr => LossRecovery::Rack,
+                other => other.sack_or_own(),
+            },
             window,
             initial_window: 10,
             ack: Bytes::new(40),

@@ -146,6 +146,7 @@ fn a_congestion_control_has_a_name() {
         ("vegas", Congestion::Vegas),
         ("cubic", Congestion::Cubic),
         ("bbr", Congestion::Bbr),
+        ("bbr3", Congestion::Bbr3),
         ("dctcp", Congestion::Dctcp),
         ("ledbat", Congestion::Ledbat),
         ("prague", Congestion::Prague),

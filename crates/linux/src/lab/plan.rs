@@ -208,6 +208,7 @@ pub(super) const fn kernel_name(tcp: &Tcp) -> &'static str {
         Congestion::Cubic => "cubic",
         Congestion::Dctcp => "dctcp",
         Congestion::Bbr => "bbr",
+        Congestion::Bbr3 => "bbr3",
         Congestion::Ledbat => "ledbat",
         Congestion::Prague => "prague",
     }

@@ -5,6 +5,7 @@
 //! pointer, so that a million Reno senders stay small.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod delivery;
@@ -13,6 +14,7 @@ mod hystart_plus_plus;
 mod ledbat;
 mod pacer;
 mod prague;
+mod recent_max;
 pub(super) mod reno;
 mod vegas;
 
@@ -20,6 +22,7 @@ use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Congestion, SlowStart, Tcp};
 
 use self::bbr::Bbr;
+use self::bbr3::Bbr3;
 use self::cubic::Cubic;
 use self::dctcp::Dctcp;
 use self::hystart::HyStart;
@@ -141,6 +144,7 @@ enum Algorithm {
     Cubic(Cubic),
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
+    Bbr3(Box<Bbr3>),
     Ledbat(Box<Ledbat>),
     Prague(Box<Prague>),
 }
@@ -163,6 +167,7 @@ impl CongestionControl {
             Congestion::Cubic => Algorithm::Cubic(Cubic::default()),
             Congestion::Dctcp => Algorithm::Dctcp(Dctcp::new()),
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
+            Congestion::Bbr3 => Algorithm::Bbr3(Box::new(Bbr3::new(tcp.initial_window, phase))),
             Congestion::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(tcp.ledbat))),
             Congestion::Prague => Algorithm::Prague(Box::new(Prague::new())),
         };
@@ -186,7 +191,7 @@ impl CongestionControl {
         match &mut self.algorithm {
             Algorithm::Vegas(vegas) => vegas.grow(size, sample),
             // They set the window in `on_ack`.
-            Algorithm::Bbr(_) | Algorithm::Ledbat(_) => {}
+            Algorithm::Bbr(_) | Algorithm::Bbr3(_) | Algorithm::Ledbat(_) => {}
             Algorithm::Reno | Algorithm::Cubic(_) | Algorithm::Dctcp(_) | Algorithm::Prague(_)
                 if size.in_slow_start() =>
             {
@@ -209,13 +214,16 @@ impl CongestionControl {
             Algorithm::Cubic(cubic) => cubic.on_ack(sample),
             Algorithm::Dctcp(dctcp) => dctcp.on_ack(sample),
             Algorithm::Bbr(bbr) => bbr.on_ack(size, sample, loss_state),
+            Algorithm::Bbr3(bbr) => bbr.on_ack(size, sample, loss_state),
             Algorithm::Ledbat(ledbat) => ledbat.on_ack(size, sample, loss_state),
             Algorithm::Prague(prague) => prague.on_ack(sample),
         }
         if let Some(pacer) = &mut self.pacer {
             match &self.algorithm {
                 Algorithm::Bbr(bbr) => pacer.set_rate(bbr.pacing_rate()),
-                _ => pacer.follow(*size, sample),
+                Algorithm::Bbr3(bbr) => pacer.set_rate(bbr.pacing_rate()),
+                Algorithm::Prague(_) => pacer.follow(*size, sample, 1.0),
+                _ => pacer.follow(*size, sample, 1.25),
             }
         }
     }
@@ -232,18 +240,27 @@ impl CongestionControl {
             Algorithm::Cubic(cubic) => cubic.decrease(segments, signal),
             Algorithm::Dctcp(dctcp) => dctcp.decrease(segments, signal),
             Algorithm::Bbr(bbr) => bbr.decrease(size.cwnd, segments, signal),
-            Algorithm::Prague(prague) => prague.decrease(size.cwnd, segments, signal),
+            Algorithm::Bbr3(bbr) => bbr.decrease(size.cwnd, signal),
+            Algorithm::Prague(prague) => prague.decrease(segments, signal),
         }
     }
 
     /// Returns true if the window follows from a model of the path, in loss recovery as well.
     pub(super) const fn has_model(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Bbr(_))
+        matches!(self.algorithm, Algorithm::Bbr(_) | Algorithm::Bbr3(_))
     }
 
     /// Returns true if a mark says so little that a loss in the same window counts as well (RFC 9331, section 4.3).
     pub(super) const fn is_scalable(&self) -> bool {
         matches!(self.algorithm, Algorithm::Prague(_))
+    }
+
+    /// Returns true if a mark reduces the window now.
+    pub(super) fn reacts_to_mark(&self) -> bool {
+        match &self.algorithm {
+            Algorithm::Prague(prague) => prague.reacts_to_mark(),
+            _ => true,
+        }
     }
 
     /// Notes that slow start begins again; `max` is one past the highest segment ever sent.
@@ -257,14 +274,25 @@ impl CongestionControl {
     /// Notes that segments `[start, end)` have arrived out of order.
     #[cold]
     pub(super) fn arrived(&mut self, start: u32, end: u32) {
-        if let Algorithm::Bbr(bbr) = &mut self.algorithm {
-            bbr.arrived(start, end);
+        match &mut self.algorithm {
+            Algorithm::Bbr(bbr) => bbr.arrived(start, end),
+            Algorithm::Bbr3(bbr) => bbr.arrived(start, end),
+            _ => {}
         }
     }
 
-    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding.
+    /// Notes that segment `seq` is lost.
     #[cold]
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+    pub(super) fn lost(&mut self, now: Time, seq: u32) {
+        if let Algorithm::Bbr3(bbr) = &mut self.algorithm {
+            bbr.lost(now, seq);
+        }
+    }
+
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in the network with
+    /// this one if a model of the path sets the window.
+    #[cold]
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         match &mut self.algorithm {
             Algorithm::Reno
             | Algorithm::Vegas(_)
@@ -272,7 +300,8 @@ impl CongestionControl {
             | Algorithm::Ledbat(_)
             | Algorithm::Prague(_) => {}
             Algorithm::Cubic(cubic) => cubic.on_send(now, idle),
-            Algorithm::Bbr(bbr) => bbr.on_send(now, seq, idle),
+            Algorithm::Bbr(bbr) => bbr.on_send(now, seq, idle, in_flight),
+            Algorithm::Bbr3(bbr) => bbr.on_send(now, seq, idle, in_flight),
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.on_send(now);
@@ -282,8 +311,10 @@ impl CongestionControl {
     /// Notes that the window had room but there was no segment to send, with `in_flight` segments in the network.
     #[cold]
     pub(super) fn on_application_limited(&mut self, in_flight: u32) {
-        if let Algorithm::Bbr(bbr) = &mut self.algorithm {
-            bbr.on_application_limited(in_flight);
+        match &mut self.algorithm {
+            Algorithm::Bbr(bbr) => bbr.on_application_limited(in_flight),
+            Algorithm::Bbr3(bbr) => bbr.on_application_limited(in_flight),
+            _ => {}
         }
     }
 

@@ -119,7 +119,7 @@ impl TcpSender {
             self.state.window.on_ack(&sample, loss_state);
         }
         // Once per window (RFC 3168, section 6.1.2).
-        if congested && self.state.una >= self.state.echo_from {
+        if congested && self.state.una >= self.state.echo_from && self.state.window.reacts_to_mark() {
             self.react_to_mark(now);
         }
         self.fill(now, output);
@@ -316,7 +316,8 @@ impl TcpSender {
     }
 
     fn transmit(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
-        self.state.window.on_send(now, seq, self.state.una == self.state.max);
+        let in_flight = if self.state.window.has_model() { self.recovery.in_flight(&self.state) + 1 } else { 0 };
+        self.state.window.on_send(now, seq, self.state.una == self.state.max, in_flight);
         let retransmission = seq < self.state.max;
         let cwr = self.state.cwr && !retransmission;
         if retransmission {

@@ -88,10 +88,18 @@ impl Window {
         }
     }
 
-    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding.
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+    /// Notes that segment `seq` is lost.
+    pub(super) fn lost(&mut self, now: Time, seq: u32) {
         if let Some(control) = &mut self.control {
-            control.on_send(now, seq, idle);
+            control.lost(now, seq);
+        }
+    }
+
+    /// Notes that segment `seq` is sent. `idle` is true if nothing was outstanding. `in_flight` counts the segments in the network with
+    /// this one if a model of the path sets the window.
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
+        if let Some(control) = &mut self.control {
+            control.on_send(now, seq, idle, in_flight);
         }
     }
 
@@ -138,6 +146,11 @@ impl Window {
     /// Returns true if a loss counts in a window that a mark has reduced.
     pub(super) fn is_scalable(&self) -> bool {
         self.control.as_ref().is_some_and(|control| control.is_scalable())
+    }
+
+    /// Returns true if a mark reduces the window now.
+    pub(super) fn reacts_to_mark(&self) -> bool {
+        self.control.as_ref().is_none_or(|control| control.reacts_to_mark())
     }
 
     /// Returns the congestion window.

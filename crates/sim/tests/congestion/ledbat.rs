@@ -21,12 +21,16 @@ fn fills_an_idle_link_with_the_parameters_of_rfc_7928() {
     assert!(utilisation(&run) > 0.9, "{}", utilisation(&run));
 }
 
-/// It yields to NewReno, which fills the buffer beyond the target.
+/// It yields to NewReno, which fills the buffer beyond the target: 80 ms, and 400 ms for the default of 100 ms.
 #[test]
 fn yields_to_newreno() {
-    for tcp in ["{ ledbat_target = \"5ms\", ledbat_gain = 10 }", "{ ledbat_target = \"25ms\" }"] {
+    for (tcp, limit) in [
+        ("{ ledbat_target = \"5ms\", ledbat_gain = 10 }", 2 * BDP),
+        ("{ ledbat_target = \"25ms\" }", 2 * BDP),
+        ("{ ledbat_target = \"100ms\" }", 10 * BDP),
+    ] {
         let ledbat = format!("cc = \"ledbat\"\ntcp = {tcp}");
-        let (run, _) = simulate(&["cc = \"newreno\"", &ledbat], Queue::of(2 * BDP), (20, 120));
+        let (run, _) = simulate(&["cc = \"newreno\"", &ledbat], Queue::of(limit), (20, 120));
         let rates = rates(&run);
         assert!(rates[1] <= 0.1 * 10e6 && rates[0] >= 0.8 * 10e6, "{tcp}: {rates:?}");
     }

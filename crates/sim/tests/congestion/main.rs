@@ -2,10 +2,12 @@
 //! without queues. The bandwidth-delay product is 10^7 · 0.04 / 8000 = 50 packets, and a transmission takes 0.8 ms.
 
 mod bbr;
+mod bbr3;
 mod bottleneck;
 mod cubic;
 mod dctcp;
 mod ecn_timeout;
 mod hystart;
 mod ledbat;
+mod prague;
 mod vegas;

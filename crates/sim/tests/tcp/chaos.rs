@@ -1,7 +1,7 @@
 //! Random losses, marks, duplicates and delays, of data and of acknowledgements.
 
 use fairlane_qdisc::Seed;
-use fairlane_scenario::Congestion::{Bbr, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
+use fairlane_scenario::Congestion::{Bbr, Bbr3, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
 use fairlane_scenario::{Congestion, LossRecovery, SlowStart, Tcp};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
@@ -47,7 +47,7 @@ fn impairments() -> impl Strategy<Value = Impairments> {
 }
 
 fn tcp() -> impl Strategy<Value = Tcp> {
-    let congestion: Vec<Congestion> = vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr, Prague];
+    let congestion: Vec<Congestion> = vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr, Bbr3, Prague];
     let flags = any::<[bool; 6]>();
     let recovery = prop::sample::select(LossRecovery::CHOICES.to_vec());
     let slow_start = prop::sample::select(SlowStart::ALL.to_vec());

@@ -32,6 +32,33 @@ fn the_window_follows_the_curve() {
     }
 }
 
+/// RFC 9438, section 5.2, tables 1 and 2: the mean window at a loss of each n-th segment where CUBIC is as Reno, 1.22 sqrt(n). The window is
+/// what is sent in a round trip, so a repair that takes one counts too. Would catch an α that does not make up for a β of 0.7: with an
+/// increase of one segment the window would be larger by a third, and with a β of a half smaller by a quarter.
+#[test]
+fn the_mean_window_is_that_of_the_rfc() {
+    for (round_trip, n, expected) in [(100, 1_000, 38.0), (10, 1_000, 38.0), (10, 10_000, 120.0)] {
+        let mut tcp = era(Cubic, 10);
+        // So slow start does not go far beyond the window where it ends.
+        tcp.window = (1.5 * expected) as u32;
+        let mut path = Path::new(&tcp, ms(round_trip)).deciding(move |seq, copy| {
+            use super::path::Passage::{Arrives, Lost};
+            if copy == 0 && seq > 0 && seq % n == 0 { Lost } else { Arrives }
+        });
+        path.start();
+        let mut sent = Vec::new();
+        while path.sender.sent() < 16 * n {
+            path.step();
+            if path.sender.sent() / n > sent.len() as u32 {
+                sent.push(path.now.as_secs());
+            }
+        }
+        // From the eighth loss to the fifteenth: slow start comes first.
+        let window = f64::from(7 * n) / (sent[14] - sent[7]) * round_trip as f64 / 1e3;
+        assert!((window / expected - 1.0).abs() < 0.06, "{round_trip} ms, {n}: {window}, not {expected}");
+    }
+}
+
 /// With a short round-trip time Reno's window grows faster than the cubic function: from 14 by 3 (1 - 0.7) / (1 + 0.7)
 /// per round trip up to the former 20 segments, and then by 1 per round trip (RFC 9438, section 4.3). With 10 ms that
 /// is after 12 round trips.

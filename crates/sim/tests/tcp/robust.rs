@@ -1,7 +1,7 @@
 //! Acknowledgements that no correct receiver sends.
 
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::Congestion::{Bbr, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
+use fairlane_scenario::Congestion::{Bbr, Bbr3, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
 use fairlane_scenario::{Congestion, Tcp};
 use fairlane_sim::tcp::{Ack, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 use proptest::prelude::{Strategy, any, prop, proptest};
@@ -73,7 +73,7 @@ fn is_small() {
 }
 
 fn congestion() -> impl Strategy<Value = Congestion> {
-    prop::sample::select(vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr, Prague])
+    prop::sample::select(vec![Tahoe, Reno, NewReno, Sack, Vegas, Cubic, Dctcp, Bbr, Bbr3, Prague])
 }
 
 proptest! {

@@ -18,11 +18,10 @@
 //! when the receiver's window allows no more. The first phase of ProbeBW is derived from the sender's clock and its
 //! number of rounds instead of a random number. ECN is ignored, as in the draft.
 
-use std::collections::VecDeque;
-
 use fairlane_qdisc::{Duration, Time};
 
 use super::delivery::{DeliveryRate, RateSample};
+use super::recent_max::RecentMax;
 use super::{AckSample, CongestionSignal, LossState, WindowSize};
 
 /// BBRHighGain: 2 / ln 2 doubles the delivery rate in each round.
@@ -81,7 +80,7 @@ pub(super) struct Bbr {
     delivery: DeliveryRate,
     state: BbrState,
     repair: RepairState,
-    bandwidth: MaxOverRounds,
+    bandwidth: RecentMax,
     /// The minimum round-trip time and the time of its measurement.
     rtprop: Option<(Duration, Time)>,
     round: u32,
@@ -109,7 +108,7 @@ impl Bbr {
             delivery: DeliveryRate::default(),
             state: BbrState::Startup,
             repair: RepairState::None,
-            bandwidth: MaxOverRounds::default(),
+            bandwidth: RecentMax::default(),
             rtprop: None,
             round: 0,
             round_end: 0,
@@ -129,7 +128,7 @@ impl Bbr {
         self.pacing_rate
     }
 
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         if idle && self.delivery.is_limited() {
             // After a pause the sender neither probes nor sends a burst (section 4.4.3).
             self.restarted = true;
@@ -137,7 +136,7 @@ impl Bbr {
                 self.set_pacing_rate(1.0);
             }
         }
-        self.delivery.on_send(now, seq, idle);
+        self.delivery.on_send(now, seq, idle, in_flight);
     }
 
     pub(super) fn arrived(&mut self, start: u32, end: u32) {
@@ -175,7 +174,7 @@ impl Bbr {
             self.repair = RepairState::Continues;
         }
         self.check_cycle_phase(ack.now, size.cwnd, &sample, loss_state);
-        if round_start && !sample.limited {
+        if round_start && !sample.flight.limited {
             self.check_full_pipe();
         }
         self.check_drain(ack.now, loss_state);
@@ -218,11 +217,11 @@ impl Bbr {
             self.round += 1;
         }
         if let Some(rate) = sample.rate
-            && (rate >= self.bandwidth.get() || !sample.limited)
+            && (rate >= self.bandwidth.get() || !sample.flight.limited)
             // A shorter interval than any round trip means that another copy than the last one was acknowledged.
             && self.rtprop.is_none_or(|(rtprop, _)| sample.interval >= sample.rtt.map_or(rtprop, |rtt| rtt.min(rtprop)))
         {
-            self.bandwidth.update(self.round, rate);
+            self.bandwidth.update(self.round, BANDWIDTH_ROUNDS, rate);
         }
         round_start
     }
@@ -373,48 +372,9 @@ impl Bbr {
     }
 }
 
-/// The maximum over the last [`BANDWIDTH_ROUNDS`] rounds.
-#[derive(Clone, Debug, Default)]
-struct MaxOverRounds(VecDeque<(u32, f64)>);
-
-impl MaxOverRounds {
-    fn get(&self) -> f64 {
-        self.0.front().map_or(0.0, |(_, value)| *value)
-    }
-
-    fn update(&mut self, round: u32, value: f64) {
-        // Smaller and older values can no longer become the maximum.
-        while self.0.back().is_some_and(|(_, other)| *other <= value) {
-            self.0.pop_back();
-        }
-        self.0.push_back((round, value));
-        while self.0.front().is_some_and(|(of, _)| round - of >= BANDWIDTH_ROUNDS) {
-            self.0.pop_front();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use fairlane_qdisc::Seed;
-
     use super::*;
-
-    /// Would catch a maximum that expires a round early or late, or that hides later ones.
-    #[test]
-    fn is_the_largest_of_ten_rounds() {
-        let mut random = Seed::new(1).stream("rates");
-        let (mut max, mut all) = (MaxOverRounds::default(), Vec::new());
-        let mut round = 0;
-        for _ in 0..2_000 {
-            round += random.below(3);
-            let value = f64::from(random.below(50));
-            max.update(round, value);
-            all.push((round, value));
-            let recent = all.iter().filter(|(of, _)| round - of < 10).map(|(_, value)| *value);
-            assert_eq!(max.get(), recent.fold(0.0, f64::max));
-        }
-    }
 
     /// Would catch a first phase of ProbeBW that sends slowly, or a phase that never comes first.
     #[test]

@@ -119,6 +119,47 @@ mod tests {
         assert!((epoch.window(2.0 * epoch.k) - 130.0).abs() < 1e-9);
     }
 
+    /// RFC 9438, section 4.2, with a round trip of 1 s, 700 segments after a loss at 1000: K is cbrt(300 / 0.4) = 9.0856 s, and the target
+    /// a second later, when the curve has left Reno's estimate behind, 0.4 (2 - 9.0856)^3 + 1000 = 857.7; an acknowledgement of one segment
+    /// takes the window there by 1/700 of the distance. Far below the curve, at 10 segments, the target is 15. Would catch a jump to the curve.
+    #[test]
+    fn the_target_is_the_curve_a_round_trip_later() {
+        let ack = |now| AckSample { now, acked: 1, rtt: Duration::from_millis(1000), ..AckSample::default() };
+        let mut cubic = Cubic::default();
+        let mut size = WindowSize { cwnd: cubic.decrease(1000.0, CongestionSignal::Loss), ssthresh: 700.0 };
+        cubic.avoid(&mut size, &ack(Time::ZERO));
+        size.cwnd = 700.0;
+        let second = Time::ZERO + Duration::from_millis(1000);
+        cubic.avoid(&mut size, &ack(second));
+        assert!((size.cwnd - (700.0 + 157.7 / 700.0)).abs() < 1e-4, "{size:?}");
+        size.cwnd = 10.0;
+        cubic.avoid(&mut size, &ack(second));
+        assert!((size.cwnd - 10.5).abs() < 1e-9, "{size:?}");
+    }
+
+    /// RFC 9438, section 4.3, by hand: W_est begins at 70 and grows by 9/17 of a segment a round trip up to the 100 of the last congestion, after
+    /// 57 round trips, and by one from there. Round trips of a microsecond leave the cubic function flat. Would catch α that does not change.
+    #[test]
+    fn the_reno_friendly_estimate_has_two_slopes() {
+        let mut cubic = Cubic::default();
+        let mut size = WindowSize { cwnd: cubic.decrease(100.0, CongestionSignal::Loss), ssthresh: 70.0 };
+        let mut round = |round: u64| {
+            let (now, rtt) = (Time::from_nanos(1_000 * round), Duration::from_nanos(1_000));
+            // All segments of the window at once.
+            let acked = size.cwnd;
+            for _ in 0..acked as u32 {
+                cubic.avoid(&mut size, &AckSample { now, acked: 1, rtt, ..AckSample::default() });
+            }
+            size.cwnd
+        };
+        let windows: Vec<f64> = (0..70).map(&mut round).collect();
+        // Each round has up to one acknowledgement less than the window, and a window that grows meanwhile.
+        let slope = |from: usize, to: usize| (windows[to] - windows[from]) / (to - from) as f64;
+        assert!((slope(0, 50) - 9.0 / 17.0).abs() < 0.01, "{}", slope(0, 50));
+        assert!((slope(60, 69) - 1.0).abs() < 0.02, "{}", slope(60, 69));
+        assert!((windows[50] - (70.0 + 51.0 * 9.0 / 17.0)).abs() < 0.5, "{}", windows[50]);
+    }
+
     /// RFC 9438, section 5.8: after a second of congestion avoidance with a pause of an hour the window is the same as
     /// without it, W(1 s + 0.1 s) = 0.4 (1.1 - 4.2172)^3 + 100. Would catch a pause that makes it half as large again.
     #[test]

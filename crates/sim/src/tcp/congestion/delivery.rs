@@ -1,5 +1,6 @@
-//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00). For each segment sent, the number of
-//! segments delivered by then is recorded, so that its acknowledgement gives the rate over its own round trip.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr, section 4.1). For each segment sent,
+//! the numbers of segments delivered, lost and in flight by then are recorded, so that its acknowledgement gives the rate and
+//! the losses of its own round trip.
 
 use std::collections::VecDeque;
 
@@ -11,6 +12,8 @@ pub(super) struct DeliveryRate {
     /// The number of segments delivered so far (C.delivered), and the time of the last delivery.
     delivered: u32,
     delivered_at: Time,
+    /// The number of losses so far (C.lost).
+    lost: u32,
     /// The sending time of the segment of the last sample (C.first_sent_time).
     first_sent: Time,
     /// Samples of segments sent before this many were delivered may be limited by the application (C.app_limited).
@@ -31,11 +34,21 @@ struct Record {
     first_sent: Time,
     delivered_at: Time,
     delivered: u32,
+    lost: u32,
+    /// The segments in flight, with this one (P.tx_in_flight).
+    in_flight: u32,
     limited: bool,
     /// The segment has been delivered.
     arrived: bool,
     /// The segment had been sent before.
     again: bool,
+}
+
+impl Record {
+    /// Returns the segment's round trip; `lost` is the number of losses until now.
+    fn flight(&self, lost: u32) -> FlightSample {
+        FlightSample { in_flight: self.in_flight, lost: lost - self.lost, limited: self.limited }
+    }
 }
 
 /// The delivery rate that one acknowledgement gives.
@@ -45,14 +58,27 @@ pub(super) struct RateSample {
     pub(super) newly: u32,
     /// The number of segments delivered when the sample's segment was sent.
     pub(super) prior_delivered: u32,
+    /// The number of segments delivered since (RS.delivered).
+    pub(super) delivered: u32,
+    /// The segment's round trip: the flight when it was sent, and the losses since.
+    pub(super) flight: FlightSample,
     /// The rate in segments per second; `None` if the interval is zero.
     pub(super) rate: Option<f64>,
     /// The interval of the measurement: the time in which as many segments were sent or, if longer, delivered.
     pub(super) interval: Duration,
-    /// The rate may be limited by the application.
-    pub(super) limited: bool,
     /// The round-trip time of the segment; `None` if it was sent more than once (Karn's algorithm).
     pub(super) rtt: Option<Duration>,
+}
+
+/// The segments in flight when a segment was sent, and what became of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlightSample {
+    /// The segments in flight, with this one (RS.tx_in_flight).
+    pub(super) in_flight: u32,
+    /// The number of segments found lost since (RS.lost).
+    pub(super) lost: u32,
+    /// The rate may have been limited by the application.
+    pub(super) limited: bool,
 }
 
 impl DeliveryRate {
@@ -71,8 +97,8 @@ impl DeliveryRate {
         self.limited_until = self.delivered.saturating_add(in_flight).max(1);
     }
 
-    /// Records that segment `seq` is sent. `idle` is true if nothing was outstanding.
-    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool) {
+    /// Records that segment `seq` is sent; `in_flight` includes it. `idle` is true if nothing was outstanding.
+    pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -81,6 +107,8 @@ impl DeliveryRate {
             first_sent: self.first_sent,
             delivered_at: self.delivered_at,
             delivered: self.delivered,
+            lost: self.lost,
+            in_flight,
             limited: self.is_limited(),
             arrived: false,
             again: false,
@@ -94,6 +122,13 @@ impl DeliveryRate {
             Some(old) => *old = Record { arrived: old.arrived, again: true, ..record },
             None => self.records.push_back(record),
         }
+    }
+
+    /// Records that segment `seq` is lost. Returns its round trip, with this loss.
+    pub(super) fn lost(&mut self, seq: u32) -> Option<FlightSample> {
+        let record = *self.records.get(seq.checked_sub(self.base)? as usize).filter(|record| !record.arrived)?;
+        self.lost += 1;
+        Some(record.flight(self.lost))
     }
 
     /// Records that segments `[start, end)` have arrived.
@@ -132,9 +167,10 @@ impl DeliveryRate {
         Some(RateSample {
             newly,
             prior_delivered: latest.delivered,
+            delivered: self.delivered - latest.delivered,
+            flight: latest.flight(self.lost),
             rate: (interval > Duration::ZERO).then(|| delivered / interval.as_secs()),
             interval,
-            limited: latest.limited,
             rtt: (!latest.again).then(|| now.since(latest.sent)),
         })
     }
@@ -165,14 +201,14 @@ mod tests {
     fn after_ten() -> DeliveryRate {
         let mut delivery = DeliveryRate::default();
         for seq in 0..10 {
-            delivery.on_send(ms(0), seq, seq == 0);
+            delivery.on_send(ms(0), seq, seq == 0, 1);
         }
         for seq in 0..10_u32 {
             let now = ms(100 + 10 * u64::from(seq));
             let delivered = f64::from(seq + 1);
             let sample = delivery.acknowledged(now, seq + 1);
             assert!((rate(sample) - delivered / now.as_secs()).abs() < 1e-9, "{sample:?}");
-            delivery.on_send(now, seq + 10, false);
+            delivery.on_send(now, seq + 10, false, 1);
         }
         delivery
     }
@@ -188,7 +224,7 @@ mod tests {
             let expected = if seq < 20 { 10.0 / (now.as_secs() - 0.1) } else { 100.0 };
             assert!((rate(sample) - expected).abs() < 1e-9, "{sample:?}");
             assert_eq!(sample.and_then(|sample| sample.rtt), Some(Duration::from_millis(100)));
-            delivery.on_send(now, seq + 10, false);
+            delivery.on_send(now, seq + 10, false, 1);
         }
     }
 
@@ -208,29 +244,49 @@ mod tests {
     fn counts_each_segment_once() {
         let mut delivery = DeliveryRate::default();
         for seq in 0..4 {
-            delivery.on_send(ms(0), seq, seq == 0);
+            delivery.on_send(ms(0), seq, seq == 0, 1);
         }
         delivery.arrived(1, 3);
         delivery.arrived(1, 4);
         assert_eq!(delivery.acknowledged(ms(100), 0).map(|sample| sample.newly), Some(3));
-        delivery.on_send(ms(100), 0, false);
+        delivery.on_send(ms(100), 0, false, 1);
         let sample = delivery.acknowledged(ms(200), 4);
         assert_eq!(sample.map(|sample| (sample.newly, sample.rtt)), Some((1, None)));
         assert_eq!(delivery.delivered(), 4);
         assert!(delivery.acknowledged(ms(300), 4).is_none());
     }
 
+    /// Of four segments sent at 0, number 1 arrives, 0 and 2 are lost before 0 is sent again with two in flight, and 3 is lost after that: one
+    /// loss in the round trip of the second copy of 0, three in that of the first copies. Would catch losses of an earlier round
+    /// trip that count, a loss that counts before it happens, and one of a segment that has arrived.
+    #[test]
+    fn knows_the_losses_of_each_round_trip() {
+        let mut delivery = DeliveryRate::default();
+        for seq in 0..4 {
+            delivery.on_send(ms(0), seq, seq == 0, seq + 1);
+        }
+        delivery.arrived(1, 2);
+        let counts = |flight: Option<FlightSample>| flight.map(|flight| (flight.in_flight, flight.lost));
+        assert_eq!(counts(delivery.acknowledged(ms(100), 0).map(|sample| sample.flight)), Some((2, 0)));
+        assert_eq!(counts(delivery.lost(0)), Some((1, 1)));
+        assert_eq!(counts(delivery.lost(1)), None);
+        assert_eq!(counts(delivery.lost(2)), Some((3, 2)));
+        delivery.on_send(ms(110), 0, false, 2);
+        assert_eq!(counts(delivery.lost(3)), Some((4, 3)));
+        assert_eq!(counts(delivery.acknowledged(ms(210), 1).map(|sample| sample.flight)), Some((2, 1)));
+    }
+
     /// Would catch samples that are not marked as limited until all segments then in flight are delivered, or for longer.
     #[test]
     fn knows_what_the_application_limited() {
         let mut delivery = DeliveryRate::default();
-        delivery.on_send(ms(0), 0, true);
+        delivery.on_send(ms(0), 0, true, 1);
         delivery.limit(1);
-        delivery.on_send(ms(50), 1, false);
-        let limited = |sample: Option<RateSample>| sample.map(|sample| sample.limited);
+        delivery.on_send(ms(50), 1, false, 1);
+        let limited = |sample: Option<RateSample>| sample.map(|sample| sample.flight.limited);
         assert_eq!(limited(delivery.acknowledged(ms(100), 1)), Some(false));
         assert_eq!(limited(delivery.acknowledged(ms(150), 2)), Some(true));
-        delivery.on_send(ms(160), 2, true);
+        delivery.on_send(ms(160), 2, true, 1);
         assert_eq!(limited(delivery.acknowledged(ms(260), 3)), Some(false));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The rate is that of the algorithm (BBR), or the window divided by the smoothed round-trip time, times 2 in slow
 //! start, where the window doubles per round trip, and times 1.25 otherwise (RFC 9002, section 7.7), so that a varying
-//! round-trip time leaves no gap. Nothing is held back before the first round-trip time is known. Retransmissions by
+//! round-trip time leaves no gap, or for Prague times 1. Nothing is held back before the first round-trip time is known. Retransmissions by
 //! loss recovery or the timer are not delayed, but the segments after them are.
 
 use fairlane_qdisc::{Duration, Time};
@@ -27,14 +27,14 @@ impl Pacer {
         self.gap = Duration::from_secs(1.0 / rate);
     }
 
-    /// Sets the rate from the window and the round-trip time.
-    pub(super) fn follow(&mut self, size: WindowSize, sample: &AckSample) {
+    /// Sets the rate from the window and the round-trip time, in congestion avoidance times `gain`.
+    pub(super) fn follow(&mut self, size: WindowSize, sample: &AckSample, gain: f64) {
         if sample.acked > 0 {
             let rtt = sample.rtt.as_secs();
             self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
         }
         if self.srtt > 0.0 {
-            let gain = if size.in_slow_start() { 2.0 } else { 1.25 };
+            let gain = if size.in_slow_start() { 2.0 } else { gain };
             self.set_rate(gain * size.cwnd / self.srtt);
         }
     }

@@ -7,9 +7,10 @@
 //!   none is faster than a classic one by the shortness of its path.
 //! * Unmarked segments let the window grow at any time, and marked ones at none.
 //! * A loss halves the window, as Reno's (RFC 9331, section 4.3), also in a round trip in which a mark has reduced it.
-//! * Segments are paced.
+//! * Segments are paced at the window over the round trip: no faster, unlike those of others, since a queue of a millisecond would show it.
+//! * α is 1 until the first mark, which so halves the window and ends slow start, and is averaged from then on, as in Linux.
 //!
-//! Deviations: segments are counted instead of bytes. The receiver echoes marks segment by segment without error
+//! Deviations: the virtual round trip is in use from the start, and not after 500 round trips. Segments are counted instead of bytes. The receiver echoes marks segment by segment without error
 //! ([`TcpReceiver`](super::super::TcpReceiver)); the counter of three bits of accurate ECN (RFC 9768) tells the same as long as fewer than
 //! eight marked segments are behind lost acknowledgements. A fallback for bottlenecks with a classic ECN AQM, which the draft leaves
 //! open, is missing.
@@ -28,6 +29,8 @@ const LEAST_ROUND: f64 = 0.025;
 pub(super) struct Prague {
     /// The averaged fraction of marked segments, from 0 to 1.
     alpha: f64,
+    /// A segment has been marked.
+    seen: bool,
     /// The segments acknowledged in this virtual round trip, and those of them with ECN-Echo.
     acked: u32,
     marked: u32,
@@ -43,7 +46,7 @@ pub(super) struct Prague {
 impl Prague {
     pub(super) const fn new() -> Self {
         let (now, round_end, reduced_until) = (Time::ZERO, Time::ZERO, Time::ZERO);
-        Self { alpha: 1.0, acked: 0, marked: 0, srtt: 0.0, now, round_end, reduced_until }
+        Self { alpha: 1.0, seen: false, acked: 0, marked: 0, srtt: 0.0, now, round_end, reduced_until }
     }
 
     /// Returns the virtual round trip.
@@ -67,19 +70,26 @@ impl Prague {
         self.acked += sample.acked;
         if sample.marked {
             self.marked += sample.acked;
+            self.seen = true;
         }
         if self.now >= self.round_end {
-            let share = f64::from(self.marked) / f64::from(self.acked);
-            self.alpha += WEIGHT * (share - self.alpha);
+            if self.seen {
+                let share = f64::from(self.marked) / f64::from(self.acked);
+                self.alpha += WEIGHT * (share - self.alpha);
+            }
             (self.acked, self.marked) = (0, 0);
             self.round_end = self.now + self.round();
         }
     }
 
-    /// Returns the window after congestion; `cwnd` is that before, and `segments` the part of it that was used.
-    pub(super) fn decrease(&mut self, cwnd: f64, segments: f64, signal: CongestionSignal) -> f64 {
+    /// Returns true if a mark reduces the window: once each virtual round trip.
+    pub(super) fn reacts_to_mark(&self) -> bool {
+        self.now >= self.reduced_until
+    }
+
+    /// Returns the window after congestion; `segments` is that before.
+    pub(super) fn decrease(&mut self, segments: f64, signal: CongestionSignal) -> f64 {
         match signal {
-            CongestionSignal::Mark if self.now < self.reduced_until => cwnd,
             CongestionSignal::Mark => {
                 self.reduced_until = self.now + self.round();
                 segments * (1.0 - self.alpha / 2.0)
@@ -103,24 +113,28 @@ mod tests {
         AckSample { now, acked, marked, rtt: Duration::from_millis(rtt), ..AckSample::default() }
     }
 
-    /// By hand: at a round trip of 10 ms, α is averaged each 25 ms and the window reduced as seldom. The first sample ends a round: α is
-    /// 15/16. In the next round 2 of 8 segments are marked: α is 225/256 + 1/64.
+    /// By hand: at a round trip of 10 ms, α is averaged each 25 ms and the window reduced as seldom. It is 1 up to the first mark at 105,
+    /// which halves the window. In the round from 100 to 125, 2 of 8 segments are marked: α is 15/16 + 1/64 = 61/64. Would catch an α that
+    /// falls before there are marks, and one that a second mark before 130 applies again.
     #[test]
     fn the_clock_is_the_virtual_round_trip() {
         let mut prague = Prague::new();
-        prague.on_ack(&ack(100, 10, 1, false));
-        near(prague.alpha, 15.0 / 16.0);
+        for ms in [0, 10, 20, 100] {
+            prague.on_ack(&ack(ms, 10, 1, false));
+        }
+        near(prague.alpha, 1.0);
         prague.on_ack(&ack(105, 10, 2, true));
-        near(prague.decrease(20.0, 20.0, CongestionSignal::Mark), 20.0 * (1.0 - 15.0 / 32.0));
+        assert!(prague.reacts_to_mark());
+        near(prague.decrease(20.0, CongestionSignal::Mark), 10.0);
         prague.on_ack(&ack(124, 10, 4, false));
-        near(prague.alpha, 15.0 / 16.0);
-        near(prague.decrease(20.0, 20.0, CongestionSignal::Mark), 20.0);
+        near(prague.alpha, 1.0);
+        assert!(!prague.reacts_to_mark());
         prague.on_ack(&ack(125, 10, 2, false));
-        let alpha = 225.0 / 256.0 + 1.0 / 64.0;
-        near(prague.alpha, alpha);
-        near(prague.decrease(20.0, 20.0, CongestionSignal::Mark), 20.0);
+        near(prague.alpha, 61.0 / 64.0);
+        assert!(!prague.reacts_to_mark());
         prague.on_ack(&ack(130, 10, 1, true));
-        near(prague.decrease(20.0, 20.0, CongestionSignal::Mark), 20.0 * (1.0 - alpha / 2.0));
+        assert!(prague.reacts_to_mark());
+        near(prague.decrease(20.0, CongestionSignal::Mark), 20.0 * (1.0 - 61.0 / 128.0));
     }
 
     /// By hand: a window of 20 segments grows by 1 in a round trip of 25 ms or more, and by (10 / 25)² = 0.16 in one of 10 ms.
@@ -140,7 +154,7 @@ mod tests {
     fn a_loss_halves_the_window() {
         let mut prague = Prague::new();
         prague.on_ack(&ack(100, 30, 1, true));
-        prague.decrease(20.0, 20.0, CongestionSignal::Mark);
-        near(prague.decrease(20.0, 20.0, CongestionSignal::Loss), 10.0);
+        prague.decrease(20.0, CongestionSignal::Mark);
+        near(prague.decrease(20.0, CongestionSignal::Loss), 10.0);
     }
 }

@@ -241,7 +241,7 @@ impl Rack {
     }
 
     /// Marks lost segments (RFC 8985, section 6.2, step 5); returns true if there are new ones.
-    fn find_losses(&mut self, state: &SenderState, clock: Clock) -> bool {
+    fn find_losses(&mut self, state: &mut SenderState, clock: Clock) -> bool {
         self.loss_at = None;
         let Some(latest) = self.latest else { return false };
         let patience = self.rtt + self.reordering_window(state, clock.srtt);
@@ -256,6 +256,7 @@ impl Rack {
                     break;
                 }
                 self.lost.insert(seq);
+                state.window.lost(clock.now, seq);
                 found = true;
             }
             self.transmissions.pop_front();
@@ -315,8 +316,8 @@ impl Rack {
         state.next = state.max;
         for (seq, segment) in (self.first..).zip(&self.segments) {
             let old = seq == state.una || segment.sent + patience <= clock.now;
-            if old && self.arrived.holding(seq).is_none() {
-                self.lost.insert(seq);
+            if old && self.arrived.holding(seq).is_none() && self.lost.insert(seq) {
+                state.window.lost(clock.now, seq);
             }
         }
         self.loss_at = None;
