@@ -19,7 +19,6 @@ use crate::numbered::Numbered;
 use crate::observer::Observer;
 use crate::packet::{Packet, packet_bytes};
 use crate::part::Part;
-use crate::prefetch::Prefetcher;
 use crate::sampling::Sampling;
 use crate::target::{TARGETS, Target};
 use crate::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
@@ -198,21 +197,14 @@ impl<'s, O: Observer> Engine<'s, O> {
                     network.browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
                 let browser = network.browsers.numbers().end.checked_sub(1);
-                let mut flow = Flow::new(id, (group, index), network.topology.routes[id as usize], seed, browser);
+                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
         }
         network.start_controllers();
         let sampling = Sampling::of(&network.observer);
-        let part = Part {
-            network,
-            flows: Numbered::new(0, flows),
-            prefetcher: Prefetcher::new(count),
-            delays: Delays::new(count),
-            now: Time::ZERO,
-            events: 0,
-        };
+        let part = Part::new(network, Numbered::new(0, flows), count);
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 

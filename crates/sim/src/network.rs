@@ -6,6 +6,7 @@ use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 use crate::accounting::{self, QueueAccounting};
 use crate::border::Border;
 use crate::flow::Browser;
+use crate::line::NO_LINE;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::numbered::Numbered;
 use crate::observer::{Observer, QueueEvent};
@@ -43,9 +44,12 @@ pub(crate) struct Network<O> {
 
 impl<O: Observer> Network<O> {
     pub(crate) fn new(topology: Topology, events_per_second: f64, observer: O) -> Self {
-        let zeros = vec![0; topology.routes.len() + topology.probe_flows()];
+        let zeros = vec![0; topology.flows + topology.probe_flows()];
+        // Observers see all events in their order.
+        let eager = vec![None; topology.deferred.len()];
+        let links = if O::ACTIVE { &eager } else { &topology.deferred };
         Self {
-            events: Schedule::new(topology.lines as usize, topology.first_host_link as usize, events_per_second),
+            events: Schedule::new(&topology.lines, links, events_per_second),
             topology,
             sacks: SackTable::default(),
             browsers: Numbered::new(0, Vec::new()),
@@ -67,38 +71,37 @@ impl<O: Observer> Network<O> {
     }
 
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
+    #[inline]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
-        if let Some(link) = self.topology.table[packet.route as usize].link() {
+        let step = &self.topology.table[packet.route as usize];
+        if let Some(link) = step.plain_host_link(packet.flow) {
+            self.cross_plain_links(now, link, packet.route, packet);
+        } else if let Some(link) = step.link(packet.flow) {
             self.enter(now, link, packet);
         }
     }
 
-    /// Handles the next arrival on a `link` that reorders packets. Returns the packet if its host is at the far end.
-    pub(crate) fn arrive_reordered(&mut self, now: Time, link: u32) -> Option<Packet> {
+    /// Removes and returns the next arrival on a `link` that reorders packets.
+    pub(crate) fn take_reordered(&mut self, link: u32) -> Option<Packet> {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return None };
-        let packet = managed.impairments.as_mut()?.take()?;
-        self.leave_link(now, packet)
+        managed.impairments.as_mut()?.take()
     }
 
-    /// Handles the arrival of `packet` at the far end of a link: passes it on to the next link of its route, or returns it if it has
-    /// reached its host.
+    /// Handles the arrival of `packet` at the far end of a link: returns true if it has reached its host, or passes it on to the next link of
+    /// its route.
     #[inline]
-    pub(crate) fn leave_link(&mut self, now: Time, packet: Packet) -> Option<Packet> {
+    pub(crate) fn leave_link(&mut self, now: Time, packet: &Packet) -> bool {
         self.packet_hops += 1;
-        match self.topology.table[packet.route as usize].link() {
-            None => {
-                self.ejected += 1;
-                Some(packet)
-            }
-            Some(next) => {
-                if packet.flow as usize >= self.topology.routes.len() {
-                    self.topology.probe_passed(now, &packet);
-                }
-                self.enter(now, next, &packet);
-                None
-            }
+        let Some(next) = self.topology.table[packet.route as usize].link(packet.flow) else {
+            self.ejected += 1;
+            return true;
+        };
+        if packet.flow as usize >= self.topology.flows {
+            self.topology.probe_passed(now, packet);
         }
+        self.enter(now, next, packet);
+        false
     }
 
     /// Handles the end of a transmission: `link` may send its next packet.
@@ -120,6 +123,7 @@ impl<O: Observer> Network<O> {
         }
     }
 
+    #[inline(never)]
     fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
         match &mut self.topology.links[link as usize].queue {
             LinkQueue::Plain(_) => self.cross_plain_links(now, link, packet.route, packet),
@@ -176,7 +180,9 @@ impl<O: Observer> Network<O> {
             average: None,
         };
         let Some(packet) = discipline.dequeue(now, &mut accounting) else {
-            release.set(retry_at(now, &discipline.status()), Target::Release(link), &mut self.events);
+            if let Some(at) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
+                self.events.release_at(at, link);
+            }
             return;
         };
         (accounting.backlog, accounting.average) = observed::<O>(discipline);
@@ -203,7 +209,7 @@ impl<O: Observer> Network<O> {
             }
             let arrival = sent + *delay;
             self.events.free_at(sent, link);
-            return self.travel(arrival, link, packet);
+            return self.travel(arrival, packet);
         };
         let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
         self.events.free_at(transmitted.sent, link);
@@ -216,7 +222,7 @@ impl<O: Observer> Network<O> {
                 impairments.keep(packet, arrival, packet.route + 1);
                 self.events.push(arrival, Target::ReorderedArrival(link));
             }
-            Some(arrival) => self.travel(arrival, link, packet),
+            Some(arrival) => self.travel(arrival, packet),
         }
     }
 
@@ -310,25 +316,28 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves `packet`, which has left the queue of `link` and reaches its far end at `arrival`, on from there.
+    /// Moves `packet`, which has left the queue of its link and reaches the far end at `arrival`, on from there.
     #[inline]
-    fn travel(&mut self, arrival: Time, link: u32, packet: &Packet) {
+    pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet) {
+        let line = self.topology.table[packet.route as usize].line;
         let route = packet.route + 1;
-        if let Some(next) = self.topology.table[route as usize].plain_host_link() {
-            return self.cross_plain_links(arrival, next, route, packet);
+        if line != NO_LINE {
+            return self.send(line, packet, (arrival, route), 0);
         }
-        let line = self.topology.media[self.topology.links[link as usize].medium as usize].line;
-        self.send(line, Packet { at: arrival, route, ..*packet }, false);
+        if let Some(next) = self.topology.table[route as usize].plain_host_link(packet.flow) {
+            self.cross_plain_links(arrival, next, route, packet);
+        }
     }
 
     /// Schedules the arrival of a packet as [`Schedule::send`] does, or passes it to the part of the run where it arrives.
-    #[inline]
-    fn send(&mut self, line: u32, packet: Packet, waited: bool) {
+    #[inline(always)]
+    fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
         match &mut self.border {
-            None => self.events.send(line, packet, waited),
+            None => self.events.send(line, packet, (at, route), ahead),
             Some(border) => {
-                let step = self.topology.table[packet.route as usize];
-                border.send((line, packet, waited), step, &mut self.events, &mut self.sacks);
+                let step = self.topology.table[route as usize];
+                let packet = Packet { at, route, ..*packet };
+                border.send((line, packet, ahead), step, &mut self.events, &mut self.sacks);
             }
         }
     }
@@ -337,34 +346,33 @@ impl<O: Observer> Network<O> {
     ///
     /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later changes a
     /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
-    fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
+    #[inline]
+    pub(crate) fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
         loop {
             let Link { medium, carry, queue } = &mut self.topology.links[link as usize];
             let LinkQueue::Plain(plain) = queue else { return };
-            let Medium { transmission, delay, limit, line, .. } = &mut self.topology.media[*medium as usize];
+            let Medium { transmission, delay, limit, .. } = &mut self.topology.media[*medium as usize];
             let Some((begin, end)) = plain.take((now, packet.bytes), *limit, transmission, carry) else {
                 return self.drop_at_plain_link(now, link, *packet);
             };
-            let (arrival, line) = (end + *delay, *line);
+            let arrival = end + *delay;
             if O::ACTIVE && link < self.topology.first_host_link {
                 let departed = QueueEvent::Departed { sojourn: begin - now };
                 self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
             }
+            let line = self.topology.table[route as usize].line;
             route += 1;
-            match self.topology.table[route as usize].plain_host_link() {
-                None => {
-                    return self.send(
-                        line,
-                        Packet { at: arrival, route, ..*packet },
-                        begin.since(now) > end.since(begin),
-                    );
-                }
-                Some(next) => (now, link) = (arrival, next),
+            if line != NO_LINE {
+                let ahead = if begin > now { packets_ahead(now, begin, end) } else { 0 };
+                return self.send(line, packet, (arrival, route), ahead);
             }
+            let Some(next) = self.topology.table[route as usize].plain_host_link(packet.flow) else { return };
+            (now, link) = (arrival, next);
             self.packet_hops += 1;
         }
     }
 
+    #[inline(never)]
     fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {
         self.dropped_at_plain_links += 1;
         let backlog = self.topology.media[self.topology.links[link as usize].medium as usize].limit;
@@ -379,6 +387,13 @@ impl<O: Observer> Network<O> {
         };
         accounting.dropped(now, packet, Reason::Limit);
     }
+}
+
+/// Returns about how many packets were before one that came at `now` and is sent from `begin` to `end`, at most 255.
+#[inline(never)]
+fn packets_ahead(now: Time, begin: Time, end: Time) -> u8 {
+    let ahead = begin.since(now).as_nanos().div_ceil(end.since(begin).as_nanos().max(1));
+    u8::try_from(ahead).unwrap_or(u8::MAX)
 }
 
 /// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.
@@ -449,7 +464,7 @@ mod tests {
     #[test]
     fn a_shaper_is_asked_when_it_is_ready() {
         let mut shaper = Shaper { queue: VecDeque::new(), next: Time::ZERO, counters: Counters::default() };
-        let (mut timer, mut events) = (Timer::off(), Schedule::new(0, 0, 1e3));
+        let (mut timer, mut events) = (Timer::off(), Schedule::new(&[], &[], 1e3));
         let mut left = Vec::new();
         let mut ask = |shaper: &mut Shaper, timer: &mut Timer, events: &mut Schedule, now: Time| {
             while shaper.dequeue(now, &mut ()).is_some() {
@@ -463,7 +478,7 @@ mod tests {
             ask(&mut shaper, &mut timer, &mut events, now);
         }
         let mut fired = 0;
-        while let Some((now, next)) = events.pop_before(Time::MAX) {
+        while let Some((now, next)) = events.next_before(Time::MAX) {
             assert!(matches!(next, Next::Event(Target::Release(3))));
             assert!(timer.fires(now));
             fired += 1;

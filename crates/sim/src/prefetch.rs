@@ -35,13 +35,14 @@ impl Prefetcher {
     }
 
     /// Reads what the next packets on the line of the last arrival will need, once those of the last batch have arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
         if self.enabled {
             self.read(network, flows);
         }
     }
 
+    #[inline(never)]
     fn read<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
         self.arriving.clear();
         let next = network.events.unread(BATCH);
@@ -52,7 +53,7 @@ impl Prefetcher {
         let topology = &network.topology;
         let mut read = 0;
         for &(flow, route, ack) in &self.arriving {
-            read ^= match topology.table[route as usize].link() {
+            read ^= match topology.table[route as usize].link(flow) {
                 None => flows.get(flow).map_or(0, |flow| flow.prefetch(ack)),
                 Some(next) => topology.links[next as usize].prefetch(flow),
             };
@@ -63,9 +64,9 @@ impl Prefetcher {
     /// Reads the first links of the packets that the flows whose packets arrive will send in turn.
     fn read_first_links(&self, topology: &Topology, flows: &Numbered<Flow>) -> u64 {
         self.arriving.iter().fold(0, |read, &(flow, route, ack)| {
-            let arrives = topology.table[route as usize].link().is_none();
-            let Some(flow) = flows.get(flow).filter(|_| arrives) else { return read };
-            let first = topology.table[flow.route(ack) as usize].link();
+            let arrives = topology.table[route as usize].link(flow).is_none();
+            let Some(of) = flows.get(flow).filter(|_| arrives) else { return read };
+            let first = topology.table[of.route(ack) as usize].link(flow);
             read ^ first.map_or(0, |link| topology.links[link as usize].carry)
         })
     }
