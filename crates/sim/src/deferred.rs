@@ -1,5 +1,6 @@
 //! What happens at the links between nodes that are [looked at later](crate::inlet).
 
+use std::hint::black_box;
 use std::mem;
 
 use fairlane_qdisc::{Qdisc, Time};
@@ -7,10 +8,23 @@ use fairlane_qdisc::{Qdisc, Time};
 use crate::accounting::QueueAccounting;
 use crate::inlet::AtLink;
 use crate::link::{LinkQueue, Managed};
+use crate::meter::Meter;
 use crate::network::{Network, retry_at};
 use crate::observer::Observer;
+use crate::packet::Packet;
 use crate::plain::PlainLink;
+use crate::prefetch::{BATCH, MIN_FLOWS};
 use crate::schedule::Schedule;
+
+/// A packet that a link has begun to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    packet: Packet,
+    /// When the link began to send it.
+    begun: Time,
+    /// When it reaches the far end.
+    arrival: Time,
+}
 
 impl<O: Observer> Network<O> {
     /// Handles what happens at `link` before `until`, and returns the number of events. `before_arrival` is called before each arrival.
@@ -86,7 +100,6 @@ impl<O: Observer> Network<O> {
                 }
                 continue;
             };
-            accounting.departed(now, &packet);
             *busy = true;
             let state = &mut self.topology.links[link as usize];
             let medium = &mut self.topology.media[state.medium as usize];
@@ -96,14 +109,56 @@ impl<O: Observer> Network<O> {
                 meter.transmits(now, sent, packet.bytes);
             }
             self.events.free_at_later(sent, link);
-            self.travel(arrival, &packet);
+            let departure = Departure { packet, begun: now, arrival };
+            if !self.reads_ahead() {
+                self.depart(&departure, meter.as_mut());
+                continue;
+            }
+            self.departures.push(departure);
+            if self.departures.len() == BATCH {
+                self.depart_together(meter.as_mut());
+            }
         }
+        self.depart_together(meter.as_mut());
         handled
+    }
+
+    /// Counts a departure and moves its packet on.
+    #[inline(always)]
+    fn depart(&mut self, departure: &Departure, meter: Option<&mut Meter>) {
+        let Departure { packet, begun, arrival } = departure;
+        if let Some(meter) = meter {
+            meter.departed(*begun, packet.flow, packet.bytes, packet.at);
+        }
+        self.travel(*arrival, packet);
+    }
+
+    /// Does so for all that have not been moved on, after it has read what they need.
+    #[inline(never)]
+    fn depart_together(&mut self, mut meter: Option<&mut Meter>) {
+        let mut departures = mem::take(&mut self.departures);
+        let topology = &self.topology;
+        let read = departures.iter().fold(0, |read, Departure { packet, .. }| {
+            let next = topology.table[packet.route as usize + 1].plain_host_link(packet.flow);
+            let link = next.map_or(0, |link| topology.links[link as usize].carry);
+            read ^ link ^ meter.as_ref().map_or(0, |meter| meter.arrivals(packet.flow))
+        });
+        black_box(read);
+        for departure in departures.drain(..) {
+            self.depart(&departure, meter.as_deref_mut());
+        }
+        self.departures = departures;
+    }
+
+    /// Returns true if there are so many flows that the data of several packets are read together.
+    #[inline(always)]
+    const fn reads_ahead(&self) -> bool {
+        self.topology.flows >= MIN_FLOWS
     }
 
     /// Returns what counts the packets at the queue of `link`, which nobody observes.
     #[inline(always)]
-    fn accounting<'a>(&'a mut self, link: u32, meter: Option<&'a mut crate::meter::Meter>) -> QueueAccounting<'a, O> {
+    fn accounting<'a>(&'a mut self, link: u32, meter: Option<&'a mut Meter>) -> QueueAccounting<'a, O> {
         QueueAccounting {
             link,
             meter,

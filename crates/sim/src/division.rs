@@ -66,7 +66,7 @@ impl fmt::Display for Undivided {
 }
 
 /// The smallest packet of a flow whose sizes differ, and the smallest acknowledgement, in bytes.
-const SMALLEST: u64 = 1;
+pub(crate) const SMALLEST: u64 = 1;
 
 impl Division {
     /// Divides `topology`, that of `scenario`, among `threads` threads. `browsers` holds the first flow of each browser, whose flows stay
@@ -175,7 +175,7 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
 }
 
 /// Returns the size of the smallest packet of a group in bytes.
-fn smallest(group: &FlowGroup) -> u64 {
+pub(crate) fn smallest(group: &FlowGroup) -> u64 {
     match &group.traffic {
         Traffic::Tcp(tcp) => group.packet.get().min(tcp.ack.get()),
         Traffic::Udp(udp) if udp.sizes_differ() => SMALLEST,

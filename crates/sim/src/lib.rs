@@ -64,6 +64,7 @@ mod sack_table;
 mod sampling;
 mod schedule;
 mod shaper;
+mod shaping;
 mod simulation;
 mod target;
 pub mod tcp;

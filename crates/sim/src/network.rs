@@ -1,10 +1,10 @@
 //! The network during a run: packets in queues and on links.
 
-use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::{self, QueueAccounting};
 use crate::border::Border;
+use crate::deferred::Departure;
 use crate::flow::Browser;
 use crate::line::NO_LINE;
 use crate::link::{Link, LinkQueue, Managed, Medium};
@@ -40,6 +40,8 @@ pub(crate) struct Network<O> {
     pub(crate) observer: O,
     /// The way to the other parts of a divided run.
     pub(crate) border: Option<Box<Border>>,
+    /// The packets that a link has begun to send, if these are [read together](crate::prefetch).
+    pub(crate) departures: Vec<Departure>,
 }
 
 impl<O: Observer> Network<O> {
@@ -62,16 +64,17 @@ impl<O: Observer> Network<O> {
             lost_on_links: 0,
             observer,
             border: None,
+            departures: Vec::new(),
         }
     }
 
-    /// Returns the topology and the dropped and lost packets of each flow, and frees everything else.
-    pub(crate) fn close(self) -> (Topology, Vec<u64>, Vec<u64>) {
-        (self.topology, self.dropped, self.lost)
+    /// Returns the topology, and frees everything else.
+    pub(crate) fn close(self) -> Topology {
+        self.topology
     }
 
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];
@@ -124,9 +127,9 @@ impl<O: Observer> Network<O> {
     }
 
     #[inline(never)]
-    fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
+    pub(crate) fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
         match &mut self.topology.links[link as usize].queue {
-            LinkQueue::Plain(_) => self.cross_plain_links(now, link, packet.route, packet),
+            LinkQueue::Plain(_) => self.enter_plain(now, link, packet),
             LinkQueue::Managed(managed) => {
                 let Managed { discipline, meter, busy, part, .. } = &mut **managed;
                 // The shaper before a buffer, and the packets that the buffer holds.
@@ -166,6 +169,11 @@ impl<O: Observer> Network<O> {
         }
     }
 
+    #[inline(never)]
+    fn enter_plain(&mut self, now: Time, link: u32, packet: &Packet) {
+        self.cross_plain_links(now, link, packet.route, packet);
+    }
+
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
     fn send_next(&mut self, now: Time, link: u32) {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
@@ -195,8 +203,8 @@ impl<O: Observer> Network<O> {
     }
 
     /// Transmits `packet`, which has left the queue of `link`.
-    #[inline]
-    fn transmit(&mut self, now: Time, link: u32, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn transmit(&mut self, now: Time, link: u32, packet: &Packet) {
         let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
         else {
             return;
@@ -226,79 +234,6 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Passes on `packet`, which has left a part of the queue of a link with a shaper.
-    #[cold]
-    fn send_shaped(&mut self, now: Time, link: u32, part: ShapedPart, packet: &Packet) {
-        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
-        let (backlog, average) = observed::<O>(&managed.discipline);
-        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut self.observer);
-        let meter = managed.meter.as_mut();
-        let mut accounting = QueueAccounting { link, meter, sacks, dropped, observer, backlog, average };
-        match part {
-            ShapedPart::Queue(shaper) => {
-                accounting.handed_over(now, packet);
-                self.hand_over(now, shaper, packet);
-            }
-            ShapedPart::Buffer(shaper) => {
-                accounting.departed(now, packet);
-                self.topology.left_buffer(now, shaper, packet);
-                self.transmit(now, link, packet);
-            }
-        }
-    }
-
-    /// Hands `packet`, which has left its discipline, over to the buffer of the link behind `shaper`.
-    fn hand_over(&mut self, now: Time, shaper: u32, packet: &Packet) {
-        let bytes = self.topology.handed_over(shaper);
-        let state = &mut self.topology.shapers[shaper as usize];
-        let (queue, buffer) = (state.queue, state.buffer);
-        self.events.free_at(now + state.hand_over(packet), queue);
-        let mut packet = Packet { route: packet.route + 1, ..*packet };
-        if state.control.as_mut().is_some_and(|control| control.left(now, &packet, bytes)) {
-            packet.sent = now;
-        }
-        self.enter(now, buffer, &packet);
-    }
-
-    /// Schedules the first observation of each controller.
-    pub(crate) fn start_controllers(&mut self) {
-        for (number, shaper) in self.topology.shapers.iter().enumerate() {
-            if shaper.control.is_some() {
-                self.events.push(Time::ZERO, Target::RateControl(number as u32));
-            }
-        }
-    }
-
-    /// Shows the traffic to the controller of `shaper`, and sends its next probe.
-    pub(crate) fn control_rate(&mut self, now: Time, shaper: u32) {
-        self.events.push(now + PROBE_INTERVAL, Target::RateControl(shaper));
-        let bytes = self.topology.handed_over(shaper);
-        let Some(control) = &mut self.topology.shapers[shaper as usize].control else { return };
-        let decision = control.autorate.traffic(now, bytes);
-        let probe = control.probe(now);
-        self.decided(shaper, &decision);
-        self.inject(now, &probe);
-    }
-
-    /// Tells the controller that its probe was answered.
-    pub(crate) fn probe_answered(&mut self, now: Time, packet: &Packet) {
-        let Some(number) = self.topology.shaper_of(packet) else { return };
-        let bytes = self.topology.handed_over(number);
-        let Some(control) = &mut self.topology.shapers[number as usize].control else { return };
-        if let Some(decision) = control.answered(now, packet, bytes) {
-            self.decided(number, &decision);
-        }
-    }
-
-    /// Applies a decision about the rate of `shaper`.
-    fn decided(&mut self, shaper: u32, decision: &Decision) {
-        let link = self.topology.shapers[shaper as usize].queue;
-        if decision.changes() {
-            self.topology.set_shaper_rate(shaper, decision.rate);
-        }
-        self.observer.decided(link, decision);
-    }
-
     /// Counts `packet`, which `link` has begun to send, as lost during transmission.
     fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
         self.lost_on_links += 1;
@@ -317,7 +252,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Moves `packet`, which has left the queue of its link and reaches the far end at `arrival`, on from there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet) {
         let line = self.topology.table[packet.route as usize].line;
         let route = packet.route + 1;
@@ -346,7 +281,7 @@ impl<O: Observer> Network<O> {
     ///
     /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later changes a
     /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
         loop {
             let Link { medium, carry, queue } = &mut self.topology.links[link as usize];
@@ -397,7 +332,7 @@ fn packets_ahead(now: Time, begin: Time, end: Time) -> u8 {
 }
 
 /// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.
-fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
+pub(crate) fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
     if !O::ACTIVE {
         return (0, None);
     }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::{Duration, Kind};
-use fairlane_scenario::{FlowGroup, Hop};
+use fairlane_scenario::{FlowGroup, Hop, Scenario};
 
+use crate::division::{SMALLEST, smallest};
 use crate::impairments::Impairments;
 use crate::link::LinkQueue;
 use crate::route::{Routes, Step};
@@ -133,8 +134,9 @@ impl Topology {
         class
     }
 
-    /// Numbers the delay lines, and finds the links that need not be looked at for each packet; with `custom` disciplines there are none.
-    pub(crate) fn finish(&mut self, routing: Routing, custom: bool) {
+    /// Numbers the delay lines, and finds the links of `scenario` that need not be looked at for each packet; with `custom` disciplines there
+    /// are none.
+    pub(crate) fn finish(&mut self, scenario: &Scenario, routing: &Routing, custom: bool) {
         let mut numbers = vec![0; routing.lines.len()];
         for (number, found) in (0..).zip(routing.lines.values()) {
             numbers[*found as usize] = number;
@@ -143,19 +145,24 @@ impl Topology {
             step.line = numbers.get(step.line as usize).copied().unwrap_or(step.line);
         }
         self.lines = routing.lines.keys().map(|key| key.to).collect();
+        let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
         let all = !custom && self.shapers.is_empty();
-        let deferred = |link: u32| self.deferred_by(link).filter(|_| all && !routing.entered.contains(&link));
+        let deferred = |link: u32| self.lookahead(link, smallest).filter(|_| all && !routing.entered.contains(&link));
         self.deferred = (0..self.first_host_link).map(deferred).collect();
     }
 
-    /// Returns the delay of `link` if nothing but its queue, its rate and its delay matters for its packets.
-    fn deferred_by(&self, link: u32) -> Option<Duration> {
+    /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least `smallest` bytes; `None` if
+    /// the link has no delay, or if more than the queue, the rate and the delay matter for its packets.
+    fn lookahead(&self, link: u32, smallest: u64) -> Option<Duration> {
         let state = &self.links[link as usize];
         let regular = match &state.queue {
             LinkQueue::Plain(_) => true,
             LinkQueue::Managed(managed) => managed.impairments.is_none() && !holds_back(managed.kind),
         };
-        Some(self.media[state.medium as usize].delay).filter(|delay| regular && *delay > Duration::ZERO)
+        let medium = &self.media[state.medium as usize];
+        let transmission = smallest.saturating_mul(8_000_000_000) / medium.transmission.rate().bits_per_second().max(1);
+        // Without a delay nothing would be left of it at a higher rate.
+        (regular && medium.delay > Duration::ZERO).then(|| medium.delay + Duration::from_nanos(transmission))
     }
 
     fn is_plain(&self, link: u32) -> bool {

@@ -69,7 +69,7 @@ const LINKS: usize = 2;
 
 impl Schedule {
     /// Returns an empty schedule. For each of `lines` the link between nodes to which it leads is given, if it leads to one; and for each of
-    /// `links` its delay if what happens there is handled later. `events_per_second` affects the speed and nothing else.
+    /// `links` its lookahead if what happens there is handled later. `events_per_second` affects the speed and nothing else.
     pub(crate) fn new(lines: &[Option<u32>], links: &[Option<Duration>], events_per_second: f64) -> Self {
         let mut line_of = Vec::new();
         let ends = (0..).zip(lines).map(|(line, to)| match to {
@@ -85,7 +85,7 @@ impl Schedule {
             waited: WaitedPackets::default(),
             lines: lines.iter().map(|_| DelayLine::default()).collect(),
             ends,
-            inlets: (0..).zip(links).map(|(link, delay)| Inlet::new(link, *delay, lines)).collect(),
+            inlets: (0..).zip(links).map(|(link, lookahead)| Inlet::new(link, *lookahead, lines)).collect(),
             arrivals: Tournament::new(line_of.len()),
             tournament: Tournament::new(LINKS + links.len()),
             line_of,
@@ -104,7 +104,7 @@ impl Schedule {
     pub(crate) fn free_at(&mut self, at: Time, link: u32) {
         let link_free = Target::LinkFree(link);
         match self.inlets.get_mut(link as usize) {
-            Some(inlet) if inlet.delay.is_some() => inlet.free = at,
+            Some(inlet) if inlet.lookahead.is_some() => inlet.free = at,
             Some(_) => self.tournament.set(LINKS + link as usize, event_key(at, link_free)),
             None => self.push(at, link_free),
         }
@@ -119,7 +119,7 @@ impl Schedule {
     /// Schedules the time at which the discipline of `link` is asked again, unless it is asked earlier.
     pub(crate) fn release_at(&mut self, at: Time, link: u32) {
         match self.inlets.get_mut(link as usize) {
-            Some(inlet) if inlet.delay.is_some() => inlet.release = at,
+            Some(inlet) if inlet.lookahead.is_some() => inlet.release = at,
             _ => self.push(at, Target::Release(link)),
         }
     }
@@ -152,7 +152,10 @@ impl Schedule {
                 }
                 if at < inlet.next {
                     inlet.next = at;
-                    self.defer(link);
+                    // Until the link is free, an arrival has no effect elsewhere.
+                    if inlet.free == Time::MAX {
+                        self.defer(link);
+                    }
                 }
             }
         }
@@ -164,8 +167,8 @@ impl Schedule {
         loop {
             let (line, key) = self.arrivals.winner();
             let other = self.tournament.winner_key();
-            // Of the same key, a packet that waited comes first.
-            if key >> 32 < other >> 32 {
+            // Of the same time and flow, a packet that waited comes first.
+            if key | u128::from(u32::MAX) < other {
                 let at = time_of(key);
                 return (at < until).then_some((at, Next::Arrival(Arriving::OnLine(line as u32))));
             }
@@ -189,7 +192,7 @@ impl Schedule {
         }
         let Some(link) = leaf.checked_sub(LINKS) else { return Some(Next::Arrival(Arriving::Waited)) };
         self.tournament.set(leaf, NEVER);
-        let later = self.inlets[link].delay.is_some();
+        let later = self.inlets[link].lookahead.is_some();
         let link = link as u32;
         Some(if later { Next::Link(link) } else { Next::Event(Target::LinkFree(link)) })
     }
@@ -236,9 +239,16 @@ impl Schedule {
 
     /// Lets what is still to happen at `link` wait until it is needed.
     pub(crate) fn defer(&mut self, link: u32) {
-        let inlet = &self.inlets[link as usize];
-        let key = inlet.delay.filter(|_| inlet.next < Time::MAX).map_or(NEVER, |delay| start_key(inlet.next + delay));
-        self.tournament.set(LINKS + link as usize, key);
+        let wake = self.inlets[link as usize].wake();
+        self.tournament.set(LINKS + link as usize, if wake < Time::MAX { start_key(wake) } else { NEVER });
+    }
+
+    /// Notes that from now on what happens at `link` may have an effect elsewhere after `lookahead`, which is shorter than before.
+    pub(crate) fn shorten(&mut self, link: u32, lookahead: Duration) {
+        if let Some(inlet) = self.inlets.get_mut(link as usize).filter(|inlet| inlet.lookahead.is_some()) {
+            inlet.lookahead = Some(lookahead);
+            self.defer(link);
+        }
     }
 
     /// Returns the links that are looked at later where something happens before `until`.

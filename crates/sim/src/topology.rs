@@ -38,7 +38,7 @@ pub(crate) struct Topology {
     pub(crate) first_host_link: u32,
     /// For each delay line the link between nodes that its packets reach next; `None` if that is a host or a host's link.
     pub(crate) lines: Vec<Option<u32>>,
-    /// The delay of each link between nodes that is [looked at](crate::inlet) only when its packets are needed; `None` for all others.
+    /// The lookahead of each link between nodes that is [looked at](crate::inlet) only when its packets are needed; `None` for all others.
     pub(crate) deferred: Vec<Option<Duration>>,
 }
 
@@ -215,7 +215,7 @@ impl Topology {
             }
         }
         topology.add_probe_routes(shaped_hops(scenario).into_iter().map(|(hop, _)| hop), &mut routing);
-        topology.finish(routing, source.custom.is_some());
+        topology.finish(scenario, &routing, source.custom.is_some());
         Ok(topology)
     }
 

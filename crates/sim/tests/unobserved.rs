@@ -117,13 +117,15 @@ fn every_discipline_gives_the_same_result() {
     }
 }
 
-/// Would catch state that is read between steps before all has happened that happens until then.
+/// Would catch state that is read between steps before all has happened that happens until then, and a link whose rate changes and whose
+/// packets are then looked at too late.
 #[test]
 fn steps_show_the_same_state() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/choke-fig3.toml");
-    let scenario = scenario(&path, &[("warmup", "1s"), ("duration", "6s")]);
-    let mut observed = Simulation::observed(&scenario, 0, Idle).unwrap_or_else(|error| panic!("{error}"));
-    let mut unobserved = Simulation::new(&scenario, 0).unwrap_or_else(|error| panic!("{error}"));
+    let lasting = [("warmup", "1s"), ("duration", "6s")];
+    let mut observed =
+        Simulation::observed(&scenario(&path, &lasting), 0, Idle).unwrap_or_else(|error| panic!("{error}"));
+    let mut unobserved = Simulation::new(&scenario(&path, &lasting), 0).unwrap_or_else(|error| panic!("{error}"));
     let mut now = Time::ZERO;
     for step in 0..500 {
         now += Duration::from_nanos(10_000_000 + step * 1_017);
@@ -132,5 +134,11 @@ fn steps_show_the_same_state() {
         let queues = [observed.queues().collect::<Vec<_>>(), unobserved.queues().collect()];
         assert_eq!(queues[0], queues[1], "at {now:?}");
         assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
+        if step % 100 == 99 {
+            let rate = ["300kbit", "8mbit", "1mbit", "20mbit", "2mbit"][step as usize / 100];
+            let changed = scenario(&path, &[lasting.as_slice(), &[("bottleneck.rate", rate)]].concat());
+            observed.change(&changed).unwrap_or_else(|error| panic!("{error}"));
+            unobserved.change(&changed).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 }
