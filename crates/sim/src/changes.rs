@@ -82,7 +82,10 @@ impl<O: Observer> Engine<'_, O> {
         for (link, before, after) in sides(&from, to) {
             if before.rate != after.rate {
                 let sending = self.part.network.topology.sending(link);
-                self.part.network.topology.set_link_rate(self.part.now, sending, after.rate);
+                let network = &mut self.part.network;
+                network.topology.set_link_rate(self.part.now, sending, after.rate);
+                // Packets may take less time than before.
+                network.events.shorten(link, after.delay);
             }
         }
         let (mut flow, mut link) = (0, self.part.network.topology.first_host_link);

@@ -18,7 +18,6 @@ use rayon::prelude::*;
 
 use crate::border::Border;
 use crate::control::Control;
-use crate::delays::Delays;
 use crate::division::{Division, Undivided};
 use crate::engine::{Engine, Error};
 use crate::flow::Flow;
@@ -28,7 +27,6 @@ use crate::numbered::Numbered;
 use crate::packet::{NO_SACK, Packet};
 use crate::part::Part;
 use crate::plain::PlainLink;
-use crate::prefetch::Prefetcher;
 use crate::schedule::Next;
 use crate::target::Target;
 use crate::topology::Topology;
@@ -61,7 +59,7 @@ impl Divided {
             part.network.browsers = whole.network.browsers.split_off(earlier as u32);
         }
         // Before the first event there are no packets.
-        while let Some((at, next)) = whole.network.events.pop_before(Time::MAX) {
+        while let Some((at, next)) = whole.network.events.next_before(Time::MAX) {
             let Next::Event(target) = next else { continue };
             let part = match target {
                 Target::LinkFree(link) | Target::Release(link) | Target::ReorderedArrival(link) => {
@@ -172,7 +170,7 @@ impl Divided {
 }
 
 impl Network<()> {
-    /// Adds the counts of a part, and its packets and events; the options of its packets are forgotten.
+    /// Adds the counts of a part, and its packets; their options and the events are forgotten.
     fn take_over(&mut self, mut part: Self) {
         self.packet_hops += part.packet_hops;
         self.injected += part.injected;
@@ -183,40 +181,32 @@ impl Network<()> {
         if let Some(border) = &mut part.border {
             border.receive(&mut part.events, &mut part.sacks);
         }
-        while let Some((at, next)) = part.events.pop_before(Time::MAX) {
-            match next {
-                Next::Event(target) => self.events.push(at, target),
-                Next::Arrival(packet) => self.events.send(0, Packet { sack: NO_SACK, ..packet }, true),
-            }
+        for packet in part.events.into_packets() {
+            let packet = Packet { sack: NO_SACK, ..packet };
+            self.events.send(0, &packet, (packet.at, packet.route), u8::MAX);
         }
     }
 }
 
 /// Returns a part without links, flows and events.
 fn empty_part(whole: &Part<()>, division: &Arc<Division>, number: usize, events_per_second: f64) -> Part<()> {
-    let Topology { links, media, table, routes, first_host_link, lines, .. } = &whole.network.topology;
+    let Topology { links, media, table, routes, flows, first_host_link, lines, deferred, .. } = &whole.network.topology;
     let absent = |link: &Link| Link::new(link.medium, LinkQueue::Plain(PlainLink::default()));
     let topology = Topology {
         links: links.iter().map(absent).collect(),
         media: media.clone(),
         table: table.clone(),
         routes: routes.clone(),
+        flows: *flows,
         shapers: Vec::new(),
         rate_changes: Vec::new(),
         first_host_link: *first_host_link,
-        lines: lines * division.parts() as u32,
+        lines: lines.iter().flat_map(|to| std::iter::repeat_n(*to, division.parts())).collect(),
+        deferred: deferred.clone(),
     };
-    let flows = routes.len();
     let mut network = Network::new(topology, events_per_second, ());
     network.border = Some(Box::new(Border::new(division, number)));
-    Part {
-        network,
-        flows: Numbered::new(0, Vec::new()),
-        prefetcher: Prefetcher::new(flows),
-        delays: Delays::new(flows),
-        now: Time::ZERO,
-        events: 0,
-    }
+    Part::new(network, Numbered::new(0, Vec::new()), *flows)
 }
 
 /// Returns a time before which nothing happens in `part`.

@@ -66,13 +66,13 @@ impl fmt::Display for Undivided {
 }
 
 /// The smallest packet of a flow whose sizes differ, and the smallest acknowledgement, in bytes.
-const SMALLEST: u64 = 1;
+pub(crate) const SMALLEST: u64 = 1;
 
 impl Division {
     /// Divides `topology`, that of `scenario`, among `threads` threads. `browsers` holds the first flow of each browser, whose flows stay
     /// together.
     pub(crate) fn of(scenario: &Scenario, topology: &Topology, threads: usize) -> Result<Self, Undivided> {
-        let flows = topology.routes.len();
+        let flows = topology.flows;
         if flows < 2 || threads < 2 {
             return Err(Undivided::OneFlow);
         }
@@ -86,7 +86,7 @@ impl Division {
         };
         division.give_links(topology);
         for flow in 0..flows as u32 {
-            let routes = topology.routes[flow as usize];
+            let routes = topology.routes_of(flow);
             division.follow(topology, flow, routes.forward);
             division.follow(topology, flow, routes.back);
         }
@@ -101,7 +101,7 @@ impl Division {
     /// Returns the part that handles the arrival of a packet of `flow` at `step` of its route.
     #[inline]
     pub(crate) fn part_of(&self, step: Step, flow: u32) -> usize {
-        match step.link() {
+        match step.link(flow) {
             Some(link) => usize::from(self.links[link as usize]),
             None => self.part_of_flow(flow),
         }
@@ -131,10 +131,10 @@ impl Division {
         let mut part = self.part_of_flow(flow);
         let mut delay = None;
         for step in &topology.table[start as usize..] {
-            let to = match step.link() {
+            let to = match step.link(flow) {
                 Some(link) if link < topology.first_host_link => usize::from(self.links[link as usize]),
                 // A packet crosses a plain link of a host together with the link before.
-                Some(_) if step.plain_host_link().is_some() && delay.is_some() => part,
+                Some(_) if step.is_plain_host_link() && delay.is_some() => part,
                 _ => self.part_of_flow(flow),
             };
             if let Some(delay) = delay.filter(|_| to != part) {
@@ -144,10 +144,10 @@ impl Division {
                 delay = Some(Duration::ZERO);
             }
             part = to;
-            let Some(link) = step.link() else { return };
+            let Some(link) = step.link(flow) else { return };
             self.links[link as usize] = part as u16;
             let own = topology.media[topology.links[link as usize].medium as usize].delay;
-            delay = Some(if step.plain_host_link().is_some() { delay.unwrap_or_default() + own } else { own });
+            delay = Some(if step.is_plain_host_link() { delay.unwrap_or_default() + own } else { own });
         }
     }
 }
@@ -175,7 +175,7 @@ fn check(scenario: &Scenario, topology: &Topology) -> Result<(), Undivided> {
 }
 
 /// Returns the size of the smallest packet of a group in bytes.
-fn smallest(group: &FlowGroup) -> u64 {
+pub(crate) fn smallest(group: &FlowGroup) -> u64 {
     match &group.traffic {
         Traffic::Tcp(tcp) => group.packet.get().min(tcp.ack.get()),
         Traffic::Udp(udp) if udp.sizes_differ() => SMALLEST,

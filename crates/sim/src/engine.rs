@@ -19,7 +19,6 @@ use crate::numbered::Numbered;
 use crate::observer::Observer;
 use crate::packet::{Packet, packet_bytes};
 use crate::part::Part;
-use crate::prefetch::Prefetcher;
 use crate::sampling::Sampling;
 use crate::target::{TARGETS, Target};
 use crate::topology::{CustomQdiscs, MeteredQueue, QueueError, Topology, link_of};
@@ -198,21 +197,14 @@ impl<'s, O: Observer> Engine<'s, O> {
                     network.browsers.push(Browser::new(web, id, packet_bytes(group.packet), seed));
                 }
                 let browser = network.browsers.numbers().end.checked_sub(1);
-                let mut flow = Flow::new(id, (group, index), network.topology.routes[id as usize], seed, browser);
+                let mut flow = Flow::new(id, (group, index), network.topology.routes_of(id), seed, browser);
                 network.events.push(flow.start(group, seed), Target::Source(id));
                 flows.push(flow);
             }
         }
         network.start_controllers();
         let sampling = Sampling::of(&network.observer);
-        let part = Part {
-            network,
-            flows: Numbered::new(0, flows),
-            prefetcher: Prefetcher::new(count),
-            delays: Delays::new(count),
-            now: Time::ZERO,
-            events: 0,
-        };
+        let part = Part::new(network, Numbered::new(0, flows), count);
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
@@ -305,7 +297,10 @@ impl<'s, O: Observer> Engine<'s, O> {
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
-        let (topology, dropped, lost) = network.close();
+        let completions = flows.iter().map(|flow| flow.completions().map(<[u64]>::to_vec));
+        let ends = tallies(flows.iter(), &network.dropped, &network.lost).zip(completions).collect();
+        drop(flows);
+        let topology = network.close();
         let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
         Run {
@@ -317,7 +312,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             to_s: now.as_secs(),
             partial,
             queues,
-            flows: flow_runs(scenario, &exits, &before, (&flows, &delays), tallies(flows.iter(), &dropped, &lost)),
+            flows: flow_runs(scenario, &exits, &before, &delays, ends),
             cost: Cost { events, packet_hops, ..Cost::default() },
             // A fair rate follows from the scenario only while that stays as it is.
             expected: if changes == 0 { expected(scenario) } else { Expected::default() },
@@ -400,18 +395,20 @@ fn tallies<'a>(
     counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
 }
 
-/// Returns the counts of each flow from `before` to `tallies`. `exits` is the last metered queue on each group's path.
+/// Returns the counts of each flow from `before` to its end, with the transfers it has completed by then. `exits` is the last metered queue on
+/// each group's path.
 fn flow_runs(
     scenario: &Scenario,
     exits: &[Option<usize>],
     before: &[Tally],
-    (flows, delays): (&Numbered<Flow>, &Delays),
-    mut tallies: impl Iterator<Item = Tally>,
+    delays: &Delays,
+    ends: Vec<(Tally, Option<Vec<u64>>)>,
 ) -> Vec<FlowRun> {
-    let mut runs = Vec::with_capacity(flows.iter().len());
+    let mut runs = Vec::with_capacity(ends.len());
+    let mut flows = ends.into_iter();
     for (group, exit) in scenario.flows.iter().zip(exits) {
         let transport: Arc<str> = group.traffic.to_string().into();
-        for (index, now) in (0..group.count).zip(tallies.by_ref()) {
+        for (index, (now, completions_ns)) in (0..group.count).zip(flows.by_ref()) {
             let id = runs.len();
             let before = before.get(id).copied().unwrap_or_default();
             let (ends, ends_before) = (&now.totals, &before.totals);
@@ -429,7 +426,7 @@ fn flow_runs(
                 lost: now.lost - before.lost,
                 retransmitted: ends.retransmitted - ends_before.retransmitted,
                 timeouts: ends.timeouts - ends_before.timeouts,
-                completions_ns: flows.get(id as u32).and_then(Flow::completions).map(<[u64]>::to_vec),
+                completions_ns,
                 path: delays.of(id),
             });
         }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use fairlane_qdisc::Time;
 
-use crate::target::{Target, event_key, time_of};
+use crate::target::{Target, event_key, start_key, time_of};
 use crate::tournament::NEVER;
 
 /// A hierarchical timing wheel (Varghese and Lauck 1987) of two levels, with a heap for the distant future.
@@ -359,7 +359,7 @@ impl EventQueue {
 
     /// Returns the beginning of a slot, as a key before those of its events.
     fn start_of(&self, slot: u64) -> u128 {
-        u128::from(slot << self.shift) << 64
+        start_key(Time::from_nanos(slot << self.shift))
     }
 }
 

@@ -170,11 +170,11 @@ impl Flow {
     }
 
     /// Handles a packet that has reached its host.
-    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: Packet, network: &mut Network<O>) {
+    pub(crate) fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, network: &mut Network<O>) {
         if packet.flags.has(Flags::ACK) {
             match &mut self.endpoints {
-                Endpoints::Tcp(connection) => connection.on_ack(now, &packet, &mut self.common, network),
-                Endpoints::Tfrc(tfrc) => tfrc.on_report(now, &packet, &self.common, network),
+                Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network),
+                Endpoints::Tfrc(tfrc) => tfrc.on_report(now, packet, &self.common, network),
                 Endpoints::Udp(_) => {}
             }
             return;
@@ -185,8 +185,8 @@ impl Flow {
             network.observer.delivered(now, self.common.id, packet.seq);
         }
         match &mut self.endpoints {
-            Endpoints::Tcp(connection) => connection.on_segment(now, &packet, &mut self.common, network),
-            Endpoints::Tfrc(tfrc) => tfrc.on_data(now, &packet, &mut self.common, network),
+            Endpoints::Tcp(connection) => connection.on_segment(now, packet, &mut self.common, network),
+            Endpoints::Tfrc(tfrc) => tfrc.on_data(now, packet, &mut self.common, network),
             Endpoints::Udp(_) => self.common.totals.unique_bytes += u64::from(packet.bytes),
         }
     }

@@ -1,7 +1,6 @@
 //! Packets on their way over links with a constant delay.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 
 use fairlane_qdisc::Time;
 
@@ -11,16 +10,40 @@ use crate::target::turn;
 /// The packets on all links of one [medium](crate::link::Medium) that arrive a constant time after they were sent: they come out in the
 /// order in which they went in, so none has to be sorted among the events. Packets that arrive at the same time come out in the
 /// [order](crate::target::arrival_key) of their flows.
+///
+/// It is a ring whose size is a power of two. A packet is written to its place at once, and read there.
 #[derive(Debug, Default)]
 pub(crate) struct DelayLine {
-    packets: VecDeque<Packet>,
+    slots: Vec<Packet>,
+    /// The positions of the first packet and after the last one, which only grow; a slot's index is the position modulo the size.
+    head: usize,
+    tail: usize,
+    /// The time of the packet that was last, even if there is none any more.
+    last: Time,
     /// The number of packets at the front whose flows have been read; see [`Prefetcher`](crate::prefetch::Prefetcher).
     read: usize,
 }
 
+/// What became of a packet that was to be added to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// It is the first one.
+    First,
+    /// It comes behind others.
+    Behind,
+    /// Its place is too far from the end, so it was not added.
+    Refused,
+}
+
+/// No delay line.
+pub(crate) const NO_LINE: u32 = u32::MAX;
+
 /// How far from its end a line looks for the place of a packet. Sizes that differ, or fractions of a nanosecond, let a packet
 /// arrive a little before others.
 const REACH: usize = 16;
+
+/// The size of the first ring.
+const FIRST_SIZE: usize = 16;
 
 /// Compares packets by what orders arrivals.
 pub(crate) fn order(a: &Packet, b: &Packet) -> Ordering {
@@ -28,52 +51,103 @@ pub(crate) fn order(a: &Packet, b: &Packet) -> Ordering {
 }
 
 impl DelayLine {
-    /// Adds a packet that arrives at [`Packet::at`], and returns true if it is the first one. It is returned if its place is too far from
-    /// the end.
-    #[inline]
-    pub(crate) fn push(&mut self, packet: Packet) -> Result<bool, Packet> {
-        if self.packets.back().is_some_and(|last| order(&packet, last).is_lt()) {
-            return self.insert(packet);
+    /// Adds `packet`, which arrives at `at` at this step of its route.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: &Packet, at: Time, route: u32) -> Pushed {
+        if at <= self.last || self.tail.wrapping_sub(self.head) == self.slots.len() {
+            return self.push_with_care(packet, at, route);
         }
-        self.packets.push_back(packet);
-        Ok(self.packets.len() == 1)
+        let index = self.slot(self.tail);
+        let slot = &mut self.slots[index];
+        *slot = *packet;
+        (slot.at, slot.route) = (at, route);
+        let first = self.tail == self.head;
+        self.tail = self.tail.wrapping_add(1);
+        self.last = at;
+        if first { Pushed::First } else { Pushed::Behind }
     }
 
-    fn insert(&mut self, packet: Packet) -> Result<bool, Packet> {
-        let later = self.packets.iter().rev().take(REACH + 1).take_while(|other| order(&packet, other).is_lt()).count();
+    /// As [`push`](Self::push), also where the ring is full or the packet does not come last.
+    #[inline(never)]
+    fn push_with_care(&mut self, packet: &Packet, at: Time, route: u32) -> Pushed {
+        let packet = Packet { at, route, ..*packet };
+        let before = (0..self.len()).rev().map(|place| self.at(place));
+        let later = before.take(REACH + 1).take_while(|other| order(&packet, other).is_lt()).count();
         if later > REACH {
-            return Err(packet);
+            return Pushed::Refused;
         }
-        let place = self.packets.len() - later;
-        self.packets.insert(place, packet);
+        if self.len() == self.slots.len() {
+            self.grow(&packet);
+        }
+        let place = self.len() - later;
+        self.tail = self.tail.wrapping_add(1);
+        for place in (place + 1..self.len()).rev() {
+            let (to, from) = (self.slot(self.head.wrapping_add(place)), self.slot(self.head.wrapping_add(place - 1)));
+            self.slots[to] = self.slots[from];
+        }
+        let slot = self.slot(self.head.wrapping_add(place));
+        self.slots[slot] = packet;
+        self.last = self.at(self.len() - 1).at;
         self.read = self.read.min(place);
-        Ok(place == 0)
+        if place == 0 { Pushed::First } else { Pushed::Behind }
+    }
+
+    /// Doubles the ring; `any` packet fills the new slots.
+    fn grow(&mut self, any: &Packet) {
+        let (len, size) = (self.len(), (2 * self.slots.len()).max(FIRST_SIZE));
+        let mut slots: Vec<Packet> = Vec::with_capacity(size);
+        slots.extend((0..len).map(|place| self.at(place)));
+        slots.resize(size, *any);
+        (self.slots, self.head, self.tail) = (slots, 0, len);
     }
 
     /// Removes and returns the first packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let first = self.front().copied()?;
         self.read = self.read.saturating_sub(1);
-        self.packets.pop_front()
+        self.head = self.head.wrapping_add(1);
+        Some(first)
     }
 
     /// Returns the time of arrival of the first packet, and its flow.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self) -> Option<(Time, u32)> {
-        self.packets.front().map(|packet| (packet.at, packet.flow))
+        self.front().map(|packet| (packet.at, packet.flow))
+    }
+
+    #[inline(always)]
+    fn front(&self) -> Option<&Packet> {
+        if self.head == self.tail { None } else { self.slots.get(self.slot(self.head)) }
+    }
+
+    /// Returns the packet before which this many come.
+    fn at(&self, place: usize) -> Packet {
+        self.slots[self.slot(self.head.wrapping_add(place))]
+    }
+
+    /// Returns the index of the slot at a position.
+    #[inline(always)]
+    const fn slot(&self, position: usize) -> usize {
+        position & self.slots.len().wrapping_sub(1)
     }
 
     /// Returns the number of packets.
-    pub(crate) fn len(&self) -> usize {
-        self.packets.len()
+    pub(crate) const fn len(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// Returns all packets.
+    pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
+        (0..self.len()).map(move |place| self.at(place))
     }
 
     /// Returns the next `count` packets, of which no flow has been read, and notes that they are being read; none if there are such
     /// packets.
-    pub(crate) fn read_next(&mut self, count: usize) -> impl Iterator<Item = &Packet> {
-        let next = if self.read == 0 { count.min(self.packets.len()) } else { 0 };
+    pub(crate) fn read_next(&mut self, count: usize) -> impl Iterator<Item = Packet> {
+        let next = if self.read == 0 { count.min(self.len()) } else { 0 };
         self.read += next;
-        self.packets.iter().take(next)
+        (0..next).map(|place| self.at(place))
     }
 }
 
@@ -111,13 +185,13 @@ mod tests {
                 let ahead = if random.chance(0.02) { 0 } else { 30 + random.below(4) };
                 let packet = packet(now + u64::from(ahead), random.below(3), seq);
                 let place = list.partition_point(|other| order(other, &packet).is_le());
-                match line.push(packet) {
-                    Ok(first) => {
-                        assert_eq!(first, place == 0);
+                match line.push(&packet, packet.at, packet.route) {
+                    pushed @ (Pushed::First | Pushed::Behind) => {
+                        assert_eq!(pushed == Pushed::First, place == 0);
                         assert!(list.len() - place <= REACH);
                         list.insert(place, packet);
                     }
-                    Err(_) => {
+                    Pushed::Refused => {
                         assert!(list.len() - place > REACH);
                         refused += 1;
                     }

@@ -22,17 +22,14 @@ pub(crate) struct Link {
     pub(crate) queue: LinkQueue,
 }
 
-/// No delay line.
-pub(crate) const NO_LINE: u32 = u32::MAX;
-
 /// The properties that similar links share.
 #[derive(Clone, Debug)]
 pub(crate) struct Medium {
     pub(crate) transmission: TransmissionTime,
     pub(crate) delay: Duration,
-    /// The number of the [delay line](crate::line::DelayLine) of the packets that cross these links last before something happens to
-    /// them; [`NO_LINE`] if none does.
-    pub(crate) line: u32,
+    /// The class of the links that packets cross last before something happens to them; `None` if they cross another one first. Where
+    /// packets take the same time, the class is the same.
+    pub(crate) class: Option<u32>,
     /// What packets these links carry, if they are hosts' links: where that, the rate and the delay agree, so do the times that packets
     /// take.
     pub(crate) carries: Option<Carries>,
@@ -153,7 +150,7 @@ impl Link {
 impl Medium {
     /// Returns the medium of `side`; `limit` is that of its plain queue.
     pub(crate) const fn new(side: &LinkSide, limit: usize) -> Self {
-        Self { transmission: TransmissionTime::new(side.rate), delay: side.delay, line: NO_LINE, carries: None, limit }
+        Self { transmission: TransmissionTime::new(side.rate), delay: side.delay, class: None, carries: None, limit }
     }
 }
 

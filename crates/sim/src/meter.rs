@@ -6,6 +6,8 @@ use fairlane_outcome::QueueFlowRun;
 use fairlane_qdisc::{Reason, Time};
 use hdrhistogram::Histogram;
 
+use crate::delay_counts::DelayCounts;
+
 /// One flow's counts at one queue since the measurement began.
 #[derive(Clone, Debug, Default)]
 struct FlowMeter {
@@ -56,7 +58,7 @@ pub(crate) struct Meter {
     from: Time,
     /// The sum and the number of the discipline's averages.
     average: (f64, u64),
-    delay_ns: Histogram<u64>,
+    delays: DelayCounts,
     edges: Edges,
 }
 
@@ -79,9 +81,6 @@ impl Edges {
         f64::from(bytes) * (to - now.max(from)).as_nanos() as f64 / (to - from).as_nanos() as f64
     }
 }
-
-/// The longest delay that the histogram distinguishes: 1000 s.
-const LONGEST_NS: u64 = 1_000_000_000_000;
 
 impl Meter {
     /// Returns a meter for the flows of `ranges`, which are in rising order.
@@ -110,14 +109,22 @@ impl Meter {
             dropped: [const { Vec::new() }; Reason::COUNT],
             from: Time::ZERO,
             average: (0.0, 0),
-            // It grows on demand: most queues of a large network never see a long delay.
-            delay_ns: Histogram::new(3).expect("three significant digits are allowed"),
+            delays: DelayCounts::default(),
             edges: Edges::default(),
         }
     }
 
-    /// Returns the index of `flow` in `flows`. Mostly there is one range.
+    /// Returns the index of `flow`, which is in one of the ranges, in `flows`. Mostly there is one range.
+    #[inline(always)]
     fn index(&self, flow: u32) -> usize {
+        if let [(range, first)] = &self.ranges[..] {
+            return first.wrapping_add(flow.wrapping_sub(range.start)) as usize;
+        }
+        self.index_in_ranges(flow)
+    }
+
+    #[inline(never)]
+    fn index_in_ranges(&self, flow: u32) -> usize {
         let after = self.ranges.partition_point(|(range, _)| range.start <= flow);
         let (range, first) = &self.ranges[after.saturating_sub(1)];
         (first + (flow - range.start)) as usize
@@ -131,6 +138,7 @@ impl Meter {
     }
 
     /// Counts an arrival of `flow`.
+    #[inline]
     pub(crate) fn arrived(&mut self, now: Time, flow: u32) {
         let index = self.index(flow);
         let flow = &mut self.flows[index];
@@ -146,6 +154,7 @@ impl Meter {
     }
 
     /// Records the discipline's average after an arrival.
+    #[inline]
     pub(crate) fn averaged(&mut self, average: Option<f64>) {
         if let Some(average) = average {
             self.average.0 += average;
@@ -154,14 +163,14 @@ impl Meter {
     }
 
     /// Counts a packet of `flow` that arrived at `at` and that the link begins to send.
+    #[inline]
     pub(crate) fn departed(&mut self, now: Time, flow: u32, bytes: u32, at: Time) {
         let index = self.index(flow);
         let flow = &mut self.flows[index];
         flow.departed += 1;
         flow.departed_bytes += u64::from(bytes);
         flow.leave_queue(now);
-        let delay = (now - at).as_nanos().min(LONGEST_NS);
-        self.delay_ns.record(delay).expect("the histogram grows to any value");
+        self.delays.add(now - at);
     }
 
     /// Notes that the link sends a packet of `bytes` from `from` to `to`.
@@ -208,7 +217,7 @@ impl Meter {
         self.from = now;
         self.edges.carried_in = self.edges.sent_after(now);
         self.average = (0.0, 0);
-        self.delay_ns.reset();
+        self.delays = DelayCounts::default();
     }
 
     /// Returns the counts since the start of the measurement, for each flow that has had packets here.
@@ -235,8 +244,8 @@ impl Meter {
     }
 
     /// Returns the time in the queue, in nanoseconds, of the packets that the link has sent.
-    pub(crate) const fn delay_ns(&self) -> &Histogram<u64> {
-        &self.delay_ns
+    pub(crate) fn delay_ns(&self) -> Histogram<u64> {
+        self.delays.histogram()
     }
 }
 

@@ -1,11 +1,12 @@
 //! The network during a run: packets in queues and on links.
 
-use fairlane_autorate::{Decision, PROBE_INTERVAL};
 use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Status, Time};
 
 use crate::accounting::{self, QueueAccounting};
 use crate::border::Border;
+use crate::deferred::Departure;
 use crate::flow::Browser;
+use crate::line::NO_LINE;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::numbered::Numbered;
 use crate::observer::{Observer, QueueEvent};
@@ -39,13 +40,18 @@ pub(crate) struct Network<O> {
     pub(crate) observer: O,
     /// The way to the other parts of a divided run.
     pub(crate) border: Option<Box<Border>>,
+    /// The packets that a link has begun to send, if these are [read together](crate::prefetch).
+    pub(crate) departures: Vec<Departure>,
 }
 
 impl<O: Observer> Network<O> {
     pub(crate) fn new(topology: Topology, events_per_second: f64, observer: O) -> Self {
-        let zeros = vec![0; topology.routes.len() + topology.probe_flows()];
+        let zeros = vec![0; topology.flows + topology.probe_flows()];
+        // Observers see all events in their order.
+        let eager = vec![None; topology.deferred.len()];
+        let links = if O::ACTIVE { &eager } else { &topology.deferred };
         Self {
-            events: Schedule::new(topology.lines as usize, topology.first_host_link as usize, events_per_second),
+            events: Schedule::new(&topology.lines, links, events_per_second),
             topology,
             sacks: SackTable::default(),
             browsers: Numbered::new(0, Vec::new()),
@@ -58,47 +64,47 @@ impl<O: Observer> Network<O> {
             lost_on_links: 0,
             observer,
             border: None,
+            departures: Vec::new(),
         }
     }
 
-    /// Returns the topology and the dropped and lost packets of each flow, and frees everything else.
-    pub(crate) fn close(self) -> (Topology, Vec<u64>, Vec<u64>) {
-        (self.topology, self.dropped, self.lost)
+    /// Returns the topology, and frees everything else.
+    pub(crate) fn close(self) -> Topology {
+        self.topology
     }
 
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
+    #[inline(never)]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
-        if let Some(link) = self.topology.table[packet.route as usize].link() {
+        let step = &self.topology.table[packet.route as usize];
+        if let Some(link) = step.plain_host_link(packet.flow) {
+            self.cross_plain_links(now, link, packet.route, packet);
+        } else if let Some(link) = step.link(packet.flow) {
             self.enter(now, link, packet);
         }
     }
 
-    /// Handles the next arrival on a `link` that reorders packets. Returns the packet if its host is at the far end.
-    pub(crate) fn arrive_reordered(&mut self, now: Time, link: u32) -> Option<Packet> {
+    /// Removes and returns the next arrival on a `link` that reorders packets.
+    pub(crate) fn take_reordered(&mut self, link: u32) -> Option<Packet> {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return None };
-        let packet = managed.impairments.as_mut()?.take()?;
-        self.leave_link(now, packet)
+        managed.impairments.as_mut()?.take()
     }
 
-    /// Handles the arrival of `packet` at the far end of a link: passes it on to the next link of its route, or returns it if it has
-    /// reached its host.
+    /// Handles the arrival of `packet` at the far end of a link: returns true if it has reached its host, or passes it on to the next link of
+    /// its route.
     #[inline]
-    pub(crate) fn leave_link(&mut self, now: Time, packet: Packet) -> Option<Packet> {
+    pub(crate) fn leave_link(&mut self, now: Time, packet: &Packet) -> bool {
         self.packet_hops += 1;
-        match self.topology.table[packet.route as usize].link() {
-            None => {
-                self.ejected += 1;
-                Some(packet)
-            }
-            Some(next) => {
-                if packet.flow as usize >= self.topology.routes.len() {
-                    self.topology.probe_passed(now, &packet);
-                }
-                self.enter(now, next, &packet);
-                None
-            }
+        let Some(next) = self.topology.table[packet.route as usize].link(packet.flow) else {
+            self.ejected += 1;
+            return true;
+        };
+        if packet.flow as usize >= self.topology.flows {
+            self.topology.probe_passed(now, packet);
         }
+        self.enter(now, next, packet);
+        false
     }
 
     /// Handles the end of a transmission: `link` may send its next packet.
@@ -120,9 +126,10 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn enter(&mut self, now: Time, link: u32, packet: &Packet) {
         match &mut self.topology.links[link as usize].queue {
-            LinkQueue::Plain(_) => self.cross_plain_links(now, link, packet.route, packet),
+            LinkQueue::Plain(_) => self.enter_plain(now, link, packet),
             LinkQueue::Managed(managed) => {
                 let Managed { discipline, meter, busy, part, .. } = &mut **managed;
                 // The shaper before a buffer, and the packets that the buffer holds.
@@ -162,6 +169,11 @@ impl<O: Observer> Network<O> {
         }
     }
 
+    #[inline(never)]
+    fn enter_plain(&mut self, now: Time, link: u32, packet: &Packet) {
+        self.cross_plain_links(now, link, packet.route, packet);
+    }
+
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
     fn send_next(&mut self, now: Time, link: u32) {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
@@ -176,7 +188,9 @@ impl<O: Observer> Network<O> {
             average: None,
         };
         let Some(packet) = discipline.dequeue(now, &mut accounting) else {
-            release.set(retry_at(now, &discipline.status()), Target::Release(link), &mut self.events);
+            if let Some(at) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
+                self.events.release_at(at, link);
+            }
             return;
         };
         (accounting.backlog, accounting.average) = observed::<O>(discipline);
@@ -189,8 +203,8 @@ impl<O: Observer> Network<O> {
     }
 
     /// Transmits `packet`, which has left the queue of `link`.
-    #[inline]
-    fn transmit(&mut self, now: Time, link: u32, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn transmit(&mut self, now: Time, link: u32, packet: &Packet) {
         let Link { medium, carry, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize]
         else {
             return;
@@ -203,7 +217,7 @@ impl<O: Observer> Network<O> {
             }
             let arrival = sent + *delay;
             self.events.free_at(sent, link);
-            return self.travel(arrival, link, packet);
+            return self.travel(arrival, packet);
         };
         let transmitted = impairments.transmit(now, packet.bytes, || transmission.next(carry, packet.bytes), *delay);
         self.events.free_at(transmitted.sent, link);
@@ -216,81 +230,8 @@ impl<O: Observer> Network<O> {
                 impairments.keep(packet, arrival, packet.route + 1);
                 self.events.push(arrival, Target::ReorderedArrival(link));
             }
-            Some(arrival) => self.travel(arrival, link, packet),
+            Some(arrival) => self.travel(arrival, packet),
         }
-    }
-
-    /// Passes on `packet`, which has left a part of the queue of a link with a shaper.
-    #[cold]
-    fn send_shaped(&mut self, now: Time, link: u32, part: ShapedPart, packet: &Packet) {
-        let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
-        let (backlog, average) = observed::<O>(&managed.discipline);
-        let (sacks, dropped, observer) = (&mut self.sacks, &mut self.dropped, &mut self.observer);
-        let meter = managed.meter.as_mut();
-        let mut accounting = QueueAccounting { link, meter, sacks, dropped, observer, backlog, average };
-        match part {
-            ShapedPart::Queue(shaper) => {
-                accounting.handed_over(now, packet);
-                self.hand_over(now, shaper, packet);
-            }
-            ShapedPart::Buffer(shaper) => {
-                accounting.departed(now, packet);
-                self.topology.left_buffer(now, shaper, packet);
-                self.transmit(now, link, packet);
-            }
-        }
-    }
-
-    /// Hands `packet`, which has left its discipline, over to the buffer of the link behind `shaper`.
-    fn hand_over(&mut self, now: Time, shaper: u32, packet: &Packet) {
-        let bytes = self.topology.handed_over(shaper);
-        let state = &mut self.topology.shapers[shaper as usize];
-        let (queue, buffer) = (state.queue, state.buffer);
-        self.events.free_at(now + state.hand_over(packet), queue);
-        let mut packet = Packet { route: packet.route + 1, ..*packet };
-        if state.control.as_mut().is_some_and(|control| control.left(now, &packet, bytes)) {
-            packet.sent = now;
-        }
-        self.enter(now, buffer, &packet);
-    }
-
-    /// Schedules the first observation of each controller.
-    pub(crate) fn start_controllers(&mut self) {
-        for (number, shaper) in self.topology.shapers.iter().enumerate() {
-            if shaper.control.is_some() {
-                self.events.push(Time::ZERO, Target::RateControl(number as u32));
-            }
-        }
-    }
-
-    /// Shows the traffic to the controller of `shaper`, and sends its next probe.
-    pub(crate) fn control_rate(&mut self, now: Time, shaper: u32) {
-        self.events.push(now + PROBE_INTERVAL, Target::RateControl(shaper));
-        let bytes = self.topology.handed_over(shaper);
-        let Some(control) = &mut self.topology.shapers[shaper as usize].control else { return };
-        let decision = control.autorate.traffic(now, bytes);
-        let probe = control.probe(now);
-        self.decided(shaper, &decision);
-        self.inject(now, &probe);
-    }
-
-    /// Tells the controller that its probe was answered.
-    pub(crate) fn probe_answered(&mut self, now: Time, packet: &Packet) {
-        let Some(number) = self.topology.shaper_of(packet) else { return };
-        let bytes = self.topology.handed_over(number);
-        let Some(control) = &mut self.topology.shapers[number as usize].control else { return };
-        if let Some(decision) = control.answered(now, packet, bytes) {
-            self.decided(number, &decision);
-        }
-    }
-
-    /// Applies a decision about the rate of `shaper`.
-    fn decided(&mut self, shaper: u32, decision: &Decision) {
-        let link = self.topology.shapers[shaper as usize].queue;
-        if decision.changes() {
-            self.topology.set_shaper_rate(shaper, decision.rate);
-        }
-        self.observer.decided(link, decision);
     }
 
     /// Counts `packet`, which `link` has begun to send, as lost during transmission.
@@ -310,25 +251,28 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Moves `packet`, which has left the queue of `link` and reaches its far end at `arrival`, on from there.
-    #[inline]
-    fn travel(&mut self, arrival: Time, link: u32, packet: &Packet) {
+    /// Moves `packet`, which has left the queue of its link and reaches the far end at `arrival`, on from there.
+    #[inline(always)]
+    pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet) {
+        let line = self.topology.table[packet.route as usize].line;
         let route = packet.route + 1;
-        if let Some(next) = self.topology.table[route as usize].plain_host_link() {
-            return self.cross_plain_links(arrival, next, route, packet);
+        if line != NO_LINE {
+            return self.send(line, packet, (arrival, route), 0);
         }
-        let line = self.topology.media[self.topology.links[link as usize].medium as usize].line;
-        self.send(line, Packet { at: arrival, route, ..*packet }, false);
+        if let Some(next) = self.topology.table[route as usize].plain_host_link(packet.flow) {
+            self.cross_plain_links(arrival, next, route, packet);
+        }
     }
 
     /// Schedules the arrival of a packet as [`Schedule::send`] does, or passes it to the part of the run where it arrives.
-    #[inline]
-    fn send(&mut self, line: u32, packet: Packet, waited: bool) {
+    #[inline(always)]
+    fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
         match &mut self.border {
-            None => self.events.send(line, packet, waited),
+            None => self.events.send(line, packet, (at, route), ahead),
             Some(border) => {
-                let step = self.topology.table[packet.route as usize];
-                border.send((line, packet, waited), step, &mut self.events, &mut self.sacks);
+                let step = self.topology.table[route as usize];
+                let packet = Packet { at, route, ..*packet };
+                border.send((line, packet, ahead), step, &mut self.events, &mut self.sacks);
             }
         }
     }
@@ -337,34 +281,33 @@ impl<O: Observer> Network<O> {
     ///
     /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later changes a
     /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
-    fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
+    #[inline(always)]
+    pub(crate) fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
         loop {
             let Link { medium, carry, queue } = &mut self.topology.links[link as usize];
             let LinkQueue::Plain(plain) = queue else { return };
-            let Medium { transmission, delay, limit, line, .. } = &mut self.topology.media[*medium as usize];
+            let Medium { transmission, delay, limit, .. } = &mut self.topology.media[*medium as usize];
             let Some((begin, end)) = plain.take((now, packet.bytes), *limit, transmission, carry) else {
                 return self.drop_at_plain_link(now, link, *packet);
             };
-            let (arrival, line) = (end + *delay, *line);
+            let arrival = end + *delay;
             if O::ACTIVE && link < self.topology.first_host_link {
                 let departed = QueueEvent::Departed { sojourn: begin - now };
                 self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
             }
+            let line = self.topology.table[route as usize].line;
             route += 1;
-            match self.topology.table[route as usize].plain_host_link() {
-                None => {
-                    return self.send(
-                        line,
-                        Packet { at: arrival, route, ..*packet },
-                        begin.since(now) > end.since(begin),
-                    );
-                }
-                Some(next) => (now, link) = (arrival, next),
+            if line != NO_LINE {
+                let ahead = if begin > now { packets_ahead(now, begin, end) } else { 0 };
+                return self.send(line, packet, (arrival, route), ahead);
             }
+            let Some(next) = self.topology.table[route as usize].plain_host_link(packet.flow) else { return };
+            (now, link) = (arrival, next);
             self.packet_hops += 1;
         }
     }
 
+    #[inline(never)]
     fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {
         self.dropped_at_plain_links += 1;
         let backlog = self.topology.media[self.topology.links[link as usize].medium as usize].limit;
@@ -381,8 +324,15 @@ impl<O: Observer> Network<O> {
     }
 }
 
+/// Returns about how many packets were before one that came at `now` and is sent from `begin` to `end`, at most 255.
+#[inline(never)]
+fn packets_ahead(now: Time, begin: Time, end: Time) -> u8 {
+    let ahead = begin.since(now).as_nanos().div_ceil(end.since(begin).as_nanos().max(1));
+    u8::try_from(ahead).unwrap_or(u8::MAX)
+}
+
 /// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.
-fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
+pub(crate) fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
     if !O::ACTIVE {
         return (0, None);
     }
@@ -449,7 +399,7 @@ mod tests {
     #[test]
     fn a_shaper_is_asked_when_it_is_ready() {
         let mut shaper = Shaper { queue: VecDeque::new(), next: Time::ZERO, counters: Counters::default() };
-        let (mut timer, mut events) = (Timer::off(), Schedule::new(0, 0, 1e3));
+        let (mut timer, mut events) = (Timer::off(), Schedule::new(&[], &[], 1e3));
         let mut left = Vec::new();
         let mut ask = |shaper: &mut Shaper, timer: &mut Timer, events: &mut Schedule, now: Time| {
             while shaper.dequeue(now, &mut ()).is_some() {
@@ -463,7 +413,7 @@ mod tests {
             ask(&mut shaper, &mut timer, &mut events, now);
         }
         let mut fired = 0;
-        while let Some((now, next)) = events.pop_before(Time::MAX) {
+        while let Some((now, next)) = events.next_before(Time::MAX) {
             assert!(matches!(next, Next::Event(Target::Release(3))));
             assert!(timer.fires(now));
             fired += 1;

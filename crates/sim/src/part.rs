@@ -24,32 +24,78 @@ pub(crate) struct Part<O> {
     pub(crate) now: Time,
     /// The events that have been handled.
     pub(crate) events: u64,
+    /// The number of events at which [`Control::stopped`] is asked again.
+    check_at: u64,
 }
 
 /// Events between two checks of [`Control::stopped`].
 const CHECK_EVERY: u64 = 1 << 14;
 
 impl<O: Observer> Part<O> {
+    /// Returns a part at time zero of a run of `count` flows in all, of which it has `flows`.
+    pub(crate) fn new(network: Network<O>, flows: Numbered<Flow>, count: usize) -> Self {
+        Self {
+            network,
+            flows,
+            prefetcher: Prefetcher::new(count),
+            delays: Delays::new(count),
+            now: Time::ZERO,
+            events: 0,
+            check_at: CHECK_EVERY,
+        }
+    }
+
     /// Handles every event before `until`; returns true if `control` stopped the run.
     pub(crate) fn handle_before(&mut self, until: Time, control: &Control) -> bool {
-        while let Some((at, next)) = self.network.events.pop_before(until) {
+        let stopped = self.handle_in_order(until, control);
+        if !stopped {
+            self.now = until;
+        }
+        for link in self.network.events.links_before(self.now) {
+            self.run_link(self.now, link);
+        }
+        stopped
+    }
+
+    /// Handles the events before `until`, but those at links that are looked at later; returns true if `control` stopped the run.
+    fn handle_in_order(&mut self, until: Time, control: &Control) -> bool {
+        while let Some((at, next)) = self.network.events.next_before(until) {
             self.now = at;
             match next {
-                Next::Arrival(packet) => {
+                Next::Link(link) => {
+                    self.run_link(at, link);
+                    continue;
+                }
+                Next::Arrival(arriving) => {
+                    let Some(packet) = self.network.events.pop(arriving) else { continue };
                     self.prefetcher.advance(&mut self.network, &self.flows);
-                    if let Some(packet) = self.network.leave_link(at, packet) {
-                        self.deliver(at, packet);
-                    }
+                    self.arrive(at, &packet);
                 }
                 Next::Event(target) => self.handle(at, target),
             }
             self.events += 1;
-            if self.events.is_multiple_of(CHECK_EVERY) && control.stopped() {
-                return true;
+            if self.events >= self.check_at {
+                self.check_at = self.events + CHECK_EVERY;
+                if control.stopped() {
+                    return true;
+                }
             }
         }
-        self.now = until;
         false
+    }
+
+    /// Handles what happens at `link`, which is looked at later, before `until`.
+    fn run_link(&mut self, until: Time, link: u32) {
+        let Self { network, prefetcher, flows, .. } = self;
+        self.events += network.run_link(until, link, |network| prefetcher.advance(network, flows));
+    }
+
+    /// Handles the arrival of `packet` at the far end of a link.
+    #[inline]
+    fn arrive(&mut self, now: Time, packet: &Packet) {
+        if self.network.leave_link(now, packet) {
+            self.deliver(now, packet);
+        }
     }
 
     fn handle(&mut self, now: Time, target: Target) {
@@ -57,8 +103,8 @@ impl<O: Observer> Part<O> {
         match target {
             Target::LinkFree(link) => network.link_free(now, link),
             Target::ReorderedArrival(link) => {
-                if let Some(packet) = network.arrive_reordered(now, link) {
-                    self.deliver(now, packet);
+                if let Some(packet) = network.take_reordered(link) {
+                    self.arrive(now, &packet);
                 }
             }
             Target::Release(link) => network.release(now, link),
@@ -83,13 +129,14 @@ impl<O: Observer> Part<O> {
     }
 
     /// Passes a packet that has reached its host to its flow, or to the controller whose probe it is.
-    fn deliver(&mut self, now: Time, packet: Packet) {
+    #[inline]
+    fn deliver(&mut self, now: Time, packet: &Packet) {
         match self.flows.get_mut(packet.flow) {
             Some(flow) => {
-                self.delays.arrived(now, &packet, flow.is_tcp());
+                self.delays.arrived(now, packet, flow.is_tcp());
                 flow.on_packet(now, packet, &mut self.network);
             }
-            None => self.network.probe_answered(now, &packet),
+            None => self.network.probe_answered(now, packet),
         }
     }
 }

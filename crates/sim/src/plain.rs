@@ -27,8 +27,24 @@ impl PlainLink {
 
     /// Takes a packet of `bytes` bytes at `now` and returns when its transmission begins and ends; `None` if, besides the packet in
     /// transmission, `limit` packets wait already. See [`TransmissionTime::next`] for `carry`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(
+        &mut self,
+        (now, bytes): (Time, u32),
+        limit: usize,
+        transmission: &mut TransmissionTime,
+        carry: &mut u64,
+    ) -> Option<(Time, Time)> {
+        if self.busy_until > now || self.ends.is_some() {
+            return self.take_behind_others((now, bytes), limit, transmission, carry);
+        }
+        self.busy_until = now + transmission.next(carry, bytes);
+        Some((now, self.busy_until))
+    }
+
+    /// As [`take`](Self::take), also where packets may wait.
+    #[inline(never)]
+    fn take_behind_others(
         &mut self,
         (now, bytes): (Time, u32),
         limit: usize,

@@ -8,6 +8,7 @@
 use std::hint::black_box;
 
 use crate::flow::Flow;
+use crate::link::LinkQueue;
 use crate::network::Network;
 use crate::numbered::Numbered;
 use crate::observer::Observer;
@@ -15,10 +16,17 @@ use crate::packet::Flags;
 use crate::topology::Topology;
 
 /// The number of flows from which prefetching pays: fewer fit the caches.
-const MIN_FLOWS: usize = 20_000;
+pub(crate) const MIN_FLOWS: usize = 20_000;
 
 /// Packets in a batch: their data must fit the smallest cache.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
+
+/// Reads the host's link that a packet of `flow` crosses together with the plain link `next` of its `route`.
+fn behind(topology: &Topology, next: u32, route: u32, flow: u32) -> u64 {
+    let plain = matches!(topology.links[next as usize].queue, LinkQueue::Plain(_));
+    let behind = topology.table[route as usize + 1].plain_host_link(flow).filter(|_| plain);
+    behind.map_or(0, |link| topology.links[link as usize].carry)
+}
 
 /// Reads the data of the packets that arrive next.
 #[derive(Debug)]
@@ -35,13 +43,14 @@ impl Prefetcher {
     }
 
     /// Reads what the next packets on the line of the last arrival will need, once those of the last batch have arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
         if self.enabled {
             self.read(network, flows);
         }
     }
 
+    #[inline(never)]
     fn read<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
         self.arriving.clear();
         let next = network.events.unread(BATCH);
@@ -52,9 +61,9 @@ impl Prefetcher {
         let topology = &network.topology;
         let mut read = 0;
         for &(flow, route, ack) in &self.arriving {
-            read ^= match topology.table[route as usize].link() {
+            read ^= match topology.table[route as usize].link(flow) {
                 None => flows.get(flow).map_or(0, |flow| flow.prefetch(ack)),
-                Some(next) => topology.links[next as usize].prefetch(flow),
+                Some(next) => topology.links[next as usize].prefetch(flow) ^ behind(topology, next, route, flow),
             };
         }
         black_box(read ^ self.read_first_links(topology, flows));
@@ -63,9 +72,9 @@ impl Prefetcher {
     /// Reads the first links of the packets that the flows whose packets arrive will send in turn.
     fn read_first_links(&self, topology: &Topology, flows: &Numbered<Flow>) -> u64 {
         self.arriving.iter().fold(0, |read, &(flow, route, ack)| {
-            let arrives = topology.table[route as usize].link().is_none();
-            let Some(flow) = flows.get(flow).filter(|_| arrives) else { return read };
-            let first = topology.table[flow.route(ack) as usize].link();
+            let arrives = topology.table[route as usize].link(flow).is_none();
+            let Some(of) = flows.get(flow).filter(|_| arrives) else { return read };
+            let first = topology.table[of.route(ack) as usize].link(flow);
             read ^ first.map_or(0, |link| topology.links[link as usize].carry)
         })
     }

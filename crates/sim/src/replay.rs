@@ -183,7 +183,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 edge_bytes: self.meter.edge_bytes(now),
                 mean_packets: parts.iter().map(|part| part.mean_packets).sum(),
                 mean_avg: self.meter.mean_average(),
-                delay_ns: self.meter.delay_ns().clone(),
+                delay_ns: self.meter.delay_ns(),
                 flows: parts,
             }],
         }

@@ -1,66 +1,94 @@
 //! Everything that is going to happen: packets that arrive, links that become free, and the events of flows.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 
 use crate::event::EventQueue;
-use crate::line::{DelayLine, order};
+use crate::inlet::{AtLink, FirstArrival, Inlet, WaitedPackets};
+use crate::line::{DelayLine, Pushed};
 use crate::packet::Packet;
-use crate::target::{Target, arrival_key, event_key, time_of};
+use crate::target::{Target, arrival_key, event_key, start_key, time_of};
 use crate::tournament::{NEVER, Tournament};
 
 /// What happens next.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     /// A packet reaches the far end of a link.
-    Arrival(Packet),
+    Arrival(Arriving),
     Event(Target),
+    /// What happened at this link between nodes before now is needed.
+    Link(u32),
+}
+
+/// Where the packet is that arrives next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arriving {
+    /// On the line of this leaf of the arrivals.
+    OnLine(u32),
+    /// Among those that waited for their link.
+    Waited,
 }
 
 /// The arrivals and events of a run, each kept where that is cheapest: most packets in [delay lines](DelayLine), where they need not
 /// be sorted; the packets that waited for their link, which come in any order, in a heap; the ends of transmissions in a place for each
 /// link; and all else in an [event queue](EventQueue). A [tournament](Tournament) tells which of them has what comes next.
+///
+/// What happens at a link between nodes is handled later, if it can be; see [`Inlet`].
 #[derive(Debug)]
 pub(crate) struct Schedule {
     events: EventQueue,
-    waited: BinaryHeap<Reverse<Waited>>,
-    /// The number of packets that have come into `waited`.
-    numbered: u64,
+    waited: WaitedPackets,
     /// The packets that have not waited.
     lines: Vec<DelayLine>,
-    /// The number of links that have a place for the end of their transmission.
-    transmitters: usize,
-    /// The leaves are the event queue, the packets that waited, the transmitters and the lines.
+    /// Where each line leads.
+    ends: Vec<LineEnd>,
+    /// Those of all links between nodes.
+    inlets: Vec<Inlet>,
+    /// The leaves are the lines to all but links that are looked at later.
+    arrivals: Tournament,
+    /// The line of each of these leaves.
+    line_of: Vec<u32>,
+    /// The leaves are the event queue, the packets that waited and the links between nodes.
     tournament: Tournament,
     /// The line of the last arrival.
     line: usize,
 }
 
-/// The leaves of a [`Schedule`]'s tournament.
-const EVENTS: usize = 0;
-const WAITED: usize = 1;
-const TRANSMITTERS: usize = 2;
-
-/// A packet that waited for its link. Of two packets of a flow that arrive at the same time the first one sent comes first.
-#[derive(Debug)]
-struct Waited {
-    packet: Packet,
-    number: u64,
+/// Where a line leads.
+#[derive(Clone, Copy, Debug)]
+enum LineEnd {
+    /// To where packets are handled in their turn: the line is this leaf of the arrivals.
+    Leaf(u32),
+    /// To this link between nodes, which is looked at later.
+    Link(u32),
 }
 
+/// The leaves of a [`Schedule`]'s tournament of all but lines.
+const EVENTS: usize = 0;
+const WAITED: usize = 1;
+const LINKS: usize = 2;
+
 impl Schedule {
-    /// Returns an empty schedule with this many delay lines, and a place for the ends of the transmissions of the first `transmitters` links.
-    /// `events_per_second` affects the speed and nothing else.
-    pub(crate) fn new(lines: usize, transmitters: usize, events_per_second: f64) -> Self {
+    /// Returns an empty schedule. For each of `lines` the link between nodes to which it leads is given, if it leads to one; and for each of
+    /// `links` its lookahead if what happens there is handled later. `events_per_second` affects the speed and nothing else.
+    pub(crate) fn new(lines: &[Option<u32>], links: &[Option<Duration>], events_per_second: f64) -> Self {
+        let mut line_of = Vec::new();
+        let ends = (0..).zip(lines).map(|(line, to)| match to {
+            Some(link) if links[*link as usize].is_some() => LineEnd::Link(*link),
+            _ => {
+                line_of.push(line);
+                LineEnd::Leaf(line_of.len() as u32 - 1)
+            }
+        });
+        let ends = ends.collect();
         Self {
             events: EventQueue::new(events_per_second),
-            waited: BinaryHeap::new(),
-            numbered: 0,
-            lines: std::iter::repeat_with(DelayLine::default).take(lines).collect(),
-            transmitters,
-            tournament: Tournament::new(TRANSMITTERS + transmitters + lines),
+            waited: WaitedPackets::default(),
+            lines: lines.iter().map(|_| DelayLine::default()).collect(),
+            ends,
+            inlets: (0..).zip(links).map(|(link, lookahead)| Inlet::new(link, *lookahead, lines)).collect(),
+            arrivals: Tournament::new(line_of.len()),
+            tournament: Tournament::new(LINKS + links.len()),
+            line_of,
             line: 0,
         }
     }
@@ -75,105 +103,186 @@ impl Schedule {
     #[inline]
     pub(crate) fn free_at(&mut self, at: Time, link: u32) {
         let link_free = Target::LinkFree(link);
-        if (link as usize) < self.transmitters {
-            self.tournament.set(TRANSMITTERS + link as usize, event_key(at, link_free));
-        } else {
-            self.push(at, link_free);
+        match self.inlets.get_mut(link as usize) {
+            Some(inlet) if inlet.lookahead.is_some() => inlet.free = at,
+            Some(_) => self.tournament.set(LINKS + link as usize, event_key(at, link_free)),
+            None => self.push(at, link_free),
         }
     }
 
-    /// Schedules the arrival of a packet at [`Packet::at`] that comes on this line. `waited` is true if the link was busy when the
-    /// packet came.
-    #[inline]
-    pub(crate) fn send(&mut self, line: u32, packet: Packet, waited: bool) {
-        let line = line as usize;
-        let pushed = if waited { Err(packet) } else { self.lines[line].push(packet) };
-        match pushed {
-            Ok(true) => self.tournament.set(self.leaf_of(line), arrival_key(packet.at, packet.flow)),
-            Ok(false) => {}
-            Err(packet) => self.send_unordered(packet),
+    /// Schedules the end of the transmission on `link`, which is looked at later.
+    #[inline(always)]
+    pub(crate) fn free_at_later(&mut self, at: Time, link: u32) {
+        self.inlets[link as usize].free = at;
+    }
+
+    /// Schedules the time at which the discipline of `link` is asked again, unless it is asked earlier.
+    pub(crate) fn release_at(&mut self, at: Time, link: u32) {
+        match self.inlets.get_mut(link as usize) {
+            Some(inlet) if inlet.lookahead.is_some() => inlet.release = at,
+            _ => self.push(at, Target::Release(link)),
         }
     }
 
-    fn send_unordered(&mut self, packet: Packet) {
-        self.waited.push(Reverse(Waited { packet, number: self.numbered }));
-        self.numbered += 1;
-        self.tournament.set(WAITED, self.first_that_waited());
+    /// Schedules the arrival of `packet`, which comes on this line, at `at` at this step of its route. It waited for about as many
+    /// packets as were `ahead` of it.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
+        let pushed = if ahead > 0 { Pushed::Refused } else { self.lines[line as usize].push(packet, at, route) };
+        if pushed != Pushed::Behind {
+            self.send_with_care(line, packet, (at, route), (pushed, ahead));
+        }
     }
 
-    /// Removes and returns what happens next, with its time, if that is before `until`.
-    #[inline]
-    pub(crate) fn pop_before(&mut self, until: Time) -> Option<(Time, Next)> {
+    /// Goes on with a packet that has become the first on its line, or comes out of order.
+    #[inline(never)]
+    fn send_with_care(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), (pushed, ahead): (Pushed, u8)) {
+        let key = arrival_key(at, packet.flow);
+        let refused = pushed == Pushed::Refused;
+        match self.ends[line as usize] {
+            LineEnd::Leaf(_) if refused => {
+                self.waited.push(packet, (at, route), ahead);
+                self.tournament.set(WAITED, self.first_that_waited());
+            }
+            LineEnd::Leaf(leaf) => self.arrivals.set(leaf as usize, key),
+            LineEnd::Link(link) => {
+                let inlet = &mut self.inlets[link as usize];
+                if refused {
+                    inlet.waited.push(packet, (at, route), ahead);
+                }
+                if at < inlet.next {
+                    inlet.next = at;
+                    // Until the link is free, an arrival has no effect elsewhere.
+                    if inlet.free == Time::MAX {
+                        self.defer(link);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns what happens next, with its time, if that is before `until`. What it returns is to be handled, and packets to be removed.
+    #[inline(always)]
+    pub(crate) fn next_before(&mut self, until: Time) -> Option<(Time, Next)> {
         loop {
-            let (leaf, key) = self.tournament.winner();
-            let at = time_of(key);
+            let (line, key) = self.arrivals.winner();
+            let other = self.tournament.winner_key();
+            // Of the same time and flow, a packet that waited comes first.
+            if key | u128::from(u32::MAX) < other {
+                let at = time_of(key);
+                return (at < until).then_some((at, Next::Arrival(Arriving::OnLine(line as u32))));
+            }
+            let at = time_of(other);
             if at >= until {
                 return None;
             }
-            if let Some(line) = leaf.checked_sub(TRANSMITTERS + self.transmitters) {
-                let packet = self.lines[line].pop()?;
-                let next = self.lines[line].first().map_or(NEVER, |(at, flow)| arrival_key(at, flow));
-                self.tournament.set(leaf, next);
-                self.line = line;
-                return Some((at, Next::Arrival(packet)));
-            }
-            if let Some(link) = leaf.checked_sub(TRANSMITTERS) {
-                self.tournament.set(leaf, NEVER);
-                return Some((at, Next::Event(Target::LinkFree(link as u32))));
-            }
-            if leaf == WAITED {
-                let Reverse(Waited { packet, .. }) = self.waited.pop()?;
-                self.tournament.set(WAITED, self.first_that_waited());
-                return Some((at, Next::Arrival(packet)));
-            }
-            let event = self.events.pop();
-            self.tournament.set(EVENTS, self.events.bound());
-            if let Some(target) = event {
-                return Some((at, Next::Event(target)));
+            if let Some(next) = self.next_but_lines(other as u32 as usize) {
+                return Some((at, next));
             }
         }
+    }
+
+    /// Returns what happens next at this leaf of the tournament; `None` if the event queue must look again.
+    #[inline(never)]
+    fn next_but_lines(&mut self, leaf: usize) -> Option<Next> {
+        if leaf == EVENTS {
+            let event = self.events.pop();
+            self.tournament.set(EVENTS, self.events.bound());
+            return event.map(Next::Event);
+        }
+        let Some(link) = leaf.checked_sub(LINKS) else { return Some(Next::Arrival(Arriving::Waited)) };
+        self.tournament.set(leaf, NEVER);
+        let later = self.inlets[link].lookahead.is_some();
+        let link = link as u32;
+        Some(if later { Next::Link(link) } else { Next::Event(Target::LinkFree(link)) })
+    }
+
+    /// Removes and returns the packet that arrives next.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, arriving: Arriving) -> Option<Packet> {
+        let Arriving::OnLine(leaf) = arriving else { return self.pop_waited() };
+        self.line = self.line_of[leaf as usize] as usize;
+        let line = &mut self.lines[self.line];
+        let packet = line.pop();
+        let next = line.first().map_or(NEVER, |(at, flow)| arrival_key(at, flow));
+        self.arrivals.set(leaf as usize, next);
+        packet
+    }
+
+    #[inline(never)]
+    fn pop_waited(&mut self) -> Option<Packet> {
+        let packet = self.waited.pop();
+        self.tournament.set(WAITED, self.first_that_waited());
+        packet
+    }
+
+    /// Returns the next arrival at `link`, which is looked at later.
+    #[inline(always)]
+    pub(crate) fn first_arrival(&self, link: u32) -> FirstArrival {
+        self.inlets[link as usize].first(&self.lines)
+    }
+
+    /// Returns what happens next at `link`, one that is looked at later and whose next arrival is `first`, if that is before `until`. A packet
+    /// is to be removed.
+    #[inline(always)]
+    pub(crate) fn next_at_link(&mut self, until: Time, link: u32, first: FirstArrival) -> Option<(Time, AtLink)> {
+        self.inlets[link as usize].next_before(until, first)
+    }
+
+    /// Removes and returns the packet that arrives next at `link`, which is looked at later.
+    #[inline(always)]
+    pub(crate) fn pop_at_link(&mut self, link: u32, line: Option<u32>) -> Option<Packet> {
+        let Some(line) = line else { return self.inlets[link as usize].waited.pop() };
+        self.line = line as usize;
+        self.lines[self.line].pop()
+    }
+
+    /// Lets what is still to happen at `link` wait until it is needed.
+    pub(crate) fn defer(&mut self, link: u32) {
+        let wake = self.inlets[link as usize].wake();
+        self.tournament.set(LINKS + link as usize, if wake < Time::MAX { start_key(wake) } else { NEVER });
+    }
+
+    /// Notes that from now on what happens at `link` may have an effect elsewhere after `lookahead`, which is shorter than before.
+    pub(crate) fn shorten(&mut self, link: u32, lookahead: Duration) {
+        if let Some(inlet) = self.inlets.get_mut(link as usize).filter(|inlet| inlet.lookahead.is_some()) {
+            inlet.lookahead = Some(lookahead);
+            self.defer(link);
+        }
+    }
+
+    /// Returns the links that are looked at later where something happens before `until`.
+    pub(crate) fn links_before(&self, until: Time) -> Vec<u32> {
+        (0..).zip(&self.inlets).filter(|(_, inlet)| inlet.next < until).map(|(link, _)| link).collect()
     }
 
     /// Returns a time before which nothing happens.
     pub(crate) fn next_at(&mut self) -> Time {
-        time_of(self.tournament.winner().1)
+        let inlets = self.inlets.iter().map(|inlet| inlet.next).min();
+        time_of(self.tournament.winner_key().min(self.arrivals.winner().1)).min(inlets.unwrap_or(Time::MAX))
     }
 
     /// Returns the number of packets on links.
     pub(crate) fn packets(&self) -> usize {
-        self.waited.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
+        let waited: usize = self.inlets.iter().map(|inlet| inlet.waited.len()).sum();
+        waited + self.waited.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
+    }
+
+    /// Returns the packets on links, in any order.
+    pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
+        let waited = self.inlets.into_iter().flat_map(|inlet| inlet.waited.into_packets());
+        waited.chain(self.waited.into_packets()).chain(self.lines.into_iter().flat_map(DelayLine::into_packets))
     }
 
     /// Returns the next `count` packets on the line of the last arrival, once those of the last call have arrived.
-    pub(crate) fn unread(&mut self, count: usize) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn unread(&mut self, count: usize) -> impl Iterator<Item = Packet> {
         self.lines.get_mut(self.line).into_iter().flat_map(move |line| line.read_next(count))
     }
 
-    const fn leaf_of(&self, line: usize) -> usize {
-        TRANSMITTERS + self.transmitters + line
-    }
-
     fn first_that_waited(&self) -> u128 {
-        self.waited.peek().map_or(NEVER, |Reverse(first)| arrival_key(first.packet.at, first.packet.flow))
-    }
-}
-
-impl PartialEq for Waited {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Waited {}
-
-impl PartialOrd for Waited {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waited {
-    fn cmp(&self, other: &Self) -> Ordering {
-        order(&self.packet, &other.packet).then(self.number.cmp(&other.number))
+        match self.waited.first() {
+            (Time::MAX, _) => NEVER,
+            (at, flow) => arrival_key(at, flow),
+        }
     }
 }

@@ -74,6 +74,11 @@ pub(crate) const fn arrival_key(at: Time, flow: u32) -> u128 {
     (at.as_nanos() as u128) << 64 | ((2 << INDEX_BITS | (flow ^ turn(at))) as u128) << 32
 }
 
+/// Returns a key that comes before all events and arrivals of a time.
+pub(crate) const fn start_key(at: Time) -> u128 {
+    (at.as_nanos() as u128) << 64
+}
+
 /// Returns the bits that are inverted in the numbers of links and flows to order them at this time: the upper bits of its product with
 /// 2^64 over the golden ratio (Knuth 1998, section 6.4). Of two numbers either is the smaller one at half of all times.
 #[inline]

@@ -20,12 +20,18 @@ impl Timer {
 
     /// Ensures that an event for `target` is pending at or before `deadline`.
     pub(crate) fn set(&mut self, deadline: Option<Time>, target: Target, events: &mut Schedule) {
-        if let Some(deadline) = deadline
-            && deadline < self.0
-        {
-            self.0 = deadline;
+        if let Some(deadline) = deadline.and_then(|deadline| self.brought_forward(deadline)) {
             events.push(deadline, target);
         }
+    }
+
+    /// Returns `deadline` if an event for it is to be scheduled: none is pending at or before it.
+    pub(crate) fn brought_forward(&mut self, deadline: Time) -> Option<Time> {
+        let earlier = deadline < self.0;
+        if earlier {
+            self.0 = deadline;
+        }
+        earlier.then_some(deadline)
     }
 
     /// Returns true, and turns the timer off, if the event at `now` is the pending one. An event that an earlier deadline

@@ -7,12 +7,13 @@ use fairlane_qdisc::{
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario, Shaper, Traffic, Wire};
 
 use crate::impairments::Impairments;
-use crate::link::{Carries, Link, LinkQueue, Managed, Medium, NO_LINE, plain_limit};
+use crate::link::{Carries, Link, LinkQueue, Managed, Medium, plain_limit};
 use crate::link_rates::RateChange;
 use crate::meter::{FlowRanges, Meter};
 use crate::packet::{Packet, packet_bytes};
 use crate::plain::PlainLink;
 use crate::route::{Routes, Step};
+use crate::routing::Routing;
 use crate::shaper::{LinkShaper, REFLECTORS, ShapedPart};
 
 /// Returns a discipline of the caller and its name in outcomes for the link of this name, or `None` for the scenario's.
@@ -27,14 +28,18 @@ pub(crate) struct Topology {
     pub(crate) media: Vec<Medium>,
     /// All routes, one after the other, each ended by [`Step::END`].
     pub(crate) table: Vec<Step>,
-    /// The routes of each flow.
-    pub(crate) routes: Vec<Routes>,
+    /// The first flow of those that have the same routes, and these.
+    pub(crate) routes: Vec<(u32, Routes)>,
+    /// The number of flows, without those of probes.
+    pub(crate) flows: usize,
     pub(crate) shapers: Vec<LinkShaper>,
     /// The changes of links' rates during the run, in the order of time.
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) first_host_link: u32,
-    /// The number of delay lines.
-    pub(crate) lines: u32,
+    /// For each delay line the link between nodes that its packets reach next; `None` if that is a host or a host's link.
+    pub(crate) lines: Vec<Option<u32>>,
+    /// The lookahead of each link between nodes that is [looked at](crate::inlet) only when its packets are needed; `None` for all others.
+    pub(crate) deferred: Vec<Option<Duration>>,
 }
 
 /// The source of queues: the scenario, and the caller if it brings disciplines.
@@ -81,7 +86,7 @@ impl MeteredQueue {
             edge_bytes,
             mean_packets,
             mean_avg,
-            delay_ns: meter.delay_ns().clone(),
+            delay_ns: meter.delay_ns(),
             flows,
         }
     }
@@ -179,15 +184,18 @@ impl Topology {
             media: Vec::new(),
             table: Vec::new(),
             routes: Vec::new(),
+            flows: 0,
             shapers: Vec::new(),
             rate_changes: Vec::new(),
             first_host_link: 0,
-            lines: 0,
+            lines: Vec::new(),
+            deferred: Vec::new(),
         };
         for (index, link) in scenario.links.iter().enumerate() {
             for (side, reverse) in [(&link.forward, false), (&link.reverse, true)] {
                 let hop = Hop { link: index, reverse };
                 let kind = topology.kind(queue_side(side), source.metered_flows(hop));
+                let kind = LinkKind { sizes_differ: source.sizes_differ(hop), ..kind };
                 topology.add_link(&kind, &mut source)?;
             }
         }
@@ -196,14 +204,18 @@ impl Topology {
         }
         topology.first_host_link = topology.links.len() as u32;
         topology.reserve(scenario);
+        let mut routing = Routing::default();
         for group in &scenario.flows {
             let ends = [(&group.source, false), (&group.sink, true)]
                 .map(|(access, sink)| access.as_ref().map(|access| topology.host_kinds(access, group, sink)));
+            routing.begin_group();
             for _ in 0..group.count {
-                topology.add_flow(group, &ends, &mut source)?;
+                let hosts = topology.add_hosts(&ends, &mut source)?;
+                topology.add_flow(group, hosts, &mut routing);
             }
         }
-        topology.add_probe_routes(scenario);
+        topology.add_probe_routes(shaped_hops(scenario).into_iter().map(|(hop, _)| hop), &mut routing);
+        topology.finish(scenario, &routing, source.custom.is_some());
         Ok(topology)
     }
 
@@ -227,25 +239,6 @@ impl Topology {
         let flows: u32 = scenario.flows.iter().map(|group| group.count).sum();
         self.shapers.push(LinkShaper::new(queue, buffer, shaper, flows + number * REFLECTORS));
         Ok(())
-    }
-
-    /// Adds the routes of probes: over the link, and back.
-    fn add_probe_routes(&mut self, scenario: &Scenario) {
-        for (number, (hop, _)) in shaped_hops(scenario).into_iter().enumerate() {
-            let start = self.table.len() as u32;
-            let back = Hop { reverse: !hop.reverse, ..hop };
-            let route: Vec<u32> = [hop, back].into_iter().flat_map(|hop| self.links_of(hop)).collect();
-            self.add_steps(route);
-            self.end_route(start);
-            self.shapers[number].probe_along(start);
-        }
-    }
-
-    /// Returns the links that a packet crosses at `hop`: with a shaper, the buffer too.
-    fn links_of(&self, hop: Hop) -> impl Iterator<Item = u32> + use<> {
-        let link = link_of(hop);
-        let buffer = self.shapers.iter().find(|shaper| shaper.queue == link).map(|shaper| shaper.buffer);
-        [Some(link), buffer].into_iter().flatten()
     }
 
     /// Returns the number of flows of probes.
@@ -300,7 +293,7 @@ impl Topology {
 
     /// Returns the number of the shaper whose controller has sent the probe `packet`.
     pub(crate) fn shaper_of(&self, packet: &Packet) -> Option<u32> {
-        let flows = self.routes.len() as u32;
+        let flows = self.flows as u32;
         packet
             .flow
             .checked_sub(flows)
@@ -314,18 +307,6 @@ impl Topology {
         if let Some(queue) = self.shaped_queue(shaper) {
             queue.discipline.link_rate(rate);
         }
-    }
-
-    /// Reserves exactly the memory for the hosts' links and the routes: growing by doubling could take twice as much.
-    fn reserve(&mut self, scenario: &Scenario) {
-        let links = |group: &FlowGroup| 2 * (usize::from(group.source.is_some()) + usize::from(group.sink.is_some()));
-        let hops = |group: &FlowGroup| links(group) + group.path.len() + group.back.len() + 2;
-        let all = |each: &dyn Fn(&FlowGroup) -> usize| {
-            scenario.flows.iter().map(|group| group.count as usize * each(group)).sum::<usize>()
-        };
-        self.links.reserve_exact(all(&links));
-        self.table.reserve_exact(all(&hops));
-        self.routes.reserve_exact(all(&|_| 1));
     }
 
     /// Returns the metered queues in the scenario's order, measured from `from` to `to`.
@@ -371,74 +352,26 @@ impl Topology {
         })
     }
 
-    /// Adds the links of one flow's hosts, and its routes.
-    fn add_flow(
+    /// Adds the links of one flow's hosts: at each end that has some, in the direction of the data and in the other one.
+    fn add_hosts(
         &mut self,
-        group: &FlowGroup,
         ends: &[Option<[LinkKind; 2]>; 2],
         source: &mut QueueSource<'_, '_>,
-    ) -> Result<(), QueueError> {
+    ) -> Result<[Option<[u32; 2]>; 2], QueueError> {
         let mut hosts = [None; 2];
         for (host, end) in hosts.iter_mut().zip(ends) {
             if let Some([data, other]) = end {
                 let data = self.add_link(data, source)?;
-                *host = Some((data, self.add_link(other, source)?));
+                *host = Some([data, self.add_link(other, source)?]);
             }
         }
-        let [sender, receiver] = hosts;
-        let forward = self.table.len() as u32;
-        self.add_steps(sender.map(|(up, _)| up));
-        self.add_hops(&group.path);
-        self.add_steps(receiver.map(|(down, _)| down));
-        self.end_route(forward);
-        let back = self.table.len() as u32;
-        self.add_steps(receiver.map(|(_, up)| up));
-        self.add_hops(&group.back);
-        self.add_steps(sender.map(|(_, down)| down));
-        self.end_route(back);
-        self.routes.push(Routes { forward, back });
-        Ok(())
+        Ok(hosts)
     }
 
-    /// Adds links to the table of routes.
-    fn add_steps(&mut self, links: impl IntoIterator<Item = u32>) {
-        for link in links {
-            let plain = matches!(self.links[link as usize].queue, LinkQueue::Plain(_));
-            self.table.push(Step::new(link, plain && link >= self.first_host_link));
-        }
-    }
-
-    /// Ends the route that starts at `start`. A packet comes on a line where it has not yet crossed the plain link of a host: there each
-    /// link gets a delay line, one for all hosts that are alike.
-    fn end_route(&mut self, start: u32) {
-        self.table.push(Step::END);
-        for index in start as usize..self.table.len() - 1 {
-            let next = self.table[index + 1].plain_host_link();
-            if let Some(link) = self.table[index].link().filter(|_| next.is_none()) {
-                self.give_line(self.links[link as usize].medium as usize);
-            }
-        }
-    }
-
-    /// Gives a medium the delay line of one that is alike, or its own.
-    fn give_line(&mut self, index: usize) {
-        let medium = &self.media[index];
-        if medium.line != NO_LINE {
-            return;
-        }
-        // Links between nodes are not alike.
-        let others = if medium.carries.is_some() { self.media.as_slice() } else { &[] };
-        let alike = others.iter().find(|other| other.line != NO_LINE && other.is_alike(medium));
-        self.media[index].line = alike.map_or(self.lines, |other| other.line);
-        self.lines += u32::from(self.media[index].line == self.lines);
-    }
-
-    /// Adds the links of a path to the table of routes.
-    fn add_hops(&mut self, path: &[Hop]) {
-        for hop in path {
-            let links = self.links_of(*hop);
-            self.add_steps(links);
-        }
+    /// Reserves exactly the memory for the hosts' links: growing by doubling could take twice as much.
+    fn reserve(&mut self, scenario: &Scenario) {
+        let links = |group: &FlowGroup| 2 * (usize::from(group.source.is_some()) + usize::from(group.sink.is_some()));
+        self.links.reserve_exact(scenario.flows.iter().map(|group| group.count as usize * links(group)).sum());
     }
 
     /// Adds one direction of a link and returns its number.
@@ -466,6 +399,17 @@ impl QueueSource<'_, '_> {
     fn metered_flows(&self, hop: Hop) -> Option<FlowRanges> {
         let carries_data = self.scenario.flows.iter().any(|group| group.path.contains(&hop));
         carries_data.then(|| flows_across(self.scenario, &self.shaped, hop))
+    }
+
+    /// Returns true if the packets that cross `hop`, which carries no data, may differ in size.
+    fn sizes_differ(&self, hop: Hop) -> bool {
+        let answers = |group: &&FlowGroup| !matches!(group.traffic, Traffic::Udp(_)) && group.back.contains(&hop);
+        let mut sizes = self.scenario.flows.iter().filter(answers).map(|group| match &group.traffic {
+            Traffic::Tcp(tcp) => Some(tcp.ack),
+            _ => None,
+        });
+        let first = sizes.next().flatten();
+        first.is_none() || sizes.any(|size| size != first)
     }
 
     /// Builds the queue of link `id`. Names are only formatted where they are needed: there may be millions of links.

@@ -14,12 +14,14 @@ pub(crate) struct Tournament {
     /// The leaf that won last. Its key changes almost always before the next winner is asked for, so its matches are played
     /// only then.
     last: usize,
+    /// The winner's key, unless a key has changed since.
+    known: Option<u128>,
 }
 
 impl Tournament {
     /// Returns a tournament of this many keys, all [`NEVER`].
     pub(crate) fn new(leaves: usize) -> Self {
-        Self { matches: vec![[NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0 }
+        Self { matches: vec![[NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None }
     }
 
     /// Changes the key of `leaf`, whose lowest 32 bits are 0.
@@ -27,6 +29,7 @@ impl Tournament {
     pub(crate) fn set(&mut self, leaf: usize, key: u128) {
         let mut node = self.matches.len() + leaf;
         let mut winner = key | leaf as u128;
+        self.known = None;
         loop {
             let pair = &mut self.matches[node / 2];
             // What has not changed here has not changed above either, but for the matches of the last winner.
@@ -37,6 +40,17 @@ impl Tournament {
             winner = least(*pair);
             node /= 2;
         }
+    }
+
+    /// Returns the smallest key with its leaf in the lowest bits, at no cost if no key has changed.
+    #[inline(always)]
+    pub(crate) fn winner_key(&mut self) -> u128 {
+        if let Some(known) = self.known {
+            return known;
+        }
+        let (_, key) = self.winner();
+        self.known = Some(key);
+        key
     }
 
     /// Returns the leaf with the smallest key, and the key with the leaf in its lowest bits.
@@ -80,6 +94,7 @@ mod tests {
                     tournament.set(leaf, keys[leaf]);
                 }
                 let (winner, key) = tournament.winner();
+                assert_eq!((tournament.winner_key(), tournament.winner_key()), (key, key));
                 let least = keys.iter().copied().min();
                 assert_eq!(least, Some(key - winner as u128));
                 assert_eq!(Some(winner), keys.iter().position(|other| Some(*other) == least));

@@ -143,6 +143,16 @@ impl TcpReceiver {
         let Some(ahead) = seq.checked_sub(self.next).filter(|ahead| *ahead < self.window && seq < u32::MAX) else {
             return false;
         };
+        if ahead == 0 && self.early.is_empty() {
+            self.next = seq + 1;
+            return true;
+        }
+        self.accept_early(seq, ahead)
+    }
+
+    /// Stores segment `seq`, `ahead` of the next one expected, where segments have arrived early.
+    #[inline(never)]
+    fn accept_early(&mut self, seq: u32, ahead: u32) -> bool {
         if ahead > 0 {
             let new = self.early.insert(seq, seq + 1);
             self.remember(seq);
@@ -186,16 +196,19 @@ impl TcpReceiver {
     /// Returns the SACK blocks: the most recently changed first, then those reported before it (RFC 2018, section 4).
     /// If merges have left fewer of these, the highest other blocks follow.
     fn blocks(&self) -> SackBlocks {
+        if self.sack && !self.early.is_empty() { self.early_blocks() } else { SackBlocks::default() }
+    }
+
+    #[inline(never)]
+    fn early_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if self.sack && !self.early.is_empty() {
-            let recent = self.recent.iter().flatten().filter_map(|seq| self.early.holding(*seq));
-            for (start, end) in recent.chain(self.early.descending()) {
-                if !blocks.as_slice().contains(&(start, end)) {
-                    blocks.push(start, end);
-                }
-                if blocks.as_slice().len() == 3 {
-                    break;
-                }
+        let recent = self.recent.iter().flatten().filter_map(|seq| self.early.holding(*seq));
+        for (start, end) in recent.chain(self.early.descending()) {
+            if !blocks.as_slice().contains(&(start, end)) {
+                blocks.push(start, end);
+            }
+            if blocks.as_slice().len() == 3 {
+                break;
             }
         }
         blocks

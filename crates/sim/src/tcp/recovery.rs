@@ -61,6 +61,7 @@ impl Recovery {
     /// Records the SACK blocks of an acknowledgement; `state` already reflects its cumulative part. Returns true if the
     /// acknowledgement, should it acknowledge nothing new, counts as a duplicate: with SACK it must bring new information
     /// (RFC 6675, section 2).
+    #[inline]
     pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
         match self {
             Self::Sack(sack) => sack.note(state, &ack.sack),
@@ -70,6 +71,7 @@ impl Recovery {
     }
 
     /// Handles an acknowledgement of new segments. `grow` is false if it signals congestion.
+    #[inline]
     pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         match self {
             Self::Tahoe => tahoe::on_advance(state, sample, grow),
@@ -82,6 +84,7 @@ impl Recovery {
 
     /// Handles a duplicate acknowledgement. Returns true if the first unacknowledged segment is to be retransmitted
     /// with a new timer.
+    #[inline]
     pub(super) fn on_duplicate(&mut self, state: &mut SenderState) -> bool {
         match self {
             Self::Tahoe => tahoe::on_duplicate(state),
@@ -94,6 +97,7 @@ impl Recovery {
     }
 
     /// Finds losses by the times of what has arrived, after an acknowledgement. Returns true if recovery begins.
+    #[inline]
     pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: Clock) -> bool {
         match self {
             Self::Rack(rack) => rack.after_ack(state, clock),
@@ -102,6 +106,7 @@ impl Recovery {
     }
 
     /// Notes a transmission of `seq`.
+    #[inline]
     pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: Clock) {
         if let Self::Rack(rack) = self {
             rack.on_send(state, seq, clock);
@@ -109,6 +114,7 @@ impl Recovery {
     }
 
     /// Returns the time of recovery's own timer.
+    #[inline]
     pub(super) fn alarm(&self) -> Option<Time> {
         match self {
             Self::Rack(rack) => rack.alarm(),
@@ -147,6 +153,7 @@ impl Recovery {
     }
 
     /// Returns the number of segments that may be sent now.
+    #[inline]
     pub(super) fn room(&self, state: &SenderState) -> u32 {
         match self {
             Self::Sack(sack) => sack.room(state),
@@ -156,6 +163,7 @@ impl Recovery {
     }
 
     /// Returns the next segment to send; `None` if there is none.
+    #[inline]
     pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         match self {
             Self::Sack(sack) => sack.pick(state),

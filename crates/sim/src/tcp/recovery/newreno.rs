@@ -16,6 +16,7 @@ pub(in super::super) struct NewReno {
 }
 
 impl NewReno {
+    #[inline(never)]
     pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         if !state.recovering {
             if grow {
@@ -39,6 +40,7 @@ impl NewReno {
         Advance::Repair { restart }
     }
 
+    #[inline(never)]
     pub(super) fn on_duplicate(&mut self, state: &mut SenderState) -> bool {
         let lost = reno::on_duplicate(state);
         if lost {

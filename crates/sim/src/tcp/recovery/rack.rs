@@ -108,6 +108,7 @@ const FIRST_PROBE: Duration = Duration::from_millis(1000);
 
 impl Rack {
     /// Notes a transmission of `seq`.
+    #[inline(never)]
     pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: Clock) {
         let now = clock.now;
         if self.segments.is_empty() {
@@ -131,6 +132,7 @@ impl Rack {
     }
 
     /// Records what an acknowledgement delivers; `state` already reflects its cumulative part.
+    #[inline(never)]
     pub(super) fn note(&mut self, state: &mut SenderState, ack: &Ack, now: Time) -> bool {
         self.delivered = 0;
         self.una_before = self.first;
@@ -206,6 +208,7 @@ impl Rack {
     }
 
     /// Handles an acknowledgement of new segments.
+    #[inline(never)]
     pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         if !state.recovering {
             if grow {
@@ -221,6 +224,7 @@ impl Rack {
     }
 
     /// Finds losses after an acknowledgement, and sets the window of a recovery. Returns true if recovery begins.
+    #[inline(never)]
     pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: Clock) -> bool {
         let flight = self.flight_before(state);
         let lost = self.find_losses(state, clock);
@@ -372,6 +376,7 @@ impl Rack {
         self.probe_at = Some(clock.deadline.map_or(at, |deadline| at.min(deadline)));
     }
 
+    #[inline(never)]
     pub(super) fn room(&self, state: &SenderState) -> u32 {
         state.window.usable(0).saturating_sub(self.in_flight(state))
     }
@@ -381,6 +386,7 @@ impl Rack {
     }
 
     /// Returns the first lost segment or, if there is none, a new one.
+    #[inline(never)]
     pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         self.lost.first().copied().or_else(|| state.step())
     }

@@ -25,6 +25,7 @@ pub(in super::super) struct Sack {
 }
 
 impl Sack {
+    #[inline(never)]
     pub(super) fn note(&mut self, state: &mut SenderState, blocks: &SackBlocks) -> bool {
         self.arrived.remove_below(state.una);
         let mut new = false;
@@ -40,6 +41,7 @@ impl Sack {
         new
     }
 
+    #[inline(never)]
     pub(super) fn on_advance(&mut self, state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
         if state.recovering {
             state.recovering = state.una < self.end;
@@ -49,6 +51,7 @@ impl Sack {
         Advance::Proceed
     }
 
+    #[inline(never)]
     pub(super) fn on_duplicate(&mut self, state: &mut SenderState) -> bool {
         let lost = state.dupacks >= DUPTHRESH || state.una < self.lost_below();
         let enter = lost && !state.recovering && state.una >= state.fast_from;
@@ -63,6 +66,7 @@ impl Sack {
         enter
     }
 
+    #[inline(never)]
     pub(super) fn room(&self, state: &SenderState) -> u32 {
         if state.recovering {
             // Only the congestion window limits the pipe (RFC 6675); the receiver's window limits new data in `pick`.
@@ -74,6 +78,7 @@ impl Sack {
         state.room()
     }
 
+    #[inline(never)]
     pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
         if state.recovering { self.pipe(state) } else { self.outstanding(state) }
     }
@@ -83,6 +88,7 @@ impl Sack {
         state.flight() - self.arrived.count(state.una, state.next)
     }
 
+    #[inline(never)]
     pub(super) fn pick(&mut self, state: &mut SenderState) -> Option<u32> {
         if !state.recovering {
             state.next = self.arrived.first_gap(state.next);

@@ -1,0 +1,270 @@
+//! Links between nodes that are looked at only when their packets are needed.
+//!
+//! What happens at a link between nodes affects nothing else before the link's delay and the transmission of a packet have passed: a packet
+//! that it sends arrives that much later. So the arrivals and the ends of transmissions at one link can wait that long, and are then handled together, in their order: no
+//! other event has to be compared with them, and the link stays in the caches. The result is the same as if each were handled in its turn.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use fairlane_qdisc::{Duration, Time};
+
+use crate::line::{DelayLine, Pushed, order};
+use crate::packet::Packet;
+use crate::target::turn;
+
+/// What happens at a link between nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AtLink {
+    /// It has finished a transmission.
+    Free,
+    /// Its discipline may release a packet that it held back.
+    Release,
+    /// The first packet on this line arrives, or the first of those that waited.
+    Arrival(Option<u32>),
+}
+
+/// Packets that come out of order, because they waited for their link.
+#[derive(Debug)]
+pub(crate) struct WaitedPackets {
+    /// Most come in order: those that waited for one other packet, those that waited for two, and so on.
+    lines: [DelayLine; LINES],
+    /// All others.
+    others: BinaryHeap<Reverse<Waited>>,
+    /// The number of packets that have come to the others.
+    numbered: u64,
+    /// The first packet of all.
+    first: FirstWaited,
+}
+
+/// The most packets for which others wait that come on a line.
+const LINES: usize = 4;
+
+/// The first of the packets that waited.
+#[derive(Clone, Copy, Debug)]
+struct FirstWaited {
+    at: Time,
+    flow: u32,
+    /// The line where it is; those beyond are the others.
+    line: usize,
+}
+
+/// A packet that waited for its link. Of two packets of a flow that arrive at the same time the first one sent comes first.
+#[derive(Debug)]
+struct Waited {
+    packet: Packet,
+    number: u64,
+}
+
+/// What is to happen at a link between nodes.
+#[derive(Debug)]
+pub(crate) struct Inlet {
+    /// The least time from what happens here to its effect elsewhere; `None` if everything here is handled in its turn. Then the rest is not
+    /// used.
+    pub(crate) lookahead: Option<Duration>,
+    /// The delay lines that lead here, in rising order.
+    lines: Vec<u32>,
+    pub(crate) waited: WaitedPackets,
+    /// When the transmission ends; [`Time::MAX`] without one.
+    pub(crate) free: Time,
+    /// When the discipline may release a packet that it held back; [`Time::MAX`] if it holds none back.
+    pub(crate) release: Time,
+    /// The first of these times and that of the next arrival.
+    pub(crate) next: Time,
+}
+
+/// The next arrival at a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstArrival {
+    at: Time,
+    flow: u32,
+    /// The line; `None` for a packet that waited.
+    line: Option<u32>,
+}
+
+impl FirstWaited {
+    /// No packet.
+    const NONE: Self = Self { at: Time::MAX, flow: 0, line: 0 };
+
+    /// Returns true if this packet arrives before the other one.
+    #[inline(always)]
+    const fn comes_before(&self, other: &Self) -> bool {
+        let (at, before) = (self.at.as_nanos(), other.at.as_nanos());
+        at < before || (at == before && self.flow ^ turn(self.at) < other.flow ^ turn(self.at))
+    }
+}
+
+impl Default for WaitedPackets {
+    fn default() -> Self {
+        Self { lines: Default::default(), others: BinaryHeap::new(), numbered: 0, first: FirstWaited::NONE }
+    }
+}
+
+impl WaitedPackets {
+    /// Adds `packet`, which arrives at `at` at this step of its route, and waited for about as many packets as were `ahead`.
+    pub(crate) fn push(&mut self, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
+        let mut line = usize::from(ahead.saturating_sub(1));
+        let pushed = self.lines.get_mut(line).map_or(Pushed::Refused, |line| line.push(packet, at, route));
+        if pushed == Pushed::Refused {
+            self.others.push(Reverse(Waited { packet: Packet { at, route, ..*packet }, number: self.numbered }));
+            self.numbered += 1;
+            line = LINES;
+        }
+        let new = FirstWaited { at, flow: packet.flow, line };
+        if new.comes_before(&self.first) {
+            self.first = new;
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = match self.lines.get_mut(self.first.line) {
+            Some(line) => line.pop(),
+            None => self.others.pop().map(|Reverse(waited)| waited.packet),
+        };
+        self.find_first();
+        packet
+    }
+
+    fn find_first(&mut self) {
+        let mut least = FirstWaited::NONE;
+        for (number, line) in self.lines.iter().enumerate() {
+            if let Some((at, flow)) = line.first() {
+                let first = FirstWaited { at, flow, line: number };
+                least = if first.comes_before(&least) { first } else { least };
+            }
+        }
+        if let Some(Reverse(Waited { packet, .. })) = self.others.peek() {
+            let first = FirstWaited { at: packet.at, flow: packet.flow, line: LINES };
+            least = if first.comes_before(&least) { first } else { least };
+        }
+        self.first = least;
+    }
+
+    /// Returns the time of arrival of the first packet, [`Time::MAX`] if there is none, and its flow.
+    #[inline(always)]
+    pub(crate) const fn first(&self) -> (Time, u32) {
+        (self.first.at, self.first.flow)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.iter().map(DelayLine::len).sum::<usize>() + self.others.len()
+    }
+
+    pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
+        let others = self.others.into_iter().map(|Reverse(waited)| waited.packet);
+        self.lines.into_iter().flat_map(DelayLine::into_packets).chain(others)
+    }
+}
+
+impl Inlet {
+    /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
+    pub(crate) fn new(link: u32, lookahead: Option<Duration>, lines: &[Option<u32>]) -> Self {
+        let lines = (0..).zip(lines).filter(|(_, to)| lookahead.is_some() && **to == Some(link));
+        Self {
+            lookahead,
+            lines: lines.map(|(line, _)| line).collect(),
+            waited: WaitedPackets::default(),
+            free: Time::MAX,
+            release: Time::MAX,
+            next: Time::MAX,
+        }
+    }
+
+    /// Returns the time at which what happens here is needed elsewhere; [`Time::MAX`] if nothing is. While the link sends, arrivals have no
+    /// effect.
+    pub(crate) fn wake(&self) -> Time {
+        let next = if self.free < Time::MAX { self.free } else { self.next };
+        self.lookahead.filter(|_| next < Time::MAX).map_or(Time::MAX, |lookahead| next + lookahead)
+    }
+
+    /// Returns what happens next, with its time, if that is before `until`. Of what happens at the same time, the link becomes free first,
+    /// then its discipline releases a packet, then packets arrive.
+    #[inline(always)]
+    pub(crate) fn next_before(&mut self, until: Time, first: FirstArrival) -> Option<(Time, AtLink)> {
+        let at = first.at.min(self.free).min(self.release);
+        if at >= until {
+            self.next = at;
+            return None;
+        }
+        if self.free == at {
+            self.free = Time::MAX;
+            return Some((at, AtLink::Free));
+        }
+        if self.release == at {
+            self.release = Time::MAX;
+            return Some((at, AtLink::Release));
+        }
+        Some((at, AtLink::Arrival(first.line)))
+    }
+
+    /// Returns the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first, and then that of the
+    /// lower line.
+    #[inline(always)]
+    pub(crate) fn first(&self, lines: &[DelayLine]) -> FirstArrival {
+        let (at, flow) = self.waited.first();
+        let mut least = FirstArrival { at, flow, line: None };
+        for &line in &self.lines {
+            if let Some((at, flow)) = lines[line as usize].first()
+                && (at < least.at || (at == least.at && flow ^ turn(at) < least.flow ^ turn(at)))
+            {
+                least = FirstArrival { at, flow, line: Some(line) };
+            }
+        }
+        least
+    }
+}
+
+impl PartialEq for Waited {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Waited {}
+
+impl PartialOrd for Waited {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waited {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(&self.packet, &other.packet).then(self.number.cmp(&other.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Seed;
+
+    use super::*;
+    use crate::packet::{Flags, NO_SACK};
+
+    /// Compares with a sorted list. Would catch a packet that is lost or out of order, whatever is said of those ahead of it.
+    #[test]
+    fn packets_that_waited_come_out_in_order() {
+        let mut random = Seed::new(1).stream("waited");
+        let (mut waited, mut list) = (WaitedPackets::default(), Vec::<Packet>::new());
+        let mut now = 0;
+        for seq in 0..20_000 {
+            now += u64::from(random.below(4));
+            if random.chance(0.5) {
+                let ahead = 1 + random.below(8);
+                // Mostly in the order of those that wait for as many, and often at the same time as others.
+                let at = Time::from_nanos(now + 20 * u64::from(ahead) + u64::from(random.below(3)));
+                let (flow, flags, sent) = (seq, Flags::default(), Time::ZERO);
+                let packet = Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
+                list.insert(list.partition_point(|other| order(other, &packet).is_lt()), packet);
+                waited.push(&Packet { at: Time::ZERO, route: 2, ..packet }, (at, 3), ahead as u8);
+            } else if list.is_empty() {
+                assert_eq!(waited.pop(), None);
+            } else {
+                assert_eq!(waited.pop(), Some(list.remove(0)));
+            }
+            assert_eq!(waited.len(), list.len());
+            assert_eq!(waited.first(), list.first().map_or((Time::MAX, 0), |packet| (packet.at, packet.flow)));
+        }
+        assert_eq!(waited.into_packets().count(), list.len());
+    }
+}

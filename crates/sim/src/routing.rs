@@ -1,0 +1,176 @@
+//! Builds the routes of a topology, and its delay lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairlane_qdisc::{Duration, Kind};
+use fairlane_scenario::{FlowGroup, Hop, Scenario};
+
+use crate::division::{SMALLEST, smallest};
+use crate::impairments::Impairments;
+use crate::link::LinkQueue;
+use crate::route::{Routes, Step};
+use crate::topology::{Topology, link_of};
+
+/// What is known of routes while they are built.
+#[derive(Debug, Default)]
+pub(crate) struct Routing {
+    /// The number of each delay line in the order in which they were found.
+    lines: BTreeMap<LineKey, u32>,
+    /// The number of classes of links with a line.
+    classes: u32,
+    /// The links between nodes that packets enter without a delay line.
+    entered: BTreeSet<u32>,
+    /// Which links of the hosts of the group's last flow are plain.
+    last: Option<[Option<[bool; 2]>; 2]>,
+}
+
+impl Routing {
+    /// Begins another group of flows.
+    pub(crate) const fn begin_group(&mut self) {
+        self.last = None;
+    }
+}
+
+/// What the packets of a delay line have in common. Lines are numbered in this order, and of packets of a flow that arrive at the same time,
+/// that of the lower line comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LineKey {
+    /// The class of the link that they cross last.
+    class: u32,
+    /// The link between nodes that they come from, whose packets are in order; `None` if they come from hosts.
+    from: Option<u32>,
+    /// The link between nodes that they reach; `None` for hosts and their links.
+    to: Option<u32>,
+}
+
+impl Topology {
+    /// Adds the routes of the next flow, one of `group`, whose `hosts` have these links.
+    pub(crate) fn add_flow(&mut self, group: &FlowGroup, hosts: [Option<[u32; 2]>; 2], routing: &mut Routing) {
+        let flow = self.flows as u32;
+        self.flows += 1;
+        let plain = hosts.map(|host| host.map(|links| links.map(|link| self.is_plain(link))));
+        if routing.last.replace(plain) == Some(plain) {
+            return;
+        }
+        let stride = 2 * hosts.iter().flatten().count() as u32;
+        let host = |topology: &Self, link| Step::of_host(link, flow, stride, topology.is_plain(link));
+        let [sender, receiver] = hosts;
+        let forward = self.table.len() as u32;
+        self.table.extend(sender.map(|[up, _]| host(self, up)));
+        self.add_hops(&group.path);
+        self.table.extend(receiver.map(|[down, _]| host(self, down)));
+        self.end_route(forward, flow, routing);
+        let back = self.table.len() as u32;
+        self.table.extend(receiver.map(|[_, up]| host(self, up)));
+        self.add_hops(&group.back);
+        self.table.extend(sender.map(|[_, down]| host(self, down)));
+        self.end_route(back, flow, routing);
+        self.routes.push((flow, Routes { forward, back }));
+    }
+
+    /// Adds the routes of probes: over each of these links, which have a shaper, and back.
+    pub(crate) fn add_probe_routes(&mut self, shaped: impl Iterator<Item = Hop>, routing: &mut Routing) {
+        for (number, hop) in shaped.enumerate() {
+            let start = self.table.len() as u32;
+            self.add_hops(&[hop, Hop { reverse: !hop.reverse, ..hop }]);
+            self.end_route(start, 0, routing);
+            self.shapers[number].probe_along(start);
+        }
+    }
+
+    /// Returns the routes of `flow`.
+    pub(crate) fn routes_of(&self, flow: u32) -> Routes {
+        let after = self.routes.partition_point(|(first, _)| *first <= flow);
+        self.routes.get(after.wrapping_sub(1)).map(|(_, routes)| *routes).unwrap_or_default()
+    }
+
+    /// Adds the links of a path to the table of routes: with a shaper, the buffer too.
+    fn add_hops(&mut self, path: &[Hop]) {
+        for hop in path {
+            let link = link_of(*hop);
+            let buffer = self.shapers.iter().find(|shaper| shaper.queue == link).map(|shaper| shaper.buffer);
+            self.table.extend([Some(link), buffer].into_iter().flatten().map(Step::between_nodes));
+        }
+    }
+
+    /// Ends the route of `flow` that starts at `start`. A packet comes on a line where it has not yet crossed the plain link of a host.
+    fn end_route(&mut self, start: u32, flow: u32, routing: &mut Routing) {
+        self.table.push(Step::END);
+        let between_nodes =
+            |topology: &Self, step: Step| step.link(flow).filter(|link| *link < topology.first_host_link);
+        routing.entered.extend(between_nodes(self, self.table[start as usize]));
+        let mut from = None;
+        for index in start as usize..self.table.len() - 1 {
+            let [step, next] = [self.table[index], self.table[index + 1]];
+            let Some(link) = step.link(flow) else { continue };
+            if !step.is_plain_host_link() {
+                from = between_nodes(self, step);
+            }
+            let to = between_nodes(self, next);
+            if self.links[link as usize].impairments().is_some_and(Impairments::reorders) {
+                routing.entered.extend(to);
+            }
+            if next.is_plain_host_link() {
+                continue;
+            }
+            let class = self.class(self.links[link as usize].medium as usize, routing);
+            let found = routing.lines.len() as u32;
+            self.table[index].line = *routing.lines.entry(LineKey { class, from, to }).or_insert(found);
+        }
+    }
+
+    /// Returns the class of a medium: that of one that is alike, or its own.
+    fn class(&mut self, index: usize, routing: &mut Routing) -> u32 {
+        let medium = &self.media[index];
+        if let Some(class) = medium.class {
+            return class;
+        }
+        // Links between nodes are not alike.
+        let others = if medium.carries.is_some() { self.media.as_slice() } else { &[] };
+        let alike = others.iter().filter(|other| other.is_alike(medium)).find_map(|other| other.class);
+        let class = alike.unwrap_or(routing.classes);
+        routing.classes += u32::from(class == routing.classes);
+        self.media[index].class = Some(class);
+        class
+    }
+
+    /// Numbers the delay lines, and finds the links of `scenario` that need not be looked at for each packet; with `custom` disciplines there
+    /// are none.
+    pub(crate) fn finish(&mut self, scenario: &Scenario, routing: &Routing, custom: bool) {
+        let mut numbers = vec![0; routing.lines.len()];
+        for (number, found) in (0..).zip(routing.lines.values()) {
+            numbers[*found as usize] = number;
+        }
+        for step in &mut self.table {
+            step.line = numbers.get(step.line as usize).copied().unwrap_or(step.line);
+        }
+        self.lines = routing.lines.keys().map(|key| key.to).collect();
+        let smallest = scenario.flows.iter().map(smallest).min().unwrap_or(SMALLEST);
+        let all = !custom && self.shapers.is_empty();
+        let deferred = |link: u32| self.lookahead(link, smallest).filter(|_| all && !routing.entered.contains(&link));
+        self.deferred = (0..self.first_host_link).map(deferred).collect();
+    }
+
+    /// Returns the least time from what happens at `link` to its effect elsewhere, where packets have at least `smallest` bytes; `None` if
+    /// the link has no delay, or if more than the queue, the rate and the delay matter for its packets.
+    fn lookahead(&self, link: u32, smallest: u64) -> Option<Duration> {
+        let state = &self.links[link as usize];
+        let regular = match &state.queue {
+            LinkQueue::Plain(_) => true,
+            LinkQueue::Managed(managed) => managed.impairments.is_none() && !holds_back(managed.kind),
+        };
+        let medium = &self.media[state.medium as usize];
+        let transmission = smallest.saturating_mul(8_000_000_000) / medium.transmission.rate().bits_per_second().max(1);
+        // Without a delay nothing would be left of it at a higher rate.
+        (regular && medium.delay > Duration::ZERO).then(|| medium.delay + Duration::from_nanos(transmission))
+    }
+
+    fn is_plain(&self, link: u32) -> bool {
+        matches!(self.links[link as usize].queue, LinkQueue::Plain(_))
+    }
+}
+
+/// Returns true for disciplines that may hold packets back although the link is free.
+fn holds_back(kind: &str) -> bool {
+    [Kind::Cbq, Kind::Cake].iter().any(|other| other.name() == kind)
+}

@@ -1,0 +1,144 @@
+//! A run that nobody observes gives the same result as one that is observed, although most links between nodes are then looked at only when
+//! their packets are needed.
+
+use std::path::{Path, PathBuf};
+
+use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::{Document, Scenario};
+use fairlane_sim::{Control, Observer, PacketEvent, Simulation, run};
+
+/// Looks at every packet and does nothing.
+struct Idle;
+
+impl Observer for Idle {
+    fn packet(&mut self, _event: &PacketEvent) {}
+    fn delivered(&mut self, _at: Time, _flow: u32, _seq: u32) {}
+}
+
+fn scenarios() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = std::fs::read_dir(folder).expect("the folder of scenarios");
+    let paths = files.filter_map(|file| file.ok().map(|file| file.path()));
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
+    paths.sort();
+    paths
+}
+
+fn scenario(path: &Path, changes: &[(&str, &str)]) -> Scenario {
+    let mut document = Document::load(path).unwrap_or_else(|error| panic!("{error}"));
+    for (key, value) in changes {
+        document.set(key, value).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    document.scenario().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Returns the whole result of both runs, every number with all its digits.
+fn both(scenario: &Scenario) -> [String; 2] {
+    let observed = run(scenario, 0, &Control::default(), &mut Idle).unwrap_or_else(|error| panic!("{error}"));
+    let unobserved = run(scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+    [format!("{observed:?}"), format!("{unobserved:?}")]
+}
+
+/// Would catch any event at a link that is handled too late, twice, or in another order.
+#[test]
+fn every_scenario_gives_the_same_result() {
+    let paths = scenarios();
+    assert!(paths.len() >= 10, "{paths:?}");
+    for path in paths {
+        let duration = match path.file_stem().and_then(|stem| stem.to_str()) {
+            Some("overload" | "peers-100mbit" | "peers-1gbit") => "2s",
+            // The last flows start by then.
+            Some("blue-fig6") => "62s",
+            _ => "12s",
+        };
+        let scenario = scenario(&path, &[("warmup", "0s"), ("duration", duration), ("warmup", "500ms")]);
+        let [observed, unobserved] = both(&scenario);
+        assert!(observed == unobserved, "{}:\n{observed}\n{unobserved}", path.display());
+    }
+}
+
+/// Returns a dumbbell with flows of all kinds, equal and unequal.
+fn dumbbell(queue: &str, access: &str, back: &str) -> Scenario {
+    let text = format!(
+        r#"
+        duration = "6s"
+        warmup = "500ms"
+        [tcp]
+        preset = "modern"
+        ecn = true
+        [bottleneck]
+        rate = "2mbit"
+        delay = "3ms"
+        queue = {{ kind = "{queue}" }}
+        reverse = {{ rate = "{back}" }}
+        [access]
+        rate = "{access}"
+        delay = "1ms"
+        [[flows]]
+        name = "sack"
+        kind = "tcp"
+        count = 9
+        cc = "sack"
+        [[flows]]
+        name = "transfers"
+        kind = "tcp"
+        cc = "reno"
+        count = 3
+        packet = "500b"
+        source = "transfers"
+        size = "20kb"
+        think = "50ms"
+        [[flows]]
+        name = "tfrc"
+        kind = "tfrc"
+        count = 2
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        count = 2
+        rate = "800kbit"
+        jitter = 0.1
+    "#
+    );
+    let scenario = Document::parse("dumbbell.toml", &text).and_then(|document| document.scenario());
+    scenario.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Would catch a discipline whose packets are asked for at other times, and packets of equal times that change places.
+#[test]
+fn every_discipline_gives_the_same_result() {
+    for kind in fairlane_qdisc::Kind::ALL {
+        // Equal links and packets, so that many meet in the same nanosecond; then links that are slow enough for packets to wait.
+        for (access, back) in [("10mbit", "2mbit"), ("1500kbit", "50kbit")] {
+            let [observed, unobserved] = both(&dumbbell(kind.name(), access, back));
+            assert!(observed == unobserved, "{kind} with access of {access}:\n{observed}\n{unobserved}");
+        }
+    }
+}
+
+/// Would catch state that is read between steps before all has happened that happens until then, and a link whose rate changes and whose
+/// packets are then looked at too late.
+#[test]
+fn steps_show_the_same_state() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/choke-fig3.toml");
+    let lasting = [("warmup", "1s"), ("duration", "6s")];
+    let mut observed =
+        Simulation::observed(&scenario(&path, &lasting), 0, Idle).unwrap_or_else(|error| panic!("{error}"));
+    let mut unobserved = Simulation::new(&scenario(&path, &lasting), 0).unwrap_or_else(|error| panic!("{error}"));
+    let mut now = Time::ZERO;
+    for step in 0..500 {
+        now += Duration::from_nanos(10_000_000 + step * 1_017);
+        observed.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+        unobserved.step(now, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
+        let queues = [observed.queues().collect::<Vec<_>>(), unobserved.queues().collect()];
+        assert_eq!(queues[0], queues[1], "at {now:?}");
+        assert!(observed.flows().eq(unobserved.flows()), "at {now:?}");
+        if step % 100 == 99 {
+            let rate = ["300kbit", "8mbit", "1mbit", "20mbit", "2mbit"][step as usize / 100];
+            let changed = scenario(&path, &[lasting.as_slice(), &[("bottleneck.rate", rate)]].concat());
+            observed.change(&changed).unwrap_or_else(|error| panic!("{error}"));
+            unobserved.change(&changed).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
