@@ -49,6 +49,8 @@ pub struct Tcp {
     pub slow_start: SlowStart,
     /// The parameters of LEDBAT.
     pub ledbat: Ledbat,
+    /// Connections open with SYN, SYN-ACK and ACK (RFC 9293, section 3.5); otherwise data come at once.
+    pub handshake: bool,
 }
 
 /// The parameters of LEDBAT (RFC 6817, section 2.5).
@@ -274,6 +276,7 @@ impl Tcp {
             pacing: false,
             slow_start: SlowStart::Standard,
             ledbat: Ledbat::DEFAULT,
+            handshake: false,
         }
     }
 
@@ -305,6 +308,7 @@ impl Tcp {
                 _ => SlowStart::Standard,
             },
             ledbat: Ledbat::DEFAULT,
+            handshake: false,
         }
     }
 

@@ -430,6 +430,7 @@ fn flow_runs(
                 retransmitted: ends.retransmitted - ends_before.retransmitted,
                 timeouts: ends.timeouts - ends_before.timeouts,
                 completions_ns: flows.get(id as u32).and_then(Flow::completions).map(<[u64]>::to_vec),
+                startups_ns: flows.get(id as u32).and_then(Flow::startups).map(<[u64]>::to_vec),
                 path: delays.of(id),
             });
         }

@@ -13,7 +13,7 @@ mod state;
 mod window;
 
 pub use receiver::{Received, TcpReceiver};
-pub use sender::TcpSender;
+pub use sender::{Opening, TcpSender};
 
 use fairlane_qdisc::{Duration, Time};
 
@@ -77,4 +77,6 @@ impl SackBlocks {
 pub trait SegmentSink {
     /// Sends a segment.
     fn send(&mut self, segment: Segment);
+    /// Sends a packet without data that opens the connection.
+    fn open(&mut self, packet: Opening);
 }

@@ -17,7 +17,7 @@ const DEFAULT: Preset = Tcp::ns2_1999;
 
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-pub(crate) const KEYS: [&str; 18] = [
+pub(crate) const KEYS: [&str; 19] = [
     "preset",
     "tick",
     "min_rto",
@@ -36,6 +36,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "slow_start",
     "ledbat_target",
     "ledbat_gain",
+    "handshake",
 ];
 const ELSEWHERE: Elsewhere = &[
     ("cc", "the congestion control is a key of each group of flows: [[flows]] cc = \"reno\""),
@@ -114,6 +115,7 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
         ("ecn", &mut tcp.ecn),
         ("ecn_timeout", &mut tcp.ecn_timeout),
         ("pacing", &mut tcp.pacing),
+        ("handshake", &mut tcp.handshake),
     ] {
         if let Some(field) = table.get(key) {
             *switch = field.switch()?;

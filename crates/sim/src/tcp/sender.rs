@@ -21,9 +21,30 @@ pub struct TcpSender {
     recovery: Recovery,
     rtt: Rtt,
     timing: Timing,
+    handshake: Handshake,
     deadline: Option<Time>,
     timeouts: u64,
     retransmissions: u64,
+}
+
+/// A packet without data by which a sender opens a connection (RFC 9293, section 3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// The first packet, or a copy of it.
+    Syn,
+    /// The acknowledgement of the SYN-ACK.
+    Ack,
+}
+
+/// The state of the connection's opening.
+#[derive(Clone, Copy, Debug)]
+enum Handshake {
+    /// No SYN has been sent.
+    Closed,
+    /// The first SYN was sent at this time, and this many copies after it.
+    SynSent { at: Time, copies: u32 },
+    /// Data may be sent.
+    Open,
 }
 
 /// How round-trip times are measured.
@@ -57,6 +78,7 @@ impl TcpSender {
             recovery: Recovery::new(tcp.recovery),
             rtt: Rtt::new(tcp, clock_offset),
             timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
+            handshake: if tcp.handshake { Handshake::Closed } else { Handshake::Open },
             deadline: None,
             timeouts: 0,
             retransmissions: 0,
@@ -78,6 +100,27 @@ impl TcpSender {
     /// Stops sending new data. Losses of outstanding segments are still repaired.
     pub fn stop(&mut self) {
         self.state.supplied = self.state.max;
+    }
+
+    /// Handles the answer to a SYN; a second one is ignored.
+    ///
+    /// The answer to a SYN that was sent once is the first measurement of the round trip. After a copy of it there is none (Karn's
+    /// algorithm), and the timeout is 3 s or more (RFC 6298, section 5.7). After a second copy the window is one segment (RFC 6928,
+    /// section 2).
+    pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
+        let Handshake::SynSent { at, copies } = self.handshake else { return };
+        self.handshake = Handshake::Open;
+        self.deadline = None;
+        if copies == 0 {
+            self.rtt.sample(at, now, false);
+        } else {
+            self.rtt.restart();
+        }
+        if copies > 1 {
+            self.state.window.set(1.0);
+        }
+        output.open(Opening::Ack);
+        self.fill(now, output);
     }
 
     /// Handles an acknowledgement. It is ignored if it is older than another one or acknowledges segments that were
@@ -154,6 +197,13 @@ impl TcpSender {
 
     /// Handles the retransmission timer.
     fn on_deadline(&mut self, now: Time, output: &mut impl SegmentSink) {
+        if let Handshake::SynSent { copies, .. } = &mut self.handshake {
+            *copies += 1;
+            self.timeouts += 1;
+            self.rtt.back_off();
+            self.restart_timer(now);
+            return output.open(Opening::Syn);
+        }
         let waited = std::mem::take(&mut self.state.waits);
         if waited && self.state.una == self.state.max {
             // Nothing is lost: this was the wait after a mark at a window of one segment.
@@ -181,7 +231,7 @@ impl TcpSender {
         self.state.window.release()
     }
 
-    /// Returns the number of retransmission timeouts so far.
+    /// Returns the number of retransmission timeouts so far, those of SYNs included.
     #[must_use]
     pub fn timeouts(&self) -> u64 {
         self.timeouts
@@ -283,7 +333,7 @@ impl TcpSender {
     /// Sends the segments that the window, the data and pacing allow.
     fn fill(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.window.forget_release();
-        if self.state.waits {
+        if !self.is_open(now, output) || self.state.waits {
             return;
         }
         for _ in 0..self.recovery.room(&self.state) {
@@ -296,6 +346,16 @@ impl TcpSender {
             };
             self.transmit(now, seq, output);
         }
+    }
+
+    /// Returns true if data may be sent; begins the handshake if there are data and it has not begun.
+    fn is_open(&mut self, now: Time, output: &mut impl SegmentSink) -> bool {
+        if matches!(self.handshake, Handshake::Closed) && self.state.supplied > 0 {
+            self.handshake = Handshake::SynSent { at: now, copies: 0 };
+            self.restart_timer(now);
+            output.open(Opening::Syn);
+        }
+        matches!(self.handshake, Handshake::Open)
     }
 
     /// Retransmits the first unacknowledged segment with a new timer.

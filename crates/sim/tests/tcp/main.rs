@@ -7,6 +7,7 @@ mod counting;
 mod cubic;
 mod ecn;
 mod growth;
+mod handshake;
 mod ns2;
 mod pacing;
 mod path;
