@@ -54,12 +54,40 @@ impl Loss {
 pub struct RateSteps {
     steps: Vec<(Duration, Rate)>,
     every: Option<Duration>,
+    opportunities: Vec<Opportunity>,
+}
+
+/// A moment at which a link delivers, as in mahimahi's mm-link(1): what has arrived before it, up to this many packets of
+/// [`BYTES`](Self::BYTES); what is left over is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opportunity {
+    /// The time since the start of the trace, above zero.
+    pub at: Duration,
+    /// The number of opportunities at this time.
+    pub count: u32,
+}
+
+impl Opportunity {
+    /// The bytes of one opportunity: the largest packet of mahimahi's link.
+    pub const BYTES: u32 = 1504;
 }
 
 impl RateSteps {
     /// Creates steps that meet the conditions of the type; the caller has checked them.
     pub(crate) const fn new(steps: Vec<(Duration, Rate)>, every: Option<Duration>) -> Self {
-        Self { steps, every }
+        Self { steps, every, opportunities: Vec::new() }
+    }
+
+    /// Adds the opportunities of which these are the rates, in the order of time; the last one is at the end of the period.
+    pub(crate) fn with_opportunities(self, opportunities: Vec<Opportunity>) -> Self {
+        Self { opportunities, ..self }
+    }
+
+    /// Returns the opportunities to deliver, in the order of time; none if packets are sent at the rates. With opportunities the rates
+    /// are those of the milliseconds before them.
+    #[must_use]
+    pub fn opportunities(&self) -> &[Opportunity] {
+        &self.opportunities
     }
 
     /// Each rate, with the time from which it holds.

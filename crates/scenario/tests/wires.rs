@@ -152,6 +152,17 @@ fn a_rate_can_come_from_a_file() -> Result<(), Box<dyn std::error::Error>> {
         ("{ trace = \"zero.csv\" }", "s.toml:3:18: bottleneck.rate.trace: ", "stops for good"),
         ("{ trace = \"day.csv\", every = \"2s\" }", "s.toml:3:37: bottleneck.rate.every: ", "not after the last step"),
         ("{ trace = \"day.csv\", steps = [] }", "s.toml:3:18: bottleneck.rate.trace: ", "either `steps` or `trace`"),
+        (
+            "{ trace = \"day.csv\", opportunities = true }",
+            "s.toml:3:45: ",
+            "lines of a mahimahi trace, and this rate has none",
+        ),
+        (
+            "{ steps = [], opportunities = true }",
+            "s.toml:3:38: ",
+            "rate = { trace = \"lte.up\", opportunities = true }",
+        ),
+        ("{ trace = \"lte.trace\", opportunities = true, every = \"9s\" }", "s.toml:3:47: ", "leave `every` out"),
         ("{ file = \"day.csv\" }", "s.toml:3:10: bottleneck.rate.file: ", "called `trace`"),
     ];
     for (rate, start, part) in cases {

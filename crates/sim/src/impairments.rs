@@ -7,6 +7,7 @@ use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::{LinkSide, RateSteps};
 use fairlane_traffic::{Jitter, LossChain};
 
+use crate::opportunities::Opportunities;
 use crate::packet::Packet;
 
 /// Loss, jitter and a rate that varies. Links without any of these have no `Impairments`.
@@ -15,6 +16,8 @@ pub(crate) struct Impairments {
     loss: Option<LossChain>,
     jitter: Option<Jitter>,
     rates: Option<Rates>,
+    /// The moments of delivery; `None` on links that send at a rate.
+    opportunities: Option<Opportunities>,
     /// The packets in flight on a link that reorders them; `None` on other links.
     reordering: Option<BinaryHeap<Reverse<InFlight>>>,
     /// The number of these packets so far: of two that arrive at the same time the first one sent comes first.
@@ -42,9 +45,15 @@ impl Impairments {
             loss: wire.loss.map(|model| LossChain::new(model, seed)),
             jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
             rates: wire.rates.as_ref().map(Rates::new),
+            opportunities: wire.rates.as_ref().and_then(Opportunities::new),
             reordering: wire.reorder.then(BinaryHeap::new),
             sent: 0,
         })
+    }
+
+    /// Returns when the link may begin to send, if that is not now. `queued` is true if a packet waits.
+    pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
+        self.opportunities.as_mut()?.hold(now, queued)
     }
 
     /// Sends a packet of `bytes` bytes at `now` over a link with `delay`. `transmission` returns the transmission time
@@ -56,9 +65,10 @@ impl Impairments {
         transmission: impl FnOnce() -> Duration,
         delay: Duration,
     ) -> Transmitted {
-        let sent = match &mut self.rates {
-            Some(rates) => rates.finish(now, bytes),
-            None => now + transmission(),
+        let sent = match (&mut self.opportunities, &mut self.rates) {
+            (Some(opportunities), _) => opportunities.finish(now, bytes),
+            (None, Some(rates)) => rates.finish(now, bytes),
+            (None, None) => now + transmission(),
         };
         let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
         let arrival = match &mut self.jitter {

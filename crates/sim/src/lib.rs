@@ -48,6 +48,7 @@ mod meter;
 mod network;
 mod numbered;
 mod observer;
+mod opportunities;
 mod packet;
 mod part;
 mod plain;

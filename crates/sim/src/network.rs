@@ -165,7 +165,12 @@ impl<O: Observer> Network<O> {
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
     fn send_next(&mut self, now: Time, link: u32) {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
-        let Managed { discipline, meter, busy, release, part, .. } = &mut **managed;
+        let Managed { discipline, meter, busy, release, part, impairments, .. } = &mut **managed;
+        if let Some(at) = impairments.as_mut().and_then(|wire| wire.hold(now, discipline.packets() > 0)) {
+            *busy = true;
+            self.events.free_at(at, link);
+            return;
+        }
         let mut accounting = QueueAccounting {
             link,
             meter: meter.as_mut(),

@@ -102,6 +102,76 @@ fn bursts_are_those_of_the_chain() {
     assert!(near(log.lost.len(), log.departed.len(), 0.45), "{}", log.lost.len());
 }
 
+/// By hand from mm-link's source. The trace has opportunities of 1504 bytes at 2 ms, two at 4 ms and one at 7 ms, and begins again there: 9,
+/// 11 (two), 14 ms. Of what comes first at 0 ms, the first packet and 504 bytes of the second leave at 2 ms, the rest of the second at 4
+/// ms with the third, which came at 2 ms, too late for the opportunity of that time; the rest of those at 4 ms is lost, since the fourth
+/// comes at that time. 3000 bytes at 7.5 ms take the opportunity at 9 ms and all but 1512 bytes of the two at 11 ms. These are for 1504 of
+/// the sixth and 8 of the seventh packet, whose other 12 bytes leave at 14 ms. The link's delay is 1 ms.
+#[test]
+fn a_trace_delivers_at_its_moments() -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    std::fs::write(place.path().join("link.up"), "2\n4\n4\n7\n")?;
+    let packets = [(0.0, 1000), (0.0, 1000), (2.0, 100), (4.0, 1500), (7.5, 3000), (10.0, 1504), (10.5, 20)];
+    let rows = packets.map(|(millis, bytes)| format!("{},{bytes}\n", millis / 1000.0)).concat();
+    std::fs::write(place.path().join("packets.csv"), format!("time_s,bytes\n{rows}"))?;
+    let text = r#"
+        duration = "20ms"
+        [[links]]
+        from = "a"
+        to = "b"
+        delay = "1ms"
+        rate = { trace = "link.up", opportunities = true }
+        queue = { kind = "droptail", limit = "10p" }
+        [[flows]]
+        name = "recorded"
+        kind = "udp"
+        source = "trace"
+        trace = "packets.csv"
+        from = "a"
+        to = "b"
+    "#;
+    std::fs::write(place.path().join("s.toml"), text)?;
+    let scenario = Document::load(place.path().join("s.toml"))?.scenario()?;
+    let mut log = Log::default();
+    let run = run(&scenario, 0, &Control::default(), &mut log)?;
+    let times: Vec<u64> = log.delivered.iter().map(|(_, at)| at / 1_000_000).collect();
+    assert_eq!(times, [3, 5, 5, 8, 12, 12, 15]);
+    assert!(log.delivered.iter().all(|(_, at)| at % 1_000_000 == 0));
+    // Each leaves the queue at the first opportunity that it uses.
+    assert_eq!(log.departed.values().map(|at| at / 1_000_000).collect::<Vec<u64>>(), [2, 2, 4, 7, 9, 11, 11]);
+    assert_eq!(run.queues[0].flows[0].departed, 7);
+    Ok(())
+}
+
+/// Closed form: full queues use every byte of a trace. One line a millisecond carries 1504 bytes, 12.032 Mbit/s, whatever the packets'
+/// sizes. Would catch bytes that are lost between packets.
+#[test]
+fn a_backlogged_trace_loses_nothing() -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    std::fs::write(place.path().join("link.up"), "1\n")?;
+    for packet in [97, 1500, 4000] {
+        let text = format!(
+            r#"
+            duration = "10s"
+            warmup = "1s"
+            [bottleneck]
+            rate = {{ trace = "link.up", opportunities = true }}
+            [[flows]]
+            name = "flood"
+            kind = "udp"
+            rate = "30mbit"
+            packet = "{packet}b"
+        "#
+        );
+        std::fs::write(place.path().join("s.toml"), text)?;
+        let scenario = Document::load(place.path().join("s.toml"))?.scenario()?;
+        let run = run(&scenario, 0, &Control::default(), &mut ())?;
+        let bytes = run.queues[0].flows[0].departed * packet;
+        assert!(bytes.abs_diff(9 * 1_504_000) <= 2 * 4000, "{bytes} bytes in 9 s");
+    }
+    Ok(())
+}
+
 /// Would catch losses that change the traffic, the queue or the arrival times of other packets, and a probability of
 /// zero that changes anything.
 #[test]

@@ -14,7 +14,7 @@ const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
 const PROBABILITY: RangeInclusive<f64> = 0.0..=1.0;
 
 /// The keys of a rate that varies.
-pub(crate) const RATE_KEYS: [&str; 3] = ["steps", "trace", "every"];
+pub(crate) const RATE_KEYS: [&str; 4] = ["steps", "trace", "every", "opportunities"];
 const RATE_ELSEWHERE: Elsewhere = &[
     ("file", "a file of rates is called `trace`: trace = \"lte.trace\""),
     ("repeat", "the time after which all begins again is called `every`: every = \"10s\""),
@@ -35,6 +35,11 @@ pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), Scena
         return Ok((field.unit_in(&RATE)?, None));
     }
     let table = field.table()?.only(&RATE_KEYS, RATE_ELSEWHERE)?;
+    if let Some(exact) = table.get("opportunities")
+        && exact.switch()?
+    {
+        return opportunities(&table, &exact);
+    }
     let (list, (steps, period)) = match (table.get("steps"), table.get("trace")) {
         (None, Some(trace)) => (trace.clone(), trace::steps(&trace)?),
         (_, None) => {
@@ -55,6 +60,21 @@ pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), Scena
     }
     let steps = RateSteps::new(steps, every);
     Ok((steps.nominal(), Some(steps)))
+}
+
+/// Reads a mahimahi trace whose lines are moments of delivery.
+fn opportunities(table: &Reader<'_>, exact: &Field<'_>) -> Result<(Rate, Option<RateSteps>), ScenarioError> {
+    let only =
+        |message: &str| exact.error(message).with_help("write rate = { trace = \"lte.up\", opportunities = true }");
+    let trace = match (table.get("trace"), table.get("steps")) {
+        (Some(trace), None) if !trace::is_table(&trace)? => trace,
+        _ => return Err(only("opportunities are lines of a mahimahi trace, and this rate has none")),
+    };
+    if table.get("every").is_some() {
+        return Err(only("a trace of opportunities begins again at its last line: leave `every` out"));
+    }
+    let rates = trace::opportunities(&trace)?;
+    Ok((rates.nominal(), Some(rates)))
 }
 
 /// The steps of a list.
