@@ -44,7 +44,7 @@ pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use tcp::{Congestion, Ledbat, LossRecovery, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
-pub use wire::{Loss, Opportunity, RateSteps, Wire};
+pub use wire::{Aggregation, Loss, Opportunity, RateSteps, Wire};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

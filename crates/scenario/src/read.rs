@@ -108,6 +108,6 @@ mod tests {
             let scenario = Document::parse("docs/scenario.md", text).and_then(|document| document.scenario());
             scenario.unwrap_or_else(|error| panic!("{error}"));
         });
-        assert_eq!(checked.count(), 4);
+        assert_eq!(checked.count(), 5);
     }
 }

@@ -17,6 +17,22 @@ pub struct Wire {
     pub reorder: bool,
     /// Changes of the rate; `None`: the link's rate is constant.
     pub rates: Option<RateSteps>,
+    /// Packets are sent in frames of several; `None`: one by one.
+    pub aggregation: Option<Aggregation>,
+}
+
+/// Frames of several packets, as of a wireless link (IEEE 802.11n's A-MPDU). A frame waits for access to the medium, then takes what is
+/// queued, up to its limits, and all of it arrives when its last bit has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// The most packets of a frame, at least 1.
+    pub packets: u32,
+    /// A frame that takes this time or more to send, without its access, takes no further packet; `None`: no limit.
+    pub time: Option<Duration>,
+    /// The time from the end of a frame, or from an arrival at a link without one, to the start of the next.
+    pub access: Duration,
+    /// Of the acknowledgements of a flow in a frame only the last one is sent, except for those with SACK blocks or other ECN flags.
+    pub thin_acks: bool,
 }
 
 impl Wire {

@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod accounting;
+mod aggregation;
 mod border;
 mod changes;
 mod control;

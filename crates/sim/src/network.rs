@@ -168,8 +168,10 @@ impl<O: Observer> Network<O> {
         let Managed { discipline, meter, busy, release, part, impairments, .. } = &mut **managed;
         if let Some(at) = impairments.as_mut().and_then(|wire| wire.hold(now, discipline.packets() > 0)) {
             *busy = true;
-            self.events.free_at(at, link);
-            return;
+            return self.events.free_at(at, link);
+        }
+        if impairments.as_ref().is_some_and(|wire| wire.frames.is_some()) {
+            return self.send_frame(now, link);
         }
         let mut accounting = QueueAccounting {
             link,
@@ -299,7 +301,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Counts `packet`, which `link` has begun to send, as lost during transmission.
-    fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
+    pub(crate) fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
         self.lost_on_links += 1;
         if packet.kind() == PacketKind::Data {
             self.lost[packet.flow as usize] += 1;
@@ -317,7 +319,7 @@ impl<O: Observer> Network<O> {
 
     /// Moves `packet`, which has left the queue of `link` and reaches its far end at `arrival`, on from there.
     #[inline]
-    fn travel(&mut self, arrival: Time, link: u32, packet: &Packet) {
+    pub(crate) fn travel(&mut self, arrival: Time, link: u32, packet: &Packet) {
         let route = packet.route + 1;
         if let Some(next) = self.topology.table[route as usize].plain_host_link() {
             return self.cross_plain_links(arrival, next, route, packet);
@@ -387,7 +389,7 @@ impl<O: Observer> Network<O> {
 }
 
 /// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.
-fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
+pub(crate) fn observed<O: Observer>(discipline: &impl Qdisc<Packet>) -> (usize, Option<f64>) {
     if !O::ACTIVE {
         return (0, None);
     }

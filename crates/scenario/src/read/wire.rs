@@ -7,7 +7,7 @@ use fairlane_qdisc::{Duration, Rate};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::read::{DURATION, RATE, shaper, trace};
-use crate::wire::{Loss, RateSteps, Wire};
+use crate::wire::{Aggregation, Loss, RateSteps, Wire};
 
 /// A step may also be an outage.
 const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
@@ -28,6 +28,16 @@ const LOSS_ELSEWHERE: Elsewhere = &[
     ("k", "the probability of a loss in the good state is called `1-k`: 1-k = 0.0"),
     ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
 ];
+
+/// The keys of a link that sends frames of several packets.
+pub(crate) const AGGREGATION_KEYS: [&str; 4] = ["packets", "time", "access", "thin_acks"];
+const AGGREGATION_ELSEWHERE: Elsewhere = &[
+    ("frames", "the most packets of a frame are called `packets`: packets = 32"),
+    ("txop", "the time after which a frame takes no further packet is called `time`: time = \"4ms\""),
+];
+const FRAME_PACKETS: RangeInclusive<u32> = 1..=10_000;
+const FRAME_TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000);
+const ACCESS_TIMES: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000);
 
 /// A rate, or the nominal one and how it varies.
 pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), ScenarioError> {
@@ -125,7 +135,22 @@ pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>
     let loss = table.get("loss").map(|field| loss(&field)).transpose()?.flatten();
     let jitter = table.get("jitter").map_or(Ok(Duration::ZERO), |field| jitter(&field, delay))?;
     let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, jitter))?;
-    Ok(Wire { shaper: shaper::shaper(table)?, loss, jitter, reorder, rates })
+    let aggregation = table.get("aggregation").map(|field| aggregation(&field, rates.as_ref())).transpose()?;
+    Ok(Wire { shaper: shaper::shaper(table)?, loss, jitter, reorder, rates, aggregation })
+}
+
+fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregation, ScenarioError> {
+    let table = field.table()?.only(&AGGREGATION_KEYS, AGGREGATION_ELSEWHERE)?;
+    if rates.is_some_and(|rates| !rates.opportunities().is_empty()) {
+        let error = field.error("this link delivers at the moments of its trace, not in frames");
+        return Err(error.with_help("leave `aggregation` or `opportunities` out"));
+    }
+    Ok(Aggregation {
+        packets: table.need("packets", "32")?.count32(&FRAME_PACKETS)?,
+        time: table.get("time").map(|time| time.unit_in(&FRAME_TIMES)).transpose()?,
+        access: table.need("access", "\"500us\"")?.unit_in(&ACCESS_TIMES)?,
+        thin_acks: table.get("thin_acks").map_or(Ok(false), |thin| thin.switch())?,
+    })
 }
 
 /// Reads a probability, or a table as of tc-netem(8); `None` if no loss is possible.
