@@ -1,7 +1,7 @@
 //! Converts keys and values into a checked scenario.
 
 mod application;
-mod flows;
+pub(crate) mod flows;
 mod memory;
 mod network;
 mod packets;

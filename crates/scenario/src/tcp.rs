@@ -45,6 +45,9 @@ pub struct Tcp {
     pub ecn_timeout: bool,
     /// Packets leave evenly spread over the round trip. BBR's always do.
     pub pacing: bool,
+    /// The most packets that a paced sender releases at once, as segmentation offload does; 1: one by one. A burst has the packets of a
+    /// millisecond, at least two.
+    pub burst: u32,
     /// The end of slow start. Vegas and BBR have a slow start of their own, and LEDBAT has none.
     pub slow_start: SlowStart,
     /// The parameters of LEDBAT.
@@ -274,6 +277,7 @@ impl Tcp {
             ecn: congestion.needs_ecn(),
             ecn_timeout: false,
             pacing: false,
+            burst: 1,
             slow_start: SlowStart::Standard,
             ledbat: Ledbat::DEFAULT,
             handshake: false,
@@ -303,6 +307,7 @@ impl Tcp {
             ecn: congestion.needs_ecn(),
             ecn_timeout: false,
             pacing: false,
+            burst: 1,
             slow_start: match congestion {
                 Congestion::Cubic => SlowStart::HyStart,
                 _ => SlowStart::Standard,

@@ -2,11 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use fairlane_qdisc::Duration;
+use fairlane_qdisc::{Bytes, Duration, Size};
 
 use crate::error::ScenarioError;
-use crate::field::{Elsewhere, Reader};
+use crate::field::{Elsewhere, Field, Reader};
 use crate::read::PACKET;
+use crate::read::flows::DEFAULT_PACKET;
 use crate::tcp::{Congestion, LossRecovery, SlowStart, Tcp};
 
 /// A set of parameters: takes congestion control and window.
@@ -17,7 +18,7 @@ const DEFAULT: Preset = Tcp::ns2_1999;
 
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-pub(crate) const KEYS: [&str; 19] = [
+pub(crate) const KEYS: [&str; 20] = [
     "preset",
     "tick",
     "min_rto",
@@ -32,6 +33,7 @@ pub(crate) const KEYS: [&str; 19] = [
     "ecn",
     "ecn_timeout",
     "pacing",
+    "burst",
     "recovery",
     "slow_start",
     "ledbat_target",
@@ -52,12 +54,14 @@ const WINDOWS: RangeInclusive<u32> = 1..=1_000_000;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
 /// RFC 6817 allows 1 at most; RFC 7928, section 5.4, asks for 10.
 const GAINS: RangeInclusive<f64> = 0.001..=100.0;
+/// The largest burst of segmentation offload in Linux has 64 KiB; larger ones are for experiments.
+const BURSTS: RangeInclusive<u64> = 1..=1_000_000;
 /// RFC 1122, 4.2.3.2: an acknowledgement waits half a second at most.
 const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(500);
 
 /// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the `[tcp]`
 /// table, and then those of the group's own `tcp` replace them. A preset of its own starts afresh, without `base`.
-pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<Tcp, ScenarioError> {
+pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>, packet: Bytes) -> Result<Tcp, ScenarioError> {
     let choices = Congestion::ALL.map(|congestion| (congestion.name(), congestion));
     let congestion =
         group.get("cc").map_or(Ok(Congestion::Reno), |cc| cc.choice("congestion control", &choices, &[]))?;
@@ -67,11 +71,11 @@ pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<
     let preset = own.iter().chain(base).find_map(|table| table.get("preset"));
     let mut tcp = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?(congestion, window);
     if let Some(base) = base {
-        replace(&mut tcp, base)?;
+        replace(&mut tcp, base, packet)?;
         keep_own_parts(&mut tcp);
     }
     if let Some(own) = &own {
-        replace(&mut tcp, own)?;
+        replace(&mut tcp, own, packet)?;
         contradictions(&tcp, own)?;
     }
     Ok(tcp)
@@ -81,18 +85,21 @@ pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<
 pub(crate) fn table(table: Reader<'_>) -> Result<Reader<'_>, ScenarioError> {
     let table = table.only(&KEYS, ELSEWHERE)?;
     let preset = table.get("preset").map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
-    replace(&mut preset(Congestion::Reno, WINDOW), &table)?;
+    replace(&mut preset(Congestion::Reno, WINDOW), &table, DEFAULT_PACKET)?;
     Ok(table)
 }
 
-/// Replaces the parameters that `table` has.
-fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
+/// Replaces the parameters that `table` has, for packets of this size.
+fn replace(tcp: &mut Tcp, table: &Reader<'_>, packet: Bytes) -> Result<(), ScenarioError> {
     times(tcp, table)?;
     if let Some(window) = table.get("initial_window") {
         tcp.initial_window = window.count32(&WINDOWS)?;
     }
     if let Some(ack) = table.get("ack") {
         tcp.ack = ack.unit_in(&PACKET)?;
+    }
+    if let Some(field) = table.get("burst") {
+        tcp.burst = burst(&field, packet)?;
     }
     if let Some(recovery) = table.get("recovery") {
         let choices = LossRecovery::CHOICES.map(|recovery| (recovery.name(), recovery));
@@ -124,6 +131,18 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     Ok(())
 }
 
+/// A burst of data in packets of this size, or in packets; at least one.
+fn burst(field: &Field<'_>, packet: Bytes) -> Result<u32, ScenarioError> {
+    let packets = match field.unit()? {
+        Size::Packets(packets) => u64::from(packets.get()),
+        Size::Bytes(bytes) => (bytes.get() / packet.get().max(1)).max(u64::from(bytes.get() > 0)),
+    };
+    if BURSTS.contains(&packets) {
+        return Ok(packets as u32);
+    }
+    Err(field.error(format!("{} is out of range: a burst has 1 to {} packets", field.written(), BURSTS.end())))
+}
+
 /// Takes back what `[tcp]`, which is for all groups, sets otherwise than this congestion control needs it.
 fn keep_own_parts(tcp: &mut Tcp) {
     tcp.ecn |= tcp.congestion.needs_ecn();
@@ -142,6 +161,10 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     }
     if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion.always_paces() && !tcp.pacing) {
         return Err(pacing.error(format!("{cc} always paces")).with_help("leave `pacing` out, or choose another `cc`"));
+    }
+    if let Some(burst) = table.get("burst").filter(|_| !tcp.pacing && !tcp.congestion.always_paces()) {
+        let error = burst.error("a burst is what a paced sender releases at once, and this one is not paced");
+        return Err(error.with_help("add pacing = true, or leave `burst` out"));
     }
     let possible = tcp.congestion.recoveries();
     if let Some(recovery) = table.get("recovery").filter(|_| !possible.contains(&tcp.recovery)) {

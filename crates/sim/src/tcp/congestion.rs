@@ -174,7 +174,7 @@ impl CongestionControl {
             SlowStart::HyStartPlusPlus => Some(SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::new(paced))),
         };
         let needed = paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
-        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(Pacer::default) }))
+        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(|| Pacer::new(tcp.burst)) }))
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
