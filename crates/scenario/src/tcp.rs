@@ -40,6 +40,9 @@ pub struct Tcp {
     pub delayed_ack: Option<Duration>,
     /// Explicit Congestion Notification (RFC 3168).
     pub ecn: bool,
+    /// Marks are fed back by the counter of accurate ECN (RFC 9768), the three bits in each acknowledgement; otherwise segment by segment for
+    /// DCTCP (RFC 8257) and Prague, and until the sender has reacted for others (RFC 3168).
+    pub accurate_ecn: bool,
     /// A mark at a window of one packet makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2);
     /// otherwise it goes on with one packet a round trip.
     pub ecn_timeout: bool,
@@ -275,6 +278,7 @@ impl Tcp {
             byte_counting: false,
             delayed_ack: None,
             ecn: congestion.needs_ecn(),
+            accurate_ecn: false,
             ecn_timeout: false,
             pacing: false,
             burst: 1,
@@ -305,6 +309,7 @@ impl Tcp {
             byte_counting: true,
             delayed_ack: Some(Duration::from_millis(40)),
             ecn: congestion.needs_ecn(),
+            accurate_ecn: false,
             ecn_timeout: false,
             pacing: false,
             burst: 1,

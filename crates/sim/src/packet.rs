@@ -76,6 +76,8 @@ impl Flags {
     pub(crate) const SYN: Self = Self(256);
     /// The packet is the sender's acknowledgement of a SYN-ACK.
     pub(crate) const OPENING_ACK: Self = Self(512);
+    /// The third bit of accurate ECN (RFC 9768); the lower ones are [`CWR`](Self::CWR) and [`ECE`](Self::ECE).
+    pub(crate) const AE: Self = Self(1024);
 
     /// Returns these flags, with those of `other` added if `on` is true.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
@@ -85,6 +87,17 @@ impl Flags {
     /// Returns true if all flags of `other` are set.
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Returns these flags with the counter of accurate ECN, of which the lower three bits are in the packet (ACE of RFC 9768, section
+    /// 3.2.2).
+    pub(crate) const fn with_ace(self, ace: u8) -> Self {
+        self.with(Self::ECE, ace & 1 != 0).with(Self::CWR, ace & 2 != 0).with(Self::AE, ace & 4 != 0)
+    }
+
+    /// Returns the counter of accurate ECN.
+    pub(crate) const fn ace(self) -> u8 {
+        self.has(Self::ECE) as u8 | (self.has(Self::CWR) as u8) << 1 | (self.has(Self::AE) as u8) << 2
     }
 
     /// Returns true if the packet goes from the sender of data to their receiver and carries none.

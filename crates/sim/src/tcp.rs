@@ -3,6 +3,7 @@
 //! Sequence numbers count segments, as in ns-2: segment 0 is the first, and an acknowledgement has the number of the next
 //! segment expected.
 
+mod accurate_ecn;
 mod congestion;
 mod ranges;
 mod receiver;
@@ -37,6 +38,8 @@ pub struct Ack {
     pub sack: SackBlocks,
     /// The ECN-Echo flag (RFC 3168).
     pub ece: bool,
+    /// The counter of marked segments of accurate ECN, 0 to 7 (ACE of RFC 9768); without it 0.
+    pub ace: u8,
     /// The time at which the segment that caused the acknowledgement was sent (RFC 7323); with delayed
     /// acknowledgements, the first of those acknowledged.
     pub echo: Time,

@@ -18,7 +18,7 @@ const DEFAULT: Preset = Tcp::ns2_1999;
 
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-pub(crate) const KEYS: [&str; 20] = [
+pub(crate) const KEYS: [&str; 21] = [
     "preset",
     "tick",
     "min_rto",
@@ -31,6 +31,7 @@ pub(crate) const KEYS: [&str; 20] = [
     "delayed_ack",
     "ack",
     "ecn",
+    "accurate_ecn",
     "ecn_timeout",
     "pacing",
     "burst",
@@ -120,6 +121,7 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>, packet: Bytes) -> Result<(), Scena
         ("byte_counting", &mut tcp.byte_counting),
         ("timestamps", &mut tcp.timestamps),
         ("ecn", &mut tcp.ecn),
+        ("accurate_ecn", &mut tcp.accurate_ecn),
         ("ecn_timeout", &mut tcp.ecn_timeout),
         ("pacing", &mut tcp.pacing),
         ("handshake", &mut tcp.handshake),
@@ -158,6 +160,10 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     if let Some(ecn) = table.get("ecn").filter(|_| tcp.congestion.needs_ecn() && !tcp.ecn) {
         let error = ecn.error(format!("{cc} goes by ECN marks, and ECN is off"));
         return Err(error.with_help("leave `ecn` out, or choose another `cc`"));
+    }
+    if let Some(accurate) = table.get("accurate_ecn").filter(|_| tcp.accurate_ecn && !tcp.ecn) {
+        let error = accurate.error("accurate ECN feeds back marks, and ECN is off");
+        return Err(error.with_help("add ecn = true, or leave `accurate_ecn` out"));
     }
     if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion.always_paces() && !tcp.pacing) {
         return Err(pacing.error(format!("{cc} always paces")).with_help("leave `pacing` out, or choose another `cc`"));

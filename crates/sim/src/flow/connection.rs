@@ -252,7 +252,8 @@ impl Connection {
         }
         let AckOptions { sack, delay } = network.sacks.take(packet.sack);
         let Some(next) = packet.seq.checked_sub(self.peers.first) else { return };
-        let ack = Ack { next, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent, delay };
+        let (ece, ace) = (packet.flags.has(Flags::ECE), packet.flags.ace());
+        let ack = Ack { next, sack, ece, ace, echo: packet.sent, delay };
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         let acknowledged = self.peers.sender.acknowledged();
         match &mut self.application {
@@ -362,7 +363,7 @@ impl Connection {
             bytes: self.ack_bytes,
             route: common.routes.back,
             sack: network.sacks.keep(AckOptions { sack: ack.sack, delay: ack.delay }),
-            flags: Flags::ACK.with(Flags::ECE, ack.ece),
+            flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)),
             class: 0,
         };
         network.inject(now, &packet);

@@ -61,8 +61,10 @@ pub(super) struct AckSample {
     pub(super) byte_counting: bool,
     /// The largest growth in slow start, in segments: the limit L of RFC 3465, sections 2.2 and 2.3.
     pub(super) limit: u32,
-    /// The acknowledgement carries ECN-Echo.
+    /// The acknowledgement tells of marks: by ECN-Echo or, with accurate ECN, by its counter.
     pub(super) marked: bool,
+    /// The number of marked segments that it tells of by the counter of accurate ECN; `None` without that.
+    pub(super) counted: Option<u32>,
     /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, whatever the clock of the
     /// retransmission timer: Vegas needs a fine clock, too.
     pub(super) rtt: Duration,
@@ -82,6 +84,7 @@ impl Default for AckSample {
             byte_counting: false,
             limit: 2,
             marked: false,
+            counted: None,
             rtt: Duration::ZERO,
             delay: None,
         }
@@ -92,6 +95,11 @@ impl AckSample {
     /// Returns the number of segments that count for the growth of Reno's window.
     fn counted(&self) -> u32 {
         if self.byte_counting { self.acked } else { 1 }
+    }
+
+    /// Returns the number of marked segments that it tells of: with ECN-Echo, all that it acknowledges.
+    fn marks(&self) -> u32 {
+        self.counted.unwrap_or(if self.marked { self.acked } else { 0 })
     }
 
     /// Returns true, and sets a new `round_end`, if all segments sent before the last `round_end` was set are

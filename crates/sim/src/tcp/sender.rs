@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
+use super::accurate_ecn::MarkFeedback;
 use super::congestion::{AckSample, LossState};
 use super::recovery::{Advance, Alarm, Clock, Recovery};
 use super::rtt::Rtt;
@@ -21,7 +22,10 @@ pub struct TcpSender {
     recovery: Recovery,
     rtt: Rtt,
     timing: Timing,
-    handshake: Handshake,
+    /// `None`: the connection is open.
+    handshake: Option<Box<Handshake>>,
+    /// The feedback of accurate ECN; `None`: acknowledgements echo marks.
+    marks: Option<Box<MarkFeedback>>,
     deadline: Option<Time>,
     timeouts: u64,
     retransmissions: u64,
@@ -36,15 +40,13 @@ pub enum Opening {
     Ack,
 }
 
-/// The state of the connection's opening.
+/// The state of a connection that is not open.
 #[derive(Clone, Copy, Debug)]
 enum Handshake {
     /// No SYN has been sent.
     Closed,
     /// The first SYN was sent at this time, and this many copies after it.
     SynSent { at: Time, copies: u32 },
-    /// Data may be sent.
-    Open,
 }
 
 /// How round-trip times are measured.
@@ -78,7 +80,8 @@ impl TcpSender {
             recovery: Recovery::new(tcp.recovery),
             rtt: Rtt::new(tcp, clock_offset),
             timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
-            handshake: if tcp.handshake { Handshake::Closed } else { Handshake::Open },
+            handshake: tcp.handshake.then(|| Box::new(Handshake::Closed)),
+            marks: (tcp.ecn && tcp.accurate_ecn).then(|| Box::new(MarkFeedback::new())),
             deadline: None,
             timeouts: 0,
             retransmissions: 0,
@@ -108,8 +111,8 @@ impl TcpSender {
     /// algorithm), and the timeout is 3 s or more (RFC 6298, section 5.7). After a second copy the window is one segment (RFC 6928,
     /// section 2).
     pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
-        let Handshake::SynSent { at, copies } = self.handshake else { return };
-        self.handshake = Handshake::Open;
+        let Some(Handshake::SynSent { at, copies }) = self.handshake.as_deref().copied() else { return };
+        self.handshake = None;
         self.deadline = None;
         if copies == 0 {
             self.rtt.sample(at, now, false);
@@ -129,21 +132,27 @@ impl TcpSender {
         if ack.next < self.state.una || ack.next > self.state.max {
             return;
         }
-        let congested = ack.ece && self.state.ecn;
         let acked = ack.next - self.state.una;
+        let limit = self.state.slow_start_limit();
+        self.state.una = ack.next;
+        let counts = self.recovery.note(&mut self.state, ack, now);
+        let counted = match &mut self.marks {
+            Some(marks) => Some(marks.marked(ack.ace, self.recovery.delivered(&self.state))),
+            None => None,
+        };
+        let congested = counted.map_or(ack.ece && self.state.ecn, |marked| marked > 0);
         let sample = AckSample {
             now,
             una: ack.next,
             max: self.state.max,
             acked,
             byte_counting: self.state.byte_counting,
-            limit: self.state.slow_start_limit(),
+            limit,
             marked: congested,
+            counted,
             rtt: now.since(ack.echo),
             delay: ack.delay,
         };
-        self.state.una = ack.next;
-        let counts = self.recovery.note(&mut self.state, ack, now);
         if sample.acked > 0 {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
@@ -197,7 +206,7 @@ impl TcpSender {
 
     /// Handles the retransmission timer.
     fn on_deadline(&mut self, now: Time, output: &mut impl SegmentSink) {
-        if let Handshake::SynSent { copies, .. } = &mut self.handshake {
+        if let Some(Handshake::SynSent { copies, .. }) = self.handshake.as_deref_mut() {
             *copies += 1;
             self.timeouts += 1;
             self.rtt.back_off();
@@ -293,7 +302,7 @@ impl TcpSender {
         let now = sample.now;
         self.state.next = self.state.next.max(self.state.una);
         self.state.dupacks = 0;
-        self.measure(now, ack);
+        self.measure(now, ack, sample.marked);
         let advance = self.recovery.on_advance(&mut self.state, sample, !sample.marked);
         if self.state.waits {
             // The wait continues.
@@ -307,9 +316,9 @@ impl TcpSender {
         }
     }
 
-    fn measure(&mut self, now: Time, ack: &Ack) {
+    fn measure(&mut self, now: Time, ack: &Ack, marked: bool) {
         // With waits at a window of one segment, a mark means that congestion continues, so the backoff stays.
-        let keeps_backoff = ack.ece && self.state.ecn_timeout;
+        let keeps_backoff = marked && self.state.ecn_timeout;
         match self.timing {
             Timing::Timestamps => self.rtt.sample(ack.echo, now, keeps_backoff),
             Timing::Segment { seq, sent } if seq < ack.next => {
@@ -350,12 +359,13 @@ impl TcpSender {
 
     /// Returns true if data may be sent; begins the handshake if there are data and it has not begun.
     fn is_open(&mut self, now: Time, output: &mut impl SegmentSink) -> bool {
-        if matches!(self.handshake, Handshake::Closed) && self.state.supplied > 0 {
-            self.handshake = Handshake::SynSent { at: now, copies: 0 };
+        let Some(handshake) = &mut self.handshake else { return true };
+        if matches!(**handshake, Handshake::Closed) && self.state.supplied > 0 {
+            **handshake = Handshake::SynSent { at: now, copies: 0 };
             self.restart_timer(now);
             output.open(Opening::Syn);
         }
-        matches!(self.handshake, Handshake::Open)
+        false
     }
 
     /// Retransmits the first unacknowledged segment with a new timer.

@@ -23,7 +23,7 @@ fn ack(next: u32, blocks: &[(u32, u32)]) -> Ack {
     for &(start, end) in blocks {
         sack.push(start, end);
     }
-    Ack { next, sack, ece: false, echo: Time::ZERO, delay: None }
+    Ack { next, sack, ece: false, ace: 0, echo: Time::ZERO, delay: None }
 }
 
 /// SACK blocks that are reversed, empty, beyond the segments sent, or around the first unacknowledged segment. They
