@@ -51,6 +51,8 @@ pub struct Tcp {
     /// The most packets that a paced sender releases at once, as segmentation offload does; 1: one by one. A burst has the packets of a
     /// millisecond, at least two.
     pub burst: u32,
+    /// The window after an idle time.
+    pub after_idle: AfterIdle,
     /// The end of slow start. Vegas and BBR have a slow start of their own, and LEDBAT has none.
     pub slow_start: SlowStart,
     /// The parameters of LEDBAT.
@@ -124,6 +126,30 @@ pub enum SlowStart {
     HyStart,
     /// HyStart++ (RFC 9406): a longer round trip, after five rounds of slower growth.
     HyStartPlusPlus,
+}
+
+/// What becomes of the window while it is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AfterIdle {
+    /// It stays.
+    Keep,
+    /// It is halved for each retransmission timeout without data, and falls towards its used part if the application leaves it unfilled (RFC
+    /// 2861), as Linux does by default. BBR is not affected.
+    Decay,
+}
+
+impl AfterIdle {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Keep, Self::Decay];
+
+    /// The name in a scenario file (`after_idle`).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Decay => "rfc2861",
+        }
+    }
 }
 
 impl Congestion {
@@ -282,6 +308,7 @@ impl Tcp {
             ecn_timeout: false,
             pacing: false,
             burst: 1,
+            after_idle: AfterIdle::Keep,
             slow_start: SlowStart::Standard,
             ledbat: Ledbat::DEFAULT,
             handshake: false,
@@ -313,6 +340,7 @@ impl Tcp {
             ecn_timeout: false,
             pacing: false,
             burst: 1,
+            after_idle: AfterIdle::Keep,
             slow_start: match congestion {
                 Congestion::Cubic => SlowStart::HyStart,
                 _ => SlowStart::Standard,

@@ -11,6 +11,7 @@ mod recovery;
 mod rtt;
 mod sender;
 mod state;
+mod validation;
 mod window;
 
 pub use receiver::{Received, TcpReceiver};

@@ -8,7 +8,7 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::read::PACKET;
 use crate::read::flows::DEFAULT_PACKET;
-use crate::tcp::{Congestion, LossRecovery, SlowStart, Tcp};
+use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
 
 /// A set of parameters: takes congestion control and window.
 type Preset = fn(Congestion, u32) -> Tcp;
@@ -18,7 +18,7 @@ const DEFAULT: Preset = Tcp::ns2_1999;
 
 const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
 
-pub(crate) const KEYS: [&str; 21] = [
+pub(crate) const KEYS: [&str; 22] = [
     "preset",
     "tick",
     "min_rto",
@@ -35,6 +35,7 @@ pub(crate) const KEYS: [&str; 21] = [
     "ecn_timeout",
     "pacing",
     "burst",
+    "after_idle",
     "recovery",
     "slow_start",
     "ledbat_target",
@@ -109,6 +110,10 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>, packet: Bytes) -> Result<(), Scena
     if let Some(slow_start) = table.get("slow_start") {
         let choices = SlowStart::ALL.map(|slow_start| (slow_start.name(), slow_start));
         tcp.slow_start = slow_start.choice("slow start", &choices, &[])?;
+    }
+    if let Some(after_idle) = table.get("after_idle") {
+        let choices = AfterIdle::ALL.map(|after_idle| (after_idle.name(), after_idle));
+        tcp.after_idle = after_idle.choice("behaviour after an idle time", &choices, &[])?;
     }
     if let Some(target) = table.get("ledbat_target") {
         tcp.ledbat.target = target.unit_in(&TIMES)?;

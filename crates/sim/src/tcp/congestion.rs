@@ -17,7 +17,7 @@ pub(super) mod reno;
 mod vegas;
 
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::{Congestion, SlowStart, Tcp};
+use fairlane_scenario::{AfterIdle, Congestion, SlowStart, Tcp};
 
 use self::bbr::Bbr;
 use self::cubic::Cubic;
@@ -28,6 +28,7 @@ use self::ledbat::Ledbat;
 use self::pacer::Pacer;
 use self::prague::Prague;
 use self::vegas::Vegas;
+use super::validation::Validation;
 
 /// The window and its threshold, in segments.
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +141,8 @@ pub(super) struct CongestionControl {
     /// The end of slow start; `None`: standard slow start.
     exit: Option<SlowStartExit>,
     pacer: Option<Pacer>,
+    /// `None`: an unused window stays.
+    validation: Option<Box<Validation>>,
 }
 
 #[derive(Clone, Debug)]
@@ -181,8 +184,10 @@ impl CongestionControl {
             SlowStart::HyStart => Some(SlowStartExit::HyStart(HyStart::new(paced))),
             SlowStart::HyStartPlusPlus => Some(SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::new(paced))),
         };
-        let needed = paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
-        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(|| Pacer::new(tcp.burst)) }))
+        let decays = tcp.after_idle == AfterIdle::Decay && !matches!(tcp.congestion, Congestion::Bbr);
+        let validation = decays.then(|| Box::new(Validation::new(tcp.initial_window)));
+        let needed = decays || paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
+        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(|| Pacer::new(tcp.burst)), validation }))
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
@@ -285,6 +290,14 @@ impl CongestionControl {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_send(now);
         }
+        if let Some(validation) = &mut self.validation {
+            validation.on_send(now);
+        }
+    }
+
+    /// Returns the validation of the window; `None` if an unused one stays.
+    pub(super) fn validation(&mut self) -> Option<&mut Validation> {
+        self.validation.as_deref_mut()
     }
 
     /// Notes that the window had room but there was no segment to send, with `in_flight` segments in the network.

@@ -345,16 +345,21 @@ impl TcpSender {
         if !self.is_open(now, output) || self.state.waits {
             return;
         }
+        if self.state.una == self.state.max && self.state.supplied > self.state.max {
+            self.state.window.on_restart(now, self.rtt.timeout());
+        }
         for _ in 0..self.recovery.room(&self.state) {
             if self.state.window.holds_back(now) {
-                break;
+                return;
             }
             let Some(seq) = self.recovery.pick(&mut self.state) else {
                 self.state.window.on_application_limited(self.recovery.in_flight(&self.state));
-                break;
+                self.state.window.on_unfilled(now, self.state.flight(), self.rtt.timeout());
+                return;
             };
             self.transmit(now, seq, output);
         }
+        self.state.window.on_full(now);
     }
 
     /// Returns true if data may be sent; begins the handshake if there are data and it has not begun.

@@ -8,6 +8,7 @@ mod cubic;
 mod ecn;
 mod growth;
 mod handshake;
+mod idle;
 mod ns2;
 mod pacing;
 mod path;
