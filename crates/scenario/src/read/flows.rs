@@ -122,7 +122,10 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
             let application = application::ApplicationKind::of(table)?;
             let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
             let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
-            Traffic::Tcp(Tcp { application: application.read(&table)?, ..tcp::of_group(around.tcp, &table, packet)? })
+            Traffic::Tcp(Tcp {
+                application: application.read(&table)?,
+                ..tcp::of_group(around.tcp, &table, packet, application)?
+            })
         }
         TrafficKind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
         TrafficKind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),

@@ -7,16 +7,34 @@ use fairlane_qdisc::{Bytes, Duration, Size};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::read::PACKET;
+use crate::read::application::ApplicationKind;
 use crate::read::flows::DEFAULT_PACKET;
 use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
 
-/// A set of parameters: takes congestion control and window.
-type Preset = fn(Congestion, u32) -> Tcp;
+/// A set of parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Preset {
+    Ns2In1999,
+    Modern,
+}
 
 /// The default preset.
-const DEFAULT: Preset = Tcp::ns2_1999;
+const DEFAULT: Preset = Preset::Ns2In1999;
 
-const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
+const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Preset::Ns2In1999), ("modern", Preset::Modern)];
+
+impl Preset {
+    /// Returns its values. Short connections open by a handshake today.
+    fn tcp(self, congestion: Congestion, window: u32, application: ApplicationKind) -> Tcp {
+        match self {
+            Self::Ns2In1999 => Tcp::ns2_1999(congestion, window),
+            Self::Modern => {
+                let handshake = matches!(application, ApplicationKind::Transfers | ApplicationKind::Web);
+                Tcp { handshake, ..Tcp::modern(congestion, window) }
+            }
+        }
+    }
+}
 
 pub(crate) const KEYS: [&str; 22] = [
     "preset",
@@ -63,7 +81,12 @@ const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration:
 
 /// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the `[tcp]`
 /// table, and then those of the group's own `tcp` replace them. A preset of its own starts afresh, without `base`.
-pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>, packet: Bytes) -> Result<Tcp, ScenarioError> {
+pub(crate) fn of_group(
+    base: Option<&Reader<'_>>,
+    group: &Reader<'_>,
+    packet: Bytes,
+    application: ApplicationKind,
+) -> Result<Tcp, ScenarioError> {
     let choices = Congestion::ALL.map(|congestion| (congestion.name(), congestion));
     let congestion =
         group.get("cc").map_or(Ok(Congestion::Reno), |cc| cc.choice("congestion control", &choices, &[]))?;
@@ -71,7 +94,8 @@ pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>, packet: By
     let own = group.get("tcp").map(|own| own.table()?.only(&KEYS, ELSEWHERE)).transpose()?;
     let base = base.filter(|_| own.as_ref().is_none_or(|own| own.get("preset").is_none()));
     let preset = own.iter().chain(base).find_map(|table| table.get("preset"));
-    let mut tcp = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?(congestion, window);
+    let preset = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
+    let mut tcp = preset.tcp(congestion, window, application);
     if let Some(base) = base {
         replace(&mut tcp, base, packet)?;
         keep_own_parts(&mut tcp);
@@ -87,7 +111,7 @@ pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>, packet: By
 pub(crate) fn table(table: Reader<'_>) -> Result<Reader<'_>, ScenarioError> {
     let table = table.only(&KEYS, ELSEWHERE)?;
     let preset = table.get("preset").map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
-    replace(&mut preset(Congestion::Reno, WINDOW), &table, DEFAULT_PACKET)?;
+    replace(&mut preset.tcp(Congestion::Reno, WINDOW, ApplicationKind::Ftp), &table, DEFAULT_PACKET)?;
     Ok(table)
 }
 
