@@ -226,7 +226,7 @@ impl Plan {
             fact("Round trip without queues", settings.rtt.to_string()),
             fact("Buffer", format!("{} packets; one BDP is {}", settings.buffer_packets(), settings.bdp())),
             fact("Hosts' links", "ten times the rate of the bottleneck".to_owned()),
-            fact("TCP", "NewReno with SACK unless said otherwise, an initial window of 3, delayed acknowledgements; no handshake".to_owned()),
+            fact("TCP", "NewReno with SACK unless said otherwise, an initial window of 3, delayed acknowledgements; transfers and pages open connections by a handshake".to_owned()),
             fact("ECN", if settings.ecn { "on in all sections" } else { "only in section 4.5" }.to_owned()),
             fact("Flows for a projected drop rate (8.2.1)", levels.join(", ")),
             fact("Duration", format!("{duration} s, of which {warmup} s are left out, unless said otherwise")),

@@ -222,8 +222,8 @@ pub(crate) struct RunArgs {
     ///
     /// The capture has headers only: IPv4 with an address pair for each flow, and TCP or UDP. Each packet has its size on the
     /// wire (an acknowledgement more if its options need it), the time of the simulation in nanoseconds, and a TTL of 64 less one for
-    /// each link that it has entered. TCP has the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake that
-    /// is not simulated, so Wireshark's graphs of sequence numbers, round trips and windows work.
+    /// each link that it has entered. TCP has the window, timestamps, SACK blocks and ECN flags of the simulation, after a handshake,
+    /// simulated or not, so Wireshark's graphs of sequence numbers, round trips and windows work.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
 

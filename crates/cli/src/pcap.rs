@@ -67,6 +67,8 @@ struct TcpFields {
     /// Its shift, which the handshake announces.
     shift: u8,
     greeted: bool,
+    /// The time of the last SYN-ACK that was simulated.
+    greeted_at: Time,
     /// The last timestamp of the receiver, which data echo.
     echo: u32,
 }
@@ -99,7 +101,7 @@ impl TcpFields {
         let window = tcp.window.saturating_mul(payload);
         let shift = (0..MOST_SHIFT).find(|shift| window >> shift <= u32::from(u16::MAX)).unwrap_or(MOST_SHIFT);
         let (timestamps, sack, ecn) = (tcp.timestamps, tcp.uses_sack(), tcp.ecn);
-        Self { timestamps, sack, ecn, window, shift, greeted: false, echo: 0 }
+        Self { timestamps, sack, ecn, window, shift, greeted: tcp.handshake, greeted_at: Time::ZERO, echo: 0 }
     }
 
     /// Returns the window field of a segment; those with SYN have no shift.
@@ -162,7 +164,7 @@ impl PacketCapture {
 
     fn write(&mut self, event: &PacketEvent) -> Result<(), PcapError> {
         let Some(flow) = self.flows.get_mut(event.flow as usize) else { return Ok(()) };
-        let back = event.kind == PacketKind::Ack;
+        let back = event.kind.goes_back();
         let path = if back { &flow.back } else { &flow.path };
         let Some(hops) = path.iter().position(|link| *link == event.link) else { return Ok(()) };
         let place = Place { flow: event.flow, hops, back };
@@ -176,7 +178,16 @@ impl PacketCapture {
                         self.writer.write_packet(&PcapPacket::new(at, headers.len() as u32, &headers))?;
                     }
                 }
-                let headers = segment(fields, payload, event, place);
+                let headers = match event.kind {
+                    PacketKind::Data | PacketKind::Ack => segment(fields, payload, event, place),
+                    kind => {
+                        let times = if back { (event.at, event.sent) } else { (event.sent, fields.greeted_at) };
+                        if back {
+                            fields.greeted_at = event.at;
+                        }
+                        opening(fields, payload, place, &Greeting { kind, seq: event.seq, times })
+                    }
+                };
                 let length = event.bytes.max(headers.len() as u32);
                 (headers, length)
             }
@@ -235,31 +246,53 @@ fn segment(fields: &mut TcpFields, payload: u32, event: &PacketEvent, place: Pla
     packed(header, &options, |headers| ip(event, place, IpNumber::TCP, length.max(headers as u32) as u16))
 }
 
-/// Returns the three segments that open a connection. The simulator has none of them, but without them a reader does not know the shift
-/// of the window and the options.
+/// Returns the three segments that open a connection whose handshake is not simulated: without them a reader does not know the shift of
+/// the window and the options.
 fn handshake(fields: &TcpFields, payload: u32, at: Time, place: Place) -> [Vec<u8>; 3] {
-    let greet = |back: bool, syn: bool| {
-        let place = Place { back: place.back ^ back, ..place };
-        let (source, destination) = ports(place);
-        let shift = if syn { 0 } else { fields.shift };
-        let mut header = TcpHeader::new(source, destination, u32::from(!syn), fields.window(shift));
-        (header.syn, header.ack) = (syn, back || !syn);
-        header.acknowledgment_number = u32::from(header.ack);
-        // The setup of ECN (RFC 3168, section 6.1.1).
-        (header.ece, header.cwr) = (fields.ecn && syn, fields.ecn && syn && !back);
-        let mut options = Vec::new();
-        if syn {
-            let largest = payload + if fields.timestamps { TIMESTAMPS as u32 } else { 0 };
-            options.push(TcpOptionElement::MaximumSegmentSize(u16::try_from(largest).unwrap_or(u16::MAX)));
-            options.extend(fields.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
-            options.push(TcpOptionElement::WindowScale(fields.shift));
-        }
-        if fields.timestamps {
-            options.push(TcpOptionElement::Timestamp(stamp(at), if header.ack { stamp(at) } else { 0 }));
-        }
-        packed(header, &options, |headers| addressed(place, IpNumber::TCP, headers as u16))
+    [PacketKind::Syn, PacketKind::SynAck, PacketKind::OpeningAck].map(|kind| {
+        let place = Place { back: place.back ^ kind.goes_back(), ..place };
+        opening(fields, payload, place, &Greeting { kind, seq: 0, times: (at, at) })
+    })
+}
+
+/// A packet that opens a connection.
+struct Greeting {
+    kind: PacketKind,
+    /// The number of the connection's first data packet.
+    seq: u32,
+    /// The time of the packet, and that of the one which it answers.
+    times: (Time, Time),
+}
+
+/// Returns the headers of a segment that opens a connection.
+fn opening(fields: &TcpFields, payload: u32, place: Place, greeting: &Greeting) -> Vec<u8> {
+    let (syn, back) = (greeting.kind != PacketKind::OpeningAck, greeting.kind.goes_back());
+    let (source, destination) = ports(place);
+    let shift = if syn { 0 } else { fields.shift };
+    let first = greeting.seq.wrapping_mul(payload);
+    // The number of a SYN is the one before that of the first byte.
+    let number = if back { 0 } else { first.wrapping_add(u32::from(!syn)) };
+    let mut header = TcpHeader::new(source, destination, number, fields.window(shift));
+    (header.syn, header.ack) = (syn, back || !syn);
+    header.acknowledgment_number = match greeting.kind {
+        PacketKind::SynAck => first.wrapping_add(1),
+        PacketKind::OpeningAck => 1,
+        _ => 0,
     };
-    [greet(false, true), greet(true, true), greet(false, false)]
+    // The setup of ECN (RFC 3168, section 6.1.1).
+    (header.ece, header.cwr) = (fields.ecn && syn, fields.ecn && syn && !back);
+    let mut options = Vec::new();
+    if syn {
+        let largest = payload + if fields.timestamps { TIMESTAMPS as u32 } else { 0 };
+        options.push(TcpOptionElement::MaximumSegmentSize(u16::try_from(largest).unwrap_or(u16::MAX)));
+        options.extend(fields.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
+        options.push(TcpOptionElement::WindowScale(fields.shift));
+    }
+    if fields.timestamps {
+        let (own, other) = greeting.times;
+        options.push(TcpOptionElement::Timestamp(stamp(own), if header.ack { stamp(other) } else { 0 }));
+    }
+    packed(header, &options, |headers| addressed(place, IpNumber::TCP, headers as u16))
 }
 
 /// Returns the bytes of a segment's headers; `ip` makes the first one for their length.

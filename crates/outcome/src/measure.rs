@@ -374,7 +374,9 @@ fn distribution(times: &[u64]) -> DelayHistogram {
 
 /// The completed transfers of `flows` and the time of each; `None` where none of them makes any.
 fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<(Box<TransferOutcome>, Vec<u64>)> {
-    let lists: Vec<&Vec<u64>> = flows.filter_map(|flow| flow.completions_ns.as_ref()).collect();
+    let flows: Vec<&FlowRun> = flows.filter(|flow| flow.completions_ns.is_some()).collect();
+    let lists: Vec<&Vec<u64>> = flows.iter().filter_map(|flow| flow.completions_ns.as_ref()).collect();
+    let startups = || flows.iter().filter_map(|flow| flow.startups_ns.as_ref()).flatten();
     if lists.is_empty() {
         return None;
     }
@@ -389,6 +391,7 @@ fn transfers<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<(Box<Transf
     let outcome = TransferOutcome {
         completed: count(times.len() as u64),
         completion_s: Delay { mean, p50: quantile(50), p95: quantile(95), p99: quantile(99) },
+        startup_s: mean_s(startups().fold(0, |sum, nanos| sum.saturating_add(*nanos)), startups().count() as u64),
         completion_histogram: DelayHistogram::default(),
     };
     Some((Box::new(outcome), times))

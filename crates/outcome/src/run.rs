@@ -123,6 +123,10 @@ pub struct FlowRun {
     pub timeouts: u64,
     /// Duration of each completed transfer in nanoseconds; `None` for a flow without transfers.
     pub completions_ns: Option<Vec<u64>>,
+    /// For each of these, the time from its start until its first data reached the receiver, in nanoseconds; `None` where that is not
+    /// known.
+    #[serde(default)]
+    pub startups_ns: Option<Vec<u64>>,
     /// Its delays; `None` where the engine does not see both ends by one clock.
     #[serde(default)]
     pub path: Option<PathRun>,

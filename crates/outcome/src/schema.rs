@@ -207,6 +207,9 @@ record! {
         pub completed: Estimate => Count,
         /// The time that one took, from its start until its receiver had all of it.
         pub completion_s: Delay => Nested,
+        /// The mean time from its start until its first data reached the receiver, in seconds: the start-up time of RFC 7928, section
+        /// 2.2, without the request; `None` if none was completed, or the engine does not know it.
+        pub startup_s: Option<Estimate> => Known,
         /// Distribution of that time, over all runs, with transfers for packets; of groups only, and empty when the outcome was read
         /// from JSON.
         pub completion_histogram: DelayHistogram => Hidden,

@@ -174,6 +174,7 @@ fn transfers<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Opti
     columns.estimate("completion_p50_s", |row| Some(of(row)?.completion_s.p50));
     columns.estimate("completion_p95_s", |row| Some(of(row)?.completion_s.p95));
     columns.estimate("completion_p99_s", |row| Some(of(row)?.completion_s.p99));
+    columns.estimate("startup_s", |row| of(row)?.startup_s);
 }
 
 /// A row for each group in each run of each outcome, at each queue that summaries show; a single run has the outcome's own values.

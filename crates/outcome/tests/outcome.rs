@@ -363,10 +363,12 @@ fn completed_transfers_are_summed_up() {
     let mut run = run();
     run.flows[0].completions_ns = Some((1..=20).rev().map(|millis| 2_000_000 * millis).collect());
     run.flows[1].completions_ns = Some((1..=20).map(|millis| 2_000_000 * millis - 1_000_000).collect());
+    // Start-up times of 1, 3 and 5 ms.
+    run.flows[0].startups_ns = Some(vec![1_000_000, 3_000_000]);
+    run.flows[1].startups_ns = Some(vec![5_000_000]);
     let outcome = Outcome::from_runs(&[run.clone()]).unwrap();
     let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).unwrap();
-    let expected =
-        serde_json::json!({"completed": 40, "completion_s": {"mean": 0.0205, "p50": 0.02, "p95": 0.038, "p99": 0.04}});
+    let expected = serde_json::json!({"completed": 40, "startup_s": 0.003, "completion_s": {"mean": 0.0205, "p50": 0.02, "p95": 0.038, "p99": 0.04}});
     assert_eq!(json["groups"][0]["transfers"], expected);
     assert_eq!(json["flows"][0]["transfers"]["completion_s"]["mean"], 0.021);
     for other in [&json["groups"][1], &json["flows"][2]] {

@@ -91,6 +91,9 @@ impl Trace {
             packet: match event.kind {
                 PacketKind::Data => TracePacket::Data,
                 PacketKind::Ack => TracePacket::Ack,
+                PacketKind::Syn => TracePacket::Syn,
+                PacketKind::SynAck => TracePacket::SynAck,
+                PacketKind::OpeningAck => TracePacket::OpeningAck,
             },
             seq: event.seq,
             bytes: event.bytes,

@@ -42,9 +42,9 @@ pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParam
 pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Phase, Scenario, Tfrc, Traffic};
 pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
-pub use tcp::{Congestion, Ledbat, LossRecovery, SlowStart, Tcp};
+pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, SlowStart, Tcp};
 pub use vary::{MOST_POINTS, Point, Vary};
-pub use wire::{Loss, RateSteps, Wire};
+pub use wire::{Aggregation, Loss, Opportunity, RateSteps, Wire};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

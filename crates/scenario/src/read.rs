@@ -1,7 +1,7 @@
 //! Converts keys and values into a checked scenario.
 
 mod application;
-mod flows;
+pub(crate) mod flows;
 mod memory;
 mod network;
 mod packets;
@@ -108,6 +108,6 @@ mod tests {
             let scenario = Document::parse("docs/scenario.md", text).and_then(|document| document.scenario());
             scenario.unwrap_or_else(|error| panic!("{error}"));
         });
-        assert_eq!(checked.count(), 4);
+        assert_eq!(checked.count(), 5);
     }
 }

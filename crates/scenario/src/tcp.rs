@@ -40,15 +40,25 @@ pub struct Tcp {
     pub delayed_ack: Option<Duration>,
     /// Explicit Congestion Notification (RFC 3168).
     pub ecn: bool,
+    /// Marks are fed back by the counter of accurate ECN (RFC 9768), the three bits in each acknowledgement; otherwise segment by segment for
+    /// DCTCP (RFC 8257) and Prague, and until the sender has reacted for others (RFC 3168).
+    pub accurate_ecn: bool,
     /// A mark at a window of one packet makes the sender wait for its retransmission timer (RFC 3168, section 6.1.2);
     /// otherwise it goes on with one packet a round trip.
     pub ecn_timeout: bool,
     /// Packets leave evenly spread over the round trip. BBR's always do.
     pub pacing: bool,
+    /// The most packets that a paced sender releases at once, as segmentation offload does; 1: one by one. A burst has the packets of a
+    /// millisecond, at least two.
+    pub burst: u32,
+    /// The window after an idle time.
+    pub after_idle: AfterIdle,
     /// The end of slow start. Vegas and BBR have a slow start of their own, and LEDBAT has none.
     pub slow_start: SlowStart,
     /// The parameters of LEDBAT.
     pub ledbat: Ledbat,
+    /// Connections open with SYN, SYN-ACK and ACK (RFC 9293, section 3.5); otherwise data come at once.
+    pub handshake: bool,
 }
 
 /// The parameters of LEDBAT (RFC 6817, section 2.5).
@@ -118,6 +128,30 @@ pub enum SlowStart {
     HyStart,
     /// HyStart++ (RFC 9406): a longer round trip, after five rounds of slower growth.
     HyStartPlusPlus,
+}
+
+/// What becomes of the window while it is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AfterIdle {
+    /// It stays.
+    Keep,
+    /// It is halved for each retransmission timeout without data, and falls towards its used part if the application leaves it unfilled (RFC
+    /// 2861), as Linux does by default. BBR is not affected.
+    Decay,
+}
+
+impl AfterIdle {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Keep, Self::Decay];
+
+    /// The name in a scenario file (`after_idle`).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Decay => "rfc2861",
+        }
+    }
 }
 
 impl Congestion {
@@ -276,10 +310,14 @@ impl Tcp {
             byte_counting: false,
             delayed_ack: None,
             ecn: congestion.needs_ecn(),
+            accurate_ecn: false,
             ecn_timeout: false,
             pacing: false,
+            burst: 1,
+            after_idle: AfterIdle::Keep,
             slow_start: SlowStart::Standard,
             ledbat: Ledbat::DEFAULT,
+            handshake: false,
         }
     }
 
@@ -309,13 +347,17 @@ impl Tcp {
             byte_counting: true,
             delayed_ack: Some(Duration::from_millis(40)),
             ecn: congestion.needs_ecn(),
+            accurate_ecn: false,
             ecn_timeout: false,
             pacing: false,
+            burst: 1,
+            after_idle: AfterIdle::Keep,
             slow_start: match congestion {
                 Congestion::Cubic => SlowStart::HyStart,
                 _ => SlowStart::Standard,
             },
             ledbat: Ledbat::DEFAULT,
+            handshake: false,
         }
     }
 

@@ -17,6 +17,22 @@ pub struct Wire {
     pub reorder: bool,
     /// Changes of the rate; `None`: the link's rate is constant.
     pub rates: Option<RateSteps>,
+    /// Packets are sent in frames of several; `None`: one by one.
+    pub aggregation: Option<Aggregation>,
+}
+
+/// Frames of several packets, as of a wireless link (IEEE 802.11n's A-MPDU). A frame waits for access to the medium, then takes what is
+/// queued, up to its limits, and all of it arrives when its last bit has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// The most packets of a frame, at least 1.
+    pub packets: u32,
+    /// A frame that takes this time or more to send, without its access, takes no further packet; `None`: no limit.
+    pub time: Option<Duration>,
+    /// The time from the end of a frame, or from an arrival at a link without one, to the start of the next.
+    pub access: Duration,
+    /// Of the acknowledgements of a flow in a frame only the last one is sent, except for those with SACK blocks or other ECN flags.
+    pub thin_acks: bool,
 }
 
 impl Wire {
@@ -54,12 +70,40 @@ impl Loss {
 pub struct RateSteps {
     steps: Vec<(Duration, Rate)>,
     every: Option<Duration>,
+    opportunities: Vec<Opportunity>,
+}
+
+/// A moment at which a link delivers, as in mahimahi's mm-link(1): what has arrived before it, up to this many packets of
+/// [`BYTES`](Self::BYTES); what is left over is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opportunity {
+    /// The time since the start of the trace, above zero.
+    pub at: Duration,
+    /// The number of opportunities at this time.
+    pub count: u32,
+}
+
+impl Opportunity {
+    /// The bytes of one opportunity: the largest packet of mahimahi's link.
+    pub const BYTES: u32 = 1504;
 }
 
 impl RateSteps {
     /// Creates steps that meet the conditions of the type; the caller has checked them.
     pub(crate) const fn new(steps: Vec<(Duration, Rate)>, every: Option<Duration>) -> Self {
-        Self { steps, every }
+        Self { steps, every, opportunities: Vec::new() }
+    }
+
+    /// Adds the opportunities of which these are the rates, in the order of time; the last one is at the end of the period.
+    pub(crate) fn with_opportunities(self, opportunities: Vec<Opportunity>) -> Self {
+        Self { opportunities, ..self }
+    }
+
+    /// Returns the opportunities to deliver, in the order of time; none if packets are sent at the rates. With opportunities the rates
+    /// are those of the milliseconds before them.
+    #[must_use]
+    pub fn opportunities(&self) -> &[Opportunity] {
+        &self.opportunities
     }
 
     /// Each rate, with the time from which it holds.

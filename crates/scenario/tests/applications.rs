@@ -20,6 +20,28 @@ fn application(keys: &str) -> Application {
     }
 }
 
+/// Would catch a handshake of long connections or of ns-2, and one that cannot be switched.
+#[test]
+fn short_connections_of_today_open_by_a_handshake() {
+    let handshake = |tcp: &str, source: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[tcp]\n{tcp}\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n{source}\n"
+        );
+        let scenario = Document::parse("handshake.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let Traffic::Tcp(tcp) = &scenario.flows[0].traffic else { panic!("it is TCP") };
+        tcp.handshake
+    };
+    let (transfers, web) =
+        ("source = \"transfers\"\nsize = \"1p\"", "source = \"web\"\nsize = \"1p\"\nobjects = 2\nconnections = 1");
+    let (old, new) = ("preset = \"ns2-1999\"", "preset = \"modern\"");
+    assert_eq!([transfers, web, ""].map(|source| handshake(new, source)), [true, true, false]);
+    assert_eq!([transfers, web, ""].map(|source| handshake(old, source)), [false; 3]);
+    assert!(!handshake("preset = \"modern\"\nhandshake = false", web));
+    assert!(handshake("handshake = true", "") && handshake(old, "tcp = { handshake = true }"));
+    assert!(handshake(old, &format!("{transfers}\ntcp = {{ preset = \"modern\" }}")));
+}
+
 #[test]
 fn each_application_is_read() {
     assert_eq!(application(""), Application::Ftp);

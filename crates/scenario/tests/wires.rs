@@ -38,6 +38,38 @@ fn loss_is_of_its_direction_and_in_tcs_words() {
 }
 
 #[test]
+fn frames_are_of_their_direction() {
+    use fairlane_scenario::Aggregation;
+    let (forward, reverse) = sides(
+        "rate = \"1mbit\"\nreverse = { aggregation = { packets = 32, access = \"500us\", time = \"4ms\", thin_acks = true } }",
+    );
+    let access = Duration::from_nanos(500_000);
+    assert_eq!(forward.wire.aggregation, None);
+    let expected = Aggregation { packets: 32, time: Some(ms(4)), access, thin_acks: true };
+    assert_eq!(reverse.wire.aggregation, Some(expected));
+    let (forward, reverse) = sides("rate = \"1mbit\"\naggregation = { packets = 2, access = \"0s\" }");
+    let expected = Aggregation { packets: 2, time: None, access: Duration::ZERO, thin_acks: false };
+    assert_eq!((forward.wire.aggregation, reverse.wire), (Some(expected), Wire::default()));
+    let refusal = |frames: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[bottleneck]\nrate = \"1mbit\"\naggregation = {frames}\n[[flows]]\nname = \"a\"\nkind = \"tcp\"\n"
+        );
+        let read = Document::parse("s.toml", &text).and_then(|file| file.scenario());
+        read.err().map_or(String::new(), |error| error.to_string())
+    };
+    for (frames, part) in [
+        ("{ packets = 0, access = \"1ms\" }", "from 1 to 10000"),
+        ("{ packets = 8 }", "access = \"500us\""),
+        ("{ access = \"1ms\" }", "packets = 32"),
+        ("{ frames = 8, access = \"1ms\" }", "called `packets`"),
+        ("{ packets = 8, access = \"2s\" }", "1s"),
+    ] {
+        let error = refusal(frames);
+        assert!(error.contains("s.toml:4:") && error.contains(part), "{frames}: {error}");
+    }
+}
+
+#[test]
 fn jitter_needs_a_delay_and_reordering_a_jitter() {
     let (forward, reverse) =
         sides("rate = \"1mbit\"\ndelay = \"5ms\"\njitter = \"5ms\"\nreorder = true\nreverse = { jitter = \"1ms\" }");
@@ -152,6 +184,17 @@ fn a_rate_can_come_from_a_file() -> Result<(), Box<dyn std::error::Error>> {
         ("{ trace = \"zero.csv\" }", "s.toml:3:18: bottleneck.rate.trace: ", "stops for good"),
         ("{ trace = \"day.csv\", every = \"2s\" }", "s.toml:3:37: bottleneck.rate.every: ", "not after the last step"),
         ("{ trace = \"day.csv\", steps = [] }", "s.toml:3:18: bottleneck.rate.trace: ", "either `steps` or `trace`"),
+        (
+            "{ trace = \"day.csv\", opportunities = true }",
+            "s.toml:3:45: ",
+            "lines of a mahimahi trace, and this rate has none",
+        ),
+        (
+            "{ steps = [], opportunities = true }",
+            "s.toml:3:38: ",
+            "rate = { trace = \"lte.up\", opportunities = true }",
+        ),
+        ("{ trace = \"lte.trace\", opportunities = true, every = \"9s\" }", "s.toml:3:47: ", "leave `every` out"),
         ("{ file = \"day.csv\" }", "s.toml:3:10: bottleneck.rate.file: ", "called `trace`"),
     ];
     for (rate, start, part) in cases {

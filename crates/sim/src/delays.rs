@@ -41,7 +41,7 @@ impl Delays {
                 sums.round_trip_ns = sums.round_trip_ns.saturating_add(delay);
                 sums.round_trips += 1;
             }
-            PacketKind::Ack => {}
+            PacketKind::Ack | PacketKind::Syn | PacketKind::SynAck | PacketKind::OpeningAck => {}
         }
     }
 

@@ -33,7 +33,7 @@ pub enum Undivided {
         /// The flow group's name.
         group: String,
     },
-    /// A link has jitter, a varying rate or a shaper.
+    /// A link has jitter, a varying rate, frames of several packets or a shaper.
     Impaired {
         /// The link's name.
         link: String,
@@ -55,7 +55,7 @@ impl fmt::Display for Undivided {
                 write!(f, "flows \"{group}\" have no links of their own with a delay; give them [access] at both ends")
             }
             Self::Impaired { link } => {
-                write!(f, "link \"{link}\" has jitter, a varying rate or a shaper")
+                write!(f, "link \"{link}\" has jitter, a varying rate, aggregation or a shaper")
             }
             Self::NoDelay => f.write_str("packets reach another link without delay; give the links of hosts a delay"),
             Self::TooFast { link } => {

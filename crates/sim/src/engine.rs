@@ -297,8 +297,8 @@ impl<'s, O: Observer> Engine<'s, O> {
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
-        let completions = flows.iter().map(|flow| flow.completions().map(<[u64]>::to_vec));
-        let ends = tallies(flows.iter(), &network.dropped, &network.lost).zip(completions).collect();
+        let tallies = tallies(flows.iter(), &network.dropped, &network.lost);
+        let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally)).collect();
         drop(flows);
         let topology = network.close();
         let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
@@ -386,6 +386,24 @@ struct Tally {
     lost: u64,
 }
 
+/// What is kept of a flow at the end of a run.
+#[derive(Debug)]
+struct FlowEnd {
+    tally: Tally,
+    completions_ns: Option<Vec<u64>>,
+    startups_ns: Option<Vec<u64>>,
+}
+
+impl FlowEnd {
+    fn new(flow: &Flow, tally: Tally) -> Self {
+        Self {
+            tally,
+            completions_ns: flow.completions().map(<[u64]>::to_vec),
+            startups_ns: flow.startups().map(<[u64]>::to_vec),
+        }
+    }
+}
+
 fn tallies<'a>(
     flows: impl Iterator<Item = &'a Flow>,
     dropped: &'a [u64],
@@ -402,16 +420,17 @@ fn flow_runs(
     exits: &[Option<usize>],
     before: &[Tally],
     delays: &Delays,
-    ends: Vec<(Tally, Option<Vec<u64>>)>,
+    ends: Vec<FlowEnd>,
 ) -> Vec<FlowRun> {
     let mut runs = Vec::with_capacity(ends.len());
     let mut flows = ends.into_iter();
     for (group, exit) in scenario.flows.iter().zip(exits) {
         let transport: Arc<str> = group.traffic.to_string().into();
-        for (index, (now, completions_ns)) in (0..group.count).zip(flows.by_ref()) {
+        for (index, end) in (0..group.count).zip(flows.by_ref()) {
             let id = runs.len();
             let before = before.get(id).copied().unwrap_or_default();
-            let (ends, ends_before) = (&now.totals, &before.totals);
+            let (now, totals_before) = (&end.tally, &before.totals);
+            let totals = &now.totals;
             runs.push(FlowRun {
                 id: id as u32,
                 name: format!("{}/{index}", group.name),
@@ -419,14 +438,15 @@ fn flow_runs(
                 kind: group.traffic.kind().into(),
                 transport: Arc::clone(&transport),
                 exit: *exit,
-                sent: ends.sent - ends_before.sent,
-                delivered: ends.delivered - ends_before.delivered,
-                unique_bytes: ends.unique_bytes - ends_before.unique_bytes,
+                sent: totals.sent - totals_before.sent,
+                delivered: totals.delivered - totals_before.delivered,
+                unique_bytes: totals.unique_bytes - totals_before.unique_bytes,
                 dropped: now.dropped - before.dropped,
                 lost: now.lost - before.lost,
-                retransmitted: ends.retransmitted - ends_before.retransmitted,
-                timeouts: ends.timeouts - ends_before.timeouts,
-                completions_ns,
+                retransmitted: totals.retransmitted - totals_before.retransmitted,
+                timeouts: totals.timeouts - totals_before.timeouts,
+                completions_ns: end.completions_ns,
+                startups_ns: end.startups_ns,
                 path: delays.of(id),
             });
         }

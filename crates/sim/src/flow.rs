@@ -93,6 +93,15 @@ impl Flow {
         }
     }
 
+    /// Returns the time from the start to the first data at the receiver of each completed transfer in nanoseconds; `None` for a flow
+    /// without transfers.
+    pub(crate) fn startups(&self) -> Option<&[u64]> {
+        match &self.endpoints {
+            Endpoints::Tcp(connection) => connection.startups(),
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
+        }
+    }
+
     /// Reads the state of the sender, or else of the receiver; see [`Prefetcher`](crate::prefetch::Prefetcher).
     pub(crate) fn prefetch(&self, sender: bool) -> u64 {
         let endpoint = match &self.endpoints {
@@ -176,6 +185,12 @@ impl Flow {
                 Endpoints::Tcp(connection) => connection.on_ack(now, packet, &mut self.common, network),
                 Endpoints::Tfrc(tfrc) => tfrc.on_report(now, packet, &self.common, network),
                 Endpoints::Udp(_) => {}
+            }
+            return;
+        }
+        if packet.flags.opens() {
+            if let Endpoints::Tcp(connection) = &self.endpoints {
+                connection.on_opening(now, &packet, &self.common, network);
             }
             return;
         }

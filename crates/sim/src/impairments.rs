@@ -7,6 +7,8 @@ use fairlane_qdisc::{Duration, Rate, Seed, Time};
 use fairlane_scenario::{LinkSide, RateSteps};
 use fairlane_traffic::{Jitter, LossChain};
 
+use crate::aggregation::Frames;
+use crate::opportunities::Opportunities;
 use crate::packet::Packet;
 
 /// Loss, jitter and a rate that varies. Links without any of these have no `Impairments`.
@@ -15,6 +17,10 @@ pub(crate) struct Impairments {
     loss: Option<LossChain>,
     jitter: Option<Jitter>,
     rates: Option<Rates>,
+    /// The moments of delivery; `None` on links that send at a rate.
+    opportunities: Option<Opportunities>,
+    /// The frames of several packets; `None` on links that send them one by one.
+    pub(crate) frames: Option<Frames>,
     /// The packets in flight on a link that reorders them; `None` on other links.
     reordering: Option<BinaryHeap<Reverse<InFlight>>>,
     /// The number of these packets so far: of two that arrive at the same time the first one sent comes first.
@@ -34,7 +40,8 @@ impl Impairments {
     /// Returns the impairments of `side`; `None`, without calling `seed`, if it has none.
     pub(crate) fn new(side: &LinkSide, seed: impl FnOnce() -> Seed) -> Option<Self> {
         let wire = &side.wire;
-        if wire.loss.is_none() && wire.jitter == Duration::ZERO && wire.rates.is_none() {
+        let constant = wire.rates.is_none() && wire.aggregation.is_none();
+        if wire.loss.is_none() && wire.jitter == Duration::ZERO && constant {
             return None;
         }
         let seed = seed();
@@ -42,9 +49,19 @@ impl Impairments {
             loss: wire.loss.map(|model| LossChain::new(model, seed)),
             jitter: (wire.jitter > Duration::ZERO).then(|| Jitter::new(wire.jitter, wire.reorder, seed)),
             rates: wire.rates.as_ref().map(Rates::new),
+            opportunities: wire.rates.as_ref().and_then(Opportunities::new),
+            frames: wire.aggregation.map(Frames::new),
             reordering: wire.reorder.then(BinaryHeap::new),
             sent: 0,
         })
+    }
+
+    /// Returns when the link may begin to send, if that is not now. `queued` is true if a packet waits.
+    pub(crate) fn hold(&mut self, now: Time, queued: bool) -> Option<Time> {
+        match &mut self.frames {
+            Some(frames) => frames.hold(now, queued),
+            None => self.opportunities.as_mut()?.hold(now, queued),
+        }
     }
 
     /// Sends a packet of `bytes` bytes at `now` over a link with `delay`. `transmission` returns the transmission time
@@ -56,16 +73,27 @@ impl Impairments {
         transmission: impl FnOnce() -> Duration,
         delay: Duration,
     ) -> Transmitted {
-        let sent = match &mut self.rates {
-            Some(rates) => rates.finish(now, bytes),
-            None => now + transmission(),
-        };
+        let sent = self.finish(now, bytes, transmission);
+        Transmitted { sent, arrival: self.arrival(sent, delay) }
+    }
+
+    /// Returns the end of the transmission of `bytes` bytes that begins at `now`.
+    pub(crate) fn finish(&mut self, now: Time, bytes: u32, transmission: impl FnOnce() -> Duration) -> Time {
+        match (&mut self.opportunities, &mut self.rates) {
+            (Some(opportunities), _) => opportunities.finish(now, bytes),
+            (None, Some(rates)) => rates.finish(now, bytes),
+            (None, None) => now + transmission(),
+        }
+    }
+
+    /// Returns the arrival of a packet that was `sent` at this time; `None` if it is lost.
+    pub(crate) fn arrival(&mut self, sent: Time, delay: Duration) -> Option<Time> {
         let lost = self.loss.as_mut().is_some_and(LossChain::next_is_lost);
         let arrival = match &mut self.jitter {
             Some(jitter) => jitter.arrival(sent, delay),
             None => sent + delay,
         };
-        Transmitted { sent, arrival: (!lost).then_some(arrival) }
+        (!lost).then_some(arrival)
     }
 
     /// Returns true if packets may overtake each other.
@@ -75,7 +103,7 @@ impl Impairments {
 
     /// Returns true if packets need the link's delay and a transmission time of a constant rate: all that may happen is loss.
     pub(crate) const fn only_lose(&self) -> bool {
-        self.jitter.is_none() && self.rates.is_none()
+        self.jitter.is_none() && self.rates.is_none() && self.frames.is_none()
     }
 
     /// Adds `packet`, with its next hop at `route`, to the packets that may overtake each other.

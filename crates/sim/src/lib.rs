@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod accounting;
+mod aggregation;
 mod border;
 mod changes;
 mod control;
@@ -51,6 +52,7 @@ mod meter;
 mod network;
 mod numbered;
 mod observer;
+mod opportunities;
 mod packet;
 mod part;
 mod plain;

@@ -177,7 +177,14 @@ impl<O: Observer> Network<O> {
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
     fn send_next(&mut self, now: Time, link: u32) {
         let LinkQueue::Managed(managed) = &mut self.topology.links[link as usize].queue else { return };
-        let Managed { discipline, meter, busy, release, part, .. } = &mut **managed;
+        let Managed { discipline, meter, busy, release, part, impairments, .. } = &mut **managed;
+        if let Some(at) = impairments.as_mut().and_then(|wire| wire.hold(now, discipline.packets() > 0)) {
+            *busy = true;
+            return self.events.free_at(at, link);
+        }
+        if impairments.as_ref().is_some_and(|wire| wire.frames.is_some()) {
+            return self.send_frame(now, link);
+        }
         let mut accounting = QueueAccounting {
             link,
             meter: meter.as_mut(),
@@ -235,7 +242,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Counts `packet`, which `link` has begun to send, as lost during transmission.
-    fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
+    pub(crate) fn lose(&mut self, now: Time, link: u32, packet: &Packet) {
         self.lost_on_links += 1;
         if packet.kind() == PacketKind::Data {
             self.lost[packet.flow as usize] += 1;

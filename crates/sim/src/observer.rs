@@ -36,7 +36,7 @@ pub struct PacketEvent {
     pub queue_event: QueueEvent,
     /// The packet's flow.
     pub flow: u32,
-    /// Data or acknowledgement.
+    /// Data, acknowledgement, or a packet that opens a connection.
     pub kind: PacketKind,
     /// The sequence number in packets: for an acknowledgement, of the next packet expected; for a TFRC report, of the
     /// report.

@@ -9,6 +9,20 @@ pub enum PacketKind {
     Data,
     /// A TCP acknowledgement or a TFRC report.
     Ack,
+    /// A SYN of TCP, which opens a connection.
+    Syn,
+    /// The answer to a SYN.
+    SynAck,
+    /// The acknowledgement of a SYN-ACK, without data.
+    OpeningAck,
+}
+
+impl PacketKind {
+    /// Returns true for packets that go from the receiver of data to their sender.
+    #[must_use]
+    pub const fn goes_back(self) -> bool {
+        matches!(self, Self::Ack | Self::SynAck)
+    }
 }
 
 /// A packet. Disciplines see it through [`fairlane_qdisc::Packet`]. It is small and `Copy`, since every hop moves it.
@@ -39,7 +53,7 @@ pub(crate) const NO_SACK: u32 = u32::MAX;
 
 /// The flags of a packet's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     /// The packet is an acknowledgement or a report.
@@ -58,6 +72,12 @@ impl Flags {
     pub(crate) const REPORT: Self = Self(64);
     /// ECT(1) in place of ECT(0): the packet is of the L4S service (RFC 9331).
     pub(crate) const ECT_1: Self = Self(128);
+    /// The packet is a SYN or, with [`ACK`](Self::ACK), a SYN-ACK.
+    pub(crate) const SYN: Self = Self(256);
+    /// The packet is the sender's acknowledgement of a SYN-ACK.
+    pub(crate) const OPENING_ACK: Self = Self(512);
+    /// The third bit of accurate ECN (RFC 9768); the lower ones are [`CWR`](Self::CWR) and [`ECE`](Self::ECE).
+    pub(crate) const AE: Self = Self(1024);
 
     /// Returns these flags, with those of `other` added if `on` is true.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
@@ -67,6 +87,22 @@ impl Flags {
     /// Returns true if all flags of `other` are set.
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Returns these flags with the counter of accurate ECN, of which the lower three bits are in the packet (ACE of RFC 9768, section
+    /// 3.2.2).
+    pub(crate) const fn with_ace(self, ace: u8) -> Self {
+        self.with(Self::ECE, ace & 1 != 0).with(Self::CWR, ace & 2 != 0).with(Self::AE, ace & 4 != 0)
+    }
+
+    /// Returns the counter of accurate ECN.
+    pub(crate) const fn ace(self) -> u8 {
+        self.has(Self::ECE) as u8 | (self.has(Self::CWR) as u8) << 1 | (self.has(Self::AE) as u8) << 2
+    }
+
+    /// Returns true if the packet goes from the sender of data to their receiver and carries none.
+    pub(crate) const fn opens(self) -> bool {
+        self.0 & (Self::SYN.0 | Self::OPENING_ACK.0) != 0 && !self.has(Self::ACK)
     }
 }
 
@@ -80,7 +116,13 @@ impl Packet {
 
     /// Returns the kind of the packet.
     pub(crate) const fn kind(&self) -> PacketKind {
-        if self.flags.has(Flags::ACK) { PacketKind::Ack } else { PacketKind::Data }
+        match (self.flags.has(Flags::ACK), self.flags.has(Flags::SYN)) {
+            (true, false) => PacketKind::Ack,
+            (true, true) => PacketKind::SynAck,
+            (false, true) => PacketKind::Syn,
+            (false, false) if self.flags.has(Flags::OPENING_ACK) => PacketKind::OpeningAck,
+            (false, false) => PacketKind::Data,
+        }
     }
 }
 
@@ -121,7 +163,7 @@ impl fairlane_qdisc::Packet for Packet {
     /// Returns the header of acknowledgements. Data go the other way, so they acknowledge nothing that a filter of acknowledgements
     /// could compare. SACK blocks are not in the packet; the one-way delays of LEDBAT count as such, since they are lost with it, too.
     fn tcp(&self) -> Option<TcpHeader> {
-        let is_ack = self.flags.has(Flags::ACK) && !self.flags.has(Flags::REPORT);
+        let is_ack = self.kind() == PacketKind::Ack && !self.flags.has(Flags::REPORT);
         is_ack.then(|| TcpHeader {
             ece: self.flags.has(Flags::ECE),
             sack: if self.sack == NO_SACK { Sack::None } else { Sack::Hidden },
@@ -160,6 +202,37 @@ mod tests {
         let other = packet(8, Flags::DATAGRAM);
         assert!(![data.source_host(), data.destination_host()].contains(&other.source_host()));
         assert_eq!((data.responsive(), ack.responsive(), other.responsive()), (true, true, false));
+    }
+
+    /// Would catch a SYN-ACK that counts as an acknowledgement, and a SYN that counts as data or travels under another key than data.
+    #[test]
+    fn packets_that_open_a_connection_are_neither_data_nor_acknowledgements() {
+        use fairlane_qdisc::Packet as _;
+        let packet = |flags| Packet {
+            sent: Time::ZERO,
+            at: Time::ZERO,
+            flow: 7,
+            seq: 0,
+            bytes: 40,
+            route: 0,
+            sack: NO_SACK,
+            flags,
+            class: 0,
+        };
+        let (data, ack) = (packet(Flags::default()), packet(Flags::ACK));
+        let (syn, last) = (packet(Flags::SYN), packet(Flags::OPENING_ACK));
+        let answer = packet(Flags::SYN.with(Flags::ACK, true));
+        assert_eq!(
+            [syn, answer, last].map(|packet| packet.kind()),
+            [PacketKind::Syn, PacketKind::SynAck, PacketKind::OpeningAck]
+        );
+        assert_eq!([syn, answer, last].map(|packet| packet.kind().goes_back()), [false, true, false]);
+        assert_eq!(
+            [syn, answer, last, data, ack].map(|packet| packet.flags.opens()),
+            [true, false, true, false, false]
+        );
+        assert_eq!([syn.flow(), last.flow(), answer.flow()], [data.flow(), data.flow(), ack.flow()]);
+        assert!([syn, answer, last].iter().all(|packet| packet.tcp().is_none() && !packet.ecn_capable()));
     }
 
     /// Would catch a report of TFRC or data that a filter takes for acknowledgements, and SACK blocks that it does not respect.

@@ -158,6 +158,7 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 retransmitted: 0,
                 timeouts: 0,
                 completions_ns: None,
+                startups_ns: None,
                 path: None,
             })
         };

@@ -3,6 +3,7 @@
 //! Sequence numbers count segments, as in ns-2: segment 0 is the first, and an acknowledgement has the number of the next
 //! segment expected.
 
+mod accurate_ecn;
 mod congestion;
 mod ranges;
 mod receiver;
@@ -10,10 +11,11 @@ mod recovery;
 mod rtt;
 mod sender;
 mod state;
+mod validation;
 mod window;
 
 pub use receiver::{Received, TcpReceiver};
-pub use sender::TcpSender;
+pub use sender::{Opening, TcpSender};
 
 use fairlane_qdisc::{Duration, Time};
 
@@ -37,6 +39,8 @@ pub struct Ack {
     pub sack: SackBlocks,
     /// The ECN-Echo flag (RFC 3168).
     pub ece: bool,
+    /// The counter of marked segments of accurate ECN, 0 to 7 (ACE of RFC 9768); without it 0.
+    pub ace: u8,
     /// The time at which the segment that caused the acknowledgement was sent (RFC 7323); with delayed
     /// acknowledgements, the first of those acknowledged.
     pub echo: Time,
@@ -77,4 +81,6 @@ impl SackBlocks {
 pub trait SegmentSink {
     /// Sends a segment.
     fn send(&mut self, segment: Segment);
+    /// Sends a packet without data that opens the connection.
+    fn open(&mut self, packet: Opening);
 }

@@ -76,6 +76,7 @@ proptest! {
         ]),
         udp in 1..4000_u32,
         ecn in any::<bool>(),
+        handshake in any::<bool>(),
         seed in any::<u16>(),
     ) {
         let text = format!(r#"
@@ -84,6 +85,7 @@ proptest! {
             [tcp]
             preset = "{preset}"
             ecn = {ecn}
+            handshake = {handshake}
             [bottleneck]
             rate = "1mbit"
             delay = "5ms"

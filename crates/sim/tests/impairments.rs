@@ -102,6 +102,188 @@ fn bursts_are_those_of_the_chain() {
     assert!(near(log.lost.len(), log.departed.len(), 0.45), "{}", log.lost.len());
 }
 
+/// By hand from mm-link's source. The trace has opportunities of 1504 bytes at 2 ms, two at 4 ms and one at 7 ms, and begins again there: 9,
+/// 11 (two), 14 ms. Of what comes first at 0 ms, the first packet and 504 bytes of the second leave at 2 ms, the rest of the second at 4
+/// ms with the third, which came at 2 ms, too late for the opportunity of that time; the rest of those at 4 ms is lost, since the fourth
+/// comes at that time. 3000 bytes at 7.5 ms take the opportunity at 9 ms and all but 1512 bytes of the two at 11 ms. These are for 1504 of
+/// the sixth and 8 of the seventh packet, whose other 12 bytes leave at 14 ms. The link's delay is 1 ms.
+#[test]
+fn a_trace_delivers_at_its_moments() -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    std::fs::write(place.path().join("link.up"), "2\n4\n4\n7\n")?;
+    let packets = [(0.0, 1000), (0.0, 1000), (2.0, 100), (4.0, 1500), (7.5, 3000), (10.0, 1504), (10.5, 20)];
+    let rows = packets.map(|(millis, bytes)| format!("{},{bytes}\n", millis / 1000.0)).concat();
+    std::fs::write(place.path().join("packets.csv"), format!("time_s,bytes\n{rows}"))?;
+    let text = r#"
+        duration = "20ms"
+        [[links]]
+        from = "a"
+        to = "b"
+        delay = "1ms"
+        rate = { trace = "link.up", opportunities = true }
+        queue = { kind = "droptail", limit = "10p" }
+        [[flows]]
+        name = "recorded"
+        kind = "udp"
+        source = "trace"
+        trace = "packets.csv"
+        from = "a"
+        to = "b"
+    "#;
+    std::fs::write(place.path().join("s.toml"), text)?;
+    let scenario = Document::load(place.path().join("s.toml"))?.scenario()?;
+    let mut log = Log::default();
+    let run = run(&scenario, 0, &Control::default(), &mut log)?;
+    let times: Vec<u64> = log.delivered.iter().map(|(_, at)| at / 1_000_000).collect();
+    assert_eq!(times, [3, 5, 5, 8, 12, 12, 15]);
+    assert!(log.delivered.iter().all(|(_, at)| at % 1_000_000 == 0));
+    // Each leaves the queue at the first opportunity that it uses.
+    assert_eq!(log.departed.values().map(|at| at / 1_000_000).collect::<Vec<u64>>(), [2, 2, 4, 7, 9, 11, 11]);
+    assert_eq!(run.queues[0].flows[0].departed, 7);
+    Ok(())
+}
+
+/// Closed form: full queues use every byte of a trace. One line a millisecond carries 1504 bytes, 12.032 Mbit/s, whatever the packets'
+/// sizes. Would catch bytes that are lost between packets.
+#[test]
+fn a_backlogged_trace_loses_nothing() -> Result<(), Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    std::fs::write(place.path().join("link.up"), "1\n")?;
+    for packet in [97, 1500, 4000] {
+        let text = format!(
+            r#"
+            duration = "10s"
+            warmup = "1s"
+            [bottleneck]
+            rate = {{ trace = "link.up", opportunities = true }}
+            [[flows]]
+            name = "flood"
+            kind = "udp"
+            rate = "30mbit"
+            packet = "{packet}b"
+        "#
+        );
+        std::fs::write(place.path().join("s.toml"), text)?;
+        let scenario = Document::load(place.path().join("s.toml"))?.scenario()?;
+        let run = run(&scenario, 0, &Control::default(), &mut ())?;
+        let bytes = run.queues[0].flows[0].departed * packet;
+        assert!(bytes.abs_diff(9 * 1_504_000) <= 2 * 4000, "{bytes} bytes in 9 s");
+    }
+    Ok(())
+}
+
+/// Runs a link of 20 Mbit/s, on which 1000 bytes take 400 µs, with frames of `aggregation`.
+fn frames(aggregation: &str, rate: &str) -> (Run, Log) {
+    let text = format!(
+        r#"
+        duration = "10s"
+        [[links]]
+        from = "a"
+        to = "b"
+        rate = "20mbit"
+        delay = "1ms"
+        aggregation = {aggregation}
+        queue = {{ kind = "droptail", limit = "1000p" }}
+        [[flows]]
+        name = "cbr"
+        kind = "udp"
+        rate = "{rate}"
+        start = "0s"
+        from = "a"
+        to = "b"
+        "#
+    );
+    let mut log = Log::default();
+    (observe(&text, &mut log), log)
+}
+
+/// Closed form: N packets of L bits take T + N · L / C, so N = 8, T = 500 µs and L / C = 400 µs carry 8 packets each 3.7 ms. With a time of
+/// 1 ms a frame takes 3 packets, since two take less: 3 each 1.7 ms. Would catch a frame that waits once for each packet, or takes arrivals
+/// after its start.
+#[test]
+fn frames_share_their_access_time() {
+    for (aggregation, packets, micros) in [
+        ("{ packets = 8, access = \"500us\" }", 8, 3700),
+        ("{ packets = 8, access = \"500us\", time = \"1ms\" }", 3, 1700),
+        ("{ packets = 1, access = \"100us\" }", 1, 500),
+        ("{ packets = 4, access = \"0s\" }", 4, 1600),
+    ] {
+        let (run, log) = frames(aggregation, "30mbit");
+        let expected = 10_000_000 / micros * packets;
+        let departed = run.queues[0].flows[0].departed;
+        assert!(departed.abs_diff(expected) <= 2 * packets, "{aggregation}: {departed}, not {expected}");
+        // All of a frame arrives together.
+        let late = &log.delivered[log.delivered.len() - 800..];
+        let together = late.chunk_by(|a, b| a.1 == b.1).map(<[_]>::len);
+        assert!(together.skip(1).take(50).all(|length| length as u64 == packets), "{aggregation}");
+    }
+}
+
+/// By hand: a packet of 1 Mbit/s finds the link free, waits 500 µs for access, takes 400 µs and arrives after 1 ms more. Would catch a delay
+/// that is left out, and frames that wait for more packets.
+#[test]
+fn a_lone_packet_waits_for_access() {
+    let (_, log) = frames("{ packets = 8, access = \"500us\" }", "1mbit");
+    let waits = log.delivered.iter().map(|(seq, at)| at - log.departed[seq]);
+    assert!(waits.clone().count() > 1000 && waits.clone().all(|nanos| nanos == 1_400_000));
+    let gaps = log.delivered.windows(2).map(|pair| pair[1].1 - pair[0].1);
+    assert!(gaps.clone().all(|nanos| nanos.abs_diff(8_000_000) <= 1), "they come as they were sent");
+}
+
+/// The acknowledgements at the queue of the way back.
+#[derive(Default)]
+struct Acks {
+    /// The times of departures, which are those of frames.
+    departed: Vec<u64>,
+    lost: usize,
+}
+
+impl Observer for Acks {
+    fn packet(&mut self, event: &PacketEvent) {
+        match event.queue_event {
+            QueueEvent::Departed { .. } if event.link == 1 => self.departed.push(event.at.as_nanos()),
+            QueueEvent::Lost if event.link == 1 => self.lost += 1,
+            _ => {}
+        }
+    }
+    fn delivered(&mut self, _at: fairlane_qdisc::Time, _flow: u32, _seq: u32) {}
+}
+
+/// Without losses of data each acknowledgement says more than the one before, so a frame sends one for a flow. Would catch one that is kept
+/// or one too many that goes, and data that are not acknowledged in the end.
+#[test]
+fn a_frame_sends_the_last_acknowledgement_of_a_flow() {
+    let run = |thin: bool| {
+        let text = format!(
+            r#"
+            duration = "10s"
+            [bottleneck]
+            rate = "20mbit"
+            reverse = {{ aggregation = {{ packets = 64, access = "5ms", thin_acks = {thin} }} }}
+            [[flows]]
+            name = "a"
+            kind = "tcp"
+            window = 60
+            source = "transfers"
+            size = "9000p"
+            "#
+        );
+        let mut acks = Acks::default();
+        let run = observe(&text, &mut acks);
+        (run, acks)
+    };
+    let (whole, all) = run(false);
+    let (thin, acks) = run(true);
+    for run in [&whole, &thin] {
+        assert_eq!((run.flows[0].unique_bytes, run.flows[0].retransmitted), (9_000_000, 0));
+        assert_eq!(run.flows[0].completions_ns.as_ref().map(Vec::len), Some(1));
+    }
+    assert_eq!(all.lost, 0);
+    let frames = acks.departed.chunk_by(|a, b| a == b).count();
+    assert_eq!(acks.departed.len() - acks.lost, frames);
+    assert!(acks.lost > acks.departed.len() / 2, "{} of {}", acks.lost, acks.departed.len());
+}
+
 /// Would catch losses that change the traffic, the queue or the arrival times of other packets, and a probability of
 /// zero that changes anything.
 #[test]

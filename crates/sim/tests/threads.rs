@@ -62,6 +62,8 @@ fn what_cannot_be_divided_runs_on_one_thread() {
     assert_eq!(reason("choke-fig3", &[]), None);
     assert_eq!(reason("varying-rate", &[]), Some(Undivided::Impaired { link: link() }));
     assert_eq!(reason("choke-fig3", &[("bottleneck.jitter", "1ms")]), Some(Undivided::Impaired { link: link() }));
+    let frames = [("bottleneck.aggregation.packets", "8"), ("bottleneck.aggregation.access", "1ms")];
+    assert_eq!(reason("choke-fig3", &frames), Some(Undivided::Impaired { link: link() }));
     assert_eq!(reason("choke-fig3", &[("access.delay", "0s")]), Some(Undivided::NoDelay));
     assert_eq!(
         reason("bare-fig11", &[("access.rate", "10gbit")]),

@@ -292,6 +292,9 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
     if wire.rates.is_some() {
         return refuse("rate", "the lab's link has one rate");
     }
+    if wire.aggregation.is_some() {
+        return refuse("aggregation", "the lab's link sends packets one by one");
+    }
     Ok(())
 }
 

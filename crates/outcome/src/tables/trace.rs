@@ -80,6 +80,12 @@ pub enum TracePacket {
     Data,
     /// An acknowledgement.
     Ack,
+    /// A SYN of TCP.
+    Syn,
+    /// The answer to a SYN.
+    SynAck,
+    /// The acknowledgement of a SYN-ACK, without data.
+    OpeningAck,
 }
 
 impl TracePacket {
@@ -89,6 +95,9 @@ impl TracePacket {
         match self {
             Self::Data => "data",
             Self::Ack => "ack",
+            Self::Syn => "syn",
+            Self::SynAck => "syn-ack",
+            Self::OpeningAck => "opening-ack",
         }
     }
 }

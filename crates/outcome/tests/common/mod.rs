@@ -78,6 +78,7 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         retransmitted: 0,
         timeouts: 0,
         completions_ns: None,
+        startups_ns: None,
         path: None,
     }
 }

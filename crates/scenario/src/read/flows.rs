@@ -65,7 +65,7 @@ const CLASSES: [(&str, u8); 23] = [
 ];
 
 /// The size of packet of the CHOKe papers.
-const DEFAULT_PACKET: Bytes = Bytes::new(1000);
+pub(crate) const DEFAULT_PACKET: Bytes = Bytes::new(1000);
 /// Default range of the flows' starts, as in the CHOKe papers.
 const STARTS: Duration = Duration::from_millis(1000);
 /// Links on a path: IPv4 lets a packet through as many routers.
@@ -122,7 +122,10 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
             let application = application::ApplicationKind::of(table)?;
             let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
             let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
-            Traffic::Tcp(Tcp { application: application.read(&table)?, ..tcp::of_group(around.tcp, &table)? })
+            Traffic::Tcp(Tcp {
+                application: application.read(&table)?,
+                ..tcp::of_group(around.tcp, &table, packet, application)?
+            })
         }
         TrafficKind::Udp => Traffic::Udp(source::udp(table.clone(), packet)?),
         TrafficKind::Tfrc => Traffic::Tfrc(tfrc::tfrc(table.clone())?),

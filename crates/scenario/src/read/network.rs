@@ -26,18 +26,24 @@ const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(
 const ACCESS_FACTOR: u64 = 10;
 
 /// The keys of `[bottleneck]`.
-const BOTTLENECK_KEYS: [&str; 8] = ["rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder"];
+const BOTTLENECK_KEYS: [&str; 9] =
+    ["rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder", "aggregation"];
 /// The keys of one of `[[links]]`.
-pub(crate) const LINK_KEYS: [&str; 11] =
-    ["name", "from", "to", "rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder"];
+pub(crate) const LINK_KEYS: [&str; 12] =
+    ["name", "from", "to", "rate", "delay", "queue", "shaper", "reverse", "loss", "jitter", "reorder", "aggregation"];
 /// The keys of `reverse`.
-pub(crate) const SIDE_KEYS: [&str; 7] = ["rate", "delay", "queue", "shaper", "loss", "jitter", "reorder"];
+pub(crate) const SIDE_KEYS: [&str; 8] =
+    ["rate", "delay", "queue", "shaper", "loss", "jitter", "reorder", "aggregation"];
 /// The keys of `access`.
 const ACCESS_KEYS: [&str; 3] = ["rate", "delay", "queue"];
 
 const WIRE_IS_OF_LINKS: &str = "it is for links between nodes: [bottleneck] or [[links]]";
-const ACCESS_ELSEWHERE: Elsewhere =
-    &[("loss", WIRE_IS_OF_LINKS), ("jitter", WIRE_IS_OF_LINKS), ("reorder", WIRE_IS_OF_LINKS)];
+const ACCESS_ELSEWHERE: Elsewhere = &[
+    ("loss", WIRE_IS_OF_LINKS),
+    ("jitter", WIRE_IS_OF_LINKS),
+    ("reorder", WIRE_IS_OF_LINKS),
+    ("aggregation", WIRE_IS_OF_LINKS),
+];
 const SIDE_ELSEWHERE: Elsewhere = &[
     ("bandwidth", "the rate of a link is called `rate`: rate = \"1mbit\""),
     ("latency", "the propagation delay of a link is called `delay`: delay = \"1ms\""),

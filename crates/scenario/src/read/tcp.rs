@@ -2,22 +2,41 @@
 
 use std::ops::RangeInclusive;
 
-use fairlane_qdisc::Duration;
+use fairlane_qdisc::{Bytes, Duration, Size};
 
 use crate::error::ScenarioError;
-use crate::field::{Elsewhere, Reader};
+use crate::field::{Elsewhere, Field, Reader};
 use crate::read::PACKET;
-use crate::tcp::{Congestion, LossRecovery, SlowStart, Tcp};
+use crate::read::application::ApplicationKind;
+use crate::read::flows::DEFAULT_PACKET;
+use crate::tcp::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
 
-/// A set of parameters: takes congestion control and window.
-type Preset = fn(Congestion, u32) -> Tcp;
+/// A set of parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Preset {
+    Ns2In1999,
+    Modern,
+}
 
 /// The default preset.
-const DEFAULT: Preset = Tcp::ns2_1999;
+const DEFAULT: Preset = Preset::Ns2In1999;
 
-const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Tcp::ns2_1999), ("modern", Tcp::modern)];
+const PRESETS: [(&str, Preset); 2] = [("ns2-1999", Preset::Ns2In1999), ("modern", Preset::Modern)];
 
-pub(crate) const KEYS: [&str; 18] = [
+impl Preset {
+    /// Returns its values. Short connections open by a handshake today.
+    fn tcp(self, congestion: Congestion, window: u32, application: ApplicationKind) -> Tcp {
+        match self {
+            Self::Ns2In1999 => Tcp::ns2_1999(congestion, window),
+            Self::Modern => {
+                let handshake = matches!(application, ApplicationKind::Transfers | ApplicationKind::Web);
+                Tcp { handshake, ..Tcp::modern(congestion, window) }
+            }
+        }
+    }
+}
+
+pub(crate) const KEYS: [&str; 22] = [
     "preset",
     "tick",
     "min_rto",
@@ -30,12 +49,16 @@ pub(crate) const KEYS: [&str; 18] = [
     "delayed_ack",
     "ack",
     "ecn",
+    "accurate_ecn",
     "ecn_timeout",
     "pacing",
+    "burst",
+    "after_idle",
     "recovery",
     "slow_start",
     "ledbat_target",
     "ledbat_gain",
+    "handshake",
 ];
 const ELSEWHERE: Elsewhere = &[
     ("cc", "the congestion control is a key of each group of flows: [[flows]] cc = \"reno\""),
@@ -51,12 +74,19 @@ const WINDOWS: RangeInclusive<u32> = 1..=1_000_000;
 const TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000_000);
 /// RFC 6817 allows 1 at most; RFC 7928, section 5.4, asks for 10.
 const GAINS: RangeInclusive<f64> = 0.001..=100.0;
+/// The largest burst of segmentation offload in Linux has 64 KiB; larger ones are for experiments.
+const BURSTS: RangeInclusive<u64> = 1..=1_000_000;
 /// RFC 1122, 4.2.3.2: an acknowledgement waits half a second at most.
 const ACK_DELAYS: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(500);
 
 /// Reads the TCP parameters of `group`. The preset's values depend on its `cc` and `window`; the keys of `base`, the `[tcp]`
 /// table, and then those of the group's own `tcp` replace them. A preset of its own starts afresh, without `base`.
-pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<Tcp, ScenarioError> {
+pub(crate) fn of_group(
+    base: Option<&Reader<'_>>,
+    group: &Reader<'_>,
+    packet: Bytes,
+    application: ApplicationKind,
+) -> Result<Tcp, ScenarioError> {
     let choices = Congestion::ALL.map(|congestion| (congestion.name(), congestion));
     let congestion =
         group.get("cc").map_or(Ok(Congestion::Reno), |cc| cc.choice("congestion control", &choices, &[]))?;
@@ -64,13 +94,14 @@ pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<
     let own = group.get("tcp").map(|own| own.table()?.only(&KEYS, ELSEWHERE)).transpose()?;
     let base = base.filter(|_| own.as_ref().is_none_or(|own| own.get("preset").is_none()));
     let preset = own.iter().chain(base).find_map(|table| table.get("preset"));
-    let mut tcp = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?(congestion, window);
+    let preset = preset.map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
+    let mut tcp = preset.tcp(congestion, window, application);
     if let Some(base) = base {
-        replace(&mut tcp, base)?;
+        replace(&mut tcp, base, packet)?;
         keep_own_parts(&mut tcp);
     }
     if let Some(own) = &own {
-        replace(&mut tcp, own)?;
+        replace(&mut tcp, own, packet)?;
         contradictions(&tcp, own)?;
     }
     Ok(tcp)
@@ -80,18 +111,21 @@ pub(crate) fn of_group(base: Option<&Reader<'_>>, group: &Reader<'_>) -> Result<
 pub(crate) fn table(table: Reader<'_>) -> Result<Reader<'_>, ScenarioError> {
     let table = table.only(&KEYS, ELSEWHERE)?;
     let preset = table.get("preset").map_or(Ok(DEFAULT), |preset| preset.choice("preset", &PRESETS, &[]))?;
-    replace(&mut preset(Congestion::Reno, WINDOW), &table)?;
+    replace(&mut preset.tcp(Congestion::Reno, WINDOW, ApplicationKind::Ftp), &table, DEFAULT_PACKET)?;
     Ok(table)
 }
 
-/// Replaces the parameters that `table` has.
-fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
+/// Replaces the parameters that `table` has, for packets of this size.
+fn replace(tcp: &mut Tcp, table: &Reader<'_>, packet: Bytes) -> Result<(), ScenarioError> {
     times(tcp, table)?;
     if let Some(window) = table.get("initial_window") {
         tcp.initial_window = window.count32(&WINDOWS)?;
     }
     if let Some(ack) = table.get("ack") {
         tcp.ack = ack.unit_in(&PACKET)?;
+    }
+    if let Some(field) = table.get("burst") {
+        tcp.burst = burst(&field, packet)?;
     }
     if let Some(recovery) = table.get("recovery") {
         let choices = LossRecovery::CHOICES.map(|recovery| (recovery.name(), recovery));
@@ -100,6 +134,10 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
     if let Some(slow_start) = table.get("slow_start") {
         let choices = SlowStart::ALL.map(|slow_start| (slow_start.name(), slow_start));
         tcp.slow_start = slow_start.choice("slow start", &choices, &[])?;
+    }
+    if let Some(after_idle) = table.get("after_idle") {
+        let choices = AfterIdle::ALL.map(|after_idle| (after_idle.name(), after_idle));
+        tcp.after_idle = after_idle.choice("behaviour after an idle time", &choices, &[])?;
     }
     if let Some(target) = table.get("ledbat_target") {
         tcp.ledbat.target = target.unit_in(&TIMES)?;
@@ -112,14 +150,28 @@ fn replace(tcp: &mut Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
         ("byte_counting", &mut tcp.byte_counting),
         ("timestamps", &mut tcp.timestamps),
         ("ecn", &mut tcp.ecn),
+        ("accurate_ecn", &mut tcp.accurate_ecn),
         ("ecn_timeout", &mut tcp.ecn_timeout),
         ("pacing", &mut tcp.pacing),
+        ("handshake", &mut tcp.handshake),
     ] {
         if let Some(field) = table.get(key) {
             *switch = field.switch()?;
         }
     }
     Ok(())
+}
+
+/// A burst of data in packets of this size, or in packets; at least one.
+fn burst(field: &Field<'_>, packet: Bytes) -> Result<u32, ScenarioError> {
+    let packets = match field.unit()? {
+        Size::Packets(packets) => u64::from(packets.get()),
+        Size::Bytes(bytes) => (bytes.get() / packet.get().max(1)).max(u64::from(bytes.get() > 0)),
+    };
+    if BURSTS.contains(&packets) {
+        return Ok(packets as u32);
+    }
+    Err(field.error(format!("{} is out of range: a burst has 1 to {} packets", field.written(), BURSTS.end())))
 }
 
 /// Takes back what `[tcp]`, which is for all groups, sets otherwise than this congestion control needs it.
@@ -138,8 +190,16 @@ fn contradictions(tcp: &Tcp, table: &Reader<'_>) -> Result<(), ScenarioError> {
         let error = ecn.error(format!("{cc} goes by ECN marks, and ECN is off"));
         return Err(error.with_help("leave `ecn` out, or choose another `cc`"));
     }
+    if let Some(accurate) = table.get("accurate_ecn").filter(|_| tcp.accurate_ecn && !tcp.ecn) {
+        let error = accurate.error("accurate ECN feeds back marks, and ECN is off");
+        return Err(error.with_help("add ecn = true, or leave `accurate_ecn` out"));
+    }
     if let Some(pacing) = table.get("pacing").filter(|_| tcp.congestion.always_paces() && !tcp.pacing) {
         return Err(pacing.error(format!("{cc} always paces")).with_help("leave `pacing` out, or choose another `cc`"));
+    }
+    if let Some(burst) = table.get("burst").filter(|_| !tcp.pacing && !tcp.congestion.always_paces()) {
+        let error = burst.error("a burst is what a paced sender releases at once, and this one is not paced");
+        return Err(error.with_help("add pacing = true, or leave `burst` out"));
     }
     let possible = tcp.congestion.recoveries();
     if let Some(recovery) = table.get("recovery").filter(|_| !possible.contains(&tcp.recovery)) {

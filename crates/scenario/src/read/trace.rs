@@ -9,6 +9,7 @@ use fairlane_qdisc::{Duration, Rate};
 use crate::error::ScenarioError;
 use crate::field::Field;
 use crate::read::RATE;
+use crate::wire::{Opportunity, RateSteps};
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 16 << 20;
@@ -18,8 +19,10 @@ const HEADER: &str = "time_s,rate_bps";
 const NO_MAHIMAHI: &str = "this is not a whole number of milliseconds: each line of a mahimahi trace is the time at which 1500 bytes can \
                            have been sent, and a table of times and rates has a name that ends in .csv";
 const NANOS: f64 = 1e9;
-/// Bytes that the link can send at each moment of a mahimahi trace: 1500 in a millisecond.
+/// The rate of a mahimahi trace with one line a millisecond, each for 1500 bytes as its manual says.
 const OPPORTUNITY: u64 = 12_000_000;
+/// The same with the bytes that its link delivers.
+const EXACT: u64 = Opportunity::BYTES as u64 * 8000;
 const MILLI: u64 = 1_000_000;
 
 /// Steps, and after how long they begin again.
@@ -27,13 +30,26 @@ pub(crate) type Steps = (Vec<(Duration, Rate)>, Option<Duration>);
 
 /// Reads the file that `field` names, beside the scenario: a `.csv` has times and rates, any other is mahimahi's.
 pub(crate) fn steps(field: &Field<'_>) -> Result<Steps, ScenarioError> {
+    read(field, if is_table(field)? { csv } else { mahimahi })
+}
+
+/// Returns true if `field` names a table of times and rates.
+pub(crate) fn is_table(field: &Field<'_>) -> Result<bool, ScenarioError> {
+    Ok(Path::new(field.text()?).extension().is_some_and(|extension| extension == "csv"))
+}
+
+/// Reads the mahimahi trace that `field` names as moments of delivery.
+pub(crate) fn opportunities(field: &Field<'_>) -> Result<RateSteps, ScenarioError> {
+    read(field, exact)
+}
+
+fn read<T>(field: &Field<'_>, read: fn(&str) -> Result<T, LineError>) -> Result<T, ScenarioError> {
     let name = field.text()?;
     let path = field.beside(name);
     let text = match field.bundled_file(name) {
         Some(text) => text.to_owned(),
         None => text(&path).map_err(|why| field.error(format!("{}: {why}", path.display())))?,
     };
-    let read = if path.extension().is_some_and(|extension| extension == "csv") { csv } else { mahimahi };
     read(&text).map_err(|(line, why)| field.error(format!("{}:{line}: {why}", path.display())))
 }
 
@@ -91,7 +107,34 @@ fn rate_of(bits: &str) -> Option<Rate> {
 
 /// Each line is a millisecond at whose end the link has been able to send 1500 bytes; all begins again after the last one.
 fn mahimahi(text: &str) -> Result<Steps, LineError> {
-    // Each millisecond with the number of its opportunities.
+    let (busy, every) = busy(text)?;
+    Ok((spread(&busy, OPPORTUNITY), Some(every)))
+}
+
+/// Each line is a millisecond at which the link delivers; all begins again after the last one.
+fn exact(text: &str) -> Result<RateSteps, LineError> {
+    let (mut busy, every) = busy(text)?;
+    let last = every.as_nanos() / MILLI;
+    // Nothing has arrived at 0 ms, but at the end of each round these lines are due with the last one.
+    let at_zero = lines(text).take_while(|(_, word)| word.parse() == Ok(0)).count() as u64;
+    if at_zero > 0 {
+        busy[0].1 -= at_zero;
+        busy.retain(|(_, count)| *count > 0);
+        match busy.last_mut() {
+            Some((begin, count)) if *begin + 1 == last => *count += at_zero,
+            _ => busy.push((last - 1, at_zero)),
+        }
+    }
+    let moment = |(begin, count): &(u64, u64)| Opportunity {
+        at: Duration::from_nanos((begin + 1) * MILLI),
+        count: u32::try_from(*count).unwrap_or(u32::MAX),
+    };
+    let opportunities = busy.iter().map(moment).collect();
+    Ok(RateSteps::new(spread(&busy, EXACT), Some(every)).with_opportunities(opportunities))
+}
+
+/// Returns the beginning of each millisecond at whose end there are opportunities, and their number; and the length of the trace.
+fn busy(text: &str) -> Result<(Vec<(u64, u64)>, Duration), LineError> {
     let mut busy: Vec<(u64, u64)> = Vec::new();
     let (mut last, mut line_of_last) = (0, 1);
     for (line, word) in lines(text) {
@@ -112,14 +155,14 @@ fn mahimahi(text: &str) -> Result<Steps, LineError> {
     let every = last.checked_mul(MILLI).map(Duration::from_nanos);
     let every = every.filter(|every| *every <= *super::DURATION.end());
     let every = every.ok_or_else(|| (line_of_last, format!("{last} ms is too far ahead")))?;
-    Ok((spread(&busy), Some(every)))
+    Ok((busy, every))
 }
 
 /// The steps up to the last busy millisecond; between busy milliseconds the rate is 0.
-fn spread(busy: &[(u64, u64)]) -> Vec<(Duration, Rate)> {
+fn spread(busy: &[(u64, u64)], opportunity: u64) -> Vec<(Duration, Rate)> {
     let mut steps: Vec<(Duration, Rate)> = Vec::new();
     let mut add = |milli: u64, count: u64| {
-        let rate = Rate::from_bits_per_second(count.saturating_mul(OPPORTUNITY)).min(*RATE.end());
+        let rate = Rate::from_bits_per_second(count.saturating_mul(opportunity)).min(*RATE.end());
         if steps.last().is_none_or(|(_, before)| *before != rate) {
             steps.push((Duration::from_nanos(milli * MILLI), rate));
         }
@@ -163,6 +206,22 @@ mod tests {
         assert_eq!(bits, 6 * 12_000);
         let (steps, every) = mahimahi("3\r\n\r\n7\r\n").unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!((steps[0], every), ((ms(0), mbit(0)), Some(ms(7))));
+    }
+
+    /// By hand from mm-link's source: the trace begins again with the last line as its zero, so lines at 0 come with the last one. Would
+    /// catch an opportunity that is lost, one of 1500 bytes, and a mean rate other than 1504 bytes for each line: 5 · 12.032 kbit in 4 ms.
+    #[test]
+    fn lines_become_moments() {
+        let exact = |text| exact(text).unwrap_or_else(|error| panic!("{error:?}"));
+        let moments = |rates: &RateSteps| -> Vec<(u64, u32)> {
+            rates.opportunities().iter().map(|moment| (moment.at.as_nanos() / MILLI, moment.count)).collect()
+        };
+        let rates = exact("0\n0\n2\n2\n4\n");
+        assert_eq!(moments(&rates), [(2, 2), (4, 3)]);
+        assert_eq!((rates.every(), rates.nominal().bits_per_second()), (Some(ms(4)), 15_040_000));
+        assert_eq!(moments(&exact("0\n1\n3\n")), [(1, 1), (3, 2)]);
+        assert_eq!(moments(&exact("1\n")), [(1, 1)]);
+        assert_eq!(exact("1\n").nominal().bits_per_second(), 12_032_000);
     }
 
     #[test]

@@ -7,14 +7,14 @@ use fairlane_qdisc::{Duration, Rate};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
 use crate::read::{DURATION, RATE, shaper, trace};
-use crate::wire::{Loss, RateSteps, Wire};
+use crate::wire::{Aggregation, Loss, RateSteps, Wire};
 
 /// A step may also be an outage.
 const STEP: RangeInclusive<Rate> = Rate::from_bits_per_second(0)..=*RATE.end();
 const PROBABILITY: RangeInclusive<f64> = 0.0..=1.0;
 
 /// The keys of a rate that varies.
-pub(crate) const RATE_KEYS: [&str; 3] = ["steps", "trace", "every"];
+pub(crate) const RATE_KEYS: [&str; 4] = ["steps", "trace", "every", "opportunities"];
 const RATE_ELSEWHERE: Elsewhere = &[
     ("file", "a file of rates is called `trace`: trace = \"lte.trace\""),
     ("repeat", "the time after which all begins again is called `every`: every = \"10s\""),
@@ -29,12 +29,27 @@ const LOSS_ELSEWHERE: Elsewhere = &[
     ("gemodel", "its parameters stand at once: loss = { p = 0.01, r = 0.3 }"),
 ];
 
+/// The keys of a link that sends frames of several packets.
+pub(crate) const AGGREGATION_KEYS: [&str; 4] = ["packets", "time", "access", "thin_acks"];
+const AGGREGATION_ELSEWHERE: Elsewhere = &[
+    ("frames", "the most packets of a frame are called `packets`: packets = 32"),
+    ("txop", "the time after which a frame takes no further packet is called `time`: time = \"4ms\""),
+];
+const FRAME_PACKETS: RangeInclusive<u32> = 1..=10_000;
+const FRAME_TIMES: RangeInclusive<Duration> = Duration::from_nanos(1)..=Duration::from_millis(1_000);
+const ACCESS_TIMES: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1_000);
+
 /// A rate, or the nominal one and how it varies.
 pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), ScenarioError> {
     if !field.is_table() {
         return Ok((field.unit_in(&RATE)?, None));
     }
     let table = field.table()?.only(&RATE_KEYS, RATE_ELSEWHERE)?;
+    if let Some(exact) = table.get("opportunities")
+        && exact.switch()?
+    {
+        return opportunities(&table, &exact);
+    }
     let (list, (steps, period)) = match (table.get("steps"), table.get("trace")) {
         (None, Some(trace)) => (trace.clone(), trace::steps(&trace)?),
         (_, None) => {
@@ -55,6 +70,21 @@ pub(crate) fn rate(field: &Field<'_>) -> Result<(Rate, Option<RateSteps>), Scena
     }
     let steps = RateSteps::new(steps, every);
     Ok((steps.nominal(), Some(steps)))
+}
+
+/// Reads a mahimahi trace whose lines are moments of delivery.
+fn opportunities(table: &Reader<'_>, exact: &Field<'_>) -> Result<(Rate, Option<RateSteps>), ScenarioError> {
+    let only =
+        |message: &str| exact.error(message).with_help("write rate = { trace = \"lte.up\", opportunities = true }");
+    let trace = match (table.get("trace"), table.get("steps")) {
+        (Some(trace), None) if !trace::is_table(&trace)? => trace,
+        _ => return Err(only("opportunities are lines of a mahimahi trace, and this rate has none")),
+    };
+    if table.get("every").is_some() {
+        return Err(only("a trace of opportunities begins again at its last line: leave `every` out"));
+    }
+    let rates = trace::opportunities(&trace)?;
+    Ok((rates.nominal(), Some(rates)))
 }
 
 /// The steps of a list.
@@ -105,7 +135,22 @@ pub(crate) fn wire(table: &Reader<'_>, delay: Duration, rates: Option<RateSteps>
     let loss = table.get("loss").map(|field| loss(&field)).transpose()?.flatten();
     let jitter = table.get("jitter").map_or(Ok(Duration::ZERO), |field| jitter(&field, delay))?;
     let reorder = table.get("reorder").map_or(Ok(false), |field| reorder(&field, jitter))?;
-    Ok(Wire { shaper: shaper::shaper(table)?, loss, jitter, reorder, rates })
+    let aggregation = table.get("aggregation").map(|field| aggregation(&field, rates.as_ref())).transpose()?;
+    Ok(Wire { shaper: shaper::shaper(table)?, loss, jitter, reorder, rates, aggregation })
+}
+
+fn aggregation(field: &Field<'_>, rates: Option<&RateSteps>) -> Result<Aggregation, ScenarioError> {
+    let table = field.table()?.only(&AGGREGATION_KEYS, AGGREGATION_ELSEWHERE)?;
+    if rates.is_some_and(|rates| !rates.opportunities().is_empty()) {
+        let error = field.error("this link delivers at the moments of its trace, not in frames");
+        return Err(error.with_help("leave `aggregation` or `opportunities` out"));
+    }
+    Ok(Aggregation {
+        packets: table.need("packets", "32")?.count32(&FRAME_PACKETS)?,
+        time: table.get("time").map(|time| time.unit_in(&FRAME_TIMES)).transpose()?,
+        access: table.need("access", "\"500us\"")?.unit_in(&ACCESS_TIMES)?,
+        thin_acks: table.get("thin_acks").map_or(Ok(false), |thin| thin.switch())?,
+    })
 }
 
 /// Reads a probability, or a table as of tc-netem(8); `None` if no loss is possible.

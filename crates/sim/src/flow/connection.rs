@@ -12,7 +12,7 @@ use crate::observer::Observer;
 use crate::packet::{Flags, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
 use crate::target::Target;
-use crate::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
+use crate::tcp::{Ack, Opening, Segment, SegmentSink, TcpReceiver, TcpSender};
 use crate::timer::Timer;
 
 /// A sender, its receiver and the application.
@@ -203,6 +203,15 @@ impl Connection {
         }
     }
 
+    /// Returns the time to the first data of each completed transfer or page in nanoseconds; `None` for an application without them.
+    pub(crate) fn startups(&self) -> Option<&[u64]> {
+        match &self.application {
+            Application::Transfers(transfers) => Some(transfers.startups()),
+            Application::Web(web) => Some(web.startups()),
+            Application::Ftp(_) | Application::OnOff(_) => None,
+        }
+    }
+
     /// Handles a timer event of the sender.
     pub(crate) fn on_sender_timer<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if !(self.sender_timer.fires(now) | self.pacing_timer.fires(now)) {
@@ -235,9 +244,16 @@ impl Connection {
         common: &mut Common,
         network: &mut Network<O>,
     ) {
+        if packet.flags.has(Flags::SYN) {
+            if packet.seq == self.peers.first {
+                self.with_sender(now, common, network, |sender, output| sender.on_syn_ack(now, output));
+            }
+            return;
+        }
         let AckOptions { sack, delay } = network.sacks.take(packet.sack);
         let Some(next) = packet.seq.checked_sub(self.peers.first) else { return };
-        let ack = Ack { next, sack, ece: packet.flags.has(Flags::ECE), echo: packet.sent, delay };
+        let (ece, ace) = (packet.flags.has(Flags::ECE), packet.flags.ace());
+        let ack = Ack { next, sack, ece, ace, echo: packet.sent, delay };
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         let acknowledged = self.peers.sender.acknowledged();
         match &mut self.application {
@@ -259,6 +275,24 @@ impl Connection {
             }
             Application::Ftp(_) | Application::OnOff(_) => {}
         }
+    }
+
+    /// Handles a packet without data at the receiver, and answers a SYN of the present connection. It counts as received only if data
+    /// follow, so the acknowledgement of the answer changes nothing.
+    pub(crate) fn on_opening<O: Observer>(
+        &self,
+        now: Time,
+        packet: &Packet,
+        common: &Common,
+        network: &mut Network<O>,
+    ) {
+        if !packet.flags.has(Flags::SYN) || packet.seq != self.peers.first {
+            return;
+        }
+        // Neither a SYN nor its answer is ECN-capable (RFC 3168, section 6.1.1).
+        let flags = Flags::SYN.with(Flags::ACK, true);
+        let route = common.routes.back;
+        network.inject(now, &Packet { at: now, bytes: self.ack_bytes, route, flags, class: 0, ..*packet });
     }
 
     /// Handles a segment at the receiver.
@@ -299,10 +333,18 @@ impl Connection {
         act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, O>),
     ) {
         let packet = common.data(now, self.data);
+        let opening_bytes = self.ack_bytes;
         let timeouts = self.peers.sender.timeouts();
         act(
             &mut self.peers.sender,
-            &mut SegmentInjector { now, packet, first: self.peers.first, totals: &mut common.totals, network },
+            &mut SegmentInjector {
+                now,
+                packet,
+                opening_bytes,
+                first: self.peers.first,
+                totals: &mut common.totals,
+                network,
+            },
         );
         common.totals.timeouts += self.peers.sender.timeouts() - timeouts;
         self.sender_timer.set(self.peers.sender.deadline(), Target::SenderTimer(common.id), &mut network.events);
@@ -321,7 +363,7 @@ impl Connection {
             bytes: self.ack_bytes,
             route: common.routes.back,
             sack: network.sacks.keep(AckOptions { sack: ack.sack, delay: ack.delay }),
-            flags: Flags::ACK.with(Flags::ECE, ack.ece),
+            flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)),
             class: 0,
         };
         network.inject(now, &packet);
@@ -340,6 +382,8 @@ fn after(first: u32, size: u32) -> Option<u32> {
 struct SegmentInjector<'f, O> {
     now: Time,
     packet: Packet,
+    /// The size of a packet without data.
+    opening_bytes: u32,
     first: u32,
     totals: &'f mut Totals,
     network: &'f mut Network<O>,
@@ -352,5 +396,13 @@ impl<O: Observer> SegmentSink for SegmentInjector<'_, O> {
         let flags = self.packet.flags.with(Flags::CWR, segment.cwr);
         let seq = self.first.wrapping_add(segment.seq);
         self.network.inject(self.now, &Packet { seq, flags, ..self.packet });
+    }
+
+    fn open(&mut self, packet: Opening) {
+        let flags = match packet {
+            Opening::Syn => Flags::SYN,
+            Opening::Ack => Flags::OPENING_ACK,
+        };
+        self.network.inject(self.now, &Packet { seq: self.first, bytes: self.opening_bytes, flags, ..self.packet });
     }
 }

@@ -13,9 +13,13 @@ pub(crate) struct Transfers {
     /// The size in segments of the current or last transfer.
     size: u32,
     began: Time,
+    /// The time from its start until its first data reached the receiver; `None` before that.
+    startup: Option<Duration>,
     progress: TransferProgress,
     /// The durations in nanoseconds of the transfers completed since the start of the measurement.
     completions: Vec<u64>,
+    /// The time to the first data of each of them in nanoseconds.
+    startups: Vec<u64>,
 }
 
 /// The progress of a transfer.
@@ -37,15 +41,17 @@ impl Transfers {
             sequence: TransferSequence::new(config, bytes, seed),
             size: 0,
             began: Time::ZERO,
+            startup: None,
             progress: TransferProgress::Acknowledged,
             completions: Vec::new(),
+            startups: Vec::new(),
         }
     }
 
     /// Begins a transfer and returns its size in segments.
     pub(super) fn begin(&mut self, now: Time) -> u32 {
         self.size = self.sequence.next_size();
-        self.began = now;
+        (self.began, self.startup) = (now, None);
         self.progress = TransferProgress::InProgress;
         self.size
     }
@@ -55,11 +61,13 @@ impl Transfers {
         self.size
     }
 
-    /// Notes that the receiver has the first `segments` segments.
+    /// Notes that data have come, and that the receiver has the first `segments` segments.
     pub(super) fn received(&mut self, now: Time, segments: u32) {
+        let startup = *self.startup.get_or_insert(now - self.began);
         if self.progress == TransferProgress::InProgress && segments >= self.size {
             self.progress = TransferProgress::Received;
             self.completions.push((now - self.began).as_nanos());
+            self.startups.push(startup.as_nanos());
         }
     }
 
@@ -76,6 +84,12 @@ impl Transfers {
     /// Starts the measurement: removes the completed transfers.
     pub(super) fn begin_measurement(&mut self) {
         self.completions.clear();
+        self.startups.clear();
+    }
+
+    /// Returns the time to the first data of each of the [completed](Self::completions) transfers in nanoseconds.
+    pub(super) fn startups(&self) -> &[u64] {
+        &self.startups
     }
 
     /// Returns the durations in nanoseconds of the transfers completed since the start of the measurement.

@@ -17,6 +17,8 @@ pub(crate) struct Browser {
     /// The number of the present page, from 1; 0 before the first one.
     page: u32,
     began: Time,
+    /// The time from its start until its first data reached a receiver; `None` before that.
+    startup: Option<Duration>,
     /// The objects of the page that no connection has begun.
     waiting: u32,
     /// The objects of the page that the receivers do not have.
@@ -46,6 +48,7 @@ impl Browser {
             sequence: TransferSequence::new(&transfers, bytes, seed),
             page: 0,
             began: Time::ZERO,
+            startup: None,
             waiting: 0,
             missing: 0,
             unacknowledged: 0,
@@ -62,7 +65,7 @@ impl Browser {
         if flow != self.leader || self.unacknowledged > 0 {
             return 0..0;
         }
-        (self.page, self.began) = (self.page + 1, now);
+        (self.page, self.began, self.startup) = (self.page + 1, now, None);
         (self.waiting, self.missing, self.unacknowledged) = (self.objects, self.objects, self.objects);
         self.leader + 1..self.leader + self.connections
     }
@@ -73,10 +76,10 @@ impl Browser {
         Some(self.sequence.next_size().max(self.least))
     }
 
-    /// Notes that a receiver has all of an object; returns the duration of the page if that completes it.
-    pub(super) fn received(&mut self, now: Time) -> Option<Duration> {
+    /// Notes that a receiver has all of an object; returns the duration of the page if that completes it, and the time to its first data.
+    pub(super) fn received(&mut self, now: Time) -> Option<(Duration, Duration)> {
         self.missing -= 1;
-        (self.missing == 0).then(|| now - self.began)
+        (self.missing == 0).then(|| (now - self.began, self.startup.unwrap_or_default()))
     }
 
     /// Notes that an object has been acknowledged; returns the pause before the next page if that was the last one.
@@ -100,6 +103,8 @@ pub(super) struct WebConnection {
     progress: ObjectProgress,
     /// The durations in nanoseconds of the pages whose last object came here, since the start of the measurement.
     completions: Vec<u64>,
+    /// The time to the first data of each of them in nanoseconds.
+    startups: Vec<u64>,
 }
 
 /// The progress of the connection's object.
@@ -123,8 +128,15 @@ pub(super) struct NextObject {
 
 impl WebConnection {
     pub(super) fn new(browser: u32, tcp: &Tcp) -> Self {
-        let (progress, completions) = (ObjectProgress::Idle, Vec::new());
-        Self { browser, tcp: tcp.clone(), page: 0, supplied: 0, progress, completions }
+        Self {
+            browser,
+            tcp: tcp.clone(),
+            page: 0,
+            supplied: 0,
+            progress: ObjectProgress::Idle,
+            completions: Vec::new(),
+            startups: Vec::new(),
+        }
     }
 
     /// Takes the next object of `browser`'s page; `None` if the connection has one, or no object is left.
@@ -143,13 +155,20 @@ impl WebConnection {
         Some(NextObject { supply: self.supplied, after })
     }
 
-    /// Notes that the receiver has the first `segments` segments; returns true if it has all of the object now.
+    /// Notes that data have come, and that the receiver has the first `segments` segments; returns true if it has all of the object now.
     pub(super) fn received(&mut self, now: Time, segments: u32, browser: &mut Browser) -> bool {
-        if self.progress != ObjectProgress::InProgress || segments < self.supplied {
+        if self.progress != ObjectProgress::InProgress {
+            return false;
+        }
+        browser.startup.get_or_insert(now - browser.began);
+        if segments < self.supplied {
             return false;
         }
         self.progress = ObjectProgress::Received;
-        self.completions.extend(browser.received(now).map(Duration::as_nanos));
+        if let Some((duration, startup)) = browser.received(now) {
+            self.completions.push(duration.as_nanos());
+            self.startups.push(startup.as_nanos());
+        }
         true
     }
 
@@ -165,6 +184,12 @@ impl WebConnection {
     /// Starts the measurement: removes the completed pages.
     pub(super) fn begin_measurement(&mut self) {
         self.completions.clear();
+        self.startups.clear();
+    }
+
+    /// Returns the time to the first data of each of the [completed](Self::completions) pages in nanoseconds.
+    pub(super) fn startups(&self) -> &[u64] {
+        &self.startups
     }
 
     /// Returns the durations in nanoseconds of the pages that were completed here since the start of the measurement.

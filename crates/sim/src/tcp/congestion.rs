@@ -19,7 +19,7 @@ pub(super) mod reno;
 mod vegas;
 
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::{Congestion, SlowStart, Tcp};
+use fairlane_scenario::{AfterIdle, Congestion, SlowStart, Tcp};
 
 use self::bbr::Bbr;
 use self::bbr3::Bbr3;
@@ -31,6 +31,7 @@ use self::ledbat::Ledbat;
 use self::pacer::Pacer;
 use self::prague::Prague;
 use self::vegas::Vegas;
+use super::validation::Validation;
 
 /// The window and its threshold, in segments.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +65,10 @@ pub(super) struct AckSample {
     pub(super) byte_counting: bool,
     /// The largest growth in slow start, in segments: the limit L of RFC 3465, sections 2.2 and 2.3.
     pub(super) limit: u32,
-    /// The acknowledgement carries ECN-Echo.
+    /// The acknowledgement tells of marks: by ECN-Echo or, with accurate ECN, by its counter.
     pub(super) marked: bool,
+    /// The number of marked segments that it tells of by the counter of accurate ECN; `None` without that.
+    pub(super) counted: Option<u32>,
     /// The round-trip time of the segment that caused it. Its resolution is one nanosecond, whatever the clock of the
     /// retransmission timer: Vegas needs a fine clock, too.
     pub(super) rtt: Duration,
@@ -85,6 +88,7 @@ impl Default for AckSample {
             byte_counting: false,
             limit: 2,
             marked: false,
+            counted: None,
             rtt: Duration::ZERO,
             delay: None,
         }
@@ -95,6 +99,11 @@ impl AckSample {
     /// Returns the number of segments that count for the growth of Reno's window.
     fn counted(&self) -> u32 {
         if self.byte_counting { self.acked } else { 1 }
+    }
+
+    /// Returns the number of marked segments that it tells of: with ECN-Echo, all that it acknowledges.
+    fn marks(&self) -> u32 {
+        self.counted.unwrap_or(if self.marked { self.acked } else { 0 })
     }
 
     /// Returns true, and sets a new `round_end`, if all segments sent before the last `round_end` was set are
@@ -135,6 +144,8 @@ pub(super) struct CongestionControl {
     /// The end of slow start; `None`: standard slow start.
     exit: Option<SlowStartExit>,
     pacer: Option<Pacer>,
+    /// `None`: an unused window stays.
+    validation: Option<Box<Validation>>,
 }
 
 #[derive(Clone, Debug)]
@@ -178,8 +189,10 @@ impl CongestionControl {
             SlowStart::HyStart => Some(SlowStartExit::HyStart(HyStart::new(paced))),
             SlowStart::HyStartPlusPlus => Some(SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::new(paced))),
         };
-        let needed = paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
-        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(Pacer::default) }))
+        let decays = tcp.after_idle == AfterIdle::Decay && !matches!(tcp.congestion, Congestion::Bbr);
+        let validation = decays.then(|| Box::new(Validation::new(tcp.initial_window)));
+        let needed = decays || paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
+        needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(|| Pacer::new(tcp.burst)), validation }))
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
@@ -306,6 +319,14 @@ impl CongestionControl {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_send(now);
         }
+        if let Some(validation) = &mut self.validation {
+            validation.on_send(now);
+        }
+    }
+
+    /// Returns the validation of the window; `None` if an unused one stays.
+    pub(super) fn validation(&mut self) -> Option<&mut Validation> {
+        self.validation.as_deref_mut()
     }
 
     /// Notes that the window had room but there was no segment to send, with `in_flight` segments in the network.

@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Congestion, Tcp};
 
+use super::accurate_ecn::MarkCounter;
 use super::ranges::Ranges;
 use super::{Ack, SackBlocks};
 
@@ -25,8 +26,6 @@ pub struct TcpReceiver {
     /// The time at which the delayed acknowledgement is due.
     deadline: Option<Time>,
     ack_delay: Option<Duration>,
-    /// The one-way delay of the last segment; `None` unless congestion control asks for it.
-    one_way: Option<Box<Duration>>,
     window: u32,
     sack: bool,
     ecn: bool,
@@ -34,6 +33,34 @@ pub struct TcpReceiver {
     accurate: bool,
     /// Acknowledgements carry ECN-Echo.
     ece: bool,
+    /// The feedback that only some senders ask for.
+    feedback: Option<Box<Feedback>>,
+}
+
+/// Feedback that only some senders ask for.
+#[derive(Clone, Debug)]
+struct Feedback {
+    /// The one-way delay of the last segment; `None` unless congestion control asks for it.
+    one_way: Option<Duration>,
+    /// The counter of accurate ECN; `None`: marks are echoed.
+    marks: Option<MarkCounter>,
+}
+
+impl Feedback {
+    /// Returns what a sender of `tcp` asks for; `None` if that is nothing.
+    fn new(tcp: &Tcp) -> Option<Box<Self>> {
+        let one_way = (tcp.congestion == Congestion::Ledbat).then(Duration::default);
+        let marks = (tcp.ecn && tcp.accurate_ecn).then(MarkCounter::new);
+        (one_way.is_some() || marks.is_some()).then(|| Box::new(Self { one_way, marks }))
+    }
+
+    /// Notes a segment that took `delay`. Returns true if its mark is to be acknowledged at once.
+    fn received(&mut self, delay: Duration, marked: bool) -> bool {
+        if let Some(one_way) = &mut self.one_way {
+            *one_way = delay;
+        }
+        self.marks.as_mut().is_some_and(|marks| marks.received(marked))
+    }
 }
 
 /// The result of a segment's arrival.
@@ -57,24 +84,23 @@ impl TcpReceiver {
             echo: Time::ZERO,
             deadline: None,
             ack_delay: tcp.delayed_ack,
-            one_way: (tcp.congestion == Congestion::Ledbat).then(Box::default),
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
             ecn: tcp.ecn,
             accurate: matches!(tcp.congestion, Congestion::Dctcp | Congestion::Prague),
             ece: false,
+            feedback: Feedback::new(tcp),
         }
     }
 
     /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
     /// it has reduced its window.
     pub fn on_segment(&mut self, now: Time, seq: u32, sent: Time, ce: bool, cwr: bool) -> Received {
-        if let Some(one_way) = &mut self.one_way {
-            **one_way = now.since(sent);
-        }
         // Echoes from the mark on until the sender says that it has reacted (RFC 3168, section 6.1.3).
         let continues = !self.accurate && self.ece && !cwr;
-        let echo = self.ecn && (ce || continues);
+        let counted = self.feedback.as_mut().is_some_and(|feedback| feedback.received(now.since(sent), ce));
+        let counts = self.feedback.as_ref().is_some_and(|feedback| feedback.marks.is_some());
+        let echo = self.ecn && !counts && (ce || continues);
         let changes = echo != self.ece;
         if changes && self.accurate && self.deadline.is_some() {
             return self.acknowledge_before(now, seq, sent, echo);
@@ -85,7 +111,7 @@ impl TcpReceiver {
         let expected = seq == self.next;
         let new = self.accept(seq);
         // At once if a segment is out of order or fills a gap (RFC 5681, section 4.2), and if the echo changes.
-        let prompt = !expected || gap || changes;
+        let prompt = !expected || gap || changes || counted;
         Received { new, ack: if prompt { Some(self.acknowledge()) } else { self.acknowledge_later(now) } }
     }
 
@@ -184,12 +210,15 @@ impl TcpReceiver {
     fn acknowledge(&mut self) -> Ack {
         self.deadline = None;
         self.acknowledged = self.next;
+        let marks = self.feedback.as_mut().and_then(|feedback| feedback.marks.as_mut());
+        let ace = marks.map_or(0, MarkCounter::acknowledge);
         Ack {
             next: self.next,
             sack: self.blocks(),
             ece: self.ece,
+            ace,
             echo: self.echo,
-            delay: self.one_way.as_deref().copied(),
+            delay: self.feedback.as_ref().and_then(|feedback| feedback.one_way),
         }
     }
 

@@ -143,6 +143,16 @@ impl Recovery {
         }
     }
 
+    /// Returns the number of segments that are known to have arrived.
+    pub(super) fn delivered(&self, state: &SenderState) -> u32 {
+        state.una
+            + match self {
+                Self::Sack(sack) => sack.arrived(state),
+                Self::Rack(rack) => rack.arrived(state),
+                Self::Tahoe | Self::Reno | Self::NewReno(_) => 0,
+            }
+    }
+
     /// Returns the number of segments in the network.
     pub(super) fn in_flight(&self, state: &SenderState) -> u32 {
         match self {

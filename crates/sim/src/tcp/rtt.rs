@@ -79,6 +79,12 @@ impl Rtt {
         }
     }
 
+    /// Sets the timeout without a sample after a SYN was sent again: 3 s or more, without backoff (RFC 6298, section 5.7).
+    pub(super) fn restart(&mut self) {
+        self.base = self.base.max(AFTER_LOST_SYN.as_nanos());
+        self.doublings = 0;
+    }
+
     /// Doubles the timeout (RFC 6298, section 5.5), up to 64 times the original.
     pub(super) fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
@@ -100,6 +106,9 @@ impl Rtt {
         (self.mean8 > 0).then(|| Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 }
+
+/// RFC 6298, section 5.7.
+const AFTER_LOST_SYN: Duration = Duration::from_millis(3_000);
 
 /// BSD and ns-2 stop at 64 times the timeout.
 const MAX_DOUBLINGS: u8 = 6;

@@ -3,6 +3,7 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
+use super::accurate_ecn::MarkFeedback;
 use super::congestion::{AckSample, LossState};
 use super::recovery::{Advance, Alarm, Clock, Recovery};
 use super::rtt::Rtt;
@@ -21,9 +22,31 @@ pub struct TcpSender {
     recovery: Recovery,
     rtt: Rtt,
     timing: Timing,
+    /// `None`: the connection is open.
+    handshake: Option<Box<Handshake>>,
+    /// The feedback of accurate ECN; `None`: acknowledgements echo marks.
+    marks: Option<Box<MarkFeedback>>,
     deadline: Option<Time>,
     timeouts: u64,
     retransmissions: u64,
+}
+
+/// A packet without data by which a sender opens a connection (RFC 9293, section 3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// The first packet, or a copy of it.
+    Syn,
+    /// The acknowledgement of the SYN-ACK.
+    Ack,
+}
+
+/// The state of a connection that is not open.
+#[derive(Clone, Copy, Debug)]
+enum Handshake {
+    /// No SYN has been sent.
+    Closed,
+    /// The first SYN was sent at this time, and this many copies after it.
+    SynSent { at: Time, copies: u32 },
 }
 
 /// How round-trip times are measured.
@@ -57,6 +80,8 @@ impl TcpSender {
             recovery: Recovery::new(tcp.recovery),
             rtt: Rtt::new(tcp, clock_offset),
             timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
+            handshake: tcp.handshake.then(|| Box::new(Handshake::Closed)),
+            marks: (tcp.ecn && tcp.accurate_ecn).then(|| Box::new(MarkFeedback::new())),
             deadline: None,
             timeouts: 0,
             retransmissions: 0,
@@ -80,27 +105,54 @@ impl TcpSender {
         self.state.supplied = self.state.max;
     }
 
+    /// Handles the answer to a SYN; a second one is ignored.
+    ///
+    /// The answer to a SYN that was sent once is the first measurement of the round trip. After a copy of it there is none (Karn's
+    /// algorithm), and the timeout is 3 s or more (RFC 6298, section 5.7). After a second copy the window is one segment (RFC 6928,
+    /// section 2).
+    pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
+        let Some(Handshake::SynSent { at, copies }) = self.handshake.as_deref().copied() else { return };
+        self.handshake = None;
+        self.deadline = None;
+        if copies == 0 {
+            self.rtt.sample(at, now, false);
+        } else {
+            self.rtt.restart();
+        }
+        if copies > 1 {
+            self.state.window.set(1.0);
+        }
+        output.open(Opening::Ack);
+        self.fill(now, output);
+    }
+
     /// Handles an acknowledgement. It is ignored if it is older than another one or acknowledges segments that were
     /// never sent.
     pub fn on_ack(&mut self, now: Time, ack: &Ack, output: &mut impl SegmentSink) {
         if ack.next < self.state.una || ack.next > self.state.max {
             return;
         }
-        let congested = ack.ece && self.state.ecn;
         let acked = ack.next - self.state.una;
+        let limit = self.state.slow_start_limit();
+        self.state.una = ack.next;
+        let counts = self.recovery.note(&mut self.state, ack, now);
+        let counted = match &mut self.marks {
+            Some(marks) => Some(marks.marked(ack.ace, self.recovery.delivered(&self.state))),
+            None => None,
+        };
+        let congested = counted.map_or(ack.ece && self.state.ecn, |marked| marked > 0);
         let sample = AckSample {
             now,
             una: ack.next,
             max: self.state.max,
             acked,
             byte_counting: self.state.byte_counting,
-            limit: self.state.slow_start_limit(),
+            limit,
             marked: congested,
+            counted,
             rtt: now.since(ack.echo),
             delay: ack.delay,
         };
-        self.state.una = ack.next;
-        let counts = self.recovery.note(&mut self.state, ack, now);
         if sample.acked > 0 {
             self.advance(ack, &sample, output);
         } else if counts && self.state.max > self.state.una {
@@ -154,6 +206,13 @@ impl TcpSender {
 
     /// Handles the retransmission timer.
     fn on_deadline(&mut self, now: Time, output: &mut impl SegmentSink) {
+        if let Some(Handshake::SynSent { copies, .. }) = self.handshake.as_deref_mut() {
+            *copies += 1;
+            self.timeouts += 1;
+            self.rtt.back_off();
+            self.restart_timer(now);
+            return output.open(Opening::Syn);
+        }
         let waited = std::mem::take(&mut self.state.waits);
         if waited && self.state.una == self.state.max {
             // Nothing is lost: this was the wait after a mark at a window of one segment.
@@ -181,7 +240,7 @@ impl TcpSender {
         self.state.window.release()
     }
 
-    /// Returns the number of retransmission timeouts so far.
+    /// Returns the number of retransmission timeouts so far, those of SYNs included.
     #[must_use]
     pub fn timeouts(&self) -> u64 {
         self.timeouts
@@ -243,7 +302,7 @@ impl TcpSender {
         let now = sample.now;
         self.state.next = self.state.next.max(self.state.una);
         self.state.dupacks = 0;
-        self.measure(now, ack);
+        self.measure(now, ack, sample.marked);
         let advance = self.recovery.on_advance(&mut self.state, sample, !sample.marked);
         if self.state.waits {
             // The wait continues.
@@ -257,9 +316,9 @@ impl TcpSender {
         }
     }
 
-    fn measure(&mut self, now: Time, ack: &Ack) {
+    fn measure(&mut self, now: Time, ack: &Ack, marked: bool) {
         // With waits at a window of one segment, a mark means that congestion continues, so the backoff stays.
-        let keeps_backoff = ack.ece && self.state.ecn_timeout;
+        let keeps_backoff = marked && self.state.ecn_timeout;
         match self.timing {
             Timing::Timestamps => self.rtt.sample(ack.echo, now, keeps_backoff),
             Timing::Segment { seq, sent } if seq < ack.next => {
@@ -283,19 +342,35 @@ impl TcpSender {
     /// Sends the segments that the window, the data and pacing allow.
     fn fill(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.window.forget_release();
-        if self.state.waits {
+        if !self.is_open(now, output) || self.state.waits {
             return;
+        }
+        if self.state.una == self.state.max && self.state.supplied > self.state.max {
+            self.state.window.on_restart(now, self.rtt.timeout());
         }
         for _ in 0..self.recovery.room(&self.state) {
             if self.state.window.holds_back(now) {
-                break;
+                return;
             }
             let Some(seq) = self.recovery.pick(&mut self.state) else {
                 self.state.window.on_application_limited(self.recovery.in_flight(&self.state));
-                break;
+                self.state.window.on_unfilled(now, self.state.flight(), self.rtt.timeout());
+                return;
             };
             self.transmit(now, seq, output);
         }
+        self.state.window.on_full(now);
+    }
+
+    /// Returns true if data may be sent; begins the handshake if there are data and it has not begun.
+    fn is_open(&mut self, now: Time, output: &mut impl SegmentSink) -> bool {
+        let Some(handshake) = &mut self.handshake else { return true };
+        if matches!(**handshake, Handshake::Closed) && self.state.supplied > 0 {
+            **handshake = Handshake::SynSent { at: now, copies: 0 };
+            self.restart_timer(now);
+            output.open(Opening::Syn);
+        }
+        false
     }
 
     /// Retransmits the first unacknowledged segment with a new timer.

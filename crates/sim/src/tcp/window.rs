@@ -1,6 +1,6 @@
 //! The congestion window, which [congestion control](super::congestion) changes.
 
-use fairlane_qdisc::Time;
+use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
 
 use super::congestion::{AckSample, CongestionControl, CongestionSignal, LossState, WindowSize, reno};
@@ -100,6 +100,27 @@ impl Window {
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         if let Some(control) = &mut self.control {
             control.on_send(now, seq, idle, in_flight);
+        }
+    }
+
+    /// Reduces a window that has not been used, before the first segment after an idle time; see [`Validation`](super::validation::Validation).
+    pub(super) fn on_restart(&mut self, now: Time, timeout: Duration) {
+        if let Some(validation) = self.control.as_mut().and_then(|control| control.validation()) {
+            validation.on_restart(&mut self.size, now, timeout);
+        }
+    }
+
+    /// Notes that the window is full.
+    pub(super) fn on_full(&mut self, now: Time) {
+        if let Some(validation) = self.control.as_mut().and_then(|control| control.validation()) {
+            validation.on_full(now);
+        }
+    }
+
+    /// Reduces a window that the application, with `flight` segments outstanding, has not filled for a timeout.
+    pub(super) fn on_unfilled(&mut self, now: Time, flight: u32, timeout: Duration) {
+        if let Some(validation) = self.control.as_mut().and_then(|control| control.validation()) {
+            validation.on_application_limited(&mut self.size, now, flight, timeout);
         }
     }
 

@@ -32,11 +32,14 @@ fn several_flows_hold_it_too() {
 }
 
 /// Would catch delayed acknowledgements that distort the echo (RFC 8257, section 3.2): the queue oscillates as without
-/// them, plus the bursts of two packets.
+/// them, plus the bursts of two packets. The counter of accurate ECN (RFC 9768) tells the same.
 #[test]
 fn delayed_acknowledgements_echo_as_accurately() {
-    let (run, seen) = simulate(&["cc = \"dctcp\"\ntcp = { delayed_ack = \"40ms\" }"], SHALLOW, (20, 60));
-    let most = seen.arrivals.iter().filter(|(at, _)| at.as_secs() > 20.0).map(|(_, found)| *found).max();
-    assert!(utilisation(&run) > 0.99 && most <= Some(THRESHOLD + 5), "{}, {most:?}", utilisation(&run));
-    assert!((6.5..=10.0).contains(&run.queues[0].mean_packets), "{}", run.queues[0].mean_packets);
+    for accurate in [false, true] {
+        let keys = format!("cc = \"dctcp\"\ntcp = {{ delayed_ack = \"40ms\", accurate_ecn = {accurate} }}");
+        let (run, seen) = simulate(&[&keys], SHALLOW, (20, 60));
+        let most = seen.arrivals.iter().filter(|(at, _)| at.as_secs() > 20.0).map(|(_, found)| *found).max();
+        assert!(utilisation(&run) > 0.99 && most <= Some(THRESHOLD + 5), "{}, {most:?}", utilisation(&run));
+        assert!((6.5..=10.0).contains(&run.queues[0].mean_packets), "{}", run.queues[0].mean_packets);
+    }
 }

@@ -7,6 +7,8 @@ mod counting;
 mod cubic;
 mod ecn;
 mod growth;
+mod handshake;
+mod idle;
 mod ns2;
 mod pacing;
 mod path;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Tcp;
-use fairlane_sim::tcp::{Ack, Segment, SegmentSink, TcpReceiver, TcpSender};
+use fairlane_sim::tcp::{Ack, Opening, Segment, SegmentSink, TcpReceiver, TcpSender};
 
 /// The path's treatment of a segment or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,10 @@ struct Outbox(Vec<Segment>);
 impl SegmentSink for Outbox {
     fn send(&mut self, segment: Segment) {
         self.0.push(segment);
+    }
+
+    fn open(&mut self, packet: Opening) {
+        panic!("{packet:?} on a path whose connections are open");
     }
 }
 

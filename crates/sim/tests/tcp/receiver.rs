@@ -54,6 +54,23 @@ fn reports_three_blocks_at_most() {
     assert_eq!(answers[5], (0, vec![(5, 8), (1, 2), (3, 4)]));
 }
 
+/// RFC 9768, section 3.2.2.5.1, by hand with delayed acknowledgements. The marked segments are 1, 2, 3 and 6: 1 is acknowledged as the first
+/// mark, 3 as the second segment and mark after it, 5 as the second segment after that, 6 as the first mark after one without. The counter
+/// begins at 5. Would catch ECN-Echo beside the counter, marks of copies that do not count, and a counter that goes on to 8.
+#[test]
+fn counts_marks_for_accurate_ecn() {
+    let tcp = Tcp { accurate_ecn: true, delayed_ack: Some(ms(40)), ..Tcp::modern(Dctcp, 300) };
+    let mut receiver = TcpReceiver::new(&tcp);
+    let mut answer = |seq: u32, marked: bool| {
+        receiver.on_segment(Time::ZERO, seq, Time::ZERO, marked, false).ack.map(|ack| (ack.next, ack.ace, ack.ece))
+    };
+    let marked = [1, 2, 3, 6];
+    let answers: Vec<_> = (0..7).map(|seq| answer(seq, marked.contains(&seq))).collect();
+    let some = |next, ace| Some((next, ace, false));
+    assert_eq!(answers, [None, some(2, 6), None, some(4, 0), None, some(6, 0), some(7, 1)]);
+    assert_eq!(answer(6, true), some(7, 2), "a copy");
+}
+
 /// Would catch SACK blocks of a flow that does not use SACK.
 #[test]
 fn reports_no_blocks_without_sack() {

@@ -3,7 +3,7 @@
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Congestion::{Bbr, Bbr3, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
 use fairlane_scenario::{Congestion, Tcp};
-use fairlane_sim::tcp::{Ack, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
+use fairlane_sim::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
 use super::era;
@@ -12,6 +12,7 @@ use super::era;
 struct Count(u32);
 
 impl SegmentSink for Count {
+    fn open(&mut self, _packet: Opening) {}
     fn send(&mut self, _: Segment) {
         self.0 += 1;
     }
@@ -22,7 +23,7 @@ fn ack(next: u32, blocks: &[(u32, u32)]) -> Ack {
     for &(start, end) in blocks {
         sack.push(start, end);
     }
-    Ack { next, sack, ece: false, echo: Time::ZERO, delay: None }
+    Ack { next, sack, ece: false, ace: 0, echo: Time::ZERO, delay: None }
 }
 
 /// SACK blocks that are reversed, empty, beyond the segments sent, or around the first unacknowledged segment. They

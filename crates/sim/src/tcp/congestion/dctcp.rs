@@ -28,11 +28,10 @@ impl Dctcp {
 
     pub(super) fn on_ack(&mut self, sample: &AckSample) {
         self.acked += sample.acked;
-        if sample.marked {
-            self.marked += sample.acked;
-        }
+        self.marked += sample.marks();
         if sample.ends_round(&mut self.window_end) {
-            let share = f64::from(self.marked) / f64::from(self.acked);
+            // SACK blocks may tell of marks before their segments are acknowledged.
+            let share = (f64::from(self.marked) / f64::from(self.acked)).min(1.0);
             self.alpha += WEIGHT * (share - self.alpha);
             (self.acked, self.marked) = (0, 0);
         }

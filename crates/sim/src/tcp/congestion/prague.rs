@@ -11,8 +11,8 @@
 //! * α is 1 until the first mark, which so halves the window and ends slow start, and is averaged from then on, as in Linux.
 //!
 //! Deviations: the virtual round trip is in use from the start, and not after 500 round trips. Segments are counted instead of bytes. The receiver echoes marks segment by segment without error
-//! ([`TcpReceiver`](super::super::TcpReceiver)); the counter of three bits of accurate ECN (RFC 9768) tells the same as long as fewer than
-//! eight marked segments are behind lost acknowledgements. A fallback for bottlenecks with a classic ECN AQM, which the draft leaves
+//! ([`TcpReceiver`](super::super::TcpReceiver)) unless accurate ECN (RFC 9768) is on, whose counter of three bits tells the same as long as
+//! fewer than eight marked segments are behind lost acknowledgements. A fallback for bottlenecks with a classic ECN AQM, which the draft leaves
 //! open, is missing.
 
 use fairlane_qdisc::{Duration, Time};
@@ -62,19 +62,19 @@ impl Prague {
 
     pub(super) fn on_ack(&mut self, sample: &AckSample) {
         self.now = sample.now;
+        let marks = sample.marks();
+        self.marked += marks;
+        self.seen |= marks > 0;
         if sample.acked == 0 {
             return;
         }
         let rtt = sample.rtt.as_secs();
         self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
         self.acked += sample.acked;
-        if sample.marked {
-            self.marked += sample.acked;
-            self.seen = true;
-        }
         if self.now >= self.round_end {
             if self.seen {
-                let share = f64::from(self.marked) / f64::from(self.acked);
+                // SACK blocks may tell of marks before their segments are acknowledged.
+                let share = (f64::from(self.marked) / f64::from(self.acked)).min(1.0);
                 self.alpha += WEIGHT * (share - self.alpha);
             }
             (self.acked, self.marked) = (0, 0);

@@ -329,6 +329,11 @@ impl Rack {
         self.probe = None;
     }
 
+    /// Returns the number of segments that have arrived beyond the first unacknowledged one.
+    pub(super) fn arrived(&self, state: &SenderState) -> u32 {
+        self.arrived.count(state.una, state.max)
+    }
+
     /// Returns the time of the timer, which is not the retransmission timer.
     pub(super) fn alarm(&self) -> Option<Time> {
         self.loss_at.into_iter().chain(self.probe_at).min()

@@ -83,6 +83,11 @@ impl Sack {
         if state.recovering { self.pipe(state) } else { self.outstanding(state) }
     }
 
+    /// Returns the number of segments that have arrived beyond the first unacknowledged one.
+    pub(super) fn arrived(&self, state: &SenderState) -> u32 {
+        self.arrived.count(state.una, state.max)
+    }
+
     /// Returns the flight without the segments that have arrived.
     fn outstanding(&self, state: &SenderState) -> u32 {
         state.flight() - self.arrived.count(state.una, state.next)

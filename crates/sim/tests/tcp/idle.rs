@@ -1,0 +1,44 @@
+//! Windows after an idle time (RFC 2861). The round-trip time is 100 ms.
+
+use fairlane_qdisc::{Duration, Time};
+use fairlane_scenario::{AfterIdle, Congestion, Tcp};
+use fairlane_sim::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpSender};
+
+use super::path::ms;
+
+#[derive(Default)]
+struct Count(u32);
+
+impl SegmentSink for Count {
+    fn send(&mut self, _segment: Segment) {
+        self.0 += 1;
+    }
+
+    fn open(&mut self, _packet: Opening) {}
+}
+
+/// Sends 20 segments from a window of two, which takes rounds of 2, 4, 6 and 8 at 0, 100, 200 and 300 ms with an acknowledgement for each
+/// round (L = 2, RFC 3465) and leaves a window of 10; then more at `again`. Returns the number of segments sent there, and the window.
+fn restart(after_idle: AfterIdle, again: u64) -> (u32, f64) {
+    let tcp = Tcp { after_idle, initial_window: 2, ..Tcp::modern(Congestion::Reno, 300) };
+    let (mut sender, mut sent) = (TcpSender::new(&tcp, Duration::ZERO), Count::default());
+    let at = |millis| Time::ZERO + ms(millis);
+    sender.supply(at(0), 20, &mut sent);
+    for (millis, next) in [(100, 2), (200, 6), (300, 12), (400, 20)] {
+        let (sack, echo) = (SackBlocks::default(), at(millis - 100));
+        sender.on_ack(at(millis), &Ack { next, sack, ece: false, ace: 0, echo, delay: None }, &mut sent);
+    }
+    assert_eq!((sent.0, sender.cwnd(), sender.rto()), (20, 10.0, ms(200)));
+    sender.supply(at(again), 100, &mut sent);
+    (sent.0 - 20, sender.cwnd())
+}
+
+/// By hand: the last segments went at 300 ms and the timeout is 200 ms, so at 750 ms two timeouts have passed: 10 / 4. At 450 ms none has,
+/// and after a long time the initial window is left.
+#[test]
+fn an_idle_window_decays_if_it_is_asked_to() {
+    assert_eq!(restart(AfterIdle::Keep, 60_000), (10, 10.0));
+    assert_eq!(restart(AfterIdle::Decay, 450), (10, 10.0));
+    assert_eq!(restart(AfterIdle::Decay, 750), (2, 2.5));
+    assert_eq!(restart(AfterIdle::Decay, 60_000), (2, 2.0));
+}
