@@ -18,7 +18,6 @@ use rayon::prelude::*;
 
 use crate::border::Border;
 use crate::control::Control;
-use crate::delays::Delays;
 use crate::division::{Division, Undivided};
 use crate::engine::{Engine, Error};
 use crate::flow::Flow;
@@ -213,7 +212,7 @@ fn empty_part(whole: &Part<()>, division: &Arc<Division>, number: usize, events_
         network,
         flows: Numbered::new(0, Vec::new()),
         prefetcher: Prefetcher::new(flows),
-        delays: Delays::new(flows),
+        delays: whole.delays.clone(),
         now: Time::ZERO,
         events: 0,
     }

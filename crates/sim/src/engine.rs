@@ -209,7 +209,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             network,
             flows: Numbered::new(0, flows),
             prefetcher: Prefetcher::new(count),
-            delays: Delays::new(count),
+            delays: Delays::new(&scenario),
             now: Time::ZERO,
             events: 0,
         };
@@ -317,7 +317,7 @@ impl<'s, O: Observer> Engine<'s, O> {
             to_s: now.as_secs(),
             partial,
             queues,
-            flows: flow_runs(scenario, &exits, &before, (&flows, &delays), tallies(flows.iter(), &dropped, &lost)),
+            flows: flow_runs(scenario, &exits, &before, (&flows, &delays, now), tallies(flows.iter(), &dropped, &lost)),
             cost: Cost { events, packet_hops, ..Cost::default() },
             // A fair rate follows from the scenario only while that stays as it is.
             expected: if changes == 0 { expected(scenario) } else { Expected::default() },
@@ -400,12 +400,12 @@ fn tallies<'a>(
     counted.map(|((flow, dropped), lost)| Tally { totals: flow.totals(), dropped: *dropped, lost: *lost })
 }
 
-/// Returns the counts of each flow from `before` to `tallies`. `exits` is the last metered queue on each group's path.
+/// Returns the counts of each flow from `before` to `tallies`, which are of the time `end`. `exits` is the last metered queue on each group's path.
 fn flow_runs(
     scenario: &Scenario,
     exits: &[Option<usize>],
     before: &[Tally],
-    (flows, delays): (&Numbered<Flow>, &Delays),
+    (flows, delays, end): (&Numbered<Flow>, &Delays, Time),
     mut tallies: impl Iterator<Item = Tally>,
 ) -> Vec<FlowRun> {
     let mut runs = Vec::with_capacity(flows.iter().len());
@@ -414,6 +414,7 @@ fn flow_runs(
         for (index, now) in (0..group.count).zip(tallies.by_ref()) {
             let id = runs.len();
             let before = before.get(id).copied().unwrap_or_default();
+            let flow = flows.get(id as u32);
             let (ends, ends_before) = (&now.totals, &before.totals);
             runs.push(FlowRun {
                 id: id as u32,
@@ -429,8 +430,10 @@ fn flow_runs(
                 lost: now.lost - before.lost,
                 retransmitted: ends.retransmitted - ends_before.retransmitted,
                 timeouts: ends.timeouts - ends_before.timeouts,
-                completions_ns: flows.get(id as u32).and_then(Flow::completions).map(<[u64]>::to_vec),
+                completions_ns: flow.and_then(Flow::completions).map(<[u64]>::to_vec),
                 path: delays.of(id),
+                video: flow.and_then(|flow| flow.video(end)).map(Box::new),
+                score: delays.score(id).map(Box::new),
             });
         }
     }

@@ -59,6 +59,7 @@ mod runner;
 mod sack_table;
 mod sampling;
 mod schedule;
+mod scores;
 mod shaper;
 mod simulation;
 mod target;

@@ -71,7 +71,8 @@ impl<O: Observer> Part<O> {
 
     /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
-        self.flows.iter_mut().for_each(Flow::begin_measurement);
+        let now = self.now;
+        self.flows.iter_mut().for_each(|flow| flow.begin_measurement(now));
         self.delays.begin();
         for link in &mut self.network.topology.links {
             if let LinkQueue::Managed(managed) = &mut link.queue

@@ -159,6 +159,8 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 timeouts: 0,
                 completions_ns: None,
                 path: None,
+                video: None,
+                score: None,
             })
         };
         Run {

@@ -417,6 +417,8 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             timeouts: sent_here.timeouts,
             completions_ns: plan.has_transfers(id as u32).then(|| received.completions[id].clone()),
             path: None,
+            video: None,
+            score: None,
         }
     };
     Run {

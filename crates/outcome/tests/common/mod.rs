@@ -79,5 +79,7 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         timeouts: 0,
         completions_ns: None,
         path: None,
+        video: None,
+        score: None,
     }
 }

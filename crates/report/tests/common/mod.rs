@@ -122,5 +122,7 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         timeouts: if tcp { part.departed / 200 } else { 0 },
         completions_ns: None,
         path: None,
+        video: None,
+        score: None,
     }
 }
