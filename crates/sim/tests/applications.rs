@@ -311,7 +311,7 @@ fn video_has_the_bit_rate_that_the_link_carries() {
     assert!((run.flows[0].unique_bytes as f64 * 8.0 / 1000.0 / 3e6 - 1.0).abs() < 0.02);
     assert_eq!(between.stalls, 0);
     // n segments of 2 Mbit/s and m of 4 Mbit/s and none else: their sum is that of the bit rates.
-    assert!(between.switches > 10 && between.bit_rates_bps % 2_000_000 == 0, "{between:?}");
+    assert!(between.switches > 10 && between.bit_rates_bps.is_multiple_of(2_000_000), "{between:?}");
     let slow = video(&through("\"900kbit\"", "1100s", &format!("{VIDEO}20")));
     assert_eq!(slow.bit_rates_bps, slow.segments * 1_000_000);
     assert!((slow.stalled_ns as f64 / 1e9 / 1000.0 - 0.1).abs() < 0.01, "{slow:?}");
