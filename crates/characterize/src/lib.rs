@@ -8,6 +8,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod cdf;
 mod checklist;
 mod discussion;
 mod ellipse;
@@ -18,9 +19,11 @@ mod page;
 mod plan;
 mod report;
 mod scenarios;
+mod sensitivity;
 mod settings;
 mod template;
 
+pub use cdf::Cdf;
 pub use checklist::{Case, Checklist, Entry, PhaseEnd};
 pub use ellipse::Ellipse;
 pub use losses::{GapStatistics, LossEvents};
@@ -29,6 +32,7 @@ pub use page::page;
 pub use plan::{Plan, PlannedCase, PlannedSection};
 pub use report::{
     CaseReport, Curve, CurveLine, GroupReport, Number, PhaseReport, QueueReport, Report, Section, SubjectReport,
-    TimePoint, Verdict,
+    TimePoint, Verdict, VideoReport,
 };
+pub use sensitivity::{Sensitivity, SweptValue};
 pub use settings::{Buffer, Settings, Subject};

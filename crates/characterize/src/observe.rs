@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use fairlane_outcome::{FlowSample, Outcome, Run};
+use fairlane_outcome::{FlowSample, GroupOutcome, Outcome, Run};
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, RateSteps, Scenario};
 use fairlane_sim::{Observer, PacketEvent, PacketKind, QueueEvent};
 use hdrhistogram::Histogram;
 
+use crate::cdf::Cdf;
 use crate::checklist::PhaseEnd;
 use crate::losses::{GapStatistics, LossEvents};
 use crate::report::TimePoint;
@@ -41,6 +42,14 @@ pub(crate) struct GroupMeasures {
     pub(crate) loss: f64,
     pub(crate) completions_s: Vec<f64>,
     pub(crate) gaps_s: Vec<f64>,
+    /// Acknowledgements dropped over those that arrived at queues with a discipline; `None` if none did.
+    pub(crate) ack_loss: Option<f64>,
+    /// The distribution of the one-way delay in seconds.
+    pub(crate) delay_cdf: Cdf,
+    /// The distribution of the goodput in bit/s of a flow in an interval.
+    pub(crate) goodput_cdf: Cdf,
+    /// Its outcome, for what its applications saw.
+    pub(crate) outcome: Option<GroupOutcome>,
 }
 
 /// A phase in a run, its repetitions together.
@@ -61,6 +70,8 @@ struct FlowDelays {
     delays_ns: Histogram<u64>,
     queueing_ns: u64,
     packets: u64,
+    /// The unique bytes at the last sample.
+    sampled_bytes: u64,
 }
 
 /// Sums over a phase or an interval.
@@ -92,6 +103,11 @@ pub(crate) struct PathObserver {
     groups: Vec<String>,
     losses: LossEvents,
     gaps: BTreeMap<usize, GapStatistics>,
+    /// The acknowledgements of each group that arrived at queues, and those dropped.
+    acks: Vec<(u64, u64)>,
+    /// The goodputs in bit/s of the flows of each group in the intervals since the start of the measurement.
+    goodputs_bps: Vec<Vec<f64>>,
+    last_sample: Time,
     /// The ends of the phases in nanoseconds from the start of the period.
     phase_ends: Vec<u64>,
     phases: Vec<Sums>,
@@ -113,6 +129,7 @@ impl PathObserver {
                 delays_ns: Histogram::new(3).expect("three digits are allowed"),
                 queueing_ns: 0,
                 packets: 0,
+                sampled_bytes: 0,
             })
         });
         let groups: Vec<String> = scenario.flows.iter().map(|group| group.name.clone()).collect();
@@ -122,6 +139,9 @@ impl PathObserver {
             flows: flows.collect(),
             losses: LossEvents::new(rtt),
             gaps: BTreeMap::new(),
+            acks: vec![(0, 0); groups.len()],
+            goodputs_bps: vec![Vec::new(); groups.len()],
+            last_sample: Time::ZERO,
             phase_ends: phases.iter().map(|phase| (phase.to * 1e9) as u64).collect(),
             phases: vec![Sums::default(); phases.len()],
             recent: Sums::default(),
@@ -142,13 +162,18 @@ impl PathObserver {
             PhaseMeasures { queueing_s: sums.queueing_s(), throughput_bps }
         });
         let phases = phases.collect();
-        let groups = (0..self.groups.len()).map(|group| self.group(group, run, seconds)).collect();
+        let outcome = Outcome::from_runs(std::slice::from_ref(run));
+        let mut groups: Vec<GroupMeasures> =
+            (0..self.groups.len()).map(|group| self.group(group, run, seconds)).collect();
+        for group in &mut groups {
+            group.outcome = outcome.as_ref().and_then(|outcome| outcome.group(&group.name)).cloned();
+        }
         RunMeasures {
             partial: run.partial,
             groups,
             phases,
             loss_shares: self.losses.finish(),
-            outcome: Outcome::from_runs(std::slice::from_ref(run)),
+            outcome,
             series: self.series,
         }
     }
@@ -183,13 +208,34 @@ impl PathObserver {
             loss: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
             completions_s: completions.map(|nanos| *nanos as f64 / 1e9).collect(),
             gaps_s: self.gaps.get(&group).map(|gaps| gaps.gaps_s().to_vec()).unwrap_or_default(),
+            ack_loss: self.acks.get(group).and_then(|(arrived, dropped)| share(*dropped, *arrived)),
+            delay_cdf: Cdf::of_nanos(&delays),
+            goodput_cdf: Cdf::of(self.goodputs_bps.get(group).cloned().unwrap_or_default()),
+            outcome: None,
+        }
+    }
+}
+
+impl PathObserver {
+    /// Counts an acknowledgement at a queue.
+    fn acknowledgement(&mut self, event: &PacketEvent) {
+        let Some(flow) = self.flows.get(event.flow as usize) else { return };
+        let Some((arrived, dropped)) = self.acks.get_mut(flow.group) else { return };
+        match event.queue_event {
+            QueueEvent::Arrived => *arrived += 1,
+            QueueEvent::Dropped(_) | QueueEvent::Lost => *dropped += 1,
+            QueueEvent::Departed { .. } | QueueEvent::Marked(_) => {}
         }
     }
 }
 
 impl Observer for PathObserver {
     fn packet(&mut self, event: &PacketEvent) {
-        if event.kind != PacketKind::Data || event.at < self.from {
+        if event.at < self.from {
+            return;
+        }
+        if event.kind == PacketKind::Ack {
+            self.acknowledgement(event);
             return;
         }
         match event.queue_event {
@@ -232,11 +278,17 @@ impl Observer for PathObserver {
     }
 
     fn flow(&mut self, at: Time, sample: &FlowSample) {
-        let Some(flow) = self.flows.get(sample.flow as usize) else { return };
+        let Some(flow) = self.flows.get_mut(sample.flow as usize) else { return };
+        let bytes = sample.unique_bytes - std::mem::replace(&mut flow.sampled_bytes, sample.unique_bytes);
+        // An interval that is cut off by the end would be another measure.
+        if self.last_sample >= self.from && at.since(self.last_sample) == self.interval {
+            self.goodputs_bps[flow.group].push(8.0 * bytes as f64 / self.interval.as_secs());
+        }
         self.sampled.1[flow.group] += sample.unique_bytes;
         if sample.flow as usize + 1 < self.flows.len() {
             return;
         }
+        self.last_sample = at;
         let (before, now) = &mut self.sampled;
         let last = self.series.last().map_or(0.0, |point| point.time_s);
         let seconds = (at.as_secs() - last).max(1e-9);
@@ -246,6 +298,11 @@ impl Observer for PathObserver {
         self.recent = Sums::default();
         *before = std::mem::replace(now, vec![0; before.len()]);
     }
+}
+
+/// Returns `part` over `whole`; `None` of nothing.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 fn empty() -> Histogram<u64> {

@@ -6,7 +6,11 @@ use fairlane_report::html::{
 };
 use fairlane_report::{Axis, Figure, Line, LineStyle};
 
-use crate::report::{CaseReport, Curve, CurveLine, Number, Report, Section, SubjectReport, Verdict};
+use crate::cdf::Cdf;
+use crate::report::{
+    CaseReport, Curve, CurveLine, GroupReport, Number, Report, Section, SubjectReport, Verdict, VideoReport,
+};
+use crate::sensitivity::Sensitivity;
 
 /// Points of an ellipse's contour.
 const CONTOUR: u32 = 72;
@@ -109,9 +113,16 @@ fn case_section(section: &Section, case: &CaseReport) -> PageSection {
     if case.subjects.len() <= 24 && !case.subjects.iter().any(|subject| subject.label.contains('=')) {
         shown = shown.block(ellipses(&title, case));
     }
+    let swept = !case.sensitivities.is_empty();
+    if !swept {
+        shown = shown.blocks(distributions(case));
+    }
     shown = shown
         .block(Block::table(format!("Flows, {title}"), flows(case)))
         .block(Block::table(format!("Queue, {title}"), queues(case)));
+    if swept {
+        shown = shown.block(Block::table(format!("Parameters, {title}"), parameters(case)));
+    }
     if case.subjects.iter().any(|subject| !subject.phases.is_empty()) {
         shown = shown.block(Block::table(format!("Phases, {title}"), phases(case)));
         shown = shown.blocks(over_time(case));
@@ -144,6 +155,55 @@ fn ellipses(title: &str, case: &CaseReport) -> Block {
     })
 }
 
+/// The distributions of the goodput and the delay of each group (section 2.7).
+fn distributions(case: &CaseReport) -> Vec<Block> {
+    let chart = |title: String, label: &str, of: &dyn Fn(&SubjectReport) -> Vec<(f64, f64)>| {
+        let line = |subject: &SubjectReport| {
+            let points = of(subject).into_iter().map(|(value, share)| (value, Estimate::single(share))).collect();
+            Line::new(subject.label.clone(), LineStyle::Plain, points)
+        };
+        let lines = case.subjects.iter().map(line).collect();
+        Block::figure(Figure::lines(title, Axis::linear(label), Axis::linear("share of all"), lines))
+    };
+    let names = case.subjects.first().map(|subject| subject.groups.iter().map(|group| group.name.clone()).collect());
+    let names: Vec<String> = names.unwrap_or_default();
+    let each = names.iter().enumerate().flat_map(|(index, name)| {
+        let goodput = |subject: &SubjectReport| scaled(subject.groups.get(index).map(|group| &group.goodput_cdf), 1e-6);
+        let delay = |subject: &SubjectReport| scaled(subject.groups.get(index).map(|group| &group.delay_cdf), 1e3);
+        [
+            chart(format!("Goodput of a flow of {name} in ten round trips"), "Mbit/s", &goodput),
+            chart(format!("One-way delay of packets of {name}"), "ms", &delay),
+        ]
+    });
+    each.collect()
+}
+
+/// The values of a distribution times `factor`, each with its share.
+fn scaled(cdf: Option<&Cdf>, factor: f64) -> Vec<(f64, f64)> {
+    cdf.into_iter().flat_map(Cdf::points).map(|(value, share)| (value * factor, share)).collect()
+}
+
+/// How much the results follow each parameter.
+fn parameters(case: &CaseReport) -> Table {
+    let rows = &case.sensitivities;
+    let cells = |of: &dyn Fn(&Sensitivity) -> Cell| rows.iter().map(of).collect::<Vec<_>>();
+    let range =
+        |(from, to): &(String, String)| Cell::Text(if from == to { from.clone() } else { format!("{from} to {to}") });
+    let slope =
+        |slope: Option<f64>| slope.map_or_else(Cell::none, |slope| cell(Number { mean: slope, ci95: None }, 1.0));
+    let tried = |row: &Sensitivity| {
+        Cell::Text(row.values.iter().map(|value| value.value.clone()).collect::<Vec<_>>().join(", "))
+    };
+    Table::new()
+        .key("queue", cells(&|row| Cell::Text(row.label.clone())))
+        .key("parameter", cells(&|row| Cell::Text(row.key.clone())))
+        .column("values", cells(&tried))
+        .column("elasticity of the delay", cells(&|row| slope(row.delay_elasticity)))
+        .column("elasticity of the goodput", cells(&|row| slope(row.goodput_elasticity)))
+        .column("delay within 10 % of the least", cells(&|row| range(&row.delay_range)))
+        .column("goodput within 10 % of the most", cells(&|row| range(&row.goodput_range)))
+}
+
 /// A cell of a number times `factor`, with its interval.
 fn cell(number: Number, factor: f64) -> Cell {
     let digits = |value: f64| format!("{:.*}", if value.abs() >= 100.0 { 0 } else { 2 }, value);
@@ -162,7 +222,7 @@ fn flows(case: &CaseReport) -> Table {
     let text = |of: &dyn Fn(&SubjectReport, usize) -> String| {
         rows.iter().map(|(subject, group)| Cell::Text(of(subject, *group))).collect::<Vec<_>>()
     };
-    let cells = |of: &dyn Fn(&crate::GroupReport) -> Cell| {
+    let cells = |of: &dyn Fn(&GroupReport) -> Cell| {
         rows.iter().map(|(subject, group)| of(&subject.groups[*group])).collect::<Vec<_>>()
     };
     let mut table = Table::new()
@@ -180,6 +240,27 @@ fn flows(case: &CaseReport) -> Table {
             .column("completion, s", cells(&|group| optional(group.completion_s, 1.0)))
             .column("completion p95, s", cells(&|group| group.completion_p95_s.map_or_else(Cell::none, Cell::value)))
             .column("completed", cells(&|group| Cell::value(group.completed as f64)));
+    }
+    let there = |of: &dyn Fn(&GroupReport) -> bool| rows.iter().any(|(subject, group)| of(&subject.groups[*group]));
+    if there(&|group| group.ack_loss.is_some()) {
+        table = table.column("acknowledgements lost, %", cells(&|group| optional(group.ack_loss, 100.0)));
+    }
+    if there(&|group| group.mos.is_some()) {
+        table = table.column("MOS", cells(&|group| optional(group.mos, 1.0)));
+    }
+    if there(&|group| group.qoo.is_some()) {
+        table = table.column("QoO", cells(&|group| optional(group.qoo, 1.0)));
+    }
+    if there(&|group| group.video.is_some()) {
+        let of = |field: fn(&VideoReport) -> Option<Number>, factor: f64| {
+            cells(&|group| optional(group.video.as_ref().and_then(field), factor))
+        };
+        table = table
+            .column("bit rate, Mbit/s", of(|video| video.bit_rate_bps, 1e-6))
+            .column("start-up, s", of(|video| video.startup_s, 1.0))
+            .column("stalls", of(|video| Some(video.stalls), 1.0))
+            .column("stalled, s", of(|video| Some(video.stalled_s), 1.0))
+            .column("switches", of(|video| Some(video.switches), 1.0));
     }
     table
 }

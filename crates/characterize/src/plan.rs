@@ -14,11 +14,12 @@ use crate::checklist::{Case, Checklist, Entry};
 use crate::discussion;
 use crate::observe::{PathObserver, RunMeasures};
 use crate::report::{CaseReport, Curve, CurveLine, Report, Section, SubjectReport, Verdict, ratio};
-use crate::scenarios::{self, LEVELS};
+use crate::scenarios::{self, Change, LEVELS};
+use crate::sensitivity::{Sensitivity, SweptValue};
 use crate::settings::{PACKET, Settings, Subject};
 
-/// The label of a discipline with changed parameters, and their keys and values.
-type Variant = (String, Vec<(String, String)>);
+/// The label of a discipline, and its changed parameter, if it has one.
+type Variant = (String, Option<Change>);
 
 /// A report that is ready to be made.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub struct PlannedCase {
     pub labels: Vec<String>,
     /// The disciplines that refuse the scenario, each with its reason.
     pub left_out: Vec<(String, String)>,
+    /// The discipline of each label, by its number, and its changed parameter.
+    variants: Vec<(usize, Option<Change>)>,
     /// The numbers of their scenarios, in the same order.
     jobs: Range<usize>,
 }
@@ -106,15 +109,15 @@ impl Plan {
         for case in entry.cases.iter().filter(|case| case.quick || !self.settings.quick) {
             let text = scenarios::text(entry, case, &self.settings);
             let first = self.jobs.len();
-            let (mut labels, mut left_out) = (Vec::new(), Vec::new());
-            for subject in &subjects {
-                for (label, changes) in self.variants(entry, case, subject)? {
+            let (mut labels, mut variants, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+            for (number, subject) in subjects.iter().enumerate() {
+                for (label, change) in self.variants(entry, case, subject)? {
                     if control.stopped() {
                         return Ok(cases);
                     }
                     let buffer = scenarios::buffer(entry, case, &self.settings);
                     let ecn = self.settings.ecn || entry.needs.as_deref() == Some("ecn");
-                    let document = scenarios::document(&text, case, subject, buffer, ecn, &changes)?;
+                    let document = scenarios::document(&text, case, subject, buffer, ecn, change.as_ref())?;
                     let scenario = match document.scenario() {
                         Ok(scenario) => scenario,
                         // Some disciplines refuse few flows; DropTail refuses nothing but a wrong scenario.
@@ -126,23 +129,24 @@ impl Plan {
                     };
                     check(&scenario, &format!("{}, {}, {label}", entry.id, case.name))?;
                     labels.push(label);
+                    variants.push((number, change));
                     self.jobs.push((section, scenario));
                 }
             }
-            cases.push(PlannedCase { case, text, labels, left_out, jobs: first..self.jobs.len() });
+            cases.push(PlannedCase { case, text, labels, left_out, variants, jobs: first..self.jobs.len() });
         }
         Ok(cases)
     }
 
     /// Returns a discipline's name without changes, and for a sweep with each changed parameter.
     fn variants(&self, entry: &Entry, case: &Case, subject: &Subject) -> Result<Vec<Variant>, Error> {
-        let mut variants = vec![(subject.label.clone(), Vec::new())];
+        let mut variants = vec![(subject.label.clone(), None)];
         if entry.sweep {
             let buffer = scenarios::buffer(entry, case, &self.settings);
-            let changes = scenarios::sweep(subject, buffer, self.settings.rate)?;
+            let changes = scenarios::sweep(subject, buffer, &self.settings)?;
             let labelled = changes
                 .into_iter()
-                .map(|(key, value)| (format!("{} {key}={value}", subject.label), vec![(key, value)]));
+                .map(|change| (format!("{} {}={}", subject.label, change.key, change.value), Some(change)));
             variants.extend(labelled);
         }
         Ok(variants)
@@ -203,7 +207,7 @@ impl Plan {
             return section;
         }
         let verdict = if planned.cases.is_empty() { Verdict::NotApplicable } else { Verdict::Characterised };
-        let cases = planned.cases.iter().map(|case| case_report(entry, case, by_job)).collect();
+        let cases = planned.cases.iter().map(|case| self.case_report(entry, case, by_job)).collect();
         let mut section = Section::new(entry, verdict, cases);
         if let Some(variable) = &entry.curve {
             let lines =
@@ -211,6 +215,22 @@ impl Plan {
             section.curve = Some(Curve { variable: variable.clone(), lines: lines.collect() });
         }
         section
+    }
+
+    fn case_report(&self, entry: &Entry, planned: &PlannedCase, by_job: &[Vec<RunMeasures>]) -> CaseReport {
+        let queue = planned.case.queues.first().map_or("bottleneck", |key| key.trim_start_matches("links."));
+        let each = planned.labels.iter().zip(planned.jobs.clone());
+        let level = LEVELS.iter().find(|(name, _)| [&entry.id, &planned.case.name].iter().any(|id| id == name));
+        let reports: Vec<Option<SubjectReport>> =
+            each.map(|(label, job)| SubjectReport::new(label, entry, queue, &by_job[job])).collect();
+        CaseReport {
+            name: planned.case.name.clone(),
+            scenario: planned.text.clone(),
+            projected_loss: level.map(|(_, loss)| *loss),
+            left_out: planned.left_out.clone(),
+            sensitivities: sensitivities(&self.subjects, planned, &reports),
+            subjects: reports.into_iter().flatten().collect(),
+        }
     }
 
     /// Returns the facts that RFC 7928, section 4.1, wants to be disclosed.
@@ -249,17 +269,24 @@ fn curve_line(variable: &str, planned: &PlannedSection, cases: &[CaseReport], la
     CurveLine { label: label.to_owned(), points: points.collect() }
 }
 
-fn case_report(entry: &Entry, planned: &PlannedCase, by_job: &[Vec<RunMeasures>]) -> CaseReport {
-    let queue = planned.case.queues.first().map_or("bottleneck", |key| key.trim_start_matches("links."));
-    let each = planned.labels.iter().zip(planned.jobs.clone());
-    let level = LEVELS.iter().find(|(name, _)| [&entry.id, &planned.case.name].iter().any(|id| id == name));
-    CaseReport {
-        name: planned.case.name.clone(),
-        scenario: planned.text.clone(),
-        projected_loss: level.map(|(_, loss)| *loss),
-        left_out: planned.left_out.clone(),
-        subjects: each.filter_map(|(label, job)| SubjectReport::new(label, entry, queue, &by_job[job])).collect(),
+/// Returns how much the results of each discipline follow each changed parameter. `reports` has those of each label, if it has any.
+fn sensitivities(subjects: &[Subject], planned: &PlannedCase, reports: &[Option<SubjectReport>]) -> Vec<Sensitivity> {
+    let mut swept: Vec<(usize, &str)> = Vec::new();
+    for (number, change) in &planned.variants {
+        if let Some(change) = change.as_ref().filter(|change| !swept.contains(&(*number, &*change.key))) {
+            swept.push((*number, &change.key));
+        }
     }
+    let of = |(number, key): (usize, &str)| {
+        let each = planned.variants.iter().zip(reports).filter(|((subject, _), _)| *subject == number);
+        let values = each.filter_map(|((_, change), report)| match change {
+            None => Some(SweptValue::new("default", 1.0, report.as_ref()?)),
+            Some(change) if change.key == key => Some(SweptValue::new(&change.value, change.factor, report.as_ref()?)),
+            Some(_) => None,
+        });
+        Sensitivity::new(&subjects.get(number)?.label, key, values.collect())
+    };
+    swept.into_iter().filter_map(of).collect()
 }
 
 /// Returns the sections with these ids, in the RFC's order; all if there are none.

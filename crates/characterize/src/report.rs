@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use fairlane_outcome::stats::Moments;
-use fairlane_outcome::{QueueOutcome, Reason};
+use fairlane_outcome::{QueueOutcome, Reason, VideoOutcome};
 use serde::{Deserialize, Serialize};
 
+use crate::cdf::Cdf;
 use crate::checklist::{Entry, PhaseEnd};
 use crate::ellipse::Ellipse;
 use crate::observe::{GroupMeasures, RunMeasures};
+use crate::sensitivity::Sensitivity;
 
 /// The report of one or several disciplines.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -101,6 +103,9 @@ pub struct CaseReport {
     pub left_out: Vec<(String, String)>,
     /// The disciplines.
     pub subjects: Vec<SubjectReport>,
+    /// How much the results follow each parameter, of the section about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitivities: Vec<Sensitivity>,
 }
 
 /// The measurements of a discipline in a scenario.
@@ -164,10 +169,44 @@ pub struct GroupReport {
     pub completed: usize,
     /// Mean time in seconds between consecutive losses of a flow; `None` without two losses.
     pub gap_s: Option<Number>,
+    /// Acknowledgements dropped over those that arrived at queues with a discipline; `None` where none did.
+    #[serde(default)]
+    pub ack_loss: Option<Number>,
+    /// Mean opinion score of calls, 1 to 4.5; `None` for other flows.
+    #[serde(default)]
+    pub mos: Option<Number>,
+    /// Quality of Outcome, 0 to 100; `None` for flows without a profile.
+    #[serde(default)]
+    pub qoo: Option<Number>,
+    /// What the viewers of adaptive video saw; `None` for other flows.
+    #[serde(default)]
+    pub video: Option<VideoReport>,
+    /// The distribution of the one-way delay in seconds, and that of the goodput in bit/s of a flow in ten round trips (section 2.7); the means
+    /// over the runs.
+    #[serde(default)]
+    pub delay_cdf: Cdf,
+    /// See `delay_cdf`.
+    #[serde(default)]
+    pub goodput_cdf: Cdf,
     /// The points of the graph of delay in ms and goodput in Mbit/s: of each flow in each run, or of each run where goodputs are cumulated.
     pub points: Vec<(f64, f64)>,
     /// Their ellipse; `None` for fewer than three.
     pub ellipse: Option<Ellipse>,
+}
+
+/// What the viewers of a group saw, all together.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct VideoReport {
+    /// The mean bit rate of the segments in bit/s; `None` where none arrived.
+    pub bit_rate_bps: Option<Number>,
+    /// Times that the playback stopped for want of data.
+    pub stalls: Number,
+    /// The time in seconds that it stood still.
+    pub stalled_s: Number,
+    /// Segments of another bit rate than the one before.
+    pub switches: Number,
+    /// The time in seconds until the playback began; `None` where it did not.
+    pub startup_s: Option<Number>,
 }
 
 /// A phase, its repetitions together.
@@ -310,8 +349,26 @@ fn group_report(runs: &[&GroupMeasures], cumulated: bool) -> Option<GroupReport>
         completion_p95_s: quantile(runs.iter().flat_map(|run| run.completions_s.iter().copied()), 0.95),
         completed: runs.iter().map(|run| run.completions_s.len()).sum(),
         gap_s: means(|run| &run.gaps_s),
+        ack_loss: Number::of(runs.iter().filter_map(|run| run.ack_loss)),
+        mos: Number::of(runs.iter().filter_map(|run| Some(run.outcome.as_ref()?.score.as_ref()?.mos?.mean))),
+        qoo: Number::of(runs.iter().filter_map(|run| Some(run.outcome.as_ref()?.score.as_ref()?.qoo?.mean))),
+        video: video_report(runs),
+        delay_cdf: Cdf::mean(runs.iter().map(|run| &run.delay_cdf)),
+        goodput_cdf: Cdf::mean(runs.iter().map(|run| &run.goodput_cdf)),
         ellipse: Ellipse::of(&points),
         points,
+    })
+}
+
+fn video_report(runs: &[&GroupMeasures]) -> Option<VideoReport> {
+    let videos: Vec<_> = runs.iter().filter_map(|run| run.outcome.as_ref()?.video.as_deref()).collect();
+    let number = |of: &dyn Fn(&VideoOutcome) -> Option<f64>| Number::of(videos.iter().filter_map(|video| of(video)));
+    Some(VideoReport {
+        bit_rate_bps: number(&|video| Some(video.bit_rate_bps?.mean)),
+        stalls: number(&|video| Some(video.stalls.mean))?,
+        stalled_s: number(&|video| Some(video.stalled_s.mean))?,
+        switches: number(&|video| Some(video.switches.mean))?,
+        startup_s: number(&|video| Some(video.startup_s?.mean)),
     })
 }
 

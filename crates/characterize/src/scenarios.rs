@@ -1,6 +1,6 @@
 //! The scenarios of a section.
 
-use fairlane_qdisc::{Kind, Rate};
+use fairlane_qdisc::Kind;
 use fairlane_runner::Error;
 use fairlane_scenario::Document;
 
@@ -27,14 +27,14 @@ pub(crate) fn text(entry: &Entry, case: &Case, settings: &Settings) -> String {
     variables.fill(&template)
 }
 
-/// Returns the file with the discipline of `subject` at the queues under study; `settings` of a sweep replace parameters.
+/// Returns the file with the discipline of `subject` at the queues under study; a changed parameter replaces its own.
 pub(crate) fn document(
     text: &str,
     case: &Case,
     subject: &Subject,
     buffer: f64,
     ecn: bool,
-    changes: &[(String, String)],
+    change: Option<&Change>,
 ) -> Result<Document, Error> {
     let mut document = Document::parse("rfc7928.toml", text)?;
     for queue in &case.queues {
@@ -46,8 +46,8 @@ pub(crate) fn document(
         for (key, value) in subject.parameters.given() {
             set(key, &value.to_string())?;
         }
-        for (key, value) in changes {
-            set(key, value)?;
+        if let Some(change) = change {
+            set(&change.key, &change.value)?;
         }
         if ecn && subject.has("ecn") && !subject.gives("ecn") {
             set("ecn", "true")?;
@@ -108,9 +108,23 @@ fn phases(from: f64, duration: f64) -> String {
     format!("[{}]", phases.join(", "))
 }
 
-/// Returns half and twice each number among the parameters of `subject`, as far as the discipline takes them. The buffer and the bandwidth are
-/// left out: they are the link's.
-pub(crate) fn sweep(subject: &Subject, buffer: f64, rate: Rate) -> Result<Vec<(String, String)>, Error> {
+/// A parameter with another value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    /// The value over the one before.
+    pub(crate) factor: f64,
+}
+
+/// The factors of a sweep, in full and quick.
+const FACTORS: [f64; 4] = [0.5, 0.7, 1.4, 2.0];
+const QUICK_FACTORS: [f64; 2] = [0.5, 2.0];
+
+/// Returns the changes of each number among the parameters of `subject` to half and to twice its value, in full also to those between, as far as
+/// the discipline takes them. The buffer and the bandwidth are left out: they are the link's.
+pub(crate) fn sweep(subject: &Subject, buffer: f64, settings: &Settings) -> Result<Vec<Change>, Error> {
+    let rate = settings.rate;
     if subject.parameters.kind() == Kind::DropTail {
         return Ok(Vec::new());
     }
@@ -120,30 +134,32 @@ pub(crate) fn sweep(subject: &Subject, buffer: f64, rate: Rate) -> Result<Vec<(S
         base = base.with("limit", &*format!("{buffer}p")).map_err(refused)?;
     }
     let mut changes = Vec::new();
+    let factors: &[f64] = if settings.quick { &QUICK_FACTORS } else { &FACTORS };
     for parameter in base.explain(rate).map_err(refused)?.parameters {
         if ["limit", "bandwidth"].contains(&parameter.key) {
             continue;
         }
-        for factor in [0.5, 2.0] {
-            let changed = scaled(&parameter.value, factor);
-            let takes = |value: &String| {
-                base.clone().with(parameter.key, value.as_str()).is_ok_and(|changed| changed.resolve(rate).is_ok())
-            };
-            changes.extend(changed.filter(takes).map(|value| (parameter.key.to_owned(), value)));
-        }
+        let mut scaled: Vec<(String, f64)> =
+            factors.iter().filter_map(|factor| scaled(&parameter.value, *factor)).collect();
+        // Of small whole numbers several factors make the same.
+        scaled.dedup();
+        let takes =
+            |value: &str| base.clone().with(parameter.key, value).is_ok_and(|changed| changed.resolve(rate).is_ok());
+        let taken = scaled.into_iter().filter(|(value, _)| takes(value));
+        changes.extend(taken.map(|(value, factor)| Change { key: parameter.key.to_owned(), value, factor }));
     }
     Ok(changes)
 }
 
-/// Returns `factor` times a value with its unit; `None` if it is no number, zero, or would not change. Packets, bytes and plain whole numbers
+/// Returns `factor` times a value with its unit, and what it then is of the old one; `None` if it is no number, zero, or would not change. Packets, bytes and plain whole numbers
 /// stay whole.
-fn scaled(value: &str, factor: f64) -> Option<String> {
+fn scaled(value: &str, factor: f64) -> Option<(String, f64)> {
     let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
     let (number, unit) = value.split_at(end);
     let old: f64 = number.parse().ok()?;
     let whole = ["p", "b"].contains(&unit) || (unit.is_empty() && !number.contains('.') && old > 1.0);
-    let new = if whole { libm::round(old * factor).max(1.0) } else { old * factor };
-    (new != old).then(|| format!("{new}{unit}"))
+    let new = if whole { libm::round(old * factor).max(1.0) } else { libm::round(old * factor * 1e9) / 1e9 };
+    (new != old).then(|| (format!("{new}{unit}"), new / old))
 }
 
 #[cfg(test)]
@@ -163,8 +179,10 @@ mod tests {
             ("never", 2.0, None),
             ("false", 2.0, None),
         ] {
-            assert_eq!(scaled(value, factor).as_deref(), expected, "{value}");
+            assert_eq!(scaled(value, factor).map(|(value, _)| value).as_deref(), expected, "{value}");
         }
+        // A rounded number says by how much it was changed.
+        assert_eq!(scaled("3", 0.7), Some(("2".to_owned(), 2.0 / 3.0)));
     }
 
     /// Would catch phases that leave gaps or overlap: 20–60 s and 80–120 s of two minutes.

@@ -1,8 +1,8 @@
 //! What the scenario of each section is: its flows, their rates, their phases and their queues, as RFC 7928 has them.
 
 use fairlane_characterize::{Buffer, Checklist, Plan, PlannedCase, Settings, Subject};
-use fairlane_qdisc::{Bytes, Duration, Kind, QdiscParameters, Size};
-use fairlane_scenario::{Application, Congestion, FlowGroup, Phase, Scenario, Source, Tcp, Traffic};
+use fairlane_qdisc::{Bytes, Duration, Kind, QdiscParameters, Rate, Size};
+use fairlane_scenario::{Application, Congestion, FlowGroup, Phase, Scenario, Score, Tcp, Traffic};
 use fairlane_sim::Control;
 
 fn plan(only: &str) -> Plan {
@@ -187,15 +187,18 @@ fn bursts_have_their_four_cases() {
             let limit = scenarios[0].links[0].forward.queue.parameters().given().find(|(key, _)| *key == "limit");
             assert_eq!(limit.map(|(_, value)| value.to_string()), Some(format!("{}p", 83 * depth)));
             if let Some(video) = groups.iter().find(|group| group.name == "video") {
-                let Traffic::Udp(udp) = &video.traffic else { panic!("UDP") };
-                let Source::OnOff(frames) = &udp.source else { panic!("frames") };
-                let period = frames.on.as_secs() + frames.off.as_secs();
-                assert!((period - 1.0 / 30.0).abs() < 1e-5, "30 frames a second");
-                let mean = udp.rate.bits_per_second() as f64 * frames.on.as_secs() / period;
-                assert!((mean / 2.5e6 - 1.0).abs() < 0.001, "a quarter of the capacity, not {mean}");
+                adaptive_video(video);
             }
         }
     }
+}
+
+/// Video over TCP in segments of 4 s, with a ladder from 0.3 to 8 Mbit/s, whose player chooses the bit rate; its path is scored.
+fn adaptive_video(group: &FlowGroup) {
+    let Application::Video(video) = &tcp(group).application else { panic!("{} is no video", group.name) };
+    assert_eq!((video.segment, video.buffer), (Duration::from_secs(4.0), Duration::from_secs(40.0)));
+    let ends = [video.ladder[0], video.highest()].map(Rate::bits_per_second);
+    assert_eq!((ends, group.score), ([300_000, 8_000_000], Some(Score::VideoStreaming)));
 }
 
 /// Section 8.2.1, by hand: S = 83 + 83, and N = S √(l/0.76) is 6.02, 13.46 and 19.04 for 0.1 %, 0.5 % and 1 %.
@@ -247,7 +250,7 @@ fn the_capacity_varies_by_ten() {
     }
 }
 
-/// Section 8.3: each number of CoDel at half and at twice its default, beside the defaults, under mild and heavy congestion.
+/// Section 8.3: each number of CoDel at half, 0.7, 1.4 and twice its default, beside the defaults, under mild and heavy congestion.
 #[test]
 fn parameters_are_halved_and_doubled() {
     let plan = plan("parameters");
@@ -255,10 +258,16 @@ fn parameters_are_halved_and_doubled() {
         "droptail",
         "codel",
         "codel target=2.5ms",
+        "codel target=3.5ms",
+        "codel target=7ms",
         "codel target=10ms",
         "codel interval=50ms",
+        "codel interval=70ms",
+        "codel interval=140ms",
         "codel interval=200ms",
         "codel mtu=757b",
+        "codel mtu=1060b",
+        "codel mtu=2120b",
         "codel mtu=3028b",
     ];
     let flows: Vec<u32> = plan.sections()[0]
@@ -282,6 +291,9 @@ fn the_mix_has_its_classes() {
     assert!(!scenario.flows[0].path[0].reverse && scenario.flows[1].path[0].reverse);
     // G.711: 50 packets of 200 bytes a second.
     assert_eq!((udp_bps(&scenario.flows[0]), scenario.flows[0].packet), (50 * 200 * 8, Bytes::new(200)));
+    let call = Some(Score::Voip { jitter_buffer: Duration::from_millis(60) });
+    assert_eq!([0, 1, 2].map(|group| scenario.flows[group].score), [call, call, Some(Score::Web)]);
+    adaptive_video(&scenario.flows[4]);
 }
 
 /// Section 9.2: mild congestion in both directions of an asymmetric link, with the AQM in one of them and in both.
@@ -292,7 +304,9 @@ fn both_directions_are_congested() {
     let kinds: Vec<[Kind; 2]> = cases
         .iter()
         .map(|(_, scenarios)| {
-            assert_eq!(counts(scenarios[1]), [("forward", 6), ("back", 6)]);
+            assert_eq!(counts(scenarios[1]), [("forward", 6), ("back", 6), ("small", 1), ("small-back", 1)]);
+            let small = &scenarios[1].flows[3];
+            assert_eq!((udp_bps(small), small.packet, small.path[0].reverse), (10_000, Bytes::new(100), true));
             assert!(scenarios[1].flows[1].path[0].reverse);
             let link = &scenarios[1].links[0];
             assert_eq!(link.reverse.rate.bits_per_second() * 10, link.forward.rate.bits_per_second());

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlane_characterize::{CaseReport, Number, Plan, Report, Section, Settings, Subject, SubjectReport};
+use fairlane_characterize::{
+    CaseReport, GroupReport, Number, Plan, Report, Section, Sensitivity, Settings, Subject, SubjectReport,
+};
 use fairlane_console::layout::{columns, paragraph};
 use fairlane_console::{Failure, costs};
 use fairlane_outcome::Extent;
@@ -150,12 +152,68 @@ fn of_case(case: &CaseReport, width: usize) -> String {
         })
         .collect();
     text += &columns(&phases, width);
-    text
+    text += &columns(&applications(case), width);
+    text + &columns(&parameters(case), width)
+}
+
+/// What applications saw, with a heading; nothing without scores.
+fn applications(case: &CaseReport) -> Vec<[String; 7]> {
+    let optional = |value: Option<Number>, factor: f64| value.map_or_else(String::new, |value| number(value, factor));
+    let groups = case.subjects.iter().flat_map(|subject| subject.groups.iter().map(move |group| (subject, group)));
+    let scored = groups.filter(|(_, group)| {
+        group.mos.is_some() || group.qoo.is_some() || group.video.is_some() || group.ack_loss.is_some()
+    });
+    let row = |(subject, group): (&SubjectReport, &GroupReport)| {
+        let video = group.video.as_ref();
+        [
+            subject.label.clone(),
+            group.name.clone(),
+            optional(group.mos, 1.0),
+            optional(group.qoo, 1.0),
+            optional(video.and_then(|video| video.bit_rate_bps), 1e-6),
+            optional(video.map(|video| video.stalled_s), 1.0),
+            optional(group.ack_loss, 100.0),
+        ]
+    };
+    let mut rows: Vec<[String; 7]> = scored.map(row).collect();
+    if !rows.is_empty() {
+        let heads = [
+            ["queue", "flows", "MOS", "QoO", "bit rate", "stalled", "ACKs lost"],
+            ["", "", "", "", "Mbit/s", "s", "%"],
+        ];
+        rows.splice(0..0, heads.map(|head| head.map(str::to_owned)));
+    }
+    rows
+}
+
+/// How much the results follow each parameter, with a heading; nothing without a sweep.
+fn parameters(case: &CaseReport) -> Vec<[String; 6]> {
+    let slope = |slope: Option<f64>| slope.map_or_else(String::new, |slope| format!("{slope:.2}"));
+    let range = |(from, to): &(String, String)| if from == to { from.clone() } else { format!("{from} to {to}") };
+    let row = |row: &Sensitivity| {
+        [
+            row.label.clone(),
+            row.key.clone(),
+            slope(row.delay_elasticity),
+            slope(row.goodput_elasticity),
+            range(&row.delay_range),
+            range(&row.goodput_range),
+        ]
+    };
+    let mut rows: Vec<[String; 6]> = case.sensitivities.iter().map(row).collect();
+    if !rows.is_empty() {
+        let heads = [
+            ["queue", "parameter", "elasticity", "elasticity", "delay within", "goodput within"],
+            ["", "", "of the delay", "of the goodput", "10 % of the least", "10 % of the most"],
+        ];
+        rows.splice(0..0, heads.map(|head| head.map(str::to_owned)));
+    }
+    rows
 }
 
 /// A row for each group.
 fn of_subject(subject: &SubjectReport) -> Vec<[String; 8]> {
-    let row = |(index, group): (usize, &fairlane_characterize::GroupReport)| {
+    let row = |(index, group): (usize, &GroupReport)| {
         [
             if index == 0 { subject.label.clone() } else { String::new() },
             group.name.clone(),

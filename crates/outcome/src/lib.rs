@@ -9,6 +9,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod applications;
 mod drops;
 mod estimate;
 mod histogram;
@@ -22,6 +23,7 @@ mod record;
 mod run;
 mod sample;
 mod schema;
+pub mod score;
 mod series;
 pub mod stats;
 #[cfg(feature = "tables")]
@@ -36,10 +38,11 @@ pub use histogram::{DelayBin, DelayHistogram};
 pub use output_file::{Extent, OutputFile, output_target};
 pub use paired::{GroupValues, QueueValues, RunValues};
 pub use point::{Point, PointValue, Unit};
-pub use run::{Cost, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run};
+pub use run::{Cost, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run, VideoRun};
 pub use sample::{FlowSample, QueueSample};
 pub use schema::{
-    Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, TransferOutcome,
+    Delay, FlowOutcome, GroupOutcome, Outcome, Outcomes, QueueFlow, QueueGroup, QueueOutcome, ScoreOutcome,
+    TransferOutcome, VideoOutcome,
 };
 pub use series::{FlowRow, QueueRow};
 pub use timeline::{GroupTimeline, QueueTimeline, ShaperTimeline, Timeline};

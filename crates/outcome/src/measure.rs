@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fairlane_qdisc::Reason;
 use hdrhistogram::Histogram;
 
+use crate::applications;
 use crate::estimate::{Averager, Estimate};
 use crate::histogram::DelayHistogram;
 use crate::paired::RunValues;
@@ -255,6 +256,7 @@ fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
         jitter_s: path.jitter_s(),
         rtt_s: path.rtt_s(),
         transfers: transfers([flow].into_iter()).map(|(transfers, _)| transfers),
+        video: applications::video([flow].into_iter()),
     }
 }
 
@@ -319,6 +321,8 @@ fn group_outcome(name: &str, members: &[&Exit<'_>], whole: &Whole<'_>) -> GroupO
             transfers.completion_histogram = distribution(&times);
             transfers
         }),
+        video: applications::video(members.iter().map(|exit| exit.flow)),
+        score: applications::score(&members.iter().map(|exit| exit.flow).collect::<Vec<_>>()),
     }
 }
 

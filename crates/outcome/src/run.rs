@@ -8,6 +8,8 @@ use hdrhistogram::Histogram;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::score::ScoreRun;
+
 /// The counts of one run, from the end of the warm-up to the end of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
@@ -130,6 +132,30 @@ pub struct FlowRun {
     /// Its delays; `None` where the engine does not see both ends by one clock.
     #[serde(default)]
     pub path: Option<PathRun>,
+    /// What its viewer saw; `None` for a flow that is no adaptive video.
+    #[serde(default)]
+    pub video: Option<Box<VideoRun>>,
+    /// What its score follows from; `None` for a flow without one.
+    #[serde(default)]
+    pub score: Option<Box<ScoreRun>>,
+}
+
+/// What the viewer of an adaptive video saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VideoRun {
+    /// Segments that arrived.
+    pub segments: u64,
+    /// The sum of their bit rates in bit/s.
+    pub bit_rates_bps: u64,
+    /// Times that the playback stopped for want of data.
+    pub stalls: u64,
+    /// The time that it stood still, in nanoseconds; the start-up is not part of it.
+    pub stalled_ns: u64,
+    /// Segments of another bit rate than the one before.
+    pub switches: u64,
+    /// The time from the start of the flow until the playback began, in nanoseconds, whether or not that was in the measurement; `None` if it
+    /// did not begin.
+    pub startup_ns: Option<u64>,
 }
 
 /// The sums of a flow's delays.
@@ -161,13 +187,13 @@ pub struct Cost {
 }
 
 /// Writes a histogram as its significant digits and its bins, `[value, count]`.
-fn write_histogram<S: Serializer>(histogram: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_histogram<S: Serializer>(histogram: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
     let bins: Vec<(u64, u64)> =
         histogram.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();
     (histogram.sigfig(), bins).serialize(to)
 }
 
-fn read_histogram<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram<u64>, D::Error> {
+pub(crate) fn read_histogram<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram<u64>, D::Error> {
     let (digits, bins): (u8, Vec<(u64, u64)>) = Deserialize::deserialize(from)?;
     let mut histogram = Histogram::new(digits).map_err(|error| D::Error::custom(format!("a histogram: {error:?}")))?;
     for (value, count) in bins {

@@ -197,6 +197,45 @@ record! {
         pub rtt_s: Option<Estimate> => Known,
         /// Its completed transfers; `None` for a flow of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
+        /// What its viewer saw; `None` for a flow that is no adaptive video.
+        pub video: Option<Box<VideoOutcome>> => Optional,
+    }
+}
+
+record! {
+    /// Adaptive video, of one or several viewers together.
+    pub struct VideoOutcome {
+        /// Segments that arrived.
+        pub segments: Estimate => Count,
+        /// The mean bit rate of these segments, in bit/s; `None` where none arrived.
+        pub bit_rate_bps: Option<Estimate> => Known,
+        /// Times that the playback stopped for want of data.
+        pub stalls: Estimate => Count,
+        /// The time in seconds that it stood still; the start-up is not part of it.
+        pub stalled_s: Estimate => Real,
+        /// Segments of another bit rate than the one before.
+        pub switches: Estimate => Count,
+        /// The mean time in seconds from the start of a flow until its playback began, also if that was before the measurement; `None` where
+        /// none began.
+        pub startup_s: Option<Estimate> => Known,
+    }
+}
+
+record! {
+    /// How well a network suits an application.
+    pub struct ScoreOutcome {
+        /// The application: `voip`, or a [profile](crate::score::Profile) of Quality of Outcome.
+        pub application: String => Plain,
+        /// Of calls: the mean opinion score, 1 to 4.5 (ITU-T G.107, Annex B); the mean over the flows.
+        pub mos: Option<Estimate> => Known,
+        /// Of calls: the transmission rating R of the E-model (ITU-T G.107), up to 93.2.
+        pub rating: Option<Estimate> => Known,
+        /// Of calls: the time from the speaker to the listener, in seconds.
+        pub delay_s: Option<Estimate> => Known,
+        /// Of calls: the part of the packets that were lost or came too late, 0 to 1.
+        pub missing: Option<Estimate> => Known,
+        /// Of other applications: Quality of Outcome, 0 to 100 (draft-ietf-ippm-qoo), of the round trips and the losses of all flows.
+        pub qoo: Option<Estimate> => Known,
     }
 }
 
@@ -254,6 +293,10 @@ record! {
         pub rtt_s: Option<Estimate> => Known,
         /// Its flows' completed transfers, all together; `None` for a group of unlimited data.
         pub transfers: Option<Box<TransferOutcome>> => Optional,
+        /// What its flows' viewers saw, all together; `None` for a group that is no adaptive video.
+        pub video: Option<Box<VideoOutcome>> => Optional,
+        /// Its score; `None` for a group without one.
+        pub score: Option<Box<ScoreOutcome>> => Optional,
     }
 }
 

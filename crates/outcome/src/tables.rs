@@ -23,7 +23,7 @@ pub use series::SeriesWriter;
 pub use table::Table;
 pub use trace::{TraceEvent, TracePacket, TraceRow, TraceWriter};
 
-use crate::{Estimate, Extent, GroupOutcome, Outcome, QueueOutcome, Reason, RunValues, TransferOutcome};
+use crate::{Estimate, Extent, GroupOutcome, Outcome, QueueOutcome, Reason, RunValues, TransferOutcome, VideoOutcome};
 use columns::Columns;
 use write::Format;
 
@@ -119,6 +119,7 @@ pub fn flows(outcomes: &[Outcome]) -> Table<'_> {
     columns.estimate("jitter_s", |flow| flow.jitter_s);
     columns.estimate("rtt_s", |flow| flow.rtt_s);
     transfers(&mut columns, |flow| flow.transfers.as_deref());
+    video(&mut columns, |flow| flow.video.as_deref());
     columns.finish()
 }
 
@@ -154,6 +155,9 @@ pub fn groups(outcomes: &[Outcome]) -> Table<'_> {
     columns.estimate("jitter_s", |(group, _)| group.jitter_s);
     columns.estimate("rtt_s", |(group, _)| group.rtt_s);
     transfers(&mut columns, |(group, _)| group.transfers.as_deref());
+    video(&mut columns, |(group, _)| group.video.as_deref());
+    columns.estimate("mos", |(group, _)| group.score.as_ref()?.mos);
+    columns.estimate("qoo", |(group, _)| group.score.as_ref()?.qoo);
     columns.text("queue", |(_, queue)| queue.map_or("", |queue| &queue.name));
     columns.text("queue_kind", |(_, queue)| queue.map_or("", |queue| &queue.kind));
     let mut of_queue = |name, field: fn(&QueueOutcome) -> Estimate| {
@@ -175,6 +179,15 @@ fn transfers<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Opti
     columns.estimate("completion_p95_s", |row| Some(of(row)?.completion_s.p95));
     columns.estimate("completion_p99_s", |row| Some(of(row)?.completion_s.p99));
     columns.estimate("startup_s", |row| of(row)?.startup_s);
+}
+
+/// Adds the columns of adaptive video; nulls for rows without.
+fn video<'r, T>(columns: &mut Columns<'r, '_, T>, of: impl Fn(&'r T) -> Option<&'r VideoOutcome>) {
+    columns.estimate("video_bit_rate_bps", |row| of(row)?.bit_rate_bps);
+    columns.estimate("video_stalls", |row| Some(of(row)?.stalls));
+    columns.estimate("video_stalled_s", |row| Some(of(row)?.stalled_s));
+    columns.estimate("video_switches", |row| Some(of(row)?.switches));
+    columns.estimate("video_startup_s", |row| of(row)?.startup_s);
 }
 
 /// A row for each group in each run of each outcome, at each queue that summaries show; a single run has the outcome's own values.

@@ -1,13 +1,17 @@
 //! One outcome in full.
 
 use fairlane_outcome::{
-    Delay, Estimate, FlowOutcome, GroupOutcome, Outcome, QueueGroup, QueueOutcome, TransferOutcome,
+    Delay, Estimate, FlowOutcome, GroupOutcome, Outcome, QueueGroup, QueueOutcome, ScoreOutcome, TransferOutcome,
+    VideoOutcome,
 };
 
 use crate::numbers::{Scale, count, percent};
 use crate::queues::dropped;
 use crate::summary::{column, heading, print_notes};
 use crate::table::{Look, Terminal, TextTable};
+
+/// A column's title, its value in a score, and its scale.
+type ScoreColumn = (&'static str, fn(&ScoreOutcome) -> Option<Estimate>, fn(&[Estimate]) -> Scale);
 
 /// The most flows that are shown one by one.
 pub(crate) const FLOWS: usize = 40;
@@ -34,6 +38,8 @@ pub(crate) fn tables(outcome: &Outcome) -> impl Iterator<Item = (&'static str, T
         ("End to end", end_to_end(outcome)),
         ("Groups at each queue", if outcome.queues.len() > 1 { groups_at_queues(outcome) } else { None }),
         ("Transfers", transfers(&outcome.groups)),
+        ("Video", video(&outcome.groups)),
+        ("Scores", scores(&outcome.groups)),
         ("Flows", if outcome.flows.len() <= FLOWS { flows(outcome) } else { spread(outcome) }),
     ];
     tables.into_iter().filter_map(|(title, table)| Some((title, table?)))
@@ -155,6 +161,48 @@ fn transfers(groups: &[GroupOutcome]) -> Option<TextTable> {
         .right("p50", time(|time| time.p50))
         .right("p95", time(|time| time.p95))
         .right("p99", time(|time| time.p99));
+    (!rows.is_empty()).then_some(table)
+}
+
+/// A row for each group of adaptive video: what its viewers saw.
+fn video(groups: &[GroupOutcome]) -> Option<TextTable> {
+    let rows: Vec<(&GroupOutcome, &VideoOutcome)> =
+        groups.iter().filter_map(|group| Some((group, group.video.as_deref()?))).collect();
+    let number = |field: fn(&VideoOutcome) -> Option<Estimate>, scale| {
+        column(&rows.iter().map(|(_, video)| field(video)).collect::<Vec<_>>(), scale)
+    };
+    let counted =
+        |field: fn(&VideoOutcome) -> Estimate| rows.iter().map(|(_, video)| count(field(video).mean)).collect();
+    let table = TextTable::new()
+        .key("group", rows.iter().map(|(group, _)| group.name.clone()).collect())
+        .right("bit rate", number(|video| video.bit_rate_bps, Scale::rate))
+        .right("start-up", number(|video| video.startup_s, Scale::time))
+        .right("stalls", counted(|video| video.stalls))
+        .right("stalled", number(|video| Some(video.stalled_s), Scale::time))
+        .right("switches", counted(|video| video.switches))
+        .right("segments", counted(|video| video.segments));
+    (!rows.is_empty()).then_some(table)
+}
+
+/// A row for each group with a score.
+fn scores(groups: &[GroupOutcome]) -> Option<TextTable> {
+    let rows: Vec<(&GroupOutcome, &ScoreOutcome)> =
+        groups.iter().filter_map(|group| Some((group, group.score.as_deref()?))).collect();
+    let number = |field: fn(&ScoreOutcome) -> Option<Estimate>, scale| {
+        column(&rows.iter().map(|(_, score)| field(score)).collect::<Vec<_>>(), scale)
+    };
+    let columns: [ScoreColumn; 5] = [
+        ("MOS", |score| score.mos, Scale::plain),
+        ("R", |score| score.rating, Scale::plain),
+        ("delay", |score| score.delay_s, Scale::time),
+        ("missing", |score| score.missing, Scale::percent),
+        ("QoO", |score| score.qoo, Scale::plain),
+    ];
+    let table = TextTable::new()
+        .key("group", rows.iter().map(|(group, _)| group.name.clone()).collect())
+        .left("as", rows.iter().map(|(_, score)| score.application.clone()).collect());
+    let there = columns.into_iter().filter(|(_, field, _)| rows.iter().any(|(_, score)| field(score).is_some()));
+    let table = there.fold(table, |table, (title, field, scale)| table.right(title, number(field, scale)));
     (!rows.is_empty()).then_some(table)
 }
 

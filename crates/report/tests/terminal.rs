@@ -84,6 +84,38 @@ fn transfers_have_a_table() {
     assert_eq!(words[1], ["ftp", "10", "550", "ms", "500", "ms", "1000", "ms", "1000", "ms"]);
 }
 
+/// A viewer and a call. Would catch a column of the one score in the table of another.
+#[test]
+fn viewers_and_calls_have_tables() {
+    let mut outcome = outcome(&CHOKE, 6, 1);
+    let number = |value| fairlane_outcome::Estimate::single(value);
+    outcome.groups[0].video = Some(Box::new(fairlane_outcome::VideoOutcome {
+        segments: number(40.0),
+        bit_rate_bps: Some(number(2.5e6)),
+        stalls: number(3.0),
+        stalled_s: number(1.5),
+        switches: number(7.0),
+        startup_s: Some(number(0.25)),
+    }));
+    outcome.groups[1].score = Some(Box::new(fairlane_outcome::ScoreOutcome {
+        application: "voip".to_owned(),
+        mos: Some(number(3.5)),
+        rating: Some(number(70.0)),
+        delay_s: Some(number(0.15)),
+        missing: Some(number(0.02)),
+        qoo: None,
+    }));
+    let text = run_report(&outcome, &plain(100));
+    let words = |title: &str| -> Vec<Vec<&str>> {
+        let lines = text.lines().skip_while(|line| *line != title).skip(1).take(2);
+        lines.map(|line| line.split_whitespace().collect()).collect()
+    };
+    assert_eq!(words("Video")[0], ["group", "bit", "rate", "start-up", "stalls", "stalled", "switches", "segments"]);
+    assert_eq!(words("Video")[1], ["ftp", "2500", "kb/s", "250", "ms", "3", "1500", "ms", "7", "40"]);
+    assert_eq!(words("Scores")[0], ["group", "as", "MOS", "R", "delay", "missing"]);
+    assert_eq!(words("Scores")[1][..2], ["cbr", "voip"]);
+}
+
 /// Returns outcomes of two links, `first` and `second`, the second of which is the busier in every other outcome.
 fn of_two_links() -> Vec<Outcome> {
     let mut outcomes = swept();

@@ -1,6 +1,6 @@
 //! Sources of data for TCP.
 
-use fairlane_qdisc::{Duration, Size};
+use fairlane_qdisc::{Bytes, Duration, Rate, Size};
 
 use crate::source::OnOff;
 
@@ -13,6 +13,10 @@ pub enum Application {
     Transfers(Transfers),
     /// Pages of objects over parallel connections, one page after the other.
     Web(Web),
+    /// Adaptive video: segments of a bit rate that the player chooses.
+    Video(Video),
+    /// Requests and responses, one after the other over one connection.
+    Rpc(Rpc),
     /// Unlimited data during the on periods, and no new data during the off periods.
     OnOff(OnOff),
 }
@@ -45,6 +49,40 @@ pub struct Web {
     pub least: Size,
     /// Mean of the exponential pause after a page; zero: the next one begins when a page is complete.
     pub think: Duration,
+}
+
+/// Adaptive video over one connection, whose player chooses the bit rate of each segment by the playback time in its buffer (Huang et al., "A
+/// buffer-based approach to rate adaptation", SIGCOMM 2014).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Video {
+    /// Playback time of a segment.
+    pub segment: Duration,
+    /// The bit rates on the wire, rising; one at least.
+    pub ladder: Vec<Rate>,
+    /// The most playback time that the buffer holds, two segments at least.
+    pub buffer: Duration,
+    /// Up to this playback time in the buffer the lowest bit rate is chosen.
+    pub reservoir: Duration,
+    /// The playback time over which the choice rises from the lowest bit rate to the highest, from the reservoir on. Above both there is room for
+    /// a segment.
+    pub cushion: Duration,
+}
+
+impl Video {
+    /// Returns the highest bit rate.
+    #[must_use]
+    pub fn highest(&self) -> Rate {
+        self.ladder.last().copied().unwrap_or_default()
+    }
+}
+
+/// Calls of a remote procedure: a request, and when it has arrived the response, and when that has arrived the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rpc {
+    /// Size of a request; it fits a packet, with the acknowledgement of the response before.
+    pub request: Bytes,
+    /// Size of a response; it is rounded up to whole packets.
+    pub response: Size,
 }
 
 /// Distribution of the sizes of transfers around their mean.

@@ -192,6 +192,9 @@ fn demand(traffic: &Traffic, group: &FlowGroup, narrowest: f64, lifetime: f64) -
         Traffic::Tcp(tcp) => match &tcp.application {
             Application::Ftp => f64::INFINITY,
             Application::OnOff(periods) => narrowest * on(periods),
+            Application::Video(video) => bits(video.highest()),
+            // Beside the round trips, the link is always busy.
+            Application::Rpc(_) => narrowest,
             Application::Transfers(Transfers { size, think, .. }) => {
                 let bits = size_bits(*size, group);
                 bits / think.map_or(lifetime, |think| think.as_secs() + bits / narrowest)

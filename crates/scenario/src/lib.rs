@@ -33,13 +33,13 @@ mod tree;
 mod vary;
 mod wire;
 
-pub use application::{Application, Sizes, Transfers, Web};
+pub use application::{Application, Rpc, Sizes, Transfers, Video, Web};
 pub use bundled::{BUNDLED, Bundled, bundled, nearest_bundled};
 pub use document::Document;
 pub use dumbbell::Dumbbell;
 pub use error::{Quantity, ScenarioError};
 pub use fairlane_qdisc::{Bytes, Duration, Kind, Packets, QdiscConfig, QdiscParameters, Rate, Size, Value};
-pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Phase, Scenario, Tfrc, Traffic};
+pub use model::{Access, FlowGroup, Hop, Link, LinkSide, Phase, Scenario, Score, Tfrc, Traffic};
 pub use shaper::{ProbeKind, Shaper, ShaperKind};
 pub use source::{OnOff, PacketSizes, Periods, Recorded, Source, Ssmp, Trace, Udp};
 pub use tcp::{AfterIdle, Congestion, Ledbat, LossRecovery, SlowStart, Tcp};

@@ -111,6 +111,8 @@ pub struct FlowGroup {
     pub stop: Option<Duration>,
     /// The phases after the first one: the flows start and stop together at these times.
     pub later_phases: Vec<Phase>,
+    /// The application that its score is about; `None` for none.
+    pub score: Option<Score>,
     /// The links from the source's node to the destination's.
     pub path: Vec<Hop>,
     /// The links back, for acknowledgements.
@@ -119,6 +121,23 @@ pub struct FlowGroup {
     pub source: Option<Access>,
     /// The link between each destination and the path's last node; `None`: the destination is that node.
     pub sink: Option<Access>,
+}
+
+/// The application that a score is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Score {
+    /// A call, one direction for each flow, behind a jitter buffer: a packet is played this time after the earliest moment at which one has come
+    /// so far, or not at all.
+    Voip {
+        /// The time.
+        jitter_buffer: Duration,
+    },
+    /// Web pages.
+    Web,
+    /// Video streaming.
+    VideoStreaming,
+    /// A video conference.
+    VideoConference,
 }
 
 /// A time in which flows send.

@@ -7,6 +7,7 @@ mod network;
 mod packets;
 mod phases;
 mod queue;
+mod score;
 mod shaper;
 mod source;
 mod tcp;

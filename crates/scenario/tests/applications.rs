@@ -1,8 +1,8 @@
 //! Sources of data for TCP: their meaning in a file, and the messages about mistakes.
 
 use fairlane_scenario::{
-    Application, Bytes, Document, Duration, OnOff, Packets, Periods, Scenario, ScenarioError, Size, Sizes, Traffic,
-    Transfers, Web,
+    Application, Bytes, Document, Duration, OnOff, Packets, Periods, Rate, Rpc, Scenario, ScenarioError, Score, Size,
+    Sizes, Traffic, Transfers, Video, Web,
 };
 
 fn check(keys: &str) -> Result<Scenario, ScenarioError> {
@@ -79,10 +79,57 @@ fn each_application_is_read() {
     }
 }
 
+/// Defaults: the ladder from 0.3 to 8 Mbit/s, and the player of Huang et al. (2014): segments of 4 s, 240 s, of which 90 s are the reservoir and
+/// 126 s, up to 90 %, the cushion. Another buffer has the same parts.
+#[test]
+fn video_has_the_player_of_the_paper() {
+    let seconds = |seconds: u64| Duration::from_millis(1000 * seconds);
+    let Application::Video(video) = application("source = \"video\"") else { panic!("video") };
+    assert_eq!((video.segment, video.buffer), (seconds(4), seconds(240)));
+    assert_eq!((video.reservoir, video.cushion), (seconds(90), seconds(126)));
+    let ends = [video.ladder.first(), video.ladder.last()].map(|rate| rate.map(|rate| rate.bits_per_second()));
+    assert_eq!((ends, video.ladder.len()), ([Some(300_000), Some(8_000_000)], 9));
+    let keys =
+        "source = \"video\"\nsegment = \"2s\"\nladder = [\"1mbit\", \"2mbit\"]\nbuffer = \"40s\"\ncushion = \"10s\"";
+    let expected = Video {
+        segment: seconds(2),
+        ladder: [1_000_000, 2_000_000].map(Rate::from_bits_per_second).to_vec(),
+        buffer: seconds(40),
+        reservoir: seconds(15),
+        cushion: seconds(10),
+    };
+    assert_eq!(application(keys), Application::Video(expected));
+    let rpc = Rpc { request: Bytes::new(100), response: Size::Bytes(Bytes::new(10_000)) };
+    assert_eq!(application("source = \"rpc\"\nrequest = \"100b\"\nsize = \"10kb\""), Application::Rpc(rpc));
+}
+
+/// A score belongs to its group; a call has a jitter buffer of 60 ms by default.
+#[test]
+fn groups_have_scores() {
+    let score = |keys: &str| check(keys).unwrap_or_else(|error| panic!("{error}")).flows[0].score;
+    assert_eq!(score(""), None);
+    assert_eq!(score("score = \"video-conference\""), Some(Score::VideoConference));
+    let call = |keys: &str| {
+        let text = format!(
+            "duration = \"10s\"\n[bottleneck]\nrate = \"1mbit\"\n[[flows]]\nname = \"t\"\nkind = \"udp\"\nrate = \"80kbit\"\n\
+             packet = \"200b\"\nscore = \"voip\"\n{keys}\n"
+        );
+        let scenario = Document::parse("test.toml", &text).and_then(|document| document.scenario());
+        scenario.unwrap_or_else(|error| panic!("{error}")).flows[0].score
+    };
+    for (keys, ms) in [("", 60), ("jitter_buffer = \"25ms\"", 25)] {
+        assert_eq!(call(keys), Some(Score::Voip { jitter_buffer: Duration::from_millis(ms) }));
+    }
+}
+
 #[test]
 fn a_slip_is_explained() {
     let cases = [
-        ("source = \"transfer\"", 7, "did you mean \"transfers\"? There are ftp, transfers, web, exponential, pareto"),
+        (
+            "source = \"transfer\"",
+            7,
+            "did you mean \"transfers\"? There are ftp, transfers, web, video, rpc, exponential, pareto",
+        ),
         ("source = \"poisson\"", 7, "there is no source of TCP \"poisson\""),
         ("size = \"1mb\"", 7, "`size` is for source = \"transfers\""),
         ("think = \"1s\"", 7, "`think` is for source = \"transfers\""),
@@ -109,6 +156,24 @@ fn a_slip_is_explained() {
             11,
             "9 connections are not whole browsers of 6 each",
         ),
+        ("segment = \"2s\"", 7, "`segment` is for source = \"video\""),
+        ("buffer = \"20s\"", 7, "that of a link is its queue's `limit`"),
+        ("source = \"video\"\nladder = [\"1mbit\", \"1mbit\"]", 8, "\"1mbit\" is not above the bit rate before, 1mbit"),
+        ("source = \"video\"\nladder = []", 8, "there are 0 bit rates, and a ladder has 1 to 64"),
+        ("source = \"video\"\nladder = \"1mbit\"", 8, "a list of bit rates"),
+        ("source = \"video\"\nbuffer = \"7s\"", 8, "7s does not hold two segments of 4s"),
+        (
+            "source = \"video\"\nbuffer = \"20s\"\nreservoir = \"10s\"\ncushion = \"7s\"",
+            9,
+            "a reservoir of 10s and a cushion of 7s leave no room for a segment of 4s in a buffer of 20s",
+        ),
+        ("source = \"rpc\"\nrequest = \"100b\"", 4, "`size` is missing"),
+        ("source = \"rpc\"\nsize = \"10kb\"\nrequest = \"1001b\"", 9, "from 1b to 1kb"),
+        ("request = \"1b\"", 7, "`request` is for source = \"rpc\""),
+        ("score = \"voip\"", 7, "a call is UDP at a constant rate"),
+        ("score = \"email\"", 7, "there is no score \"email\""),
+        ("score = \"web\"\njitter_buffer = \"20ms\"", 8, "a score of \"web\" has no jitter buffer"),
+        ("jitter_buffer = \"20ms\"", 7, "there is no score that it belongs to"),
         ("phases = []", 7, "there is no phase"),
         ("phases = [[\"0s\"]]", 7, "is not a start and an end"),
         ("phases = [[\"2s\", \"1s\"]]", 7, "1s is not after the start, 2s"),

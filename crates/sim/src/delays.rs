@@ -3,16 +3,23 @@
 use std::ops::Range;
 
 use fairlane_outcome::PathRun;
+use fairlane_outcome::score::ScoreRun;
 use fairlane_qdisc::Time;
+use fairlane_scenario::Scenario;
 
 use crate::packet::{Packet, PacketKind};
+use crate::scores::FlowScore;
 
 /// The number of flows from which delays are not counted: with more, the counts are in no cache, and each packet would wait for them.
 const MAX_FLOWS: usize = 20_000;
 
 /// The delays of each flow since the measurement began.
-#[derive(Debug)]
-pub(crate) struct Delays(Vec<FlowDelays>);
+#[derive(Clone, Debug)]
+pub(crate) struct Delays {
+    flows: Vec<FlowDelays>,
+    /// The scores of the flows that have one; empty if none has.
+    scores: Vec<Option<Box<FlowScore>>>,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowDelays {
@@ -22,15 +29,22 @@ struct FlowDelays {
 }
 
 impl Delays {
-    /// Returns the counts of `flows` flows; none if these are too many.
-    pub(crate) fn new(flows: usize) -> Self {
-        Self(if flows < MAX_FLOWS { vec![FlowDelays::default(); flows] } else { Vec::new() })
+    /// Returns the counts of the flows of `scenario`; none if these are too many.
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let count: usize = scenario.flows.iter().map(|group| group.count as usize).sum();
+        let flows = if count < MAX_FLOWS { vec![FlowDelays::default(); count] } else { Vec::new() };
+        let scored = scenario.flows.iter().any(|group| group.score.is_some()) && !flows.is_empty();
+        let each = scenario.flows.iter().flat_map(|group| (0..group.count).map(|_| FlowScore::new(scenario, group)));
+        Self { flows, scores: if scored { each.collect() } else { Vec::new() } }
     }
 
     /// Counts a packet that has reached its host at `now`; with `tcp` an acknowledgement ends a round trip.
     pub(crate) fn arrived(&mut self, now: Time, packet: &Packet, tcp: bool) {
-        let Some(FlowDelays { sums, last }) = self.0.get_mut(packet.flow as usize) else { return };
+        let Some(FlowDelays { sums, last }) = self.flows.get_mut(packet.flow as usize) else { return };
         let delay = (now - packet.sent).as_nanos();
+        if let Some(Some(score)) = self.scores.get_mut(packet.flow as usize) {
+            score.arrived(packet.kind(), packet.seq, delay);
+        }
         match packet.kind() {
             PacketKind::Data => {
                 let before = last.replace(delay).unwrap_or(delay);
@@ -47,21 +61,30 @@ impl Delays {
 
     /// Starts the measurement.
     pub(crate) fn begin(&mut self) {
-        for flow in &mut self.0 {
+        for flow in &mut self.flows {
             flow.sums = PathRun::default();
         }
+        self.scores.iter_mut().flatten().for_each(|score| score.begin());
     }
 
     /// Takes the counts of `flows` from those of another part of the run.
     pub(crate) fn take_over(&mut self, part: &Self, flows: Range<u32>) {
         let flows = flows.start as usize..flows.end as usize;
-        if let (Some(own), Some(others)) = (self.0.get_mut(flows.clone()), part.0.get(flows)) {
+        if let (Some(own), Some(others)) = (self.flows.get_mut(flows.clone()), part.flows.get(flows.clone())) {
             own.copy_from_slice(others);
+        }
+        if let (Some(own), Some(others)) = (self.scores.get_mut(flows.clone()), part.scores.get(flows)) {
+            own.clone_from_slice(others);
         }
     }
 
     /// Returns the counts of flow number `flow`.
     pub(crate) fn of(&self, flow: usize) -> Option<PathRun> {
-        self.0.get(flow).map(|flow| flow.sums)
+        self.flows.get(flow).map(|flow| flow.sums)
+    }
+
+    /// Returns what the score of flow number `flow` follows from; `None` if it has none.
+    pub(crate) fn score(&self, flow: usize) -> Option<ScoreRun> {
+        self.scores.get(flow)?.as_ref().map(|score| score.run())
     }
 }

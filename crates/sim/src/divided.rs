@@ -206,7 +206,7 @@ fn empty_part(whole: &Part<()>, division: &Arc<Division>, number: usize, events_
     };
     let mut network = Network::new(topology, events_per_second, ());
     network.border = Some(Box::new(Border::new(division, number)));
-    Part::new(network, Numbered::new(0, Vec::new()), *flows)
+    Part::new(network, Numbered::new(0, Vec::new()), whole.delays.clone(), *flows)
 }
 
 /// Returns a time before which nothing happens in `part`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use fairlane_outcome::{Cost, Expected, FlowRun, Run};
+use fairlane_outcome::{Cost, Expected, FlowRun, Run, VideoRun};
 use fairlane_qdisc::{BoxQdisc, Host, Qdisc, Seed, Time};
 use fairlane_scenario::{Application, FlowGroup, Hop, Scenario, Traffic, Web};
 
@@ -204,7 +204,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         }
         network.start_controllers();
         let sampling = Sampling::of(&network.observer);
-        let part = Part::new(network, Numbered::new(0, flows), count);
+        let part = Part::new(network, Numbered::new(0, flows), Delays::new(&scenario), count);
         Ok(Self { scenario, run, seed, part, before: Vec::new(), from: None, changes: 0, sampling })
     }
 
@@ -298,7 +298,7 @@ impl<'s, O: Observer> Engine<'s, O> {
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
         let tallies = tallies(flows.iter(), &network.dropped, &network.lost);
-        let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally)).collect();
+        let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally, now)).collect();
         drop(flows);
         let topology = network.close();
         let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
@@ -392,14 +392,16 @@ struct FlowEnd {
     tally: Tally,
     completions_ns: Option<Vec<u64>>,
     startups_ns: Option<Vec<u64>>,
+    video: Option<Box<VideoRun>>,
 }
 
 impl FlowEnd {
-    fn new(flow: &Flow, tally: Tally) -> Self {
+    fn new(flow: &Flow, tally: Tally, now: Time) -> Self {
         Self {
             tally,
             completions_ns: flow.completions().map(<[u64]>::to_vec),
             startups_ns: flow.startups().map(<[u64]>::to_vec),
+            video: flow.video(now).map(Box::new),
         }
     }
 }
@@ -448,6 +450,8 @@ fn flow_runs(
                 completions_ns: end.completions_ns,
                 startups_ns: end.startups_ns,
                 path: delays.of(id),
+                video: end.video,
+                score: delays.score(id).map(Box::new),
             });
         }
     }

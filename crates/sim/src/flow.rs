@@ -3,11 +3,13 @@
 mod common;
 mod connection;
 mod datagrams;
+mod rpc;
 mod tfrc;
 mod transfers;
+mod video;
 mod web;
 
-use fairlane_outcome::FlowSample;
+use fairlane_outcome::{FlowSample, VideoRun};
 use fairlane_qdisc::{Rate, Seed, Time};
 use fairlane_scenario::{FlowGroup, Traffic};
 
@@ -79,9 +81,9 @@ impl Flow {
     }
 
     /// Starts the measurement.
-    pub(crate) fn begin_measurement(&mut self) {
+    pub(crate) fn begin_measurement(&mut self, now: Time) {
         if let Endpoints::Tcp(connection) = &mut self.endpoints {
-            connection.begin_measurement();
+            connection.begin_measurement(now);
         }
     }
 
@@ -98,6 +100,14 @@ impl Flow {
     pub(crate) fn startups(&self) -> Option<&[u64]> {
         match &self.endpoints {
             Endpoints::Tcp(connection) => connection.startups(),
+            Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
+        }
+    }
+
+    /// Returns what the viewer of an adaptive video saw until `now`; `None` for other flows.
+    pub(crate) fn video(&self, now: Time) -> Option<VideoRun> {
+        match &self.endpoints {
+            Endpoints::Tcp(connection) => connection.video(now),
             Endpoints::Udp(_) | Endpoints::Tfrc(_) => None,
         }
     }

@@ -65,6 +65,7 @@ mod runner;
 mod sack_table;
 mod sampling;
 mod schedule;
+mod scores;
 mod shaper;
 mod shaping;
 mod simulation;

@@ -33,12 +33,12 @@ const CHECK_EVERY: u64 = 1 << 14;
 
 impl<O: Observer> Part<O> {
     /// Returns a part at time zero of a run of `count` flows in all, of which it has `flows`.
-    pub(crate) fn new(network: Network<O>, flows: Numbered<Flow>, count: usize) -> Self {
+    pub(crate) fn new(network: Network<O>, flows: Numbered<Flow>, delays: Delays, count: usize) -> Self {
         Self {
             network,
             flows,
             prefetcher: Prefetcher::new(count),
-            delays: Delays::new(count),
+            delays,
             now: Time::ZERO,
             events: 0,
             check_at: CHECK_EVERY,
@@ -117,7 +117,8 @@ impl<O: Observer> Part<O> {
 
     /// Starts the measurement.
     pub(crate) fn begin_measurement(&mut self) {
-        self.flows.iter_mut().for_each(Flow::begin_measurement);
+        let now = self.now;
+        self.flows.iter_mut().for_each(|flow| flow.begin_measurement(now));
         self.delays.begin();
         for link in &mut self.network.topology.links {
             if let LinkQueue::Managed(managed) = &mut link.queue

@@ -160,6 +160,8 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
                 completions_ns: None,
                 startups_ns: None,
                 path: None,
+                video: None,
+                score: None,
             })
         };
         Run {

@@ -4,7 +4,7 @@ use fairlane_outcome::QueueRun;
 use fairlane_qdisc::{
     BoxQdisc, Duration, Host, Kind, ParameterError, Qdisc, QdiscParameters, Rate, Reason, Seed, Time,
 };
-use fairlane_scenario::{Access, FlowGroup, Hop, LinkSide, Scenario, Shaper, Traffic, Wire};
+use fairlane_scenario::{Access, Application, FlowGroup, Hop, LinkSide, Scenario, Shaper, Tcp, Traffic, Wire};
 
 use crate::impairments::Impairments;
 use crate::link::{Carries, Link, LinkQueue, Managed, Medium, plain_limit};
@@ -340,12 +340,14 @@ impl Topology {
         let Access { rate, delay, queue } = access;
         let (random, ack) = match &group.traffic {
             Traffic::Udp(udp) => (udp.sizes_differ(), None),
+            // Some acknowledgements carry requests.
+            Traffic::Tcp(Tcp { application: Application::Rpc(_), .. }) => (false, None),
             Traffic::Tcp(tcp) => (false, Some(packet_bytes(tcp.ack))),
             Traffic::Tfrc(_) => (false, None),
         };
         [true, false].map(|data| {
             let side = LinkSide { rate: *rate, delay: *delay, queue: queue.clone(), wire: Default::default() };
-            let kind = LinkKind { sizes_differ: data && random, ..self.kind(side, None) };
+            let kind = LinkKind { sizes_differ: if data { random } else { ack.is_none() }, ..self.kind(side, None) };
             let bytes = if data { Some(packet_bytes(group.packet)) } else { ack };
             self.media[kind.medium as usize].carries = Some(Carries { sink, data, bytes });
             kind

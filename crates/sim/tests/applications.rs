@@ -1,6 +1,7 @@
 //! TCP applications without unlimited data: transfers of limited size, and on/off periods.
 
-use fairlane_outcome::Run;
+use fairlane_outcome::score::ScoreRun;
+use fairlane_outcome::{Run, VideoRun};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, PacketEvent, run};
 
@@ -252,4 +253,156 @@ impl Observer for Deliveries {
     fn delivered(&mut self, at: fairlane_qdisc::Time, flow: u32, _seq: u32) {
         self.0.push((at.as_secs(), flow));
     }
+}
+
+/// A bottleneck of `rate` between hosts of 1 Gbit/s, 12 ms one way, with room for all that waits.
+fn through(rate: &str, duration: &str, flows: &str) -> Run {
+    let text = format!(
+        r#"
+        duration = "{duration}"
+        warmup = "100s"
+        [bottleneck]
+        rate = {rate}
+        delay = "10ms"
+        queue = {{ kind = "droptail", limit = "20000p" }}
+        [access]
+        rate = "1gbit"
+        delay = "1ms"
+        [[flows]]
+        name = "app"
+        start = "0s"
+        {flows}
+        "#
+    );
+    let scenario = Document::parse("through.toml", &text).and_then(|document| document.scenario());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Segments of 4 s at 1, 2, 4 and 8 Mbit/s, of which a buffer of 24 s holds six.
+const VIDEO: &str = r#"
+    kind = "tcp"
+    cc = "sack"
+    source = "video"
+    ladder = ["1mbit", "2mbit", "4mbit", "8mbit"]
+    buffer = "24s"
+    reservoir = "8s"
+    cushion = "12s"
+    window = "#;
+
+fn video(run: &Run) -> VideoRun {
+    *run.flows[0].video.as_deref().unwrap_or_else(|| panic!("a video"))
+}
+
+/// Over a link of constant rate, by what comes in and what is played. Above the ladder, the buffer is full, and each segment has the highest bit
+/// rate: one each 4 s, without switches and stalls. Between two bit rates the buffer is neither full nor empty, so that as much comes in as is
+/// played: the mean bit rate is the rate of the link, made of both, of which each switch is one. Below the ladder a segment of 4 Mbit takes
+/// 4/0.9 s and is played in 4 s: a stall after each, in all 10 % of the time. Its first segment takes as long. The round trip between two
+/// segments, 24 ms, is what is missing to the rates.
+#[test]
+fn video_has_the_bit_rate_that_the_link_carries() {
+    let fast = video(&through("\"20mbit\"", "500s", &format!("{VIDEO}100")));
+    assert_eq!((fast.stalls, fast.switches, fast.bit_rates_bps), (0, 0, fast.segments * 8_000_000));
+    assert!((99..=101).contains(&fast.segments), "{fast:?}");
+    let run = through("\"3mbit\"", "1100s", &format!("{VIDEO}20"));
+    let between = video(&run);
+    let mean = between.bit_rates_bps as f64 / between.segments as f64;
+    assert!((mean / 3e6 - 1.0).abs() < 0.02, "{mean}");
+    assert!((run.flows[0].unique_bytes as f64 * 8.0 / 1000.0 / 3e6 - 1.0).abs() < 0.02);
+    assert_eq!(between.stalls, 0);
+    // n segments of 2 Mbit/s and m of 4 Mbit/s and none else: their sum is that of the bit rates.
+    assert!(between.switches > 10 && between.bit_rates_bps.is_multiple_of(2_000_000), "{between:?}");
+    let slow = video(&through("\"900kbit\"", "1100s", &format!("{VIDEO}20")));
+    assert_eq!(slow.bit_rates_bps, slow.segments * 1_000_000);
+    assert!((slow.stalled_ns as f64 / 1e9 / 1000.0 - 0.1).abs() < 0.01, "{slow:?}");
+    assert!(slow.stalls.abs_diff(slow.segments) <= 1, "{slow:?}");
+    let startup = slow.startup_ns.unwrap_or_default() as f64 / 1e9;
+    assert!((startup - 4.0 / 0.9).abs() < 0.15, "{startup}");
+}
+
+/// A link of 80 Mbit/s brings a segment of 32 Mbit in 0.4 s, so the buffer moves between 19.6 s and 23.6 s. When the link stops for t seconds the
+/// playback stands still for t minus what is in the buffer, and until the segment is there. Ten seconds more of outage are ten more of stall.
+#[test]
+fn an_outage_stalls_by_its_time_less_the_buffer() {
+    let stalled = |outage: u32| {
+        let steps =
+            format!("{{ steps = [[\"0s\", \"80mbit\"], [\"200s\", \"0bit\"], [\"{}s\", \"80mbit\"]] }}", 200 + outage);
+        let video = video(&through(&steps, "400s", &format!("{VIDEO}300")));
+        (video.stalls, video.stalled_ns as f64 / 1e9)
+    };
+    // TCP takes a second at the most to find the link again.
+    assert_eq!(stalled(17), (0, 0.0));
+    let [(stalls, thirty), (_, forty)] = [30, 40].map(stalled);
+    assert_eq!(stalls, 1);
+    assert!((30.0 - 23.6..=30.0 - 19.6 + 1.5).contains(&thirty), "{thirty}");
+    assert!((forty - thirty - 10.0).abs() < 1.0, "{thirty} {forty}");
+}
+
+/// Would catch a measurement that begins after the stop, and a viewer who has left and still waits.
+#[test]
+fn a_viewer_who_leaves_does_not_stall() {
+    let left = video(&through("\"20mbit\"", "500s", &format!("{VIDEO}100\nstop = \"200s\"")));
+    assert_eq!(left.stalls, 0);
+    assert!((24..=26).contains(&left.segments), "{left:?}");
+}
+
+/// By hand: a response of 1000 bytes takes 3 · 8 µs + 12 ms, a request of 100 bytes with its acknowledgement of 40 bytes 3 · 1.12 µs + 12 ms.
+/// The first response comes after 12.024 ms, and then one each 24.02736 ms: 82 in 2 s.
+#[test]
+fn calls_follow_each_other() {
+    let run = wide("2s", "source = \"rpc\"\nrequest = \"100b\"\nsize = \"1kb\"");
+    let calls = completions(&run, 0);
+    assert_eq!(calls.len(), 82);
+    assert!(calls.iter().all(|nanos| *nanos == 24_027_360), "{:?}", calls.first());
+    // Seven packets find the window of the calls before, once that is seven: a single round trip and six packets more on the slowest link.
+    let run = wide("2s", "source = \"rpc\"\nrequest = \"100b\"\nsize = \"7p\"");
+    assert_eq!(completions(&run, 0).last(), Some(&(24_027_360 + 6 * 8_000)));
+}
+
+/// By hand: a packet of a call, 200 bytes each 20 ms, takes 3 · 1.6 µs + 12 ms, and a buffer of 60 ms: 92.0048 ms from mouth to ear, nothing
+/// lost. With a loss of 2 % at random, as much is missing, in bursts as long as chance makes them.
+#[test]
+fn calls_are_played_behind_a_jitter_buffer() {
+    let call = |loss: &str| {
+        let text = format!(
+            "duration = \"2100s\"\nwarmup = \"100s\"\n[bottleneck]\nrate = \"1gbit\"\ndelay = \"10ms\"\n{loss}\n[access]\nrate = \"1gbit\"\ndelay = \"1ms\"\n\
+             [[flows]]\nname = \"call\"\nkind = \"udp\"\nrate = \"80kbit\"\npacket = \"200b\"\nscore = \"voip\"\n"
+        );
+        let scenario = Document::parse("call.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        match run.flows[0].score.as_deref() {
+            Some(ScoreRun::Voice(voice)) => *voice,
+            other => panic!("a call, not {other:?}"),
+        }
+    };
+    let clean = call("");
+    assert_eq!((clean.missing, clean.bursts, clean.delay_ns), (0, 0, 92_004_800));
+    assert!((99_999..=100_001).contains(&clean.played), "{clean:?}");
+    // The standard error of the ratio over 100,000 packets is √(0.02 · 0.98/100,000) = 0.00044, of the bursts' mean length 1/√2000 · 0.14.
+    let lossy = call("loss = 0.02");
+    assert!((lossy.loss() - 0.02).abs() < 0.002 && (lossy.burst_ratio() - 1.0).abs() < 0.015, "{lossy:?}");
+}
+
+/// By hand: UDP of 12 ms one way, with the same back, has round trips of 24.0048 ms, those of TCP are measured: 24.02496 ms for packets of 1000
+/// bytes. Would catch a one-way delay in place of a round trip.
+#[test]
+fn scores_are_of_round_trips() {
+    let round_trip = |flows: &str| {
+        let text = format!(
+            "duration = \"20s\"\nwarmup = \"1s\"\n[bottleneck]\nrate = \"1gbit\"\ndelay = \"10ms\"\n[access]\nrate = \"1gbit\"\ndelay = \"1ms\"\n\
+             [[flows]]\nname = \"app\"\nscore = \"web\"\n{flows}\n"
+        );
+        let scenario = Document::parse("score.toml", &text).and_then(|document| document.scenario());
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        match run.flows[0].score.as_deref() {
+            Some(ScoreRun::Path(path)) => path.round_trip_ns.mean(),
+            other => panic!("a path, not {other:?}"),
+        }
+    };
+    let udp = round_trip("kind = \"udp\"\nrate = \"80kbit\"\npacket = \"200b\"");
+    assert!((udp / 24_004_800.0 - 1.0).abs() < 1e-3, "{udp}");
+    let tcp = round_trip("kind = \"tcp\"\nwindow = 1");
+    assert!((tcp / 24_024_960.0 - 1.0).abs() < 1e-3, "{tcp}");
 }

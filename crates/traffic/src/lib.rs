@@ -14,6 +14,7 @@ mod start;
 mod tests;
 mod transfers;
 mod transmitter;
+mod video;
 
 pub use datagrams::Datagrams;
 pub use draw::part;
@@ -22,6 +23,7 @@ pub use periods::OnOffPeriods;
 pub use start::start;
 pub use transfers::TransferSequence;
 pub use transmitter::{TransmissionTime, Transmitter};
+pub use video::{VideoCounts, VideoPlayer};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

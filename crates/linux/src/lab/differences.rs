@@ -49,8 +49,8 @@ fn of_group(group: &FlowGroup, tcp: &Tcp, recovery: LossRecovery) -> Vec<String>
         ));
     }
     match tcp.application {
-        // The lab refuses pages.
-        Application::Ftp | Application::Web(_) => {}
+        // The lab refuses pages, video and calls.
+        Application::Ftp | Application::Web(_) | Application::Video(_) | Application::Rpc(_) => {}
         Application::Transfers(_) => lines.push(format!(
             "flows.{name}: Linux opens a connection for each transfer, which takes a round trip that the simulator's do not"
         )),

@@ -303,8 +303,18 @@ fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupport
     if !group.later_phases.is_empty() {
         return refuse("phases", "the lab's flows start and stop once", "give it `start` and `stop`, or simulate it");
     }
-    if tcp_of(group).is_some_and(|tcp| matches!(tcp.application, Application::Web(_))) {
-        return refuse("source", "the lab has no pages of objects", "choose source = \"transfers\", or simulate it");
+    let simulated = match tcp_of(group).map(|tcp| &tcp.application) {
+        Some(Application::Web(_)) => "pages of objects",
+        Some(Application::Video(_)) => "adaptive video",
+        Some(Application::Rpc(_)) => "calls of remote procedures",
+        _ => "",
+    };
+    if !simulated.is_empty() {
+        let message = format!("the lab has no {simulated}");
+        return refuse("source", &message, "choose source = \"transfers\", or simulate it");
+    }
+    if group.score.is_some() {
+        return refuse("score", "the lab does not see both ends by one clock", "leave it out, or simulate it");
     }
     for access in [&group.source, &group.sink].into_iter().flatten() {
         check_access(access, group)?;

@@ -418,6 +418,8 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
             completions_ns: plan.has_transfers(id as u32).then(|| received.completions[id].clone()),
             startups_ns: None,
             path: None,
+            video: None,
+            score: None,
         }
     };
     Run {

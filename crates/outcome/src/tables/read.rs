@@ -166,6 +166,8 @@ fn group(row: &Row<'_>) -> Result<GroupOutcome, String> {
         jitter_s: row.estimate("jitter_s")?,
         rtt_s: row.estimate("rtt_s")?,
         transfers: None,
+        video: None,
+        score: None,
     })
 }
 

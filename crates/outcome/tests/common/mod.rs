@@ -80,5 +80,7 @@ pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
         completions_ns: None,
         startups_ns: None,
         path: None,
+        video: None,
+        score: None,
     }
 }

@@ -123,5 +123,7 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
         completions_ns: None,
         startups_ns: None,
         path: None,
+        video: None,
+        score: None,
     }
 }

@@ -2,12 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use fairlane_qdisc::{Bytes, Duration, Size};
+use fairlane_qdisc::{Bytes, Duration, Rate, Size};
 
-use crate::application::{Application, Sizes, Transfers, Web};
+use crate::application::{Application, Rpc, Sizes, Transfers, Video, Web};
 use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader};
-use crate::read::source;
+use crate::read::{RATE, source};
 use crate::source::Periods;
 
 /// The application of a group of TCP flows.
@@ -16,26 +16,36 @@ pub(crate) enum ApplicationKind {
     Ftp,
     Transfers,
     Web,
+    Video,
+    Rpc,
     Exponential,
     Pareto,
 }
 
-const KINDS: [(&str, ApplicationKind); 5] = [
+const KINDS: [(&str, ApplicationKind); 7] = [
     ("ftp", ApplicationKind::Ftp),
     ("transfers", ApplicationKind::Transfers),
     ("web", ApplicationKind::Web),
+    ("video", ApplicationKind::Video),
+    ("rpc", ApplicationKind::Rpc),
     ("exponential", ApplicationKind::Exponential),
     ("pareto", ApplicationKind::Pareto),
 ];
 
 /// Keys that another application has.
 pub(crate) const ELSEWHERE: Elsewhere = &[
-    ("size", "`size` is for source = \"transfers\" and \"web\""),
+    ("size", "`size` is for source = \"transfers\", \"web\" and \"rpc\""),
     ("sizes", "`sizes` is for source = \"transfers\" and \"web\""),
     ("think", "`think` is for source = \"transfers\" and \"web\""),
     ("min_size", "`min_size` is for source = \"web\""),
     ("objects", "`objects` is for source = \"web\""),
     ("connections", "`connections` is for source = \"web\""),
+    ("segment", "`segment` is for source = \"video\""),
+    ("ladder", "`ladder` is for source = \"video\""),
+    ("buffer", "the buffer of a player is for source = \"video\"; that of a link is its queue's `limit`"),
+    ("reservoir", "`reservoir` is for source = \"video\""),
+    ("cushion", "`cushion` is for source = \"video\""),
+    ("request", "`request` is for source = \"rpc\""),
     ("sigma", "`sigma` is for source = \"transfers\" and \"web\" with sizes = \"lognormal\""),
     ("shape", "`shape` is for source = \"pareto\", and for source = \"transfers\" and \"web\" with sizes = \"pareto\""),
     ("on", "on and off periods are for source = \"exponential\" and \"pareto\""),
@@ -76,17 +86,21 @@ impl ApplicationKind {
             Self::Ftp => &[],
             Self::Transfers => &["size", "sizes", "shape", "sigma", "think"],
             Self::Web => &["size", "sizes", "shape", "sigma", "think", "min_size", "objects", "connections"],
+            Self::Video => &["segment", "ladder", "buffer", "reservoir", "cushion"],
+            Self::Rpc => &["request", "size"],
             Self::Exponential => &["on", "off"],
             Self::Pareto => &["on", "off", "shape"],
         }
     }
 
-    /// Reads it.
-    pub(crate) fn read(self, group: &Reader<'_>) -> Result<Application, ScenarioError> {
+    /// Reads it; its data packets have `packet`.
+    pub(crate) fn read(self, group: &Reader<'_>, packet: Bytes) -> Result<Application, ScenarioError> {
         match self {
             Self::Ftp => Ok(Application::Ftp),
             Self::Transfers => transfers(group).map(Application::Transfers),
             Self::Web => web(group).map(Application::Web),
+            Self::Video => video(group).map(Application::Video),
+            Self::Rpc => rpc(group, packet).map(Application::Rpc),
             Self::Exponential => source::on_off(group, Periods::Exponential).map(Application::OnOff),
             Self::Pareto => source::pareto(group).map(Application::OnOff),
         }
@@ -109,6 +123,67 @@ fn web(group: &Reader<'_>) -> Result<Web, ScenarioError> {
         least: group.get("min_size").map_or(Ok(Size::Bytes(Bytes::new(1))), |field| self::size(&field))?,
         think: think.unwrap_or(Duration::ZERO),
     })
+}
+
+/// Playback times.
+const PLAYBACK: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100_000_000);
+/// The most bit rates of a ladder.
+const RUNGS: usize = 64;
+/// From 0.3 to 8 Mbit/s, in kbit/s.
+const LADDER: [u64; 9] = [300, 500, 800, 1200, 2000, 3000, 4500, 6000, 8000];
+/// The player of Huang et al. (2014) has segments of 4 s, a buffer of 240 s, a reservoir of 90 s, and a cushion up to 90 % of the buffer. A segment is
+/// asked for when there is room for it, so the choice must reach the highest bit rate before that.
+const SEGMENT: Duration = Duration::from_millis(4000);
+const PLAYER_BUFFER: Duration = Duration::from_millis(240_000);
+const RESERVOIR_PART: (u64, u64) = (3, 8);
+const CUSHION_PART: (u64, u64) = (21, 40);
+
+fn video(group: &Reader<'_>) -> Result<Video, ScenarioError> {
+    let time = |key: &str, usual: Duration| group.get(key).map_or(Ok(usual), |field| field.unit_in(&PLAYBACK));
+    let segment = time("segment", SEGMENT)?;
+    let buffer = time("buffer", PLAYER_BUFFER)?;
+    let part = |(part, of): (u64, u64)| Duration::from_nanos(buffer.as_nanos() / of * part);
+    if buffer < segment + segment {
+        let message = format!("a buffer of {buffer} does not hold two segments of {segment}");
+        return Err(group.key_error("buffer", message).with_help("make `buffer` longer or `segment` shorter"));
+    }
+    let reservoir = time("reservoir", part(RESERVOIR_PART))?;
+    let room = Duration::from_nanos(buffer.as_nanos() - segment.as_nanos());
+    let left = Duration::from_nanos(room.as_nanos().saturating_sub(reservoir.as_nanos()));
+    let cushion = time("cushion", part(CUSHION_PART).min(left))?;
+    if room < reservoir + cushion {
+        let message = format!(
+            "a reservoir of {reservoir} and a cushion of {cushion} leave no room for a segment of {segment} in a buffer of {buffer}"
+        );
+        let key = if group.get("reservoir").is_some() { "reservoir" } else { "cushion" };
+        return Err(group.key_error(key, message).with_help("the highest bit rate is chosen above both"));
+    }
+    Ok(Video { segment, ladder: ladder(group)?, buffer, reservoir, cushion })
+}
+
+/// The bit rates, rising.
+fn ladder(group: &Reader<'_>) -> Result<Vec<Rate>, ScenarioError> {
+    let Some(list) = group.get("ladder") else {
+        return Ok(LADDER.iter().map(|kbit| Rate::from_bits_per_second(kbit * 1000)).collect());
+    };
+    let mut ladder: Vec<Rate> = Vec::new();
+    for field in list.items("a list of bit rates, [\"300kbit\", \"1mbit\"],")? {
+        let rate: Rate = field.unit_in(&RATE)?;
+        if let Some(before) = ladder.last().filter(|before| **before >= rate) {
+            return Err(field.error(format!("{} is not above the bit rate before, {before}", field.written())));
+        }
+        ladder.push(rate);
+    }
+    match ladder.len() {
+        1..=RUNGS => Ok(ladder),
+        count => Err(list.error(format!("there are {count} bit rates, and a ladder has 1 to {RUNGS}"))),
+    }
+}
+
+fn rpc(group: &Reader<'_>, packet: Bytes) -> Result<Rpc, ScenarioError> {
+    let field = group.need("request", "\"100b\"")?;
+    let request: Bytes = field.unit_in(&(Bytes::new(1)..=packet))?;
+    Ok(Rpc { request, response: size(&group.need("size", "\"10kb\"")?)? })
 }
 
 fn transfers(group: &Reader<'_>) -> Result<Transfers, ScenarioError> {

@@ -7,13 +7,27 @@ use crate::error::ScenarioError;
 use crate::field::{Elsewhere, Field, Reader, name};
 use crate::model::{FlowGroup, Hop, Traffic};
 use crate::read::network::{LEFT, Network, RIGHT, access};
-use crate::read::{FLOWS, PACKET, application, packets, phases, source, tcp, tfrc};
+use crate::read::{FLOWS, PACKET, application, packets, phases, score, source, tcp, tfrc};
 use crate::source::{Source, Udp};
 use crate::tcp::Tcp;
 use crate::{route, suggest};
 
-pub(crate) const COMMON_KEYS: [&str; 12] =
-    ["name", "kind", "count", "packet", "class", "start", "stop", "phases", "from", "to", "path", "access"];
+pub(crate) const COMMON_KEYS: [&str; 14] = [
+    "name",
+    "kind",
+    "count",
+    "packet",
+    "class",
+    "start",
+    "stop",
+    "phases",
+    "from",
+    "to",
+    "path",
+    "access",
+    "score",
+    "jitter_buffer",
+];
 pub(crate) const TCP_KEYS: [&str; 4] = ["cc", "window", "tcp", "source"];
 const TCP_ELSEWHERE: Elsewhere = &[
     ("rate", "TCP finds its rate by itself: `rate` is for kind = \"udp\""),
@@ -123,7 +137,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
             let keys = [&COMMON_KEYS[..], &TCP_KEYS, application.keys()].concat();
             let table = table.clone().only(&keys, &[TCP_ELSEWHERE, application::ELSEWHERE].concat())?;
             Traffic::Tcp(Tcp {
-                application: application.read(&table)?,
+                application: application.read(&table, packet)?,
                 ..tcp::of_group(around.tcp, &table, packet, application)?
             })
         }
@@ -140,6 +154,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
         Some(first) => (first.from, first.from, Some(first.to)),
         None => times(table, usual_start(&traffic), around.duration)?,
     };
+    let score = score::score(table, &traffic)?;
     let path = path(table, around.network)?;
     if path.len() > MOST_HOPS {
         return Err(table.error(format!("the path has {} links, and at most {MOST_HOPS} are allowed", path.len())));
@@ -154,6 +169,7 @@ fn group(name: &str, table: &Reader<'_>, around: &Around<'_>) -> Result<FlowGrou
         start_from,
         start_to,
         stop,
+        score,
         later_phases: phases.into_iter().skip(1).collect(),
         back: route::back(&path),
         path,

@@ -1,11 +1,14 @@
 //! A TCP flow: sender, receiver and application.
 
+use fairlane_outcome::VideoRun;
 use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{self as scenario, Tcp};
 use fairlane_traffic::{OnOffPeriods, part};
 
 use super::common::{Common, Totals};
+use super::rpc::Rpc;
 use super::transfers::Transfers;
+use super::video::Video;
 use super::web::{NextObject, WebConnection};
 use crate::network::Network;
 use crate::observer::Observer;
@@ -66,6 +69,10 @@ enum Application {
     Web(Box<WebConnection>),
     /// Transfers of limited size, one after the other.
     Transfers(Box<Transfers>),
+    /// Adaptive video.
+    Video(Box<Video>),
+    /// Requests and responses.
+    Rpc(Box<Rpc>),
     /// Unlimited data during on periods.
     OnOff(Box<OnOffPeriods>),
 }
@@ -78,6 +85,8 @@ impl Application {
                 Self::Transfers(Box::new(Transfers::new(tcp, config, common.bytes, seed)))
             }
             scenario::Application::Web(_) => Self::Web(Box::new(WebConnection::new(browser.unwrap_or_default(), tcp))),
+            scenario::Application::Video(config) => Self::Video(Box::new(Video::new(config, common.bytes))),
+            scenario::Application::Rpc(config) => Self::Rpc(Box::new(Rpc::new(config, common.bytes))),
             scenario::Application::OnOff(config) => Self::OnOff(Box::new(OnOffPeriods::new(config, seed))),
         }
     }
@@ -107,6 +116,9 @@ impl Connection {
     pub(crate) fn on_source<O: Observer>(&mut self, now: Time, common: &mut Common, network: &mut Network<O>) {
         if common.is_stopped(now) {
             self.peers.sender.stop();
+            if let Application::Video(video) = &mut self.application {
+                video.end(now);
+            }
             if let Some(start) = common.next_phase(now) {
                 network.events.push(start, Target::Source(common.id));
                 if let Some(stop) = common.stop() {
@@ -139,6 +151,14 @@ impl Connection {
                 }
             }
             Application::Web(_) => self.load(now, common, network),
+            Application::Video(video) => {
+                let supply = video.begin(now);
+                self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
+            }
+            Application::Rpc(rpc) => {
+                let supply = rpc.begin();
+                self.with_sender(now, common, network, |sender, output| sender.supply(now, supply, output));
+            }
             Application::OnOff(periods) => {
                 let (on, length) = periods.next_period();
                 network.events.push(now + length, Target::Source(common.id));
@@ -185,21 +205,32 @@ impl Connection {
     }
 
     /// Starts the measurement.
-    pub(crate) fn begin_measurement(&mut self) {
+    pub(crate) fn begin_measurement(&mut self, now: Time) {
         match &mut self.application {
             Application::Transfers(transfers) => transfers.begin_measurement(),
             Application::Web(web) => web.begin_measurement(),
+            Application::Video(video) => video.begin_measurement(now),
+            Application::Rpc(rpc) => rpc.begin_measurement(),
             Application::Ftp(_) | Application::OnOff(_) => {}
         }
     }
 
-    /// Returns the duration of each completed transfer or page in nanoseconds; `None` for an application without them. A page counts for
+    /// Returns what the viewer of an adaptive video saw until `now`; `None` for other applications.
+    pub(crate) fn video(&self, now: Time) -> Option<VideoRun> {
+        match &self.application {
+            Application::Video(video) => Some(video.run(now)),
+            _ => None,
+        }
+    }
+
+    /// Returns the duration of each completed transfer, call or page in nanoseconds; `None` for an application without them. A page counts for
     /// the connection that brought its last object.
     pub(crate) fn completions(&self) -> Option<&[u64]> {
         match &self.application {
             Application::Transfers(transfers) => Some(transfers.completions()),
             Application::Web(web) => Some(web.completions()),
-            Application::Ftp(_) | Application::OnOff(_) => None,
+            Application::Rpc(rpc) => Some(rpc.completions()),
+            Application::Ftp(_) | Application::Video(_) | Application::OnOff(_) => None,
         }
     }
 
@@ -208,7 +239,7 @@ impl Connection {
         match &self.application {
             Application::Transfers(transfers) => Some(transfers.startups()),
             Application::Web(web) => Some(web.startups()),
-            Application::Ftp(_) | Application::OnOff(_) => None,
+            Application::Ftp(_) | Application::Video(_) | Application::Rpc(_) | Application::OnOff(_) => None,
         }
     }
 
@@ -233,7 +264,7 @@ impl Connection {
         }
         let due = self.peers.receiver.deadline().is_some_and(|deadline| deadline <= now);
         let ack = if due { self.peers.receiver.on_timer(now) } else { None };
-        self.answer(now, ack, common, network);
+        self.answer(now, (ack, 0), common, network);
     }
 
     /// Handles an acknowledgement at the sender.
@@ -273,6 +304,16 @@ impl Connection {
                 };
                 network.events.push(now + pause, Target::Source(flow));
             }
+            Application::Video(video) => {
+                if let Some(pause) = video.acknowledged(acknowledged) {
+                    network.events.push(now + pause, Target::Source(common.id));
+                }
+            }
+            Application::Rpc(rpc) => {
+                if rpc.acknowledged(acknowledged) {
+                    network.events.push(now, Target::Source(common.id));
+                }
+            }
             Application::Ftp(_) | Application::OnOff(_) => {}
         }
     }
@@ -309,19 +350,30 @@ impl Connection {
         if received.new {
             common.totals.unique_bytes += u64::from(packet.bytes);
         }
-        let mut ack = received.ack;
+        let (mut ack, next, mut request) = (received.ack, self.peers.receiver.next(), 0);
         match &mut self.application {
-            Application::Transfers(transfers) => transfers.received(now, self.peers.receiver.next()),
+            Application::Transfers(transfers) => transfers.received(now, next),
+            // The request for what comes next carries the acknowledgement.
             Application::Web(web) => {
                 let browser = network.browsers.get_mut(web.browser);
-                // The request for the next object carries the acknowledgement.
-                if browser.is_some_and(|browser| web.received(now, self.peers.receiver.next(), browser)) {
+                if browser.is_some_and(|browser| web.received(now, next, browser)) {
                     ack = ack.or_else(|| self.peers.receiver.flush());
+                }
+            }
+            Application::Video(video) => {
+                if video.received(now, next) {
+                    ack = ack.or_else(|| self.peers.receiver.flush());
+                }
+            }
+            Application::Rpc(rpc) => {
+                if let Some(bytes) = rpc.received(now, next) {
+                    ack = ack.or_else(|| self.peers.receiver.flush());
+                    request = bytes;
                 }
             }
             Application::Ftp(_) | Application::OnOff(_) => {}
         }
-        self.answer(now, ack, common, network);
+        self.answer(now, (ack, request), common, network);
     }
 
     /// Calls `act` with the sender, then sets its timers.
@@ -351,8 +403,14 @@ impl Connection {
         self.pacing_timer.set(self.peers.sender.release(), Target::SenderTimer(common.id), &mut network.events);
     }
 
-    /// Sends the acknowledgement, if there is one, and sets the receiver's timer.
-    fn answer<O: Observer>(&mut self, now: Time, ack: Option<Ack>, common: &Common, network: &mut Network<O>) {
+    /// Sends the acknowledgement, if there is one, with the bytes of a request, and sets the receiver's timer.
+    fn answer<O: Observer>(
+        &mut self,
+        now: Time,
+        (ack, request): (Option<Ack>, u32),
+        common: &Common,
+        network: &mut Network<O>,
+    ) {
         self.receiver_timer.set(self.peers.receiver.deadline(), Target::ReceiverTimer(common.id), &mut network.events);
         let Some(ack) = ack else { return };
         let packet = Packet {
@@ -360,10 +418,11 @@ impl Connection {
             at: now,
             flow: common.id,
             seq: self.peers.first.wrapping_add(ack.next),
-            bytes: self.ack_bytes,
+            bytes: self.ack_bytes + request,
             route: common.routes.back,
             sack: network.sacks.keep(AckOptions { sack: ack.sack, delay: ack.delay }),
-            flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)),
+            // No filter of acknowledgements may drop a request.
+            flags: Flags::ACK.with_ace(ack.ace | u8::from(ack.ece)).with(Flags::REPORT, request > 0),
             class: 0,
         };
         network.inject(now, &packet);

@@ -230,7 +230,9 @@ impl Endpoint {
         let established =
             |connector: &Connector| Ok(Established { connection: connector.open()?, payload: connector.payload() });
         match &tcp.application {
-            Application::Ftp | Application::Web(_) => established(&connector).map(Self::Ftp),
+            Application::Ftp | Application::Web(_) | Application::Video(_) | Application::Rpc(_) => {
+                established(&connector).map(Self::Ftp)
+            }
             Application::OnOff(config) => established(&connector)
                 .map(|established| Self::OnOff { established, periods: OnOffPeriods::new(config, seed) }),
             Application::Transfers(config) => {

@@ -1,0 +1,85 @@
+//! What applications saw, and their scores, from the counts of a run.
+
+use hdrhistogram::Histogram;
+
+use crate::estimate::Estimate;
+use crate::schema::{ScoreOutcome, VideoOutcome};
+use crate::score::{Profile, ScoreRun, VoiceRun, mean_opinion_score};
+use crate::{FlowRun, VideoRun};
+
+/// Returns what the viewers of `flows` saw; `None` if none of them is adaptive video.
+pub(crate) fn video<'a>(flows: impl Iterator<Item = &'a FlowRun>) -> Option<Box<VideoOutcome>> {
+    let viewers: Vec<&VideoRun> = flows.filter_map(|flow| flow.video.as_deref()).collect();
+    if viewers.is_empty() {
+        return None;
+    }
+    let sum = |of: fn(&VideoRun) -> u64| viewers.iter().map(|video| of(video)).fold(0, u64::saturating_add) as f64;
+    let startups = viewers.iter().filter_map(|video| video.startup_ns).map(|nanos| nanos as f64 / 1e9);
+    let segments = sum(|video| video.segments);
+    let rates = sum(|video| video.bit_rates_bps);
+    Some(Box::new(VideoOutcome {
+        segments: Estimate::single(segments),
+        bit_rate_bps: (segments > 0.0).then(|| Estimate::single(rates / segments)),
+        stalls: Estimate::single(sum(|video| video.stalls)),
+        stalled_s: Estimate::single(sum(|video| video.stalled_ns) / 1e9),
+        switches: Estimate::single(sum(|video| video.switches)),
+        startup_s: mean(startups),
+    }))
+}
+
+/// Returns the score of `flows`, a group; `None` if it has none.
+pub(crate) fn score(flows: &[&FlowRun]) -> Option<Box<ScoreOutcome>> {
+    let scores = || flows.iter().filter_map(|flow| flow.score.as_deref());
+    let none =
+        ScoreOutcome { application: String::new(), mos: None, rating: None, delay_s: None, missing: None, qoo: None };
+    Some(Box::new(match scores().next()? {
+        ScoreRun::Voice(_) => {
+            let calls: Vec<&VoiceRun> =
+                flows.iter().filter(|flow| flow.sent > 0).filter_map(|flow| voice(flow)).collect();
+            let of = |value: &dyn Fn(&VoiceRun) -> f64| mean(calls.iter().map(|call| value(call)));
+            ScoreOutcome {
+                application: "voip".to_owned(),
+                mos: of(&|call| mean_opinion_score(call.rating())),
+                rating: of(&VoiceRun::rating),
+                delay_s: of(&|call| call.delay_ns as f64 / 1e9),
+                missing: of(&VoiceRun::loss),
+                ..none
+            }
+        }
+        ScoreRun::Path(path) => {
+            let qoo = outcome_of_path(path.profile, scores(), loss(flows));
+            ScoreOutcome { application: path.profile.name().to_owned(), qoo, ..none }
+        }
+    }))
+}
+
+fn voice(flow: &FlowRun) -> Option<&VoiceRun> {
+    match flow.score.as_deref()? {
+        ScoreRun::Voice(voice) => Some(voice),
+        ScoreRun::Path(_) => None,
+    }
+}
+
+/// Returns the Quality of Outcome over the round trips of all `scores`.
+fn outcome_of_path<'a>(profile: Profile, scores: impl Iterator<Item = &'a ScoreRun>, loss: f64) -> Option<Estimate> {
+    let mut all = Histogram::<u64>::new(3).ok()?;
+    for score in scores {
+        if let ScoreRun::Path(path) = score {
+            all.add(&path.round_trip_ns).ok()?;
+        }
+    }
+    profile.requirements().score(&all, loss).map(Estimate::single)
+}
+
+/// Returns the packets of `flows` that were dropped or lost, over those sent, at most 1.
+fn loss(flows: &[&FlowRun]) -> f64 {
+    let (sent, gone) = flows.iter().fold((0_u64, 0_u64), |(sent, gone), flow| {
+        (sent.saturating_add(flow.sent), gone.saturating_add(flow.dropped).saturating_add(flow.lost))
+    });
+    if sent == 0 { 0.0 } else { (gone as f64 / sent as f64).min(1.0) }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<Estimate> {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| Estimate::single(sum / f64::from(count)))
+}
