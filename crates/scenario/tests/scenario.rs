@@ -177,7 +177,7 @@ fn switches_are_off_until_they_are_set() {
     assert_eq!(texts.map(counting), [false, true, true, false]);
 }
 
-/// `reno` of 1999 is that of RFC 5681, and today's is Linux's, which repairs by SACK; CUBIC has HyStart there. `recovery`
+/// `reno` of 1999 is that of RFC 5681, and today's repairs by SACK; CUBIC has HyStart there, BBR and Prague have RACK. `recovery`
 /// and `slow_start` say it explicitly, and leave alone what has no choice.
 #[test]
 fn each_preset_has_its_recovery_and_slow_start() {
@@ -198,7 +198,9 @@ fn each_preset_has_its_recovery_and_slow_start() {
             "cubic, recovery newreno, slow start hystart++",
         ),
         ("dctcp", "dctcp, recovery sack", "dctcp, recovery sack", "dctcp, recovery newreno, slow start hystart++"),
-        ("bbr", "bbr, recovery sack", "bbr, recovery sack", "bbr, recovery sack"),
+        ("bbr", "bbr, recovery sack", "bbr, recovery rack", "bbr, recovery sack"),
+        ("bbr3", "bbr3, recovery rack", "bbr3, recovery rack", "bbr3, recovery rack"),
+        ("prague", "prague, recovery sack", "prague, recovery rack", "prague, recovery newreno, slow start hystart++"),
     ] {
         assert_eq!([of(cc, ""), of(cc, "preset = \"modern\"")], [old, modern]);
         if cc != "tahoe" {

@@ -1,5 +1,5 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control): a scalable congestion control for L4S, which sends ECT(1) and
-//! meets the requirements of RFC 9331, section 4.
+//! meets the requirements of RFC 9331, section 4, but for two.
 //!
 //! * A mark reduces the window by half of α, the averaged fraction of marked segments, as DCTCP does; once each virtual round trip.
 //! * The virtual round trip is the smoothed one, or 25 ms if that is longer. α is averaged and the window reduced by this clock, and the
@@ -10,10 +10,11 @@
 //! * Segments are paced at the window over the round trip: no faster, unlike those of others, since a queue of a millisecond would show it.
 //! * α is 1 until the first mark, which so halves the window and ends slow start, and is averaged from then on, as in Linux.
 //!
-//! Deviations: the virtual round trip is in use from the start, and not after 500 round trips. Segments are counted instead of bytes. The receiver echoes marks segment by segment without error
-//! ([`TcpReceiver`](super::super::TcpReceiver)) unless accurate ECN (RFC 9768) is on, whose counter of three bits tells the same as long as
-//! fewer than eight marked segments are behind lost acknowledgements. A fallback for bottlenecks with a classic ECN AQM, which the draft leaves
-//! open, is missing.
+//! Deviations: the virtual round trip is in use from the start, and not after 500 round trips. Segments are counted instead of bytes. The
+//! receiver echoes marks segment by segment without error ([`TcpReceiver`](super::super::TcpReceiver)) unless accurate ECN (RFC 9768) is on,
+//! whose counter of three bits tells the same as long as fewer than eight marked segments are behind lost acknowledgements. Of RFC 9331,
+//! section 4.3, two requirements are not met: there is no fallback for bottlenecks with a classic ECN AQM, and no window below one segment,
+//! so many flows with short round trips cannot be slowed down by marks.
 
 use fairlane_qdisc::{Duration, Time};
 
