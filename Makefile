@@ -30,6 +30,7 @@ lint:
 	scripts/docs --test
 	scripts/docs --check
 	scripts/package
+	scripts/traces --check
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/own-discipline/Cargo.toml -- --check
 	$(CARGO) fmt --manifest-path examples/embed-choke/Cargo.toml -- --check

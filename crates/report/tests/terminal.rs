@@ -74,6 +74,7 @@ fn transfers_have_a_table() {
     let made = fairlane_outcome::TransferOutcome {
         completed: time(10.0),
         completion_s,
+        startup_s: None,
         completion_histogram: fairlane_outcome::DelayHistogram::default(),
     };
     outcome.groups[0].transfers = Some(Box::new(made));

@@ -32,6 +32,7 @@ bundled! {
     "blue-fig13",
     "blue-fig5",
     "blue-fig6",
+    "cellular",
     "choke-fig10",
     "choke-fig3",
     "choke-fig5",
@@ -46,6 +47,7 @@ bundled! {
     "flood",
     "hash-guess",
     "lab-fig3",
+    "leo",
     "modern",
     "overload",
     "parking-lot",
@@ -62,7 +64,11 @@ bundled! {
 }
 
 /// The other files that these scenarios read.
-const FILES: [(&str, &str); 1] = [("autorate.csv", include_str!("../data/autorate.csv"))];
+const FILES: [(&str, &str); 3] = [
+    ("autorate.csv", include_str!("../data/autorate.csv")),
+    ("cellular.trace", include_str!("../data/cellular.trace")),
+    ("leo.csv", include_str!("../data/leo.csv")),
+];
 
 impl Bundled {
     /// Returns what it shows: the first paragraph of its comment.

@@ -19,7 +19,7 @@ pub(crate) struct Frames {
 }
 
 /// A packet of a frame, and the time that it takes.
-type Part = (Packet, Duration);
+type FramePart = (Packet, Duration);
 
 impl Frames {
     pub(crate) const fn new(limits: Aggregation) -> Self {
@@ -37,13 +37,13 @@ impl Frames {
 }
 
 /// Returns true if a frame within `limits` takes a further packet.
-fn has_room(limits: &Aggregation, frame: &[Part]) -> bool {
+fn has_room(limits: &Aggregation, frame: &[FramePart]) -> bool {
     let time: u64 = frame.iter().map(|(_, time)| time.as_nanos()).sum();
     frame.len() < limits.packets as usize && limits.time.is_none_or(|most| time < most.as_nanos())
 }
 
 /// Returns the place in `frame` of the acknowledgement that `packet` replaces.
-fn replaced(frame: &[Part], packet: &Packet) -> Option<usize> {
+fn replaced(frame: &[FramePart], packet: &Packet) -> Option<usize> {
     let same = |other: &Packet| {
         is_plain_ack(other) && (other.flow, other.flags) == (packet.flow, packet.flags) && other.seq <= packet.seq
     };
@@ -100,8 +100,8 @@ impl<O: Observer> Network<O> {
     }
 
     /// Takes the packets of a frame from the queue of `link`; acknowledgements that others replace are lost.
-    fn take_frame(&mut self, now: Time, link: u32) -> Vec<Part> {
-        let (mut frame, mut thinned): (Vec<Part>, Vec<Packet>) = (Vec::new(), Vec::new());
+    fn take_frame(&mut self, now: Time, link: u32) -> Vec<FramePart> {
+        let (mut frame, mut thinned): (Vec<FramePart>, Vec<Packet>) = (Vec::new(), Vec::new());
         let Link { medium, queue: LinkQueue::Managed(managed), .. } = &mut self.topology.links[link as usize] else {
             return frame;
         };

@@ -223,7 +223,9 @@ fn frames_share_their_access_time() {
 /// that is left out, and frames that wait for more packets.
 #[test]
 fn a_lone_packet_waits_for_access() {
-    let (_, log) = frames("{ packets = 8, access = \"500us\" }", "1mbit");
+    let (run, log) = frames("{ packets = 8, access = \"500us\" }", "1mbit");
+    let delay = run.flows[0].path.map(|path| path.delay_ns);
+    assert_eq!(delay, Some(run.flows[0].delivered * 1_900_000));
     let waits = log.delivered.iter().map(|(seq, at)| at - log.departed[seq]);
     assert!(waits.clone().count() > 1000 && waits.clone().all(|nanos| nanos == 1_400_000));
     let gaps = log.delivered.windows(2).map(|pair| pair[1].1 - pair[0].1);

@@ -84,6 +84,8 @@ fn other_keys(tcp: &Tcp) -> Vec<&'static str> {
         ("timestamps", tcp.timestamps != modern.timestamps),
         ("delayed_ack", tcp.delayed_ack != modern.delayed_ack),
         ("ecn_timeout", tcp.ecn_timeout != modern.ecn_timeout),
+        ("accurate_ecn", tcp.accurate_ecn != modern.accurate_ecn),
+        ("burst", tcp.burst != modern.burst),
     ];
     keys.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
 }

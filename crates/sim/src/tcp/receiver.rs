@@ -34,19 +34,19 @@ pub struct TcpReceiver {
     /// Acknowledgements carry ECN-Echo.
     ece: bool,
     /// The feedback that only some senders ask for.
-    feedback: Option<Box<Feedback>>,
+    feedback: Option<Box<ReceiverFeedback>>,
 }
 
 /// Feedback that only some senders ask for.
 #[derive(Clone, Debug)]
-struct Feedback {
+struct ReceiverFeedback {
     /// The one-way delay of the last segment; `None` unless congestion control asks for it.
     one_way: Option<Duration>,
     /// The counter of accurate ECN; `None`: marks are echoed.
     marks: Option<MarkCounter>,
 }
 
-impl Feedback {
+impl ReceiverFeedback {
     /// Returns what a sender of `tcp` asks for; `None` if that is nothing.
     fn new(tcp: &Tcp) -> Option<Box<Self>> {
         let one_way = (tcp.congestion == Congestion::Ledbat).then(Duration::default);
@@ -89,7 +89,7 @@ impl TcpReceiver {
             ecn: tcp.ecn,
             accurate: matches!(tcp.congestion, Congestion::Dctcp | Congestion::Prague),
             ece: false,
-            feedback: Feedback::new(tcp),
+            feedback: ReceiverFeedback::new(tcp),
         }
     }
 
