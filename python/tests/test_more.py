@@ -35,6 +35,8 @@ def test_theory_has_the_papers_numbers() -> None:
     assert [echo.share, echo.tcp_share, echo.of_fair_share] == pytest.approx([4 / 7, 3 / 7, 8 / 7])
     noisy, exact = (fl.theory.echo(tcps=8, loss=0.01, load=2, tags=tags) for tags in (64, None))
     assert (echo.tags, noisy.tags, noisy.share > exact.share) == (None, 64, True)
+    loops = fl.theory.echo_stability(rate=8333, rtt=[0.01, 0.1], tcps=[8, 2000])
+    assert [point.stable for point in loops.points] == [False, None, False, None]
     tcp = fl.theory.tcp(loss=0.01, rtt=0.1)
     assert [tcp.tfrc, tcp.full] == pytest.approx([112.332, 110.960], abs=5e-4)
     assert (tcp.timeout, tcp.window) == (0.4, None)

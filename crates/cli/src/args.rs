@@ -43,8 +43,8 @@ pub(crate) use self::paper::{PaperArgs, PaperListArgs, PaperRunArgs, PaperShowAr
 pub(crate) use self::plot::{FigureKind, PlotArgs};
 pub(crate) use self::shown::{FigureFiles, PageFile, ShownQueue};
 pub(crate) use self::theory::{
-    AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs,
-    TheoryArgs,
+    AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, EchoStabilityArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs,
+    SfbArgs, TcpArgs, TheoryArgs,
 };
 #[cfg(not(all(
     feature = "bpf",

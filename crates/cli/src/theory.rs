@@ -16,7 +16,8 @@ use fairlane_theory::{
 use serde_json::Value;
 
 use crate::args::{
-    AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs, SfbArgs, TcpArgs,
+    AnswerForm, BackArgs, ChokeMultiArgs, EchoArgs, EchoStabilityArgs, FrontArgs, GchokeArgs, Model, OneFlowArgs,
+    SfbArgs, TcpArgs,
 };
 #[cfg(not(feature = "html"))]
 use crate::features;
@@ -41,6 +42,7 @@ pub(crate) fn print(model: &Model) -> Result<(), Failure> {
         Model::ChokeMulti(args) => choke_multi(args),
         Model::Gchoke(args) => gchoke(args),
         Model::Echo(args) => echo(args),
+        Model::EchoStability(args) => echo_stability(args),
         Model::Tcp(args) => tcp(args),
     };
     output::print(&answer.map_err(refused)?.text(output::width()))
@@ -75,6 +77,7 @@ fn question(model: &Model) -> Question {
         }
         Model::Gchoke(args) => Question::Gchoke { maxcomp: args.maxcomp, load: args.load },
         Model::Echo(args) => echo_question(args),
+        Model::EchoStability(args) => stability_question(args),
         Model::Tcp(args) => tcp_question(args),
     }
 }
@@ -82,6 +85,18 @@ fn question(model: &Model) -> Question {
 fn echo_question(args: &EchoArgs) -> Question {
     let EchoArgs { tcps, loss, floods, load, tags, .. } = *args;
     Question::Echo { tcps, loss, floods, load, tags }
+}
+
+fn stability_question(args: &EchoStabilityArgs) -> Question {
+    Question::EchoStability {
+        rate: args.rate.bits_per_second() as f64 / (8.0 * args.packet.get() as f64),
+        rtt: args.rtt.iter().map(|rtt| rtt.as_secs()).collect(),
+        tcps: args.tcps.clone(),
+        floods: args.floods,
+        load: args.load,
+        tags: args.tags,
+        target: args.target.as_secs(),
+    }
 }
 
 fn tcp_question(args: &TcpArgs) -> Question {
@@ -103,6 +118,7 @@ fn form(model: &Model) -> &AnswerForm {
         Model::ChokeMulti(args) => &args.form,
         Model::Gchoke(args) => &args.form,
         Model::Echo(args) => &args.form,
+        Model::EchoStability(args) => &args.form,
         Model::Tcp(args) => &args.form,
     }
 }
@@ -251,6 +267,45 @@ fn echo(args: &EchoArgs) -> Result<Answer, Error> {
         percent(args.loss)
     );
     Ok(Answer { title, flows: Vec::new(), facts })
+}
+
+fn echo_stability(args: &EchoStabilityArgs) -> Result<Answer, Error> {
+    let answer = stability_question(args).answer()?;
+    let points = answer["points"].as_array().map_or(&[][..], Vec::as_slice);
+    let number = |point: &Value, key: &str, unit: &str| match point[key].as_f64() {
+        Some(value) => format!("{value:.1}{unit}"),
+        None => "-".to_owned(),
+    };
+    let mut flows = vec![["round trip", "TCPs", "window", "phase margin", "gain margin"].map(str::to_owned)];
+    for point in points.iter().filter(|point| !point["window"].is_null()) {
+        let round_trip = Duration::from_secs(point["rtt"].as_f64().unwrap_or(0.0));
+        flows.push([
+            round_trip.to_string(),
+            point["tcps"].to_string(),
+            number(point, "window", ""),
+            number(point, "phase_margin_degrees", "°"),
+            number(point, "gain_margin_db", " dB"),
+        ]);
+    }
+    let unstable = points.iter().filter(|point| point["stable"] == false).count();
+    let facts = vec![
+        [unstable.to_string(), "of these loops are unstable".to_owned()],
+        [
+            (points.len() + 1 - flows.len()).to_string(),
+            "have windows below two packets, where the model does not hold".to_owned(),
+        ],
+    ];
+    let tags = args.tags.map_or_else(|| "any number of tags".to_owned(), |tags| format!("{tags} tags"));
+    let title = format!("The loop of ECHO with {tags} at {}, beside {}", args.rate, floods_of(args.floods, args.load));
+    Ok(Answer { title, flows, facts })
+}
+
+fn floods_of(floods: u32, load: f64) -> String {
+    match floods {
+        0 => "no unresponsive flow".to_owned(),
+        1 => format!("an unresponsive flow of {load} times the link's rate"),
+        _ => format!("{floods} unresponsive flows of {load} times the link's rate each"),
+    }
 }
 
 fn tcp(args: &TcpArgs) -> Result<Answer, Error> {

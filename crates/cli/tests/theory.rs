@@ -129,6 +129,28 @@ fn echo() {
     assert!(few > many && many > exact && many < 1.05 * exact, "{few} {many} {exact}");
 }
 
+/// Without noise the loop's gain does not depend on the window, so that at 100 Mbit/s and at a hundred times as much the margins are about the
+/// same where windows are large; windows below two packets are left out; noise of few tags makes the margins larger.
+#[test]
+fn echo_stability() {
+    let args = ["theory", "echo-stability", "--rate", "100mbit", "--rtt", "10ms,100ms", "--tcps", "8,2000"];
+    let answer = json(&[&args[..], &["--json"]].concat());
+    close(&answer["rate"], 1e8 / 12_000.0, 1e-9);
+    let points = answer["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    assert!(points[1]["window"].is_null() && points[3]["window"].is_null(), "{points:?}");
+    let margin = |point: &Value| point["phase_margin_degrees"].as_f64().unwrap();
+    let faster = json(&["theory", "echo-stability", "--rate", "10gbit", "--rtt", "100ms", "--tcps", "8", "--json"]);
+    assert!((margin(&points[2]) - margin(&faster["points"][0])).abs() < 2.0, "{points:?} {faster}");
+    assert_eq!(points[2]["stable"], false);
+    let noisy = json(&[&args[..], &["--tags", "256", "--json"]].concat());
+    assert!(margin(&noisy["points"][0]) > margin(&points[0]) + 10.0, "{noisy}");
+    let text = printed(&args);
+    for part in ["round trip  TCPs  window", "2  of these loops are unstable", "2  have windows below two packets"] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+}
+
 /// RFC 5348's equation gives 112.332 packets a second at 1 % and 100 ms with its defaults; the square root law `√150 / 0.1`. The full
 /// model's numbers were computed with 30 digits by another program.
 #[test]

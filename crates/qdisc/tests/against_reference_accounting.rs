@@ -222,12 +222,8 @@ fn csfq() -> impl Strategy<Value = csfq::Settings> {
 
 fn echo() -> impl Strategy<Value = echo::Settings> {
     let tags = prop::sample::select(vec![None, Some(64_usize), Some(512)]);
-    (limit(), 1_u64..60, tags, any::<bool>()).prop_map(|(limit, target, tags, ecn)| echo::Settings {
-        limit,
-        target: Duration::from_millis(target),
-        tags,
-        ecn,
-        link: RATE,
+    (limit(), 1_u64..60, tags, any::<bool>(), any::<bool>()).prop_map(|(limit, target, tags, ecn, lane)| {
+        echo::Settings { limit, target: Duration::from_millis(target), tags, ecn, link: RATE, lane }
     })
 }
 
@@ -299,10 +295,10 @@ proptest! {
     }
 
     /// Would catch any decision that differs from the law: the sample, its thinning and its copies, the signal and what is
-    /// marked, the measured rate, the times and the steps of the controller.
+    /// marked, the measured rate, the times and the steps of the controller, the packets that go ahead and their order.
     #[test]
     fn echo_decides_as_the_reference(s in echo(), script in script(), number in any::<u64>()) {
-        let mut given = vec![text("limit", s.limit), text("target", s.target), text("ecn", s.ecn)];
+        let mut given = vec![text("limit", s.limit), text("target", s.target), text("ecn", s.ecn), text("lane", s.lane)];
         given.extend(s.tags.map(|tags| text("tags", tags)));
         agree(Kind::Echo, &given, number, |seed| Box::new(echo::Echo::new(s, seed)), script)?;
     }

@@ -28,6 +28,8 @@ pub struct Echo {
     load: f64,
     share: f64,
     one_tcp: f64,
+    /// The fair rate without noise, as a part of the link's.
+    pub(crate) fair: f64,
 }
 
 impl Echo {
@@ -43,7 +45,7 @@ impl Echo {
         let of_tcp = admitted(excess_of_loss(loss));
         let of_flood = |fair: f64| if load <= fair { load } else { fair * admitted(load / fair - 1.0) };
         let fair = increasing(|fair| tcps * fair * of_tcp + floods * of_flood(fair), 1.0, 0.0, 1.0 / tcps);
-        Ok(Self { tcps, loss, floods, load, share: of_flood(fair), one_tcp: fair * of_tcp })
+        Ok(Self { tcps, loss, floods, load, share: of_flood(fair), one_tcp: fair * of_tcp, fair })
     }
 
     /// The same with `tags` tags, which measure rates with noise.
@@ -55,14 +57,7 @@ impl Echo {
         if !(2..=65_536).contains(&tags) {
             return Err(Error::new("tags", format!("{tags} will not do; give 2 to 65536")));
         }
-        let Self { tcps, floods, .. } = ideal;
-        let of = |fair: f64| Noisy::new(fair, tags, &ideal);
-        let all = |noisy: &Noisy| tcps * noisy.one_tcp + floods * noisy.share;
-        let noisy = of(increasing(|fair| all(&of(fair)), 1.0, LEAST_FAIR, f64::from(tags)));
-        if (all(&noisy) - 1.0).abs() > 1e-6 {
-            let message = format!("{tags} do not hold so many flows back, or so fast ones; give more");
-            return Err(Error::new("tags", message));
-        }
+        let noisy = Noisy::among(tags, &ideal)?;
         Ok(Self { share: noisy.share, one_tcp: noisy.one_tcp, ..ideal })
     }
 
@@ -105,66 +100,94 @@ impl Echo {
 }
 
 /// The part of an unresponsive flow, and of a TCP flow, at a fair share in tags.
-struct Noisy {
-    share: f64,
-    one_tcp: f64,
+pub(crate) struct Noisy {
+    pub(crate) fair: f64,
+    pub(crate) share: f64,
+    pub(crate) one_tcp: f64,
+    pub(crate) births_of_tcp: f64,
+    pub(crate) births_of_flood: f64,
 }
 
 impl Noisy {
+    /// Solves for the fair share in tags at which the flows of `model` fill the link.
+    pub(crate) fn among(tags: u32, model: &Echo) -> Result<Self, Error> {
+        let of = |fair: f64| Self::new(fair, tags, model);
+        let all = |noisy: &Self| model.tcps * noisy.one_tcp + model.floods * noisy.share;
+        let noisy = of(increasing(|fair| all(&of(fair)), 1.0, LEAST_FAIR, f64::from(tags)));
+        if (all(&noisy) - 1.0).abs() > 1e-6 {
+            let message = format!("{tags} do not hold so many flows back, or so fast ones; give more");
+            return Err(Error::new("tags", message));
+        }
+        Ok(noisy)
+    }
+
     /// Solves for the rates of births at which TCP's loss is as wanted and all tags are taken.
     fn new(fair: f64, tags: u32, model: &Echo) -> Self {
         let chain = |births: f64| Chain::new(births, fair, tags);
         let most = 1e4 * f64::from(tags);
-        let of_tcp = increasing(|births| chain(births).loss, model.loss, 0.0, most);
-        let left = (f64::from(tags) - model.tcps * chain(of_tcp).mean) / model.floods;
-        let of_flood = increasing(|births| chain(births).mean, left, 0.0, most);
+        let births_of_tcp = increasing(|births| chain(births).loss, model.loss, 0.0, most);
+        let left = (f64::from(tags) - model.tcps * chain(births_of_tcp).mean) / model.floods;
+        let births_of_flood = increasing(|births| chain(births).mean, left, 0.0, most);
         // Births are in proportion to rates.
-        let rate = model.load * of_tcp / of_flood;
-        let share = model.load * (1.0 - chain(of_flood).loss);
-        Self { share, one_tcp: rate * (1.0 - model.loss) }
+        let rate = model.load * births_of_tcp / births_of_flood;
+        let share = model.load * (1.0 - chain(births_of_flood).loss);
+        Self { fair, share, one_tcp: rate * (1.0 - model.loss), births_of_tcp, births_of_flood }
     }
 }
 
 /// The tags of one flow in equilibrium.
-struct Chain {
-    mean: f64,
+pub(crate) struct Chain {
+    pub(crate) mean: f64,
     /// The mean part of its arrivals that is dropped.
-    loss: f64,
+    pub(crate) loss: f64,
+    /// By how much that falls for a relative rise of the fair share, before the number of tags follows.
+    pub(crate) gain: f64,
 }
 
 impl Chain {
     /// The chain on 0 to `tags` that goes up at the rate `births`, thinned, and down at the rate K.
-    fn new(births: f64, fair: f64, tags: u32) -> Self {
+    pub(crate) fn new(births: f64, fair: f64, tags: u32) -> Self {
         // Weights relative to the largest so far, so that none overflows.
-        let (mut weight, mut sum, mut mean, mut loss) = (1.0, 0.0, 0.0, 0.0);
+        let (mut weight, mut sum, mut mean, mut loss, mut gain) = (1.0, 0.0, 0.0, 0.0, 0.0);
         for k in 0..=tags {
-            let number = f64::from(k);
+            let (number, excess) = (f64::from(k), excess_of_ratio((f64::from(k) + 0.25) / fair));
             sum += weight;
             mean += weight * number;
-            loss += weight * dropped((number + 0.25) / fair);
+            loss += weight * dropped(excess);
+            gain += weight * gain_at(excess);
             let thinned = if number > fair { fair / number } else { 1.0 };
             weight *= births * thinned / (number + 1.0);
             if weight > 1e100 {
-                (sum, mean, loss, weight) = (sum / weight, mean / weight, loss / weight, 1.0);
+                (sum, mean, loss, gain, weight) = (sum / weight, mean / weight, loss / weight, gain / weight, 1.0);
             }
         }
-        Self { mean: mean / sum, loss: loss / sum }
+        Self { mean: mean / sum, loss: loss / sum, gain: gain / sum }
     }
 }
 
-/// The part that is dropped of a flow with `ratio` times the fair share of the tags.
-fn dropped(ratio: f64) -> f64 {
-    let excess = ratio * ratio - 1.0;
-    if excess > 0.0 { excess * excess / (1.0 + excess + excess * excess) } else { 0.0 }
+/// The excess of a flow with `ratio` times the fair share of the tags.
+fn excess_of_ratio(ratio: f64) -> f64 {
+    (ratio * ratio - 1.0).max(0.0)
+}
+
+/// The part that is dropped of a flow with this excess.
+fn dropped(excess: f64) -> f64 {
+    excess * excess / (1.0 + excess + excess * excess)
+}
+
+/// By how much that falls for a relative rise of the fair share in tags: the excess then falls by `2 (1 + w)`.
+pub(crate) fn gain_at(excess: f64) -> f64 {
+    let all = 1.0 + excess + excess * excess;
+    2.0 * (1.0 + excess) * excess * (2.0 + excess) / (all * all)
 }
 
 /// What a flow with this excess gets, as a part of the fair rate.
-fn admitted(excess: f64) -> f64 {
+pub(crate) fn admitted(excess: f64) -> f64 {
     1.0 + excess / (1.0 + excess + excess * excess)
 }
 
 /// The excess of which the part `loss` is dropped: the positive root of `(1 - p) w^2 - p w - p`.
-fn excess_of_loss(loss: f64) -> f64 {
+pub(crate) fn excess_of_loss(loss: f64) -> f64 {
     (loss + libm::sqrt(loss * (4.0 - 3.0 * loss))) / (2.0 * (1.0 - loss))
 }
 
@@ -184,7 +207,13 @@ mod tests {
         }
         assert!((admitted(1.0) - 4.0 / 3.0).abs() < 1e-15);
         assert!((0..1000).all(|n| admitted(f64::from(n) / 100.0) <= 4.0 / 3.0));
-        assert!((dropped(std::f64::consts::SQRT_2) - 1.0 / 3.0).abs() < 1e-12, "twice the fair rate");
+        assert!((dropped(excess_of_ratio(std::f64::consts::SQRT_2)) - 1.0 / 3.0).abs() < 1e-12, "twice the fair rate");
+        // Its slope, by a difference quotient of the definition.
+        for ratio in [1.01, 1.3, 2.0, 20.0] {
+            let at = |change: f64| dropped(excess_of_ratio(ratio * libm::exp(change)));
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((gain_at(excess_of_ratio(ratio)) / slope - 1.0).abs() < 1e-6, "{ratio}: {slope}");
+        }
     }
 
     /// One TCP without a loss and one flow of half of the link or less: both get what is fair. Far above, both have half.

@@ -19,8 +19,10 @@ mod candidates;
 mod check;
 mod choke;
 mod echo;
+mod echo_loop;
 mod front;
 mod gchoke;
+mod margins;
 mod profile;
 #[cfg(feature = "json")]
 mod question;
@@ -33,8 +35,10 @@ pub use candidates::{Candidates, candidates_that_protect};
 pub use check::Error;
 pub use choke::Choke;
 pub use echo::Echo;
+pub use echo_loop::{EchoLoop, EchoPath};
 pub use front::{FrontChoke, FrontFlow};
 pub use gchoke::{Comparisons, GChoke};
+pub use margins::Margins;
 pub use profile::Profile;
 #[cfg(feature = "json")]
 pub use question::Question;

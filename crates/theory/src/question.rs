@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::{
-    BackChoke, Candidates, Choke, Comparisons, Echo, Error, FrontChoke, GChoke, Sfb, TcpPath, candidates_that_protect,
+    BackChoke, Candidates, Choke, Comparisons, Echo, EchoLoop, EchoPath, Error, FrontChoke, GChoke, Sfb, TcpPath,
+    candidates_that_protect,
 };
 
 /// Number of parts of the queue in a profile.
@@ -90,6 +91,27 @@ pub enum Question {
         #[serde(default)]
         tags: Option<u32>,
     },
+    /// [`EchoLoop`] for each round trip and number of TCP flows.
+    EchoStability {
+        /// The rate of the link in packets a second.
+        rate: f64,
+        /// Round-trip times without the queue, in seconds.
+        rtt: Vec<f64>,
+        /// Numbers of TCP flows.
+        tcps: Vec<u32>,
+        /// Unresponsive flows; none by default.
+        #[serde(default)]
+        floods: u32,
+        /// Sending rate of each unresponsive flow as a part of the link's rate; 1 by default.
+        #[serde(default = "one")]
+        load: f64,
+        /// Tags of the sample; by default as many as one likes.
+        #[serde(default)]
+        tags: Option<u32>,
+        /// The target in seconds; 10 ms by default.
+        #[serde(default = "ten_milliseconds")]
+        target: f64,
+    },
     /// [`TcpPath`].
     Tcp {
         /// The probability that a packet is lost.
@@ -122,6 +144,10 @@ impl Question {
             Self::ChokeMulti { flows, candidates, load } => choke_multi(flows, candidates, load),
             Self::Gchoke { maxcomp, load } => gchoke(maxcomp, load),
             Self::Echo { tcps, loss, floods, load, tags } => echo(tcps, loss, floods, load, tags),
+            Self::EchoStability { rate, ref rtt, ref tcps, floods, load, tags, target } => {
+                let path = EchoPath { rate, rtt: 0.0, target, tcps: 0, floods, load, tags };
+                echo_stability(&path, rtt, tcps)
+            }
             Self::Tcp { loss, rtt, timeout, acked, window } => tcp(loss, rtt, timeout, acked, window),
         }
     }
@@ -147,6 +173,10 @@ fn comparisons<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Comparisons
 
 const fn one() -> f64 {
     1.0
+}
+
+const fn ten_milliseconds() -> f64 {
+    0.01
 }
 
 fn tcp(loss: f64, rtt: f64, timeout: Option<f64>, acked: f64, window: Option<f64>) -> Result<Value, Error> {
@@ -272,4 +302,54 @@ fn echo(tcps: u32, loss: f64, floods: u32, load: f64, tags: Option<u32>) -> Resu
         "loss": model.loss(),
         "of_fair_share": model.of_fair_share(),
     }))
+}
+
+fn echo_stability(path: &EchoPath, rtts: &[f64], tcps: &[u32]) -> Result<Value, Error> {
+    const MOST: usize = 100;
+    for (parameter, points) in [("rtt", rtts.len()), ("tcps", tcps.len())] {
+        if points == 0 || points > MOST {
+            return Err(Error::new(parameter, format!("{points} values will not do; give 1 to {MOST}")));
+        }
+    }
+    let mut points = Vec::new();
+    for &rtt in rtts {
+        for &tcps in tcps {
+            points.push(one_loop(&EchoPath { rtt, tcps, ..*path })?);
+        }
+    }
+    let EchoPath { rate, floods, load, tags, target, .. } = *path;
+    Ok(json!({
+        "model": "echo-stability",
+        "rate": rate,
+        "floods": floods,
+        "load": load,
+        "tags": tags,
+        "target": target,
+        "points": points,
+    }))
+}
+
+/// The margins of one path; without them where windows are below two packets.
+fn one_loop(path: &EchoPath) -> Result<Value, Error> {
+    let (rtt, tcps) = (path.rtt, path.tcps);
+    let Some(control) = EchoLoop::new(path)? else {
+        return Ok(json!({ "rtt": rtt, "tcps": tcps, "window": null }));
+    };
+    let margins = control.margins();
+    Ok(json!({
+        "rtt": rtt,
+        "tcps": tcps,
+        "window": control.window(),
+        "tcp_loss": control.loss(),
+        "gain": control.gain(),
+        "phase_margin_degrees": finite(margins.phase_degrees),
+        "gain_margin_db": finite(margins.gain_decibels),
+        "crossover": margins.crossover,
+        "stable": margins.stable,
+    }))
+}
+
+/// JSON has no infinity.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }

@@ -23,6 +23,8 @@ __all__ = [
     "Choke",
     "Division",
     "Echo",
+    "EchoLoop",
+    "EchoStability",
     "FrontChoke",
     "FrontFlow",
     "GChoke",
@@ -33,6 +35,7 @@ __all__ = [
     "choke",
     "choke_multi",
     "echo",
+    "echo_stability",
     "front",
     "gchoke",
     "sfb",
@@ -346,6 +349,82 @@ def echo(*, tcps: int, loss: float, load: float, floods: int = 1, tags: int | No
     """
     given = {} if tags is None else {"tags": tags}
     return Echo(**_ask("echo", tcps=tcps, loss=loss, floods=floods, load=load, **given))
+
+
+@dataclass(frozen=True)
+class EchoLoop:
+    """The control loop of ECHO at a round trip and a number of TCP flows.
+
+    All but the first two are ``None`` where windows have less than two packets, where the model does not hold.
+
+    Attributes:
+        rtt: The round-trip time without the queue in seconds.
+        tcps: Number of TCP flows.
+        window: The window of each in packets.
+        tcp_loss: The part of their packets that is dropped.
+        gain: By how much that part falls for a relative rise of the fair share.
+        phase_margin_degrees: The phase margin, negative if the loop is unstable.
+        gain_margin_db: The gain margin in decibels; ``None`` also if no gain makes the loop unstable.
+        crossover: The frequency of the phase margin in radians a second.
+        stable: True if the loop is stable.
+    """
+
+    rtt: float
+    tcps: int
+    window: float | None = None
+    tcp_loss: float | None = None
+    gain: float | None = None
+    phase_margin_degrees: float | None = None
+    gain_margin_db: float | None = None
+    crossover: float | None = None
+    stable: bool | None = None
+
+
+@dataclass(frozen=True)
+class EchoStability:
+    """The control loop of ECHO over round trips and numbers of TCP flows.
+
+    Attributes:
+        rate: The rate of the link in packets a second.
+        floods: Number of unresponsive flows.
+        load: The sending rate of each, as a part of the link's rate.
+        tags: The number of tags of the sample; ``None`` for rates without noise.
+        target: The target of the delay in seconds.
+        points: The loops, for each round trip one of each number of TCP flows.
+    """
+
+    rate: float
+    floods: int
+    load: float
+    tags: int | None
+    target: float
+    points: tuple[EchoLoop, ...]
+
+
+def echo_stability(
+    *,
+    rate: float,
+    rtt: Iterable[float],
+    tcps: Iterable[int],
+    floods: int = 0,
+    load: float = 1.0,
+    tags: int | None = None,
+    target: float = 0.01,
+) -> EchoStability:
+    """The gain and phase margins of ECHO's control loop, linearised as ``docs/echo.md`` says.
+
+    Args:
+        rate: The rate of the link in packets a second.
+        rtt: Round-trip times without the queue, in seconds.
+        tcps: Numbers of TCP flows.
+        floods: Number of unresponsive flows.
+        load: The sending rate of each unresponsive flow as a part of the link's rate.
+        tags: The number of tags of the sample, which measure rates with noise; without noise when it is not given.
+        target: The target of the delay in seconds.
+    """
+    given = {} if tags is None else {"tags": tags}
+    answer = _ask("echo-stability", rate=rate, rtt=rtt, tcps=tcps, floods=floods, load=load, target=target, **given)
+    return EchoStability(**{**answer, "points": tuple(EchoLoop(**point) for point in answer["points"])})
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use fairlane_qdisc::{Bytes, Duration};
+use fairlane_qdisc::{Bytes, Duration, Rate};
 use fairlane_theory::Comparisons;
 
 use super::Form;
@@ -28,6 +28,7 @@ pub(crate) enum Model {
     ChokeMulti(ChokeMultiArgs),
     Gchoke(GchokeArgs),
     Echo(EchoArgs),
+    EchoStability(EchoStabilityArgs),
     Tcp(TcpArgs),
 }
 
@@ -165,6 +166,48 @@ pub(crate) struct EchoArgs {
     /// Tags of the sample; by default rates are measured without noise
     #[arg(long, value_name = "S")]
     pub(crate) tags: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) form: AnswerForm,
+}
+
+/// ECHO: the gain and phase margins of its control loop, by round trip and number of TCP flows
+///
+/// The loop is linearised around the equilibrium, with Reno as in Misra, Gong and Towsley 2000. It does not hold where windows have less than two
+/// packets: those are left out. With --tags it includes the noise of rates that are measured by so many tags.
+#[derive(Debug, Args)]
+pub(crate) struct EchoStabilityArgs {
+    /// The rate of the link, such as 100mbit
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Rate,
+
+    /// Round-trip times without the queue
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', default_value = "1ms,10ms,30ms,100ms,300ms")]
+    pub(crate) rtt: Vec<Duration>,
+
+    /// Numbers of TCP flows
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "2,8,32,128,512,2000")]
+    pub(crate) tcps: Vec<u32>,
+
+    /// Unresponsive flows
+    #[arg(long, value_name = "M", default_value = "0")]
+    pub(crate) floods: u32,
+
+    /// The rate of each unresponsive flow, as a fraction of the link's
+    #[arg(long, value_name = "A", default_value = "1", allow_negative_numbers = true)]
+    pub(crate) load: f64,
+
+    /// Tags of the sample; by default rates are measured without noise
+    #[arg(long, value_name = "S")]
+    pub(crate) tags: Option<u32>,
+
+    /// The target of the delay
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub(crate) target: Duration,
+
+    /// The size of a packet
+    #[arg(long, value_name = "BYTES", default_value = "1500b")]
+    pub(crate) packet: Bytes,
 
     #[command(flatten)]
     pub(crate) form: AnswerForm,

@@ -43,6 +43,7 @@ pub(super) fn figure(question: &Question) -> Result<Figure, Error> {
             let title = format!("ECHO: {floods} unresponsive flows among {tcps} TCP flows");
             over_load(&title, *load, &answer, &MANY_FLOWS, at)
         }
+        Question::EchoStability { tcps, .. } => echo_stability(tcps, &answer),
         Question::Tcp { loss, rtt, timeout, acked, window } => {
             let at = |loss| Question::Tcp { loss, rtt: *rtt, timeout: *timeout, acked: *acked, window: *window };
             over_loss(*loss, &answer, at)
@@ -115,6 +116,20 @@ fn of_flows(title: &str, answer: &Value, gets: &str, unit: &str) -> Figure {
         }),
         marks: Vec::new(),
     }
+}
+
+/// Draws the phase margin over the round trip, a curve for each number of TCP flows.
+fn echo_stability(tcps: &[u32], answer: &Value) -> Figure {
+    let points = answer["points"].as_array().map_or(&[][..], Vec::as_slice);
+    let curve = |tcps: &u32| {
+        let of = points.iter().filter(|point| point["tcps"] == *tcps);
+        let margins =
+            of.filter_map(|point| Some((1000.0 * point["rtt"].as_f64()?, point["phase_margin_degrees"].as_f64()?)));
+        let name = if *tcps == 1 { "1 TCP flow".to_owned() } else { format!("{tcps} TCP flows") };
+        Line::new(name, LineStyle::Plain, margins.map(|(rtt, margin)| (rtt, Estimate::single(margin))).collect())
+    };
+    let (x, y) = (Axis::log("round trip (ms)"), Axis::linear("phase margin (degrees)"));
+    Figure::lines("ECHO: the phase margin of its control loop", x, y, tcps.iter().map(curve).collect())
 }
 
 /// Draws the probability of misclassifying a flow over the number of unresponsive ones, for divisions of the same bins into levels.

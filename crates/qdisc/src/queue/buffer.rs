@@ -21,7 +21,12 @@ impl<P: Packet> Buffer<P> {
 
     /// Tells whether one more packet, of `bytes` bytes, would exceed the limit.
     pub(crate) fn overflows(&self, bytes: u32) -> bool {
-        self.room.is_exceeded(self.fifo.packets() + 1, self.fifo.bytes() + u64::from(bytes))
+        self.overflows_with(1, u64::from(bytes))
+    }
+
+    /// Tells whether `packets` packets more, of `bytes` bytes together, would exceed the limit.
+    pub(crate) fn overflows_with(&self, packets: usize, bytes: u64) -> bool {
+        self.room.is_exceeded(self.fifo.packets() + packets, self.fifo.bytes() + bytes)
     }
 
     /// Tells whether a packet of `bytes` bytes is too large even for the empty queue.

@@ -417,7 +417,8 @@ fn accounting(name: &str, host: &Host) -> Option<Box<dyn Slow>> {
             Box::new(csfq::Csfq::new(settings, seed))
         }
         "echo" => {
-            let settings = echo::Settings { limit, target: millis(10), tags: Some(64), ecn: true, link: host.rate };
+            let (tags, link) = (Some(64), host.rate);
+            let settings = echo::Settings { limit, target: millis(10), tags, ecn: true, link, lane: false };
             Box::new(echo::Echo::new(settings, seed))
         }
         _ => return None,

@@ -13,6 +13,7 @@ pub(crate) struct Settings {
     pub(crate) tags: Option<usize>,
     pub(crate) ecn: bool,
     pub(crate) link: Rate,
+    pub(crate) lane: bool,
 }
 
 pub(crate) struct Echo {
@@ -20,6 +21,9 @@ pub(crate) struct Echo {
     line: Line,
     /// When each packet of the line arrived.
     arrivals: Vec<Time>,
+    /// How many packets at the head of the line went ahead of the others, and the quarters of bytes that more may have.
+    ahead: usize,
+    credit: u128,
     tags: Vec<u64>,
     /// log2 T in units of 2^-32.
     level: i128,
@@ -74,6 +78,8 @@ impl Echo {
             s,
             line: Line::new(s.limit),
             arrivals: Vec::new(),
+            ahead: 0,
+            credit: 0,
             tags: vec![0; size],
             level: i128::from(size.ilog2()) << 32,
             t: 0,
@@ -119,7 +125,7 @@ impl Echo {
         let dt = passed.min(most) as i128;
         let time = |bytes: u128| (bytes * SECOND).checked_div(self.rate).unwrap_or(0);
         let target = u128::from(self.s.target.as_nanos()).max(time(4 * self.largest)).min(most);
-        let age = self.arrivals.first().map_or(0, |arrival| u128::from(now.since(*arrival).as_nanos()));
+        let age = self.arrivals.get(self.ahead).map_or(0, |arrival| u128::from(now.since(*arrival).as_nanos()));
         let q = age.max(time(bytes)).max(4 * queued * target / limit.max(1)).min(most);
         let growth = q as i128 - self.q_before;
         let square = (q * ONE / (4 * target)).pow(2) / ONE;
@@ -139,6 +145,20 @@ impl Echo {
         self.idle = false;
         self.last = now;
         self.set_t();
+    }
+
+    fn tag(&self, flow: u64) -> u64 {
+        (mix(mix(flow ^ self.secrets[0]) ^ self.secrets[1]) >> 48).max(1)
+    }
+
+    /// Tells whether a packet goes ahead: one of a flow of `k` tags, where those that wait behind the ones ahead have none with the lower seven bits
+    /// of its tag, or none with the seven above.
+    fn goes_ahead(&self, p: &SimplePacket, tag: u64, k: u128) -> bool {
+        let waiting = || self.line.queue[self.ahead..].iter().map(|other| self.tag(other.flow));
+        let like_it = waiting().any(|other| other % 128 == tag % 128)
+            && waiting().any(|other| other >> 7 & 127 == tag >> 7 & 127);
+        let sparse = 2 * (k + 1) * ONE <= self.t;
+        sparse && !like_it && self.credit >= 4 * u128::from(p.bytes)
     }
 
     /// Puts an arrival of `tag`, of which there are `k`, into the sample with its probability.
@@ -164,8 +184,9 @@ impl Slow for Echo {
         let bytes = u128::from(p.bytes);
         self.largest = self.largest.max(bytes);
         self.control(now);
-        let tag = (mix(mix(p.flow ^ self.secrets[0]) ^ self.secrets[1]) >> 48).max(1);
+        let tag = self.tag(p.flow);
         let k = self.tags.iter().filter(|&&entry| entry == tag).count() as u128;
+        let ahead = self.s.lane && self.goes_ahead(&p, tag, k);
         let draw = u128::from(self.draws.bits());
         self.sample(tag, k, bytes, draw >> 32);
         let u = (((k * ONE + ONE / 4) * ((1 << 62) / self.t)) >> 46).clamp(ONE, 256 * ONE);
@@ -183,6 +204,13 @@ impl Slow for Echo {
         } else {
             self.line.admit(p, signalled.then_some(Reason::Label));
             self.arrivals.push(now);
+            if ahead {
+                self.credit -= 4 * u128::from(p.bytes);
+                let last = self.arrivals.len() - 1;
+                self.line.queue[self.ahead..=last].rotate_right(1);
+                self.arrivals[self.ahead..=last].rotate_right(1);
+                self.ahead += 1;
+            }
         }
     }
 
@@ -193,6 +221,9 @@ impl Slow for Echo {
             return;
         };
         self.arrivals.remove(0);
+        self.ahead = self.ahead.saturating_sub(1);
+        let most = if self.twice_target == u128::MAX { 0 } else { self.twice_target / 2 };
+        self.credit = (self.credit + u128::from(p.bytes)).min(4 * most);
         if let Some((since, bytes)) = self.window {
             let time = u128::from(now.since(since).as_nanos());
             if time >= 16_000_000 {

@@ -23,6 +23,8 @@ class Echo(QueueConfig):
             Gbit/s of the link, rounded up to a power of two.
         ecn: A flow near its share is marked instead of dropped where it can be; the limit always drops. ``true`` or
             ``false``. Default: true.
+        lane: Packets of flows with at most half of the fair share go ahead, in order, up to a quarter of the link.
+            ``true`` or ``false``. Default: false.
     """
 
     kind: ClassVar[str] = "echo"
@@ -39,6 +41,7 @@ class Echo(QueueConfig):
         target: str | float | None = None,
         tags: int | None = None,
         ecn: bool | None = None,
+        lane: bool | None = None,
     ) -> None:
         super().__init__(
             {
@@ -46,5 +49,6 @@ class Echo(QueueConfig):
                 "target": target,
                 "tags": tags,
                 "ecn": ecn,
+                "lane": lane,
             }
         )

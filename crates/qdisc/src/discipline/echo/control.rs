@@ -145,6 +145,11 @@ impl Controller {
         self.updated = now;
     }
 
+    /// Returns the bytes that leave in the target, as of the last update; 0 while the rate of the link is not known.
+    pub(super) fn target_bytes(&self) -> u64 {
+        if self.flood == u64::MAX { 0 } else { self.flood / 2 }
+    }
+
     /// Returns the target in nanoseconds: at least the time of a window of TCP.
     fn target(&self) -> i64 {
         signed(self.least_target.as_nanos().max(self.time_of(WINDOW * u64::from(self.largest)))).max(1)

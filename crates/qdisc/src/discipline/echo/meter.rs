@@ -43,10 +43,15 @@ impl FlowMeter {
         self.fair = TagShare::new(controller, self.sample.size());
     }
 
+    /// Decides whether it pays to know numbers of tags, by the number of arrivals so far.
+    pub(super) fn weigh(&mut self, arrivals: u64) {
+        self.sample.weigh(arrivals);
+    }
+
     /// Samples an arrival of `bytes` bytes of `flow`, and returns the flow's excess if the arrival is signalled.
     #[inline(never)]
     pub(super) fn arrive(&mut self, flow: u64, bytes: u32, queue_is_empty: bool) -> Option<Excess> {
-        let tag = tag(self.hash.bits(flow));
+        let tag = self.tag(flow);
         let count = self.sample.count(tag);
         let draw = self.draws.bits();
         if self.fair.is_sampled(count, bytes, draw >> 32) {
@@ -55,6 +60,17 @@ impl FlowMeter {
         let spared = queue_is_empty && self.fair.is_near(count);
         let excess = self.fair.excess(count);
         (!spared && excess.is_signalled(draw & 0xffff_ffff)).then_some(excess)
+    }
+
+    /// Returns the tag of `flow`.
+    pub(super) fn tag(&self, flow: u64) -> Tag {
+        tag(self.hash.bits(flow))
+    }
+
+    /// Tells whether `flow` has so few tags that with one more it would have half of the fair share.
+    pub(super) fn is_sparse(&mut self, flow: u64) -> bool {
+        let tag = self.tag(flow);
+        self.fair.is_sparse(self.sample.count(tag))
     }
 
     /// Puts `tag` into the sample. Apart from [`arrive`](Self::arrive), which then needs fewer registers.

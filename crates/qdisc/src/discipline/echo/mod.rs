@@ -29,6 +29,7 @@ use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, R
 
 mod control;
 mod fixed;
+mod lane;
 mod meter;
 mod sample;
 mod tag_share;
@@ -36,6 +37,7 @@ mod tag_share;
 mod tests;
 
 use control::{Controller, QueueReading};
+use lane::SparseLane;
 use meter::FlowMeter;
 use sample::MOST_TAGS;
 
@@ -57,11 +59,14 @@ pub struct Config {
     /// Marks packets that can be marked, unless the flow is so far above its share that one of five is signalled.
     /// Default: `true`.
     pub ecn: bool,
+    /// Sends packets of sparse flows, those with at most half of the fair share, ahead of the others, in their flow's order and up to a
+    /// quarter of the link. It takes 512 bytes. Default: `false`.
+    pub lane: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { limit: Size::packets(10_000), target: Duration::from_millis(10), tags: None, ecn: true }
+        Self { limit: Size::packets(10_000), target: Duration::from_millis(10), tags: None, ecn: true, lane: false }
     }
 }
 
@@ -98,6 +103,7 @@ pub(crate) fn tags_for(rate: Rate) -> u32 {
 pub struct Echo<P> {
     config: Config,
     buffer: Buffer<Stamped<P>>,
+    lane: SparseLane<P>,
     controller: Controller,
     meter: FlowMeter,
 }
@@ -112,30 +118,42 @@ impl<P: Packet> Echo<P> {
         let tags = config.tags.unwrap_or(DEFAULT_TAGS);
         let controller = Controller::new(config.target, tags);
         let meter = FlowMeter::new(&controller, tags, seed);
-        Ok(Self { config, buffer: Buffer::new(config.limit), controller, meter })
+        Ok(Self { config, buffer: Buffer::new(config.limit), lane: SparseLane::new(config.lane), controller, meter })
     }
 
     /// Returns the queue and its limit, in the unit of the limit.
     #[inline]
-    fn fill(&self) -> (u64, u64) {
-        let fifo = &self.buffer.fifo;
+    fn fill<const LANE: bool>(&self) -> (u64, u64) {
         match self.config.limit {
-            Size::Packets(limit) => (fifo.packets() as u64, u64::from(limit.get())),
-            Size::Bytes(limit) => (fifo.bytes(), limit.get()),
+            Size::Packets(limit) => (self.packets::<LANE>() as u64, u64::from(limit.get())),
+            Size::Bytes(limit) => (self.bytes::<LANE>(), limit.get()),
         }
+    }
+
+    /// Returns the packets in the FIFO, and in the lane if there is one.
+    #[inline]
+    fn packets<const LANE: bool>(&self) -> usize {
+        self.buffer.fifo.packets() + if LANE { self.lane.fifo.packets() } else { 0 }
+    }
+
+    /// Returns their bytes.
+    #[inline]
+    fn bytes<const LANE: bool>(&self) -> u64 {
+        self.buffer.fifo.bytes() + if LANE { self.lane.fifo.bytes() } else { 0 }
     }
 
     /// Updates the fair share.
     #[cold]
     #[inline(never)]
     fn control(&mut self, now: Time) {
-        let (fill, limit) = self.fill();
+        let (fill, limit) = self.fill::<true>();
         let fifo = &self.buffer.fifo;
         let head = fifo.front().and_then(|place| fifo.packet(place));
         let age = head.map_or(Duration::ZERO, |head| head.sojourn(now));
-        let reading = QueueReading { age, bytes: fifo.bytes(), fill, limit };
+        let reading = QueueReading { age, bytes: self.bytes::<true>(), fill, limit };
         self.controller.update(now, self.meter.tags(), reading);
         self.meter.follow(&self.controller);
+        self.meter.weigh(self.buffer.counters.arrived.packets);
     }
 
     /// Admits `packet` with a mark, or drops it if it cannot be marked or `severe`.
@@ -147,38 +165,97 @@ impl<P: Packet> Echo<P> {
             return;
         }
         mark(now, &mut packet, Reason::Label, &mut self.buffer.counters, sink);
+        if self.lane.exists() {
+            self.lane.joins(self.meter.tag(packet.flow().get()));
+        }
         self.buffer.fifo.push(Stamped::new(packet, now));
+    }
+
+    /// Tells whether `packet` may go into the lane.
+    #[inline(never)]
+    fn goes_ahead(&mut self, packet: &P) -> bool {
+        let flow = packet.flow().get();
+        self.meter.is_sparse(flow) && self.lane.is_open(self.meter.tag(flow), packet.bytes())
+    }
+
+    /// Enqueues `packet`. Without a `LANE` it is compiled without one, since each copy of a packet costs more than the rest.
+    #[inline(always)]
+    fn admit<const LANE: bool>(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let bytes = packet.bytes();
+        self.buffer.counters.arrived.add(bytes);
+        self.controller.largest = self.controller.largest.max(bytes);
+        let (fill, limit) = self.fill::<LANE>();
+        if self.controller.is_due(now, self.bytes::<LANE>(), fill, limit) {
+            self.control(now);
+        }
+        let ahead = LANE && self.goes_ahead(&packet);
+        let excess = self.meter.arrive(packet.flow().get(), bytes, self.packets::<LANE>() == 0);
+        let (packets, beside) = if LANE { (self.lane.fifo.packets(), self.lane.fifo.bytes()) } else { (0, 0) };
+        if self.buffer.overflows_with(1 + packets, beside + u64::from(bytes)) {
+            discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
+            return;
+        }
+        match excess {
+            None if ahead => self.lane.push(Stamped::new(packet, now)),
+            None => {
+                if LANE {
+                    self.lane.joins(self.meter.tag(packet.flow().get()));
+                }
+                self.buffer.fifo.push(Stamped::new(packet, now));
+            }
+            Some(excess) => self.signal(now, packet, !excess.is_small(), sink),
+        }
+    }
+
+    /// Enqueues `packet` where there is a lane.
+    #[inline(never)]
+    fn enqueue_by_lane(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.admit::<true>(now, packet, sink);
+    }
+
+    /// Removes the next packet, where there is a lane.
+    #[inline(never)]
+    fn dequeue_by_lane(&mut self, now: Time) -> Option<P> {
+        let packet = self.depart_by_lane();
+        self.controller.depart(now, packet.as_ref().map(Packet::bytes), self.packets::<true>() > 0);
+        packet.map(|stamped| stamped.packet)
+    }
+
+    /// Removes the next packet of the lane, or of the FIFO.
+    fn depart_by_lane(&mut self) -> Option<Stamped<P>> {
+        let most = self.controller.target_bytes();
+        if let Some(packet) = self.lane.fifo.pop() {
+            self.buffer.counters.departed.add(packet.bytes());
+            self.lane.earn(packet.bytes(), most);
+            return Some(packet);
+        }
+        let packet = self.buffer.depart()?;
+        self.lane.leaves(self.meter.tag(packet.flow().get()), self.buffer.fifo.packets() == 0);
+        self.lane.earn(packet.bytes(), most);
+        Some(packet)
     }
 }
 
 impl<P: Packet> Qdisc<P> for Echo<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        let bytes = packet.bytes();
-        self.buffer.counters.arrived.add(bytes);
-        self.controller.largest = self.controller.largest.max(bytes);
-        let (fill, limit) = self.fill();
-        if self.controller.is_due(now, self.buffer.fifo.bytes(), fill, limit) {
-            self.control(now);
-        }
-        let excess = self.meter.arrive(packet.flow().get(), bytes, self.buffer.fifo.packets() == 0);
-        if self.buffer.overflows(bytes) {
-            discard(now, packet, Reason::Limit, &mut self.buffer.counters, sink);
-            return;
-        }
-        match excess {
-            None => self.buffer.fifo.push(Stamped::new(packet, now)),
-            Some(excess) => self.signal(now, packet, !excess.is_small(), sink),
+        if self.lane.exists() {
+            self.enqueue_by_lane(now, packet, sink);
+        } else {
+            self.admit::<false>(now, packet, sink);
         }
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
+        if self.lane.exists() {
+            return self.dequeue_by_lane(now);
+        }
         let packet = self.buffer.depart();
         self.controller.depart(now, packet.as_ref().map(Packet::bytes), self.buffer.fifo.packets() > 0);
         packet.map(|stamped| stamped.packet)
     }
 
     fn status(&self) -> Status {
-        self.buffer.status()
+        Status::new(self.packets::<true>(), self.bytes::<true>())
     }
 
     fn counters(&self) -> &Counters {

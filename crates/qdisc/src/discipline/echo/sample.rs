@@ -12,6 +12,11 @@ const NOBODY: Tag = 0;
 /// The largest sample: places are drawn by 12 bits each.
 pub(super) const MOST_TAGS: u32 = 1 << 12;
 
+/// The arrivals of a trial at least, the part of them whose numbers may be unknown, a third, and the trials without places.
+const TRIAL: u64 = 512;
+const MOST_UNKNOWN: u64 = 3;
+const PAUSE: u32 = 15;
+
 /// The tags that are counted together: the default sample.
 const GROUP: usize = 256;
 
@@ -32,6 +37,19 @@ pub(super) struct Sample {
     /// Numbers of tags, so that few arrivals have theirs counted: see [`places`], a tag's at its low bits. It follows every
     /// change of `tags`.
     known: Vec<Known>,
+    trial: Trial,
+}
+
+/// Whether it pays to know numbers. Where every second one is not known, at random, a processor predicts the branch badly, and to count all
+/// costs less: then one place is left, of nobody, and once in a while all are tried again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trial {
+    /// The arrivals before it.
+    before: u64,
+    /// Those since whose number was not known.
+    unknown: u64,
+    /// The trials without places until the next with them.
+    pause: u32,
 }
 
 /// A tag, and how many of the sample are equal to it. Nothing is known of [`NOBODY`], which is never asked for.
@@ -44,7 +62,7 @@ struct Known {
 impl Sample {
     /// Creates a sample of `size` tags of nobody.
     pub(super) fn new(size: u32) -> Self {
-        Self { tags: vec![NOBODY; size as usize], known: none_known(size as usize) }
+        Self { tags: vec![NOBODY; size as usize], known: none_known(size as usize), trial: Trial::default() }
     }
 
     /// Returns the number of tags.
@@ -60,9 +78,30 @@ impl Sample {
         if known.tag == tag {
             return u32::from(known.count);
         }
+        self.trial.unknown += 1;
         let count = count(&self.tags, tag);
-        self.known[place] = Known { tag, count };
+        if self.known.len() > 1 {
+            self.known[place] = Known { tag, count };
+        }
         u32::from(count)
+    }
+
+    /// Decides by the number of arrivals so far whether numbers are to be known.
+    pub(super) fn weigh(&mut self, arrivals: u64) {
+        let Trial { before, unknown, pause } = self.trial;
+        let seen = arrivals.wrapping_sub(before);
+        if seen < TRIAL {
+            return;
+        }
+        self.trial = Trial { before: arrivals, unknown: 0, pause: pause.saturating_sub(1) };
+        if self.known.len() > 1 && MOST_UNKNOWN * unknown > seen {
+            self.trial.pause = PAUSE;
+            self.known.clear();
+            self.known.push(Known::default());
+        } else if self.known.len() == 1 && pause == 0 {
+            self.known.clear();
+            self.known.resize(places(self.tags.len()), Known::default());
+        }
     }
 
     /// Returns where the number of tags that are `tag` would be.
@@ -188,6 +227,26 @@ mod tests {
             sample.resize(2 * size);
             assert_eq!(sample.count(1), u32::from(count(&sample.tags, 1)));
         }
+    }
+
+    /// Would catch numbers that are kept where half of them are not known, which costs more than to count, that are not where nearly all are, and
+    /// that are never tried again.
+    #[test]
+    fn numbers_are_known_where_it_pays() {
+        let (mut sample, mut arrivals) = (Sample::new(256), 0);
+        let mut offer = |sample: &mut Sample, tag: &dyn Fn(u64) -> u64| {
+            for n in 0..TRIAL {
+                let tag = tag(n) as Tag;
+                assert_eq!(sample.count(tag), u32::from(count(&sample.tags, tag)));
+                sample.put(tag, 1, n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            }
+            arrivals += TRIAL;
+            sample.weigh(arrivals);
+            sample.known.len() > 1
+        };
+        assert!(!offer(&mut sample, &|n| if n % 2 == 0 { 7 } else { 1000 + n }));
+        assert!((1..PAUSE).all(|_| !offer(&mut sample, &|n| 1 + n % 32)));
+        assert!((0..20).filter(|_| offer(&mut sample, &|n| 1 + n % 32)).count() >= 19);
     }
 
     /// Would catch a flow with the tag of nobody, which would be found in an empty sample.

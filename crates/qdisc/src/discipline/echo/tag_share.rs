@@ -62,6 +62,11 @@ impl TagShare {
         u64::from(count) << 17 <= 3 * self.share
     }
 
+    /// Tells whether `count` tags and one more are at most T / 2.
+    pub(super) fn is_sparse(&self, count: u32) -> bool {
+        (u64::from(count) + 1) << 17 <= self.share
+    }
+
     /// Returns the excess of a flow with `count` tags over the fair rate.
     #[inline]
     pub(super) fn excess(&self, count: u32) -> Excess {

@@ -16,7 +16,7 @@ pub(crate) const INFO: Info = Info {
     needs: "`tags` tags of two bytes, and a byte each for what is known of them",
     flow_state: FlowState::Fixed,
     experimental: false,
-    parameters: &[ECHO_LIMIT, ECHO_TARGET, TAGS, ECHO_ECN],
+    parameters: &[ECHO_LIMIT, ECHO_TARGET, TAGS, ECHO_ECN, LANE],
 };
 
 const ECHO_LIMIT: Parameter = LIMIT.default("10000p, as dualpi2 in tc(8)");
@@ -36,6 +36,13 @@ const ECHO_ECN: Parameter = Parameter {
     ..ECN.default("true")
 };
 
+const LANE: Parameter = parameter(
+    "lane",
+    Domain::Switch,
+    "false",
+    "packets of flows with at most half of the fair share go ahead, in order, up to a quarter of the link",
+);
+
 pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
     let otherwise = Config::default();
     let limit = r.limit_or(Origin::Default("as dualpi2 in tc(8)"), otherwise.limit)?;
@@ -46,7 +53,8 @@ pub(crate) fn resolve(r: &mut Resolver<'_>) -> Result<Config, ParameterError> {
         None => r.note("tags", tags_for(r.rate()).to_string(), Origin::Derived("256 for each Gbit/s of the link")),
     }
     let ecn = r.take("ecn", Origin::Default("most hosts react to marks"), otherwise.ecn)?;
-    let config = Config { limit, target, tags, ecn };
+    let lane = r.take("lane", Origin::Default("one FIFO"), otherwise.lane)?;
+    let config = Config { limit, target, tags, ecn, lane };
     config.validate()?;
     say(r, &config);
     Ok(config)
