@@ -1,5 +1,6 @@
 //! The options: one definition of each, from which help, completions and manual pages come too.
 
+mod advise;
 #[cfg(feature = "bpf")]
 mod bpf;
 mod characterize;
@@ -28,6 +29,7 @@ use fairlane_qdisc::{Duration, Kind, Rate};
 use fairlane_runner::MOST_THREADS;
 use fairlane_scenario::ShaperKind;
 
+pub(crate) use self::advise::{AdviseArgs, TuneArgs};
 #[cfg(feature = "bpf")]
 pub(crate) use self::bpf::{BpfArgs, BpfAttachArgs, BpfVerb};
 pub(crate) use self::characterize::CharacterizeArgs;
@@ -76,6 +78,8 @@ pub(crate) enum Verb {
     Run(RunArgs),
     Sweep(SweepArgs),
     Characterize(CharacterizeArgs),
+    Advise(AdviseArgs),
+    Tune(TuneArgs),
     Check(CheckArgs),
     Scenarios(ScenariosArgs),
     Replay(ReplayArgs),

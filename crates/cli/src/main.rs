@@ -1,6 +1,7 @@
 //! The command line of Fairlane: simulates, compares and explains queue disciplines.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod args;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod bpf;
@@ -32,6 +33,7 @@ mod scenarios;
 mod shared;
 mod sweep;
 mod theory;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -72,6 +74,8 @@ fn execute(verb: Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::RunCommand::new(args)?.execute(),
         Verb::Sweep(args) => sweep::SweepCommand::new(args)?.execute(),
         Verb::Characterize(args) => characterize::CharacterizeCommand::new(args)?.execute(),
+        Verb::Advise(args) => advise::AdviseCommand::new(args)?.execute(),
+        Verb::Tune(args) => tune::TuneCommand::new(&args)?.execute(),
         Verb::Check(args) => check::check(&args),
         Verb::Scenarios(args) => scenarios::show(&args),
         Verb::Replay(args) => replay::ReplayCommand::new(&args)?.execute(),

@@ -36,7 +36,7 @@ pub use fairlane_qdisc::Reason;
 pub use histogram::{DelayBin, DelayHistogram};
 #[cfg(feature = "tables")]
 pub use output_file::{Extent, OutputFile, output_target};
-pub use paired::{GroupValues, QueueValues, RunValues};
+pub use paired::{GroupValues, QueueValues, RunValues, mean_difference};
 pub use point::{Point, PointValue, Unit};
 pub use run::{Cost, Expected, FlowRun, PathRun, QueueFlowRun, QueueRun, Run, VideoRun};
 pub use sample::{FlowSample, QueueSample};

@@ -67,7 +67,13 @@ impl Outcome {
             let other = from.each_run.iter().find(|other| other.run == mine.run)?;
             Some(value(mine)? - value(other)?)
         };
-        let differences: Vec<f64> = self.each_run.iter().filter_map(difference).collect();
-        (differences.len() > 1).then(|| Averager::over(differences.len()).estimate(differences.into_iter()))
+        mean_difference(self.each_run.iter().filter_map(difference))
     }
+}
+
+/// Returns the mean of differences between runs of the same number, with its 95 % interval; `None` for fewer than two.
+#[must_use]
+pub fn mean_difference(differences: impl Iterator<Item = f64>) -> Option<Estimate> {
+    let differences: Vec<f64> = differences.collect();
+    (differences.len() > 1).then(|| Averager::over(differences.len()).estimate(differences.into_iter()))
 }

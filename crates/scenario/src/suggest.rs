@@ -1,7 +1,8 @@
 //! "Did you mean": the nearest of the names that exist.
 
-/// `; did you mean "…"?`-style help: the nearest of `known` to `written`, and all of them.
-pub(crate) fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+/// Returns the help after an unknown name: the nearest of `known` to `written`, if one is near, and all of them.
+#[must_use]
+pub fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let all = known.clone().into_iter().collect::<Vec<_>>().join(", ");
     match nearest(written, known) {
         Some(name) => format!("did you mean \"{name}\"? There are {all}"),
@@ -9,7 +10,7 @@ pub(crate) fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str> +
     }
 }
 
-/// The name of `known` nearest to `written`, if it is near enough to be a slip.
+/// Returns the name of `known` nearest to `written`, if it is near enough to be a slip.
 #[must_use]
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();

@@ -1,0 +1,240 @@
+//! Advice: the disciplines for a link, ranked by a goal.
+
+use std::num::NonZeroU32;
+
+use fairlane_qdisc::{Duration, FlowState, Kind, QdiscParameters, Rate, Seed};
+use fairlane_runner::check;
+use fairlane_sim::Control;
+
+use crate::advice::{Advice, LeftOut, Ranked};
+use crate::error::Error;
+use crate::files;
+use crate::goal::Goal;
+use crate::hypercube;
+use crate::metric::{Metric, QueueMetric, Statistic};
+use crate::mix::{Link, Times};
+use crate::pareto;
+use crate::proof;
+use crate::race::{Arena, Candidate, rungs};
+use crate::score::{judge, readings};
+use crate::space::Space;
+
+/// The disciplines that have no fewer runs than the winner.
+const LAST: usize = 3;
+
+/// The settings of an advice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdviseSettings {
+    /// The link and its traffic.
+    pub link: Link,
+    /// The goal.
+    pub goal: Goal,
+    /// Leaves out disciplines that keep state of flows, in whatever form ([`FlowState`]).
+    pub no_flow_state: bool,
+    /// The disciplines; if empty all that are not experimental.
+    pub kinds: Vec<Kind>,
+    /// Few candidates and short runs.
+    pub quick: bool,
+    /// Runs of the best disciplines, and of the proof; `None` for ten, or five if quick.
+    pub runs: Option<NonZeroU32>,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+impl AdviseSettings {
+    /// Returns the settings with the defaults of the others.
+    #[must_use]
+    pub const fn new(link: Link, goal: Goal) -> Self {
+        Self { link, goal, no_flow_state: false, kinds: Vec::new(), quick: false, runs: None, seed: 1 }
+    }
+
+    /// Returns the number of runs of the best disciplines.
+    #[must_use]
+    pub fn runs(&self) -> u32 {
+        self.runs.map_or(if self.quick { 5 } else { 10 }, NonZeroU32::get)
+    }
+
+    /// Returns the number of parameters that are tried for each discipline besides its defaults.
+    const fn variants(&self) -> usize {
+        if self.quick { 6 } else { 16 }
+    }
+
+    /// Returns the times of a scenario of `rate`: as many packets as a slow computer can simulate, but never less than 60 round trips.
+    pub(crate) fn times(&self, rate: Rate) -> Times {
+        let (most, packets) = if self.quick { (15.0, 50_000.0) } else { (60.0, 400_000.0) };
+        let round_trips = 60.0 * self.link.rtt.as_secs();
+        let duration = (packets * 12_000.0 / rate.bits_per_second() as f64).clamp(2.0, most).max(round_trips);
+        // To whole milliseconds, for a person's eyes.
+        let millis = |seconds: f64| Duration::from_millis((seconds * 1e3).ceil() as u64);
+        Times { warmup: millis(duration / 3.0), duration: millis(duration) }
+    }
+}
+
+/// An advice that is ready to be made.
+#[derive(Debug)]
+pub struct AdvisePlan {
+    settings: AdviseSettings,
+    candidates: Vec<Candidate>,
+    /// The candidates of each discipline; the first one has its defaults.
+    groups: Vec<Vec<usize>>,
+    left_out: Vec<LeftOut>,
+}
+
+impl AdvisePlan {
+    /// Plans the candidates: each discipline with its defaults, and with a Latin hypercube of its numeric parameters.
+    ///
+    /// # Errors
+    /// The goal asks for what the link does not have, the link cannot be simulated, or no discipline is left.
+    pub fn new(settings: AdviseSettings, threads: Option<usize>) -> Result<Self, Error> {
+        let mut plan = Self { settings, candidates: Vec::new(), groups: Vec::new(), left_out: Vec::new() };
+        let droptail = plan.candidate(&QdiscParameters::new(Kind::DropTail))?;
+        plan.settings.goal.check(&droptail.scenario)?;
+        Arena::check_memory(&droptail.scenario, threads)?;
+        for kind in plan.kinds() {
+            let defaults = QdiscParameters::new(kind);
+            match plan.candidate(&defaults) {
+                Ok(candidate) => plan.add(kind, candidate)?,
+                Err(error) => plan.left_out.push(LeftOut { kind: kind.name().to_owned(), reason: error.to_string() }),
+            }
+        }
+        if plan.groups.is_empty() {
+            return Err(Error::new("no discipline is left", "name some with --kinds, or allow state of flows"));
+        }
+        Ok(plan)
+    }
+
+    /// Returns an upper bound of the number of runs, which [`Control::finished`] approaches.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        let (runs, kinds) = (u64::from(self.settings.runs()), self.groups.len() as u64);
+        let first = self.candidates.len() as u64 * 2;
+        first + kinds * runs + 2 * runs * proof::CASES as u64
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let AdviseSettings { kinds, no_flow_state, .. } = &self.settings;
+        let asked = |kind: &Kind| if kinds.is_empty() { !kind.is_experimental() } else { kinds.contains(kind) };
+        let without = |kind: &Kind| !no_flow_state || kind.flow_state() == FlowState::None;
+        Kind::ALL.into_iter().filter(asked).filter(without).collect()
+    }
+
+    /// Returns the candidate with these parameters, checked.
+    fn candidate(&self, parameters: &QdiscParameters) -> Result<Candidate, Error> {
+        let AdviseSettings { link, seed, .. } = &self.settings;
+        let scenario = link.document(parameters, self.settings.times(link.rate), *seed)?.scenario()?;
+        check(&scenario, "")?;
+        Ok(Candidate::new(parameters.clone(), scenario))
+    }
+
+    /// Adds a discipline with its variants.
+    fn add(&mut self, kind: Kind, defaults: Candidate) -> Result<(), Error> {
+        let rate = self.settings.link.rate;
+        let space = Space::new(kind, rate).map_err(|error| Error::new(error.to_string(), "leave it out"))?;
+        let mut random = Seed::new(self.settings.seed).named("advise").stream(kind.name());
+        let first = self.candidates.len();
+        self.candidates.push(defaults);
+        for point in hypercube::points(self.settings.variants(), space.dimensions(), &mut random) {
+            let Some(parameters) = space.at(&point) else { continue };
+            let known = self.candidates[first..].iter().any(|candidate| candidate.parameters == parameters);
+            // What the link refuses is no candidate, as the bounds of some parameters depend on each other.
+            if let (false, Ok(candidate)) = (known, self.candidate(&parameters)) {
+                self.candidates.push(candidate);
+            }
+        }
+        self.groups.push((first..self.candidates.len()).collect());
+        Ok(())
+    }
+
+    /// Ranks the disciplines on `threads` threads or one for each core, and proves the result. It does not depend on their number.
+    ///
+    /// # Errors
+    /// The work was interrupted, or a run is impossible.
+    pub fn execute(mut self, threads: Option<usize>, control: &Control) -> Result<Advice, Error> {
+        let goal = self.settings.goal.clone();
+        let arena = Arena::new(&goal, &shown(), threads, control)?;
+        let finalists = self.best_of_each(&arena)?;
+        let order = self.ranked(&arena, finalists)?;
+        let ranking: Vec<Ranked> = order.iter().map(|index| self.row(&arena, *index)).collect();
+        let best: Vec<&Candidate> = order.iter().take(2).map(|index| &self.candidates[*index]).collect();
+        let cases = proof::cases(&arena, &self.settings, &best)?;
+        let ahead = best.get(1).map(|second| judge(&goal, &best[0].runs, &second.runs));
+        let link = &self.settings.link;
+        let comment = format!(
+            "# Advice for {} and a round trip of {}, with {}.\n# Goal: {goal}.\n",
+            link.rate, link.rtt, link.mix
+        );
+        Ok(Advice {
+            goal: goal.to_string(),
+            rate: link.rate.to_string(),
+            rtt: link.rtt.to_string(),
+            mix: link.mix.to_string(),
+            seed: self.settings.seed,
+            quick: self.settings.quick,
+            fronts: pareto::fronts(&ranking),
+            ahead,
+            proof: cases,
+            scenario: link.text(&best[0].parameters, self.settings.times(link.rate), self.settings.seed, &comment),
+            router: files::router(link.rate, &best[0].parameters, &comment),
+            candidates: self.candidates.len(),
+            runs_done: control.finished(),
+            left_out: self.left_out,
+            ranking,
+        })
+    }
+
+    /// Returns the best parameters of each discipline, by successive halving among its own.
+    fn best_of_each(&mut self, arena: &Arena<'_>) -> Result<Vec<usize>, Error> {
+        let mut groups = self.groups.clone();
+        for runs in rungs(1, if self.settings.quick { 2 } else { 4 }.min(self.settings.runs())) {
+            let all: Vec<usize> = groups.iter().flatten().copied().collect();
+            arena.run(&mut self.candidates, &all, runs)?;
+            for group in &mut groups {
+                arena.sort(&self.candidates, group);
+                group.truncate(group.len().div_ceil(2));
+            }
+        }
+        Ok(groups.iter().filter_map(|group| group.first().copied()).collect())
+    }
+
+    /// Returns the disciplines in their order, the best first, by successive halving; those that leave the race earlier are behind.
+    fn ranked(&mut self, arena: &Arena<'_>, mut racing: Vec<usize>) -> Result<Vec<usize>, Error> {
+        let first = racing.iter().map(|index| self.candidates[*index].runs.len()).min().unwrap_or(1);
+        let mut behind: Vec<usize> = Vec::new();
+        for runs in rungs(first as u32, self.settings.runs()) {
+            arena.run(&mut self.candidates, &racing, runs)?;
+            arena.sort(&self.candidates, &mut racing);
+            if runs < self.settings.runs() {
+                let half = racing.len().div_ceil(2).max(LAST.min(racing.len()));
+                behind.splice(0..0, racing.split_off(half));
+            }
+        }
+        Ok(racing.into_iter().chain(behind).collect())
+    }
+
+    fn row(&self, arena: &Arena<'_>, index: usize) -> Ranked {
+        let Candidate { parameters, runs, .. } = &self.candidates[index];
+        let readings = readings(arena.goal, &arena.metrics, runs);
+        Ranked {
+            kind: parameters.kind().name().to_owned(),
+            parameters: files::given(parameters),
+            flow_state: parameters.kind().flow_state().name().to_owned(),
+            runs: runs.len(),
+            met: readings.iter().all(|reading| reading.met != Some(false)),
+            readings,
+        }
+    }
+}
+
+/// The metrics that are shown besides the goal's.
+pub(crate) fn shown() -> [Metric; 5] {
+    [
+        Metric::shown(QueueMetric::Delay(Statistic::P95)),
+        Metric::shown(QueueMetric::Utilisation),
+        Metric::GOODPUT,
+        Metric::JAIN,
+        Metric::shown(QueueMetric::DropRatio),
+    ]
+}
+
+#[cfg(test)]
+mod tests;
