@@ -136,7 +136,7 @@ pub enum AfterIdle {
     /// It stays.
     Keep,
     /// It is halved for each retransmission timeout without data, and falls towards its used part if the application leaves it unfilled (RFC
-    /// 2861), as Linux does by default. BBR is not affected.
+    /// 2861), as Linux does by default. Neither version of BBR is affected.
     Decay,
 }
 

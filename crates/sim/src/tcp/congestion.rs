@@ -189,7 +189,8 @@ impl CongestionControl {
             SlowStart::HyStart => Some(SlowStartExit::HyStart(HyStart::new(paced))),
             SlowStart::HyStartPlusPlus => Some(SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::new(paced))),
         };
-        let decays = tcp.after_idle == AfterIdle::Decay && !matches!(tcp.congestion, Congestion::Bbr);
+        let decays =
+            tcp.after_idle == AfterIdle::Decay && !matches!(tcp.congestion, Congestion::Bbr | Congestion::Bbr3);
         let validation = decays.then(|| Box::new(Validation::new(tcp.initial_window)));
         let needed = decays || paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
         needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(|| Pacer::new(tcp.burst)), validation }))
@@ -362,6 +363,18 @@ impl CongestionControl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Would catch a window by a model that is reduced after an idle time, and one of others that is not.
+    #[test]
+    fn only_windows_without_a_model_decay() {
+        for congestion in Congestion::ALL {
+            let tcp = Tcp { after_idle: AfterIdle::Decay, ..Tcp::modern(congestion, 300) };
+            let control = CongestionControl::new(&tcp, 0);
+            let (has_model, decays) =
+                control.map_or((false, false), |mut control| (control.has_model(), control.validation().is_some()));
+            assert_eq!(decays, !has_model, "{}", congestion.name());
+        }
+    }
 
     /// Would catch senders that grow so large that a million flows, with both end points and their links, need more
     /// than 1 KiB each.
