@@ -200,7 +200,7 @@ impl Flow {
         }
         if packet.flags.opens() {
             if let Endpoints::Tcp(connection) = &self.endpoints {
-                connection.on_opening(now, &packet, &self.common, network);
+                connection.on_opening(now, packet, &self.common, network);
             }
             return;
         }
