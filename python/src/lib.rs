@@ -4,6 +4,7 @@
 //! in `package/fairlane`.
 #![allow(clippy::needless_pass_by_value, reason = "values converted from Python are owned by the function")]
 
+mod advise;
 mod characterize;
 mod custom;
 mod disciplines;
@@ -29,6 +30,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::advise::{advice_page, advise, tune};
     #[pymodule_export]
     use super::characterize::{Characterization, characterize};
     #[pymodule_export]

@@ -35,7 +35,16 @@ class Fifo(fl.Discipline):
 def disciplines() -> list[fl.QueueConfig]:
     """Returns one of each."""
     choke: list[fl.QueueConfig] = [fl.Choke(limit=300, min=100, max=200), fl.BackChoke(), fl.FrontChoke(), fl.Gchoke()]
-    choke += [fl.ChokeAdaptive(), fl.ChokeAuto(), fl.Choked(), fl.Choker(), fl.Chokew(), fl.MlocChoke(), fl.Rechoke(), fl.Xchoke()]
+    choke += [
+        fl.ChokeAdaptive(),
+        fl.ChokeAuto(),
+        fl.Choked(),
+        fl.Choker(),
+        fl.Chokew(),
+        fl.MlocChoke(),
+        fl.Rechoke(),
+        fl.Xchoke(),
+    ]
     red: list[fl.QueueConfig] = [fl.Red(), fl.Ared(), fl.Fred(), fl.Sred(), fl.RedPd(), fl.RedPenaltyBox(), fl.Sfred()]
     delay: list[fl.QueueConfig] = [fl.Codel(target=0.005), fl.Cobalt(), fl.Pie(), fl.Pi2(), fl.DualPi2(), fl.Cake()]
     fair: list[fl.QueueConfig] = [
@@ -120,4 +129,7 @@ def errors(capture: Path) -> list[str]:
     report: fl.Characterization = fl.characterize("codel", only="friendly", quick=True, runs=1)
     section: fl.Section = report.sections[0]
     said += [section.verdict, report.html()]
+    tuning: fl.Tuning = fl.Scenario.figure_3().tune("red", "minimise delay.mean", runs=1, budget=16)
+    advice: fl.Advice = fl.advise("1mbit", "20ms", "minimise delay.mean", kinds=["red"], quick=True, runs=1)
+    said += [tuning.verdict, advice.router]
     return [*said, str(fl.theory.choke(load=2).share), fl.papers.list_claims()[0].id]

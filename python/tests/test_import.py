@@ -43,6 +43,7 @@ print(*sorted(set(sys.modules) - before))
 
 # mypy checks each of these too: would catch a name that only the interpreter finds.
 NAMES = {
+    "Advice": fl.Advice,
     "Characterization": fl.Characterization,
     "Count": fl.Count,
     "Counters": fl.Counters,
@@ -76,8 +77,10 @@ NAMES = {
     "SweepFile": fl.SweepFile,
     "SweepStopped": fl.SweepStopped,
     "Table": fl.Table,
+    "Tuning": fl.Tuning,
     "UnknownKeyError": fl.UnknownKeyError,
     "__version__": fl.__version__,
+    "advise": fl.advise,
     "characterize": fl.characterize,
     "disciplines": fl.disciplines,
     "lab": fl.lab,

@@ -1,11 +1,16 @@
 //! A page of an advice.
 
 use fairlane_outcome::Estimate;
+use fairlane_qdisc::Rate;
 use fairlane_report::Axis;
 use fairlane_report::html::{Badge, Block, Cell, Chart, Inline, Page, Panel, Provenance, Section, Table, Tone};
 
 use crate::advice::{Advice, ProofCase, Ranked};
+use crate::metric::MetricUnit;
 use crate::score::{Reading, Verdict};
+
+/// The fewest runs whose intervals are drawn: those of fewer are wider than the axes.
+const FEW: usize = 4;
 
 /// Returns a page of `advice` that was made by `command`.
 #[must_use]
@@ -89,20 +94,28 @@ fn notes(advice: &Advice) -> Vec<Block> {
 /// The disciplines in the plane of delay and goodput, and of delay and fairness.
 fn plane(advice: &Advice) -> Chart {
     let delay = "delay.p95";
-    let panel = |metric: &str, title: &str, most: f64| {
+    // Panels have equal axes, so both are parts of a whole.
+    let rate = advice.rate.parse().map_or(1.0, |rate: Rate| rate.bits_per_second() as f64);
+    let part = |reading: &Reading| match reading.unit {
+        MetricUnit::Rate => 100.0 / rate,
+        unit => unit.shown().0,
+    };
+    let panel = |metric: &str, title: &str| {
         let places = advice.ranking.iter().filter_map(|row| {
             let (x, y) = (row.reading(delay)?, row.reading(metric)?);
-            Some((row.kind.clone(), estimate(x)?, estimate(y)?))
+            Some((row.kind.clone(), estimate(row, x, part(x))?, estimate(row, y, part(y))?))
         });
-        Panel { title: title.to_owned(), y: Axis::linear(title).within(0.0, most), places: places.collect() }
+        Panel { title: title.to_owned(), y: Axis::linear(title).within(0.0, 100.0), places: places.collect() }
     };
     Chart::Scatter {
         title: "Delay against goodput and fairness".to_owned(),
-        note: "Each discipline with the best of its parameters. Up and left is better.".to_owned(),
+        note: format!(
+            "Each discipline with the best of its parameters; intervals of those with {FEW} runs or more. Up and left is better."
+        ),
         x: Axis::log("delay in the queue, p95 (ms)").within(0.0, f64::INFINITY),
         panels: vec![
-            panel("goodput", "goodput of all flows (Mbit/s)", f64::INFINITY),
-            panel("jain", "Jain's index of all flows (%)", 100.0),
+            panel("goodput", "goodput of all flows (% of the rate)"),
+            panel("jain", "Jain's index of all flows (%)"),
         ],
     }
 }
@@ -142,10 +155,10 @@ fn proof(advice: &Advice) -> Section {
         .block(Block::table("Held-out cases", table))
 }
 
-/// Returns the value in the shown unit with its interval.
-fn estimate(reading: &Reading) -> Option<Estimate> {
-    let (factor, _) = reading.unit.shown();
-    Some(Estimate::new(reading.mean? * factor, reading.ci95.map(|ci95| ci95 * factor)))
+/// Returns a value times `factor`, with its interval unless the runs are too few for a narrow one.
+fn estimate(row: &Ranked, reading: &Reading, factor: f64) -> Option<Estimate> {
+    let ci95 = reading.ci95.filter(|_| row.runs >= FEW);
+    Some(Estimate::new(reading.mean? * factor, ci95.map(|ci95| ci95 * factor)))
 }
 
 fn cell(reading: &Reading) -> Cell {

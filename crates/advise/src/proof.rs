@@ -45,12 +45,11 @@ pub(crate) fn cases(
     let all: Vec<usize> = (0..candidates.len()).collect();
     arena.run(&mut candidates, &all, settings.runs())?;
     let read = |candidate: &Candidate| readings(arena.goal, &arena.metrics, &candidate.runs);
-    let cases = FACTORS.iter().zip(&links).zip(candidates.chunks(best.len().max(1)));
-    let case = |(((name, ..), link), pair): ((&(&str, f64, f64), &Link), &[Candidate])| {
+    let case = |name: &str, link: &Link, pair: &[Candidate]| {
         let winner = read(&pair[0]);
         let second = pair.get(1);
         ProofCase {
-            name: (*name).to_owned(),
+            name: name.to_owned(),
             rate: link.rate.to_string(),
             rtt: link.rtt.to_string(),
             seed,
@@ -64,7 +63,8 @@ pub(crate) fn cases(
             verdict: second.map(|second| judge(arena.goal, &pair[0].runs, &second.runs)),
         }
     };
-    Ok(cases.map(case).collect())
+    let cases = FACTORS.iter().zip(&links).zip(candidates.chunks(best.len().max(1)));
+    Ok(cases.map(|(((name, ..), link), pair)| case(name, link, pair)).collect())
 }
 
 /// Returns the link with a multiple of its rate and of its round trip; rates of the traffic that are multiples of the link's follow.

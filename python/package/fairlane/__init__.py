@@ -12,8 +12,8 @@ A :class:`Scenario` is run, compared and swept. The results are an :class:`Outco
 tables for pandas, Polars and pyarrow. The disciplines are classes with their parameters: :mod:`fairlane.disciplines`.
 A :class:`Queue` takes packets one by one, and a :class:`Discipline` is one written in Python. :func:`replay` sends a
 capture through queues, :func:`lab` runs a scenario on real Linux TCP, :func:`characterize` reports on disciplines by
-RFC 7928, :mod:`fairlane.theory` computes what queues do in equilibrium, and :mod:`fairlane.papers` tests the claims of
-papers.
+RFC 7928, :func:`advise` names one for a link and a goal, :mod:`fairlane.theory` computes what queues do in
+equilibrium, and :mod:`fairlane.papers` tests the claims of papers.
 
 A :class:`Simulation` is a run in steps, that can be read and changed on the way.
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairlane._core import DropSink, Packet, __version__
     from fairlane._parquet import SweepFile
     from fairlane._sweep import Failure
+    from fairlane.advice import Advice, Tuning, advise
     from fairlane.captures import replay
     from fairlane.characterization import Characterization, Section, characterize
     from fairlane.config import QueueConfig
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from fairlane.units import rate, rate_text, seconds, seconds_text
 
 __all__ = [
+    "Advice",
     "Afd",
     "Ared",
     "BackChoke",
@@ -129,10 +131,12 @@ __all__ = [
     "SweepFile",
     "SweepStopped",
     "Table",
+    "Tuning",
     "UnknownKeyError",
     "Wfq",
     "Xchoke",
     "__version__",
+    "advise",
     "characterize",
     "disciplines",
     "lab",
@@ -149,6 +153,7 @@ _FILES = {
     "_core": ("DropSink", "Packet", "__version__"),
     "_parquet": ("SweepFile",),
     "_sweep": ("Failure",),
+    "advice": ("Advice", "Tuning", "advise"),
     "captures": ("replay",),
     "characterization": ("Characterization", "Section", "characterize"),
     "config": ("QueueConfig",),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairlane._parquet import SweepFile
     from fairlane._progress import Progress
     from fairlane._sweep import SomeExecutor
+    from fairlane.advice import Tuning
     from fairlane.discipline import Host
     from fairlane.fingerprint import Fingerprint
     from fairlane.outcome import Outcome
@@ -489,6 +490,39 @@ class Scenario:
 
         sweep = Sweep(document, plan.points, plan.disciplines, how.runs, how.jobs, progress, executor, size, at)
         return gathered(sweep) if out is None else filed(sweep, out)
+
+    def tune(  # noqa: PLR0913 - all have defaults but two
+        self,
+        queue: str,
+        goal: str,
+        *,
+        runs: int = 8,
+        budget: int = 400,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress = None,
+    ) -> Tuning:
+        """Finds the numeric parameters of a discipline for a goal, as ``fairlane tune`` does.
+
+        It searches by Latin hypercubes and successive halving with the same traffic for all. On a seed that the search
+        has not seen the result is never worse than the defaults.
+
+        Args:
+            queue: The name of the discipline. It replaces the queues that :meth:`compare` replaces.
+            goal: Bounds on metrics and an objective, such as ``"delay.p95<20ms, maximise utilisation"``.
+            runs: Runs of the best candidates, and of the comparison on the held-out seed.
+            budget: Runs of all candidates together, at most.
+            seed: As in :meth:`run`.
+            jobs: As in :meth:`run`.
+            progress: As in :meth:`run`.
+
+        Raises:
+            ScenarioError: There is no such discipline, it cannot be run, or the goal is wrong.
+            Interrupted: Ctrl-C; a search has no part of an answer.
+        """
+        from fairlane.advice import tuned
+
+        return tuned(self._seeded(seed), queue, goal, runs=runs, budget=budget, jobs=jobs, progress=progress)
 
     def _seeded(self, seed: int | None) -> _core.Document:
         return self._document if seed is None else self._changed({"seed": seed})
