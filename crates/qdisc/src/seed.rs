@@ -68,19 +68,28 @@ impl Stream {
     }
 
     /// Returns a number drawn uniformly from `0..bound`, without bias; 0 for a `bound` of 0.
+    #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         // Lemire, "Fast random integer generation in an interval" (2019): a multiplication, and a division only
         // when the low half falls in the short zone that would favour some values.
-        let mut product = (self.bits() >> 32) * u64::from(bound);
-        let mut low = product as u32;
-        if low < bound {
-            let threshold = bound.wrapping_neg() % bound;
-            while low < threshold {
-                product = (self.bits() >> 32) * u64::from(bound);
-                low = product as u32;
-            }
+        let product = (self.bits() >> 32) * u64::from(bound);
+        if (product as u32) < bound {
+            let number;
+            (*self, number) = Self(self.0.clone()).below_without_bias(product, bound);
+            return number;
         }
         (product >> 32) as u32
+    }
+
+    /// Returns the number that `product` gives for `bound`, or draws anew as long as the product is one of those by which some
+    /// numbers would be more frequent; and the stream behind it. Taken by value it does not keep the caller's in memory.
+    #[cold]
+    fn below_without_bias(mut self, mut product: u64, bound: u32) -> (Self, u32) {
+        let threshold = bound.wrapping_neg() % bound;
+        while (product as u32) < threshold {
+            product = (self.bits() >> 32) * u64::from(bound);
+        }
+        (self, (product >> 32) as u32)
     }
 }
 

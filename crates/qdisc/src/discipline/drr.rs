@@ -247,10 +247,9 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
         let flow = self.next()?;
-        let packet = self.buffer.pop_front(flow)?;
-        self.buffer.counters.departed.add(packet.bytes());
+        let place = self.buffer.unlink_front(flow);
         self.release(flow);
-        Some(packet)
+        self.buffer.depart(place)
     }
 
     fn status(&self) -> Status {

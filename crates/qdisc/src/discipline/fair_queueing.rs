@@ -35,7 +35,7 @@ use crate::error::check;
 use crate::flow::weight::weight;
 use crate::queue::flow_buffer::FlowBuffer;
 use crate::queue::schedule::Schedule;
-use crate::queue::virtual_time::{FluidServer, VirtualTime};
+use crate::queue::virtual_time::{FluidServer, Turn, VirtualTime};
 use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Tagged, Time};
 
 /// The configuration of [`FairQueue`]: start from [`wfq`](Self::wfq), [`scfq`](Self::scfq) or [`stfq`](Self::stfq).
@@ -156,7 +156,7 @@ pub struct FairQueue<P> {
     finishes: Vec<VirtualTime>,
     /// The backlogged flows by the deciding tag of the packet at the head, and by the number of that packet among all that
     /// came to the heads.
-    next: Schedule<(VirtualTime, u64)>,
+    next: Schedule<Turn>,
     heads: u64,
     clock: ClockState,
     weighted: bool,
@@ -208,10 +208,11 @@ impl<P: Packet> FairQueue<P> {
         let was_empty = self.buffer.is_empty(flow);
         let weight = self.weight(&packet);
         let finish = start.after(packet.bytes(), weight);
-        if self.finishes.len() <= flow {
-            self.finishes.resize(flow + 1, finish);
+        match self.finishes.get_mut(flow) {
+            Some(known) => *known = finish,
+            // Numbers of flows are dense: it is the next one.
+            None => self.finishes.push(finish),
         }
-        self.finishes[flow] = finish;
         match &mut self.clock {
             ClockState::Fluid { server, .. } => server.set_backlog(flow, finish, weight),
             ClockState::Finish(_) => {}
@@ -255,7 +256,7 @@ impl<P: Packet> FairQueue<P> {
             ClockState::Fluid { .. } | ClockState::Finish(_) => self.finish(head, head.tag),
         };
         self.heads += 1;
-        self.next.set(flow, (tag, self.heads));
+        self.next.set(flow, Turn::new(tag, self.heads));
     }
 
     /// Forgets `flow`, whose queue is empty, now or as soon as virtual time reaches its finish.
@@ -361,12 +362,12 @@ impl<P: Packet> Qdisc<P> for FairQueue<P> {
             self.reset(now);
             return None;
         };
-        let Tagged { packet, tag: start } = self.buffer.pop_front(flow)?;
-        self.buffer.counters.departed.add(packet.bytes());
-        let finish = self.finish(&packet, start);
+        let head = self.buffer.queues.front(flow)?;
+        let (start, finish) = (head.tag, self.finish(head, head.tag));
+        let place = self.buffer.unlink_front(flow);
         self.serve(start, finish);
         self.schedule(flow);
-        Some(packet)
+        self.buffer.depart(place).map(|tagged| tagged.packet)
     }
 
     fn status(&self) -> Status {

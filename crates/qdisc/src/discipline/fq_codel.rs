@@ -16,7 +16,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::discipline::codel::{self, Backlog, CodelCore};
+use crate::discipline::codel::{self, Backlog, CodelCore, CodelVerdict};
 use crate::error::check;
 use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
@@ -131,10 +131,10 @@ impl<P: Packet> FqCodel<P> {
         })
     }
 
-    /// Updates the length of `queue`. A queue whose packets have no bytes counts as one byte, so that it can be found.
+    /// Updates the length of `queue`.
+    #[inline]
     fn update_longest(&mut self, queue: usize) {
-        let least = u64::from(self.queues.packets_in(queue) > 0);
-        self.longest.set(queue, self.queues.bytes_in(queue).max(least));
+        self.longest.set(queue, self.queues.length_of(queue));
     }
 
     /// Drops half of the bytes of the longest queue, but at most a batch of packets. CoDel counts them as its signals.
@@ -154,6 +154,40 @@ impl<P: Packet> FqCodel<P> {
         }
         self.cores[queue].dropped_for_room(packets);
         self.update_longest(queue);
+    }
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// Removes and returns the head of `queue`, which leaves as it is.
+    #[inline(always)]
+    fn send_head(&mut self, queue: usize) -> Option<P> {
+        let place = self.queues.front_place(queue);
+        let bytes = self.queues.packet(place)?.bytes();
+        self.queues.unlink(queue, place);
+        self.update_longest(queue);
+        self.lists.charge(queue, bytes);
+        self.counters.departed.add(bytes);
+        self.queues.take(place).map(|stamped| stamped.packet)
+    }
+
+    /// Removes and returns the packet that leaves `queue` where CoDel's `verdict` on the head is not simply that it leaves.
+    #[inline(never)]
+    fn dequeue_signalled(
+        &mut self,
+        now: Time,
+        queue: usize,
+        verdict: CodelVerdict,
+        sink: &mut dyn DropSink<P>,
+    ) -> Option<P> {
+        let mut backlog = QueueBacklog { queues: &mut self.queues, queue };
+        let core = &mut self.cores[queue];
+        let packet = core.dequeue_signalled(verdict, &self.codel, now, &mut backlog, &mut self.counters, sink);
+        self.update_longest(queue);
+        if let Some(packet) = &packet {
+            self.lists.charge(queue, packet.bytes());
+            self.counters.departed.add(packet.bytes());
+        }
+        packet
     }
 }
 
@@ -177,13 +211,14 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
         loop {
             let queue = self.lists.next()?;
-            let mut backlog = QueueBacklog { queues: &mut self.queues, queue };
-            let packet = self.cores[queue].dequeue(&self.codel, now, &mut backlog, &mut self.counters, sink);
-            self.update_longest(queue);
-            if let Some(head) = &packet {
-                self.lists.charge(queue, head.bytes());
-                self.counters.departed.add(head.bytes());
-                return packet;
+            let backlog = QueueBacklog { queues: &mut self.queues, queue };
+            let verdict = self.cores[queue].judge(&self.codel, now, &backlog);
+            if verdict != CodelVerdict::Leaves {
+                if let Some(packet) = self.dequeue_signalled(now, queue, verdict, sink) {
+                    return Some(packet);
+                }
+            } else if self.queues.packets_in(queue) > 0 {
+                return self.send_head(queue);
             }
             self.lists.exhausted(queue);
         }

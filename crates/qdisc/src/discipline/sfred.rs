@@ -136,8 +136,8 @@ impl BinRule for RedRule {
         }
     }
 
-    fn is_polluted(&self, state: &RedBinState) -> bool {
-        state.max_p >= 1.0
+    fn pollution(&self, state: &RedBinState) -> f64 {
+        state.max_p
     }
 }
 

@@ -27,7 +27,11 @@ struct FlowHits {
 impl FlowHits {
     /// Halves the hits once for each `age` that has passed, and returns what is left.
     fn halve(&mut self, now: Time, age: Duration) -> u32 {
-        let halvings = now.since(self.since).as_nanos() / age.as_nanos().max(1);
+        let passed = now.since(self.since);
+        if passed < age {
+            return self.hits;
+        }
+        let halvings = passed.as_nanos() / age.as_nanos().max(1);
         self.hits = if halvings < 32 { self.hits >> halvings } else { 0 };
         self.since += Duration::from_nanos(halvings * age.as_nanos());
         self.hits

@@ -53,30 +53,34 @@ impl FlowTable {
 
     /// Returns the number of `flow`, or `None` if it is not in the table.
     pub(crate) fn get(&self, flow: FlowKey) -> Option<usize> {
-        let slot = self.slots.get(self.find(flow)?)?;
+        let (_, slot) = self.find(flow)?;
         (slot.flow == flow).then_some(slot.number as usize)
     }
 
     /// Inserts `flow` unless it is in the table. Returns its number, and whether it is new: a new flow has the number
     /// of a removed one, or else the next higher number.
     pub(crate) fn insert(&mut self, flow: FlowKey) -> (usize, bool) {
-        if let Some(number) = self.get(flow) {
-            return (number, false);
+        let mut at = 0;
+        if let Some((found, slot)) = self.find(flow) {
+            if slot.flow == flow {
+                return (slot.number as usize, false);
+            }
+            at = found;
         }
         if 2 * (self.flows + 1) > self.slots.len() {
             self.grow();
+            at = self.find(flow).map_or(0, |(vacant, _)| vacant);
         }
         // Without free numbers, the numbers in use are 0..flows.
         let number = self.free.pop().unwrap_or(self.flows as u32);
-        self.place(Slot { flow, number });
+        self.slots[at] = Slot { flow, number };
         self.flows += 1;
         (number as usize, true)
     }
 
     /// Removes `flow`. Returns its number, which a later flow may get, or `None` if it is not in the table.
     pub(crate) fn remove(&mut self, flow: FlowKey) -> Option<usize> {
-        let mut hole = self.find(flow)?;
-        let Slot { flow: found, number } = self.slots[hole];
+        let (mut hole, Slot { flow: found, number }) = self.find(flow)?;
         if found != flow {
             return None;
         }
@@ -106,23 +110,19 @@ impl FlowTable {
         self.hash.bits(flow.get()) as usize & (self.slots.len() - 1)
     }
 
-    /// Returns the slot of `flow`, or the vacant slot where it would be inserted; `None` while there are no slots.
-    fn find(&self, flow: FlowKey) -> Option<usize> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(flow);
-        while self.slots[at].flow != flow && self.slots[at].flow != FlowKey::NONE {
+    /// Returns the slot of `flow` and its position, or the vacant slot where it would be inserted; `None` while there are no
+    /// slots.
+    #[inline(always)]
+    fn find(&self, flow: FlowKey) -> Option<(usize, Slot)> {
+        let slots = self.slots.as_slice();
+        let mask = slots.len().checked_sub(1)?;
+        let mut at = self.hash.bits(flow.get()) as usize & mask;
+        loop {
+            let slot = slots[at];
+            if slot.flow == flow || slot.flow == FlowKey::NONE {
+                return Some((at, slot));
+            }
             at = (at + 1) & mask;
-        }
-        Some(at)
-    }
-
-    /// Writes an entry for a flow that is not in the table, which has a vacant slot.
-    fn place(&mut self, slot: Slot) {
-        if let Some(at) = self.find(slot.flow) {
-            self.slots[at] = slot;
         }
     }
 
@@ -133,7 +133,9 @@ impl FlowTable {
         before.resize(capacity, VACANT);
         core::mem::swap(&mut self.slots, &mut before);
         for slot in before.into_iter().filter(|slot| slot.flow != FlowKey::NONE) {
-            self.place(slot);
+            if let Some((vacant, _)) = self.find(slot.flow) {
+                self.slots[vacant] = slot;
+            }
         }
         // As many numbers can become free as slots can be used: reserving now saves an allocation later.
         self.free.reserve(capacity / 2 - self.free.len());

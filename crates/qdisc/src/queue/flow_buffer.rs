@@ -95,9 +95,26 @@ impl<P: Packet> FlowBuffer<P> {
     /// Removes and returns the oldest packet of `flow`.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self, flow: usize) -> Option<P> {
+        let place = self.unlink_front(flow);
+        self.queues.take(place)
+    }
+
+    /// Removes the oldest packet of `flow` from its queue, but leaves it at the place that is returned, for
+    /// [`FlowQueues::take`].
+    #[inline(always)]
+    pub(crate) fn unlink_front(&mut self, flow: usize) -> u32 {
         let place = self.queues.front_place(flow);
         self.queues.unlink(flow, place);
         self.update_longest(flow);
+        place
+    }
+
+    /// Takes the packet that [`unlink_front`](Self::unlink_front) left at `place`, which departs.
+    #[inline(always)]
+    pub(crate) fn depart(&mut self, place: u32) -> Option<P> {
+        if let Some(packet) = self.queues.packet(place) {
+            self.counters.departed.add(packet.bytes());
+        }
         self.queues.take(place)
     }
 
@@ -116,8 +133,7 @@ impl<P: Packet> FlowBuffer<P> {
     }
 
     fn update_longest(&mut self, flow: usize) {
-        let least = u64::from(!self.is_empty(flow));
-        self.longest.set(flow, self.queues.bytes_in(flow).max(least));
+        self.longest.set(flow, self.queues.length_of(flow));
     }
 
     /// Drops a packet that is no longer queued: counts it and reports it to `sink`.

@@ -67,6 +67,12 @@ impl<P: Packet> FlowQueues<P> {
         self.queue(queue).bytes
     }
 
+    /// Returns the bytes in `queue`, but 1 if it holds packets of no bytes only: a length that is 0 for the empty queue alone.
+    pub(crate) fn length_of(&self, queue: usize) -> u64 {
+        let list = self.queue(queue);
+        list.bytes.max(u64::from(list.packets > 0))
+    }
+
     /// Returns the oldest packet of `queue`.
     pub(crate) fn front(&self, queue: usize) -> Option<&P> {
         self.packet(self.queue(queue).head)
@@ -138,8 +144,14 @@ impl<P: Packet> FlowQueues<P> {
         self.queues.get(queue).unwrap_or(&EMPTY)
     }
 
-    fn packet(&self, node: u32) -> Option<&P> {
+    /// Returns the packet at the place `node`, which may have been [unlinked](Self::unlink).
+    pub(crate) fn packet(&self, node: u32) -> Option<&P> {
         self.nodes.get(node as usize)?.packet.as_ref()
+    }
+
+    /// Returns the packet at the place `node`, which may have been [unlinked](Self::unlink).
+    pub(crate) fn packet_mut(&mut self, node: u32) -> Option<&mut P> {
+        self.nodes.get_mut(node as usize)?.packet.as_mut()
     }
 
     /// Removes and returns the packet at the place `node`, which is one of `queue`'s.

@@ -69,12 +69,15 @@ impl Longest {
             self.add(queue);
         }
         let entry = &mut self.lengths[queue];
-        self.backlogged += usize::from(length > 0);
-        self.backlogged -= usize::from(entry.length > 0);
-        entry.length = length;
         if length > 0 {
+            self.backlogged += usize::from(entry.length == 0);
             entry.draw = self.draws.bits();
+        } else if entry.length > 0 {
+            self.backlogged -= 1;
+        } else {
+            return;
         }
+        entry.length = length;
         if !entry.changed {
             entry.changed = true;
             self.changed.push(queue as u32);

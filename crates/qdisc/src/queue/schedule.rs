@@ -39,10 +39,10 @@ impl<K: Copy + Ord> Schedule<K> {
         self.places.get(flow).is_some_and(|&place| place != ABSENT)
     }
 
-    /// Schedules `flow` at `key`, which replaces its previous key.
-    pub(crate) fn set(&mut self, flow: usize, key: K) {
+    /// Schedules `flow` at `key`, which replaces its previous key; tells whether it had one.
+    pub(crate) fn set(&mut self, flow: usize, key: K) -> bool {
         if self.places.len() <= flow {
-            self.places.resize(flow + 1, ABSENT);
+            self.make_room(flow);
         }
         let place = self.places[flow];
         let entry = (key, flow as u32);
@@ -54,6 +54,15 @@ impl<K: Copy + Ord> Schedule<K> {
         } else {
             self.sink(place as usize, entry);
         }
+        place != ABSENT
+    }
+
+    /// Makes room for the flows up to `flow`.
+    #[cold]
+    fn make_room(&mut self, flow: usize) {
+        self.places.resize(flow + 1, ABSENT);
+        // Each may be scheduled.
+        self.heap.reserve(flow + 1 - self.heap.len());
     }
 
     /// Removes `flow`, if it is scheduled.
@@ -75,37 +84,40 @@ impl<K: Copy + Ord> Schedule<K> {
     /// Puts `entry` where it belongs: at `hole` or above.
     fn rise(&mut self, mut hole: usize, entry: (K, u32)) {
         while hole > 0 {
-            let parent = (hole - 1) / FAN;
-            if self.heap[parent].0 <= entry.0 {
+            let place = (hole - 1) / FAN;
+            let parent = self.heap[place];
+            if parent.0 <= entry.0 {
                 break;
             }
-            self.put(hole, self.heap[parent]);
-            hole = parent;
+            self.put(hole, parent);
+            hole = place;
         }
         self.put(hole, entry);
     }
 
     /// Puts `entry` where it belongs: at `hole` or below.
     fn sink(&mut self, mut hole: usize, entry: (K, u32)) {
-        while let Some(least) = self.least_child(hole) {
-            if entry.0 <= self.heap[least].0 {
+        while let Some((place, child)) = self.least_child(hole) {
+            if child.0 >= entry.0 {
                 break;
             }
-            self.put(hole, self.heap[least]);
-            hole = least;
+            self.put(hole, child);
+            hole = place;
         }
         self.put(hole, entry);
     }
 
-    /// Returns the child of `node` with the least key, the first of several.
+    /// Returns the child of `node` with the least key, the first of several, and its position.
     #[inline]
-    fn least_child(&self, node: usize) -> Option<usize> {
+    fn least_child(&self, node: usize) -> Option<(usize, (K, u32))> {
         let first = node * FAN + 1;
         let Some(children) = self.heap.get(first..first + FAN) else {
-            return (first..self.heap.len()).min_by_key(|&child| self.heap[child].0);
+            let last = self.heap.get(first..)?.iter().enumerate();
+            return last.min_by_key(|(_, child)| child.0).map(|(place, child)| (first + place, *child));
         };
         let lesser = |one: usize, other: usize| if children[other].0 < children[one].0 { other } else { one };
-        Some(first + lesser(lesser(0, 1), lesser(2, 3)))
+        let least = lesser(lesser(0, 1), lesser(2, 3));
+        Some((first + least, children[least]))
     }
 
     fn put(&mut self, place: usize, entry: (K, u32)) {

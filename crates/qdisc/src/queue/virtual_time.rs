@@ -57,6 +57,30 @@ impl PartialOrd for VirtualTime {
     }
 }
 
+/// A moment of virtual time and a number, by which equal moments are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn(u128);
+
+impl Turn {
+    /// Returns the turn of `number` at `time`.
+    pub(crate) const fn new(time: VirtualTime, number: u64) -> Self {
+        Self(((time.0 as u128) << 64) | number as u128)
+    }
+}
+
+impl Ord for Turn {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The sign of the difference is that of the times, or if these are equal that of the numbers.
+        (self.0.wrapping_sub(other.0) as i128).cmp(&0)
+    }
+}
+
+impl PartialOrd for Turn {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// The units per byte of each weight, which save a division per packet.
 const PER_WEIGHT: [u64; MAX_WEIGHT as usize + 1] = {
     let mut table = [UNITS_PER_BYTE; MAX_WEIGHT as usize + 1];
@@ -119,14 +143,19 @@ impl FluidServer {
     /// Makes `flow`, of `weight`, backlogged until `end`.
     pub(crate) fn set_backlog(&mut self, flow: usize, end: VirtualTime, weight: u32) {
         if self.weights.len() <= flow {
-            self.weights.resize(flow + 1, 0);
+            self.make_room(flow);
         }
-        if self.ends.contains(flow) {
-            self.unit -= WORK_PER_UNIT * u64::from(self.weights[flow]);
-        }
-        self.weights[flow] = weight;
+        let before = core::mem::replace(&mut self.weights[flow], weight);
         self.unit += WORK_PER_UNIT * u64::from(weight);
-        self.ends.set(flow, end);
+        if self.ends.set(flow, end) {
+            self.unit -= WORK_PER_UNIT * u64::from(before);
+        }
+    }
+
+    /// Makes room for the flows up to `flow`.
+    #[cold]
+    fn make_room(&mut self, flow: usize) {
+        self.weights.resize(flow + 1, 0);
     }
 
     /// Makes `flow` backlogged until `end`, if it is still backlogged.
@@ -143,8 +172,7 @@ impl FluidServer {
             return;
         }
         self.at = now;
-        let speed = u128::from(WORK) * u128::from(self.rate.bits_per_second());
-        let mut work = speed.saturating_mul(u128::from(elapsed)).saturating_add(u128::from(self.rest));
+        let mut work = self.work_in(elapsed);
         while let Some((end, flow)) = self.ends.first() {
             let needed = u128::from(end.since(self.virtual_time)) * u128::from(self.unit);
             if work < needed {
@@ -156,6 +184,22 @@ impl FluidServer {
             served(flow);
         }
         self.rest = 0;
+    }
+
+    /// Returns the work of `elapsed` nanoseconds, with what was left over before.
+    fn work_in(&self, elapsed: u64) -> u128 {
+        // Mostly 64 bits are enough.
+        let narrow = WORK.checked_mul(self.rate.bits_per_second()).and_then(|speed| speed.checked_mul(elapsed));
+        match narrow.and_then(|work| work.checked_add(self.rest)) {
+            Some(work) => u128::from(work),
+            None => self.much_work_in(elapsed),
+        }
+    }
+
+    #[cold]
+    fn much_work_in(&self, elapsed: u64) -> u128 {
+        let speed = u128::from(WORK) * u128::from(self.rate.bits_per_second());
+        speed.saturating_mul(u128::from(elapsed)).saturating_add(u128::from(self.rest))
     }
 
     /// Serves the flow that ends next at once and returns it.

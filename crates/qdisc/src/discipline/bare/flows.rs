@@ -15,6 +15,8 @@ pub(super) struct ActiveFlow {
     /// The key of its address pair.
     pair: FlowKey,
     weight: u32,
+    /// One over the weight.
+    pub(super) per_weight: f64,
     /// Its packets in the queue, and the bytes in them.
     packets: u32,
     pub(super) bytes: u64,
@@ -33,11 +35,6 @@ pub(super) struct ActiveFlow {
 }
 
 impl ActiveFlow {
-    /// Returns one over the weight.
-    pub(super) const fn per_weight(&self) -> f64 {
-        [1.0, 1.0 / 2.0, 1.0 / 3.0, 1.0 / 4.0][(self.weight - 1) as usize & 3]
-    }
-
     /// Updates the rate with a packet of `bytes` bytes that is admitted at `now`; `per_k` is one over the averaging
     /// time in seconds.
     pub(super) fn measure(&mut self, now: Time, bytes: u32, per_k: f64) {
@@ -141,6 +138,7 @@ impl ActiveFlows {
         let state = ActiveFlow {
             pair,
             weight,
+            per_weight: 1.0 / f64::from(weight),
             packets: 0,
             bytes: 0,
             estimate: 0.0,

@@ -30,6 +30,7 @@ mod flows;
 
 use alloc::collections::VecDeque;
 
+use crate::discipline::red::power;
 use crate::queue::buffer::Buffer;
 use crate::{Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Status, Stream, Time};
 pub use config::Config;
@@ -150,7 +151,7 @@ impl<P: Packet> Bare<P> {
         self.adapt(flow);
         let roll = self.rolls.unit();
         let state = self.flows.get_mut(flow);
-        let part = (state.bytes + u64::from(bytes)) as f64 * self.fair_share.per_flow * state.per_weight();
+        let part = (state.bytes + u64::from(bytes)) as f64 * self.fair_share.per_flow * state.per_weight;
         is_below_power(roll, part, state.beta).then_some(Reason::Early)
     }
 
@@ -159,11 +160,11 @@ impl<P: Packet> Bare<P> {
         let Config { beta_min, beta_max, increase, .. } = self.config;
         let per_share = self.per_share();
         let state = self.flows.get_mut(flow);
-        if (state.counted as f64) * state.per_weight() < 4.0 * self.fair_share.flow {
+        if (state.counted as f64) * state.per_weight < 4.0 * self.fair_share.flow {
             return;
         }
         state.counted = 0;
-        let ratio = state.estimate * per_share * state.per_weight();
+        let ratio = state.estimate * per_share * state.per_weight;
         state.beta = if ratio > 1.0 && self.average > self.fair_share.target {
             (state.beta / ratio).max(beta_min)
         } else {
@@ -207,15 +208,21 @@ fn is_below_power(roll: f64, base: f64, exponent: f64) -> bool {
     if base >= 1.0 {
         return true;
     }
-    // A base below 1 has a power below itself for an exponent above 1, and above itself for one below 1.
-    if exponent >= 1.0 && roll >= base {
+    // The power lies between those with the next whole exponents. They are rounded at each of at most twenty products, and the
+    // margin is far wider than that.
+    let whole = exponent as u64;
+    let above = power(base, whole);
+    if roll >= above * (1.0 + MARGIN) + f64::MIN_POSITIVE {
         return false;
     }
-    if exponent <= 1.0 && roll < base {
+    if roll < above * base * (1.0 - MARGIN) - f64::MIN_POSITIVE {
         return true;
     }
     roll < libm::pow(base, exponent)
 }
+
+/// The part of a power by which its rounded value may be wrong, with room to spare.
+const MARGIN: f64 = 1e-9;
 
 impl<P: Packet> Qdisc<P> for Bare<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {

@@ -62,9 +62,9 @@ pub struct Cake<P> {
 }
 
 /// What became of a queue's turn.
-enum Taken<P> {
-    /// The packet leaves.
-    Packet(P),
+enum Taken {
+    /// The packet at this place leaves. It has been unlinked from its queue, and is moved last: then it is copied only once.
+    Packet(u32),
     /// A packet was dropped in its place.
     Drop,
     /// The queue had no packet.
@@ -107,11 +107,9 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Notes the length of `queue`. Packets without bytes count as one byte together, or their queue would not be
-    /// found.
+    /// Notes the length of `queue`.
     fn weigh(&mut self, queue: usize) {
-        let least = u64::from(self.queues.packets_in(queue) > 0);
-        self.longest.set(queue, self.queues.bytes_in(queue).max(least));
+        self.longest.set(queue, self.queues.length_of(queue));
     }
 
     /// Drops the head of the longest queue and notifies its COBALT.
@@ -199,49 +197,66 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Removes and returns the packet that leaves `queue` of `tin`; the flow retires if there is none. With `ingress` a
-    /// dropped packet uses up the flow's turn as a sent one does.
-    fn take(&mut self, now: Time, tin: usize, queue: usize, sink: &mut dyn DropSink<P>) -> Taken<P> {
+    /// Unlinks the packet that leaves `queue` of `tin`; the flow retires if there is none. With `ingress` a dropped packet uses up
+    /// the flow's turn as a sent one does.
+    fn take(&mut self, now: Time, tin: usize, queue: usize, sink: &mut dyn DropSink<P>) -> Taken {
         let place = tin * QUEUES + queue;
         let tin = &mut self.tins[tin];
-        let mut taken = Taken::Nothing;
-        while let Some(stamped) = self.queues.pop_front(place) {
-            tin.packets -= 1;
-            let waited = stamped.sojourn(now);
-            let mut packet = stamped.packet;
-            let (core, settings) = tin.cobalt(queue);
-            let verdict = core.test(&settings, now, waited, packet.ecn_capable(), &mut self.rolls);
-            // A flow's last packet may be marked, but is not dropped.
-            let reason = match verdict {
-                CobaltVerdict::Codel => Reason::AqmDequeue,
-                _ => Reason::Early,
+        let taken = loop {
+            let head = self.queues.front_place(place);
+            let Some(stamped) = self.queues.front(place) else {
+                tin.retire(queue, now);
+                return Taken::Nothing;
             };
+            let (waited, ecn_capable, bytes) = (stamped.sojourn(now), stamped.ecn_capable(), stamped.bytes());
+            tin.packets -= 1;
+            let (core, settings) = tin.cobalt(queue);
+            let verdict = core.test(&settings, now, waited, ecn_capable, &mut self.rolls);
+            self.queues.unlink(place, head);
+            // A flow's last packet may be marked, but is not dropped.
             if matches!(verdict, CobaltVerdict::Codel | CobaltVerdict::Blue) && self.queues.packets_in(place) > 0 {
-                let bytes = packet.bytes();
-                discard(now, packet, reason, &mut self.counters, sink);
+                let reason = if verdict == CobaltVerdict::Codel { Reason::AqmDequeue } else { Reason::Early };
+                if let Some(stamped) = self.queues.take(head) {
+                    discard(now, stamped.packet, reason, &mut self.counters, sink);
+                }
                 if self.config.ingress {
                     tin.charge(now, queue, bytes);
                     self.shaper.iter_mut().for_each(|shaper| shaper.dropped(bytes));
-                    taken = Taken::Drop;
-                    break;
+                    break Taken::Drop;
                 }
                 continue;
             }
-            if verdict == CobaltVerdict::Mark {
-                mark(now, &mut packet, Reason::AqmDequeue, &mut self.counters, sink);
+            tin.charge(now, queue, bytes);
+            if verdict == CobaltVerdict::Mark || self.config.wash {
+                self.mark_or_wash(now, head, verdict, sink);
             }
-            tin.charge(now, queue, packet.bytes());
-            if self.config.wash {
-                packet.clear_class();
-            }
-            taken = Taken::Packet(packet);
-            break;
-        }
-        if matches!(taken, Taken::Nothing) {
-            tin.retire(queue, now);
-        }
+            break Taken::Packet(head);
+        };
         self.weigh(place);
         taken
+    }
+
+    /// Removes and returns the packet at the place `node`, which is unlinked: it is sent.
+    #[inline(always)]
+    fn send(&mut self, node: u32) -> Option<P> {
+        let bytes = self.queues.packet_mut(node)?.bytes();
+        if let Some(shaper) = &mut self.shaper {
+            shaper.sent(bytes);
+        }
+        self.counters.departed.add(bytes);
+        self.queues.take(node).map(|stamped| stamped.packet)
+    }
+
+    /// Marks the packet at the place `node`, which leaves, if that is the verdict, and clears its class with `wash`.
+    #[cold]
+    fn mark_or_wash(&mut self, now: Time, node: u32, verdict: CobaltVerdict, sink: &mut dyn DropSink<P>) {
+        let Some(stamped) = self.queues.packet_mut(node) else { return };
+        if verdict == CobaltVerdict::Mark {
+            mark(now, &mut stamped.packet, Reason::AqmDequeue, &mut self.counters, sink);
+        }
+        if self.config.wash {
+            stamped.packet.clear_class();
+        }
     }
 }
 
@@ -286,12 +301,8 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
                     break taken;
                 }
             };
-            if let Taken::Packet(packet) = taken {
-                if let Some(shaper) = &mut self.shaper {
-                    shaper.sent(packet.bytes());
-                }
-                self.counters.departed.add(packet.bytes());
-                return Some(packet);
+            if let Taken::Packet(node) = taken {
+                return self.send(node);
             }
         }
         None

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::hosts::Hosts;
+use super::hosts::{Hosts, NOBODY};
 use crate::discipline::cobalt::{CobaltCore, CobaltSettings};
 use crate::rate::link_clock::Pace;
 use crate::{Duration, Seed, Time};
@@ -53,6 +53,9 @@ struct TinFlow {
     tag: u64,
     source: u64,
     destination: u64,
+    /// The numbers of its hosts among the tin's; [`NOBODY`] while no flow has been in the queue.
+    source_number: u32,
+    destination_number: u32,
     before: u32,
     after: u32,
     set: Set,
@@ -118,6 +121,8 @@ impl Tin {
             tag: 0,
             source: 0,
             destination: 0,
+            source_number: NOBODY,
+            destination_number: NOBODY,
             before: NIL,
             after: NIL,
             set: Set::None,
@@ -191,13 +196,25 @@ impl Tin {
             if bulk {
                 self.leave_hosts(queue);
             }
-            let flow = &mut self.flows[queue];
-            (flow.tag, flow.source, flow.destination) = (tag, source, destination);
+            self.flows[queue].tag = tag;
+            self.set_hosts(queue, source, destination);
             if bulk {
                 self.enter_hosts(queue);
             }
         }
         queue
+    }
+
+    /// Makes `source` and `destination` the hosts of the flow in `queue`.
+    fn set_hosts(&mut self, queue: usize, source: u64, destination: u64) {
+        let flow = &mut self.flows[queue];
+        if self.settings.by_source {
+            flow.source_number = self.sources.give(flow.source_number, flow.source, source);
+        }
+        if self.settings.by_destination {
+            flow.destination_number = self.destinations.give(flow.destination_number, flow.destination, destination);
+        }
+        (flow.source, flow.destination) = (source, destination);
     }
 
     /// Returns the number of queues in use.
@@ -207,34 +224,34 @@ impl Tin {
     }
 
     fn enter_hosts(&mut self, queue: usize) {
-        let TinFlow { source, destination, .. } = self.flows[queue];
+        let TinFlow { source_number, destination_number, .. } = self.flows[queue];
         if self.settings.by_source {
-            self.sources.enter(source);
+            self.sources.enter(source_number);
         }
         if self.settings.by_destination {
-            self.destinations.enter(destination);
+            self.destinations.enter(destination_number);
         }
     }
 
     fn leave_hosts(&mut self, queue: usize) {
-        let TinFlow { source, destination, .. } = self.flows[queue];
+        let TinFlow { source_number, destination_number, .. } = self.flows[queue];
         if self.settings.by_source {
-            self.sources.leave(source);
+            self.sources.leave(source_number);
         }
         if self.settings.by_destination {
-            self.destinations.leave(destination);
+            self.destinations.leave(destination_number);
         }
     }
 
     /// Returns what `queue` may send in a turn: a quantum, divided among the bulk flows of the busier of its hosts.
     fn quantum(&self, queue: usize) -> i64 {
-        let TinFlow { source, destination, .. } = self.flows[queue];
+        let TinFlow { source_number, destination_number, .. } = self.flows[queue];
         let mut load = 1;
         if self.settings.by_source {
-            load = load.max(self.sources.load(source));
+            load = load.max(self.sources.load(source_number));
         }
         if self.settings.by_destination {
-            load = load.max(self.destinations.load(destination));
+            load = load.max(self.destinations.load(destination_number));
         }
         self.settings.flow_quantum as i64 * SHARES[(load as usize).min(QUEUES)]
     }

@@ -34,6 +34,23 @@ impl Drawn {
         self.numbering = fifo.numbering();
     }
 
+    /// Drops `candidate` if it is of `flow`, and adds it otherwise; tells whether it was dropped.
+    #[inline(always)]
+    pub(super) fn drop_or_add<P: Packet>(
+        &mut self,
+        buffer: &mut Buffer<P>,
+        now: Time,
+        candidate: Option<Place>,
+        flow: FlowKey,
+        sink: &mut dyn DropSink<P>,
+    ) -> bool {
+        let matched = drop_if_match(buffer, now, candidate, flow, sink);
+        if !matched {
+            self.add(&buffer.fifo, candidate);
+        }
+        matched
+    }
+
     /// Returns the vector for candidates that are drawn at once from `fifo`.
     #[inline(always)]
     pub(super) fn from<P: Packet>(&mut self, fifo: &Fifo<P>) -> &mut Vec<Place> {
@@ -58,6 +75,10 @@ impl Drawn {
 /// Draws one candidate; `None` when the queue is empty.
 #[inline(always)]
 pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> Option<Place> {
+    // Before all others, which take a jump by a table.
+    if draw == Draw::Random {
+        return fifo.draw(draws);
+    }
     match draw {
         Draw::Random | Draw::WithReplacement => fifo.draw(draws),
         Draw::Linux => fifo.draw_as_linux(draws),
@@ -70,6 +91,9 @@ pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> 
 /// those of `wanted` draws, each once.
 pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws: &mut Stream, drawn: &mut Vec<Place>) {
     drawn.clear();
+    if draw == Draw::Random {
+        return fifo.draw_several((wanted as usize).min(fifo.packets()), draws, drawn);
+    }
     let mut places = DrawnPlaces::default();
     if draw == Draw::WithReplacement {
         for place in (0..wanted).filter_map(|_| fifo.draw(draws)) {

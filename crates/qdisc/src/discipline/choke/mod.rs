@@ -295,11 +295,7 @@ impl<P: Packet> Choke<P> {
             return self.drop_any_matches(now, flow, sink);
         }
         let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
-        let matched = candidates::drop_if_match(&mut self.red.buffer, now, candidate, flow, sink);
-        if !matched {
-            self.drawn.add(&self.red.buffer.fifo, candidate);
-        }
-        matched
+        self.drawn.drop_or_add(&mut self.red.buffer, now, candidate, flow, sink)
     }
 
     /// Does the same with any number of candidates, and with drop bits.
@@ -314,11 +310,7 @@ impl<P: Packet> Choke<P> {
             Candidates::WhileMatching(_) => {
                 let mut next_matches = || {
                     let candidate = candidates::one(&buffer.fifo, *draw, draws);
-                    let matched = candidates::drop_if_match(buffer, now, candidate, flow, sink);
-                    if !matched {
-                        drawn.add(&buffer.fifo, candidate);
-                    }
-                    matched
+                    drawn.drop_or_add(buffer, now, candidate, flow, sink)
                 };
                 let mut matches = 0;
                 while matches < count && next_matches() {

@@ -38,6 +38,17 @@ struct Head {
     ok_to_drop: bool,
 }
 
+/// CoDel's decision on the head of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodelVerdict {
+    /// It leaves as it is, if there is one.
+    Leaves,
+    /// It has waited longer than `ce_threshold`.
+    AboveThreshold,
+    /// The delay has been above the target for an interval.
+    MayBeSignalled,
+}
+
 /// What became of a packet that was signalled.
 enum Signalled<P> {
     /// It leaves with a mark.
@@ -90,15 +101,45 @@ impl CodelCore {
         counters: &mut Counters,
         sink: &mut dyn DropSink<P>,
     ) -> Option<P> {
+        match self.judge(parameters, now, queue) {
+            CodelVerdict::Leaves => queue.pop(),
+            signalled => self.dequeue_signalled(signalled, parameters, now, queue, counters, sink),
+        }
+    }
+
+    /// Decides on the head of `queue`.
+    #[inline]
+    pub(crate) fn judge<P: Packet>(
+        &mut self,
+        parameters: &CodelParameters,
+        now: Time,
+        queue: &impl Backlog<P>,
+    ) -> CodelVerdict {
         let head = self.look(parameters, now, queue);
         if ok_to_drop(head) {
-            return self.dequeue_above(parameters, now, queue, counters, sink);
+            return CodelVerdict::MayBeSignalled;
         }
         self.dropping = false;
-        if head.is_some_and(|head| is_above_threshold(parameters, now, head)) {
-            return mark_head(parameters, now, queue, counters, sink);
+        let is_above = head.is_some_and(|head| is_above_threshold(parameters, now, head));
+        if is_above { CodelVerdict::AboveThreshold } else { CodelVerdict::Leaves }
+    }
+
+    /// Does [`dequeue`](Self::dequeue) after the head has been judged and does not simply leave.
+    #[inline(never)]
+    pub(crate) fn dequeue_signalled<P: Packet>(
+        &mut self,
+        verdict: CodelVerdict,
+        parameters: &CodelParameters,
+        now: Time,
+        queue: &mut impl Backlog<P>,
+        counters: &mut Counters,
+        sink: &mut dyn DropSink<P>,
+    ) -> Option<P> {
+        match verdict {
+            CodelVerdict::Leaves => queue.pop(),
+            CodelVerdict::AboveThreshold => mark_head(parameters, now, queue, counters, sink),
+            CodelVerdict::MayBeSignalled => self.dequeue_above(parameters, now, queue, counters, sink),
         }
-        queue.pop()
     }
 
     /// Does the same where the head may be signalled: the delay has been above the target for an interval.

@@ -23,7 +23,7 @@ mod core;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::core::{Backlog, CodelCore, control_law};
+pub(crate) use self::core::{Backlog, CodelCore, CodelVerdict, control_law};
 
 /// The configuration of [`Codel`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -36,10 +36,8 @@ pub(crate) struct RedCore {
     probability: f64,
     average: f64,
     idle_since: Option<Time>,
-    /// Packets since the last signal; -1 below `min`.
+    /// Packets since the last signal, -1 below `min`; with `byte_drop` mean packets' worth of bytes, 0 below `min`.
     count: f64,
-    /// The same in mean packets' worth of bytes.
-    count_bytes: f64,
     /// The first packet that found the average above `min` has passed.
     old: bool,
     slope: f64,
@@ -68,8 +66,7 @@ impl RedCore {
             in_bytes: matches!(parameters.max, Size::Bytes(_)),
             average: 0.0,
             idle_since: None,
-            count: -1.0,
-            count_bytes: 0.0,
+            count: if parameters.byte_drop { 0.0 } else { -1.0 },
             old: false,
             slope: 0.0,
             gentle_slope: 0.0,
@@ -184,6 +181,7 @@ impl RedCore {
     }
 
     /// Notes that the link asked and found nothing: an idle time begins.
+    #[cold]
     pub(crate) fn idle(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
     }
@@ -216,7 +214,7 @@ impl RedCore {
     ///
     /// With `spare` a packet that finds at most one packet queued passes, and so does the first that finds the
     /// average at or above `min`, unless it is forced.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn test(&mut self, backlog: usize, bytes: u32) -> Option<Reason> {
         if self.filter.is_some() {
             return self.test_filtered(backlog, bytes);
@@ -225,7 +223,7 @@ impl RedCore {
             return self.pass();
         }
         if self.is_above() {
-            self.restart(0.0, 0.0);
+            self.count = 0.0;
             return Some(Reason::Forced);
         }
         self.space(bytes, self.curve())
@@ -248,42 +246,41 @@ impl RedCore {
     /// Begins anew: the next packet that is not spared is the first.
     fn pass(&mut self) -> Option<Reason> {
         self.old = false;
-        self.restart(-1.0, 0.0);
+        self.count = if self.parameters.byte_drop { 0.0 } else { -1.0 };
         None
     }
 
     /// Signals a packet of `bytes` bytes with the probability `base`, spaced by the packets since the last signal.
-    #[inline]
+    #[inline(always)]
     fn space(&mut self, bytes: u32, base: f64) -> Option<Reason> {
-        let size = f64::from(bytes) * self.per_avpkt;
+        let step = self.step(bytes);
         if self.parameters.spare && !self.old {
             self.old = true;
-            self.restart(1.0, size);
+            self.count = step;
             return None;
         }
-        self.count_since_signal(bytes);
-        if !self.roll(size, base) {
+        self.count += step;
+        if !self.roll(step, base) {
             return None;
         }
-        self.restart(0.0, 0.0);
+        self.count = 0.0;
         Some(Reason::Early)
     }
 
     /// Counts a packet of `bytes` bytes among those since the last signal.
     pub(crate) fn count_since_signal(&mut self, bytes: u32) {
-        self.count += 1.0;
-        self.count_bytes += f64::from(bytes) * self.per_avpkt;
+        self.count += self.step(bytes);
     }
 
-    fn restart(&mut self, count: f64, count_bytes: f64) {
-        self.count = count;
-        self.count_bytes = count_bytes;
+    /// Returns what a packet of `bytes` bytes counts: 1, or with `byte_drop` its size in mean packets.
+    fn step(&self, bytes: u32) -> f64 {
+        if self.parameters.byte_drop { f64::from(bytes) * self.per_avpkt } else { 1.0 }
     }
 
-    /// Rolls for a packet of `size` mean packets; tells whether it is signalled.
-    fn roll(&mut self, size: f64, base: f64) -> bool {
+    /// Rolls for a packet that counts `step`; tells whether it is signalled.
+    fn roll(&mut self, step: f64, base: f64) -> bool {
         let roll = self.rolls.unit();
-        let spaced = base * if self.parameters.byte_drop { self.count_bytes } else { self.count };
+        let spaced = base * self.count;
         // p_a = base / room. It is compared multiplied by the room, which saves the division.
         let room = match self.parameters.uniformize {
             Uniformize::None => 1.0,
@@ -294,7 +291,7 @@ impl RedCore {
         if base >= room {
             return true;
         }
-        roll * room < if self.parameters.byte_drop { base * size } else { base }
+        roll * room < base * step
     }
 
     /// Turns a signal for `reason` into a decision on a packet that is `ecn_capable` or not.

@@ -193,12 +193,13 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         self.decide(now, packet, sink);
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.buffer.depart();
-        if packet.is_none() {
+        if self.buffer.fifo.is_empty() {
             self.core.idle(now);
+            return None;
         }
-        packet
+        self.buffer.depart()
     }
 
     fn status(&self) -> Status {

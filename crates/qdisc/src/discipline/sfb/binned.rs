@@ -3,6 +3,7 @@
 //! SFB and SFRED differ only in the rule by which a bin learns ([`BinRule`]). This module has the rest: the two sets of
 //! bins, the moving hash, and the rate limit on flows whose bins are all polluted.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -46,8 +47,8 @@ pub(crate) trait BinRule: Copy + Debug {
     /// Returns the bin's probability of a signal.
     fn probability(&self, state: &Self::BinState) -> f64;
 
-    /// Tells whether the bin is polluted: its flows include one that does not respond.
-    fn is_polluted(&self, state: &Self::BinState) -> bool;
+    /// Returns how near the bin is to being polluted: at 1 its flows include one that does not respond.
+    fn pollution(&self, state: &Self::BinState) -> f64;
 }
 
 /// One bin.
@@ -58,9 +59,21 @@ struct Bin<S> {
     state: S,
 }
 
-/// The sets in which a queued packet is counted, so that it leaves the bins that it entered.
+/// A flow that came not long ago, with its bins in the set of a generation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RecentFlow {
+    flow: FlowKey,
+    generation: u32,
+    bins: FlowBins,
+}
+
+/// The number of recent flows that are remembered: one for each value of a byte.
+const RECENT: usize = 256;
+
+/// The bins in which a queued packet is counted, so that it leaves those that it entered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CountedIn {
+    bins: FlowBins,
     /// The generation of the set that was in use.
     generation: u32,
     /// Set if the packet is counted in the next set too.
@@ -74,11 +87,9 @@ struct BinVerdict {
     probability: f64,
 }
 
-/// The bins of a flow in one set: an index for each level.
-struct FlowBins {
-    indices: [[u32; LEVELS_PER_HASH]; MAX_HASHES],
-    levels: usize,
-}
+/// The bins of a flow in one set: an index for each level, of the bins of all levels. There are at most 16 times 4096.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct FlowBins([[u16; LEVELS_PER_HASH]; MAX_HASHES]);
 
 /// A FIFO with two sets of bins.
 #[derive(Debug)]
@@ -93,6 +104,10 @@ pub(crate) struct Binned<P, R: BinRule> {
     /// Two sets of `levels * bins`.
     bins: Vec<Bin<R::BinState>>,
     hashes: [[FlowHash; MAX_HASHES]; 2],
+    /// As many of them as the levels need.
+    hashes_used: usize,
+    /// Flows whose bins need not be hashed anew; it changes no decision which they are.
+    recent: Box<[RecentFlow; RECENT]>,
     /// The number of times that the hash has moved. Its parity is the index of the set in use; the other one is the
     /// next.
     generation: u32,
@@ -117,6 +132,8 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
             harddrop,
             bins: vec![empty; 2 * config.levels as usize * config.bins as usize],
             hashes: [hashes(seed, 0), hashes(seed, 1)],
+            hashes_used: (config.levels as usize).div_ceil(LEVELS_PER_HASH),
+            recent: Box::new([NO_FLOW; RECENT]),
             generation: 0,
             moved: Time::ZERO,
             rehash: config.rehash,
@@ -141,51 +158,59 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Returns the bins of `flow` in the set of `generation`.
-    fn bins_of(&self, generation: u32, flow: FlowKey) -> FlowBins {
-        let (levels, bins) = (self.config.levels as usize, self.config.bins);
-        let set = (generation & 1) as usize;
-        let mut indices = [[0; LEVELS_PER_HASH]; MAX_HASHES];
-        let mut row = (set * levels) as u32 * bins;
-        let used = levels.div_ceil(LEVELS_PER_HASH);
-        for (hash, indices) in self.hashes[set].iter().zip(&mut indices).take(used) {
+    #[inline(always)]
+    fn bins_of(&mut self, generation: u32, flow: FlowKey) -> FlowBins {
+        let place = usize::from(recent_place(flow));
+        if self.recent[place].flow != flow || self.recent[place].generation != generation {
+            self.hash_flow(generation, flow, place);
+        }
+        self.recent[place].bins
+    }
+
+    /// Hashes `flow` for the set of `generation`, and remembers its bins at `place`.
+    #[inline(never)]
+    fn hash_flow(&mut self, generation: u32, flow: FlowKey, place: usize) {
+        let bins = self.config.bins;
+        let recent = &mut self.recent[place];
+        (recent.flow, recent.generation) = (flow, generation);
+        let mut row = 0;
+        for (hash, indices) in self.hashes[set_of(generation)][..self.hashes_used].iter().zip(&mut recent.bins.0) {
             let mut bits = hash.bits(flow.get());
             // Of the last hash, some may be of no level.
             for index in indices {
                 // 21 bits as a fraction of all bins.
-                *index = row + (((bits & 0x1f_ffff) * u64::from(bins)) >> 21) as u32;
+                *index = (row + (((bits & 0x1f_ffff) * u64::from(bins)) >> 21) as u32) as u16;
                 bits >>= 21;
                 row += bins;
             }
         }
-        FlowBins { indices, levels }
     }
 
-    /// Calls `each` with each of a flow's bins.
+    /// Calls `each` with each of a flow's bins in the set of `generation`.
     #[inline(always)]
-    fn for_each_bin(&mut self, bins: &FlowBins, mut each: impl FnMut(&R, &mut Bin<R::BinState>)) {
-        let (rule, all) = (&self.rule, self.bins.as_mut_slice());
-        for &index in &bins.indices.as_flattened()[..bins.levels] {
-            each(rule, &mut all[index as usize]);
+    fn for_each_bin(&mut self, generation: u32, bins: &FlowBins, mut each: impl FnMut(&R, &mut Bin<R::BinState>)) {
+        let half = self.bins.len() / 2;
+        let set = &mut self.bins[set_of(generation) * half..][..half];
+        for &index in &bins.0.as_flattened()[..self.config.levels as usize] {
+            each(&self.rule, &mut set[usize::from(index)]);
         }
     }
 
     /// Updates a flow's bins for an arrival and returns their verdict.
+    #[inline]
     fn update_bins(&mut self, now: Time, bins: &FlowBins) -> BinVerdict {
-        let (mut is_polluted, mut probability) = (true, 1.0);
-        let (mut most, mut least) = (0, u32::MAX);
-        self.for_each_bin(bins, |rule, bin| {
-            rule.arrive(&mut bin.state, now, bin.queued);
-            most = most.max(bin.queued);
-            least = least.min(bin.queued);
-            is_polluted &= rule.is_polluted(&bin.state);
-            let lower = rule.probability(&bin.state);
-            probability = if lower < probability { lower } else { probability };
-        });
-        let is_over = match self.config.drop_on_over {
-            DropOnOver::Any => most > self.config.bin_size.get(),
-            DropOnOver::All { bin_max } => least >= bin_max.get(),
+        let (full_from, full_needed) = match self.config.drop_on_over {
+            DropOnOver::Any => (self.config.bin_size.get().saturating_add(1), 1),
+            DropOnOver::All { bin_max } => (bin_max.get(), self.config.levels),
         };
-        BinVerdict { is_over, is_polluted, probability }
+        let (mut full, mut pollution, mut probability) = (0, 1.0, 1.0);
+        self.for_each_bin(self.generation, bins, |rule, bin| {
+            rule.arrive(&mut bin.state, now, bin.queued);
+            full += u32::from(bin.queued >= full_from);
+            pollution = lesser(pollution, rule.pollution(&bin.state));
+            probability = lesser(probability, rule.probability(&bin.state));
+        });
+        BinVerdict { is_over: full >= full_needed, is_polluted: pollution >= 1.0, probability }
     }
 
     /// Moves the hash if it is time: the next set of bins comes into use, and the previous one is emptied.
@@ -197,7 +222,7 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
         self.rehash = self.draw_rehash();
         self.generation = self.generation.wrapping_add(1);
         let next = self.generation.wrapping_add(1);
-        let set = (next & 1) as usize;
+        let set = set_of(next);
         self.hashes[set] = hashes(self.seed, next);
         let half = self.bins.len() / 2;
         self.bins[set * half..][..half].fill(Bin { queued: 0, state: self.rule.initial() });
@@ -209,16 +234,18 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Queues a packet of a non-responsive flow as far as the rate limit allows, and drops it otherwise.
+    #[inline(never)]
     fn police(&mut self, now: Time, packet: P, bins: &FlowBins, sink: &mut dyn DropSink<P>) {
         let warms = self.is_warming(now);
-        let next = warms.then(|| self.bins_of(self.generation.wrapping_add(1), packet.flow()));
+        let next_generation = self.generation.wrapping_add(1);
+        let next = warms.then(|| self.bins_of(next_generation, packet.flow()));
         if let Some(next) = &next {
-            self.for_each_bin(next, |rule, bin| rule.warm_up(&mut bin.state));
+            self.for_each_bin(next_generation, next, |rule, bin| rule.warm_up(&mut bin.state));
         }
         if self.bucket.take(now, packet.bytes()) {
             let queued = self.admit(now, packet, None, bins, warms, sink);
             if let Some(next) = next.as_ref().filter(|_| queued) {
-                self.for_each_bin(next, |_, bin| bin.queued += 1);
+                self.for_each_bin(next_generation, next, |_, bin| bin.queued += 1);
             }
         } else {
             self.buffer.discard(now, packet, Reason::RatePenalty, sink);
@@ -239,8 +266,8 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     ) -> bool {
         let queued = self.buffer.admit(now, packet, mark, sink);
         if queued {
-            self.counted.push_back(CountedIn { generation: self.generation, next_too });
-            self.for_each_bin(bins, |_, bin| bin.queued += 1);
+            self.counted.push_back(CountedIn { bins: *bins, generation: self.generation, next_too });
+            self.for_each_bin(self.generation, bins, |_, bin| bin.queued += 1);
         }
         queued
     }
@@ -276,27 +303,36 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     }
 
     /// Does [`Qdisc::dequeue`](crate::Qdisc::dequeue).
+    #[inline]
     pub(crate) fn dequeue(&mut self, now: Time) -> Option<P> {
-        if let Some(CountedIn { generation, next_too }) = self.counted.pop_front() {
-            let flow = self.buffer.head()?.flow();
-            self.leave(now, generation, flow);
+        if let Some(CountedIn { bins, generation, next_too }) = self.counted.pop_front() {
+            self.leave(now, generation, &bins);
             if next_too {
-                self.leave(now, generation.wrapping_add(1), flow);
+                self.leave_next(now, generation.wrapping_add(1));
             }
         }
         self.buffer.depart()
     }
 
-    /// Removes a packet of `flow` from the bins of the set of `generation`, unless that set was emptied since.
-    fn leave(&mut self, now: Time, generation: u32, flow: FlowKey) {
+    /// Removes a packet from its bins in the set of `generation`, unless that set was emptied since.
+    #[inline(always)]
+    fn leave(&mut self, now: Time, generation: u32, bins: &FlowBins) {
         if generation == self.generation || generation == self.generation.wrapping_add(1) {
-            let bins = self.bins_of(generation, flow);
-            self.for_each_bin(&bins, |rule, bin| {
+            self.for_each_bin(generation, bins, |rule, bin| {
                 bin.queued -= 1;
                 if bin.queued == 0 {
                     rule.empty(&mut bin.state, now);
                 }
             });
+        }
+    }
+
+    /// Removes the oldest packet, of a flow that was identified while the next set was warmed up, from the bins of that set.
+    #[cold]
+    fn leave_next(&mut self, now: Time, generation: u32) {
+        if let Some(flow) = self.buffer.head().map(P::flow) {
+            let bins = self.bins_of(generation, flow);
+            self.leave(now, generation, &bins);
         }
     }
 
@@ -309,6 +345,26 @@ impl<P: Packet, R: BinRule> Binned<P, R> {
     pub(crate) const fn counters(&self) -> &Counters {
         &self.buffer.counters
     }
+}
+
+/// Returns the lesser of two numbers, of which none is NaN: in fewer instructions than [`f64::min`].
+fn lesser(a: f64, b: f64) -> f64 {
+    if b < a { b } else { a }
+}
+
+/// An entry of no flow.
+const NO_FLOW: RecentFlow =
+    RecentFlow { flow: FlowKey::NONE, generation: 0, bins: FlowBins([[0; LEVELS_PER_HASH]; MAX_HASHES]) };
+
+/// Returns the place of `flow` among the recent flows.
+const fn recent_place(flow: FlowKey) -> u8 {
+    // Fibonacci hashing (Knuth, TAOCP 6.4).
+    (flow.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+/// Returns the index of the set of `generation`.
+const fn set_of(generation: u32) -> usize {
+    (generation & 1) as usize
 }
 
 /// Returns the hashes of the set of `generation`.

@@ -228,8 +228,8 @@ impl BinRule for BlueRule {
         state.probability
     }
 
-    fn is_polluted(&self, state: &BlueBinState) -> bool {
-        state.probability >= 1.0
+    fn pollution(&self, state: &BlueBinState) -> f64 {
+        state.probability
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{DrawnPlaces, Fifo, Place};
+use super::{Fifo, Place};
 use crate::{Packet, Stream};
 
 /// The position at which the newer half of the packets begins.
@@ -98,15 +98,7 @@ impl<P: Packet> Fifo<P> {
             picks.extend(all.filter(|place| !self.is_hole(place.0)));
             return;
         }
-        let enough = picks.len() + wanted;
-        let mut drawn = DrawnPlaces::default();
-        while picks.len() < enough {
-            let place = Place(from.wrapping_add(stream.below(slots as u32) as usize));
-            let is_known = self.is_hole(place.0) || (drawn.add(place) && picks.contains(&place));
-            if !is_known {
-                picks.push(place);
-            }
-        }
+        self.draw_distinct(from, slots, wanted, stream, picks);
     }
 }
 

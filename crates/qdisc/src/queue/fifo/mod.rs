@@ -12,10 +12,12 @@
 
 use alloc::vec::Vec;
 
-use crate::{FlowKey, Packet, Stream};
+use crate::{FlowKey, Packet};
 
+mod draw;
 mod halves;
 
+pub(crate) use draw::DrawnPlaces;
 pub(crate) use halves::Halves;
 
 /// Holes that are tolerated beyond the number of live packets.
@@ -41,20 +43,6 @@ fn hint(flow: FlowKey) -> FlowHint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
-/// Places that were drawn, of which it tells quickly that most others were not: a search of a list is needed for few.
-#[derive(Debug, Default)]
-pub(crate) struct DrawnPlaces([u64; 4]);
-
-impl DrawnPlaces {
-    /// Notes that `place` was drawn; tells whether it may have been drawn before. `false` is certain.
-    pub(crate) fn add(&mut self, place: Place) -> bool {
-        let (word, bit) = (place.0 / 64 % self.0.len(), 1 << (place.0 % 64));
-        let before = self.0[word] & bit != 0;
-        self.0[word] |= bit;
-        before
-    }
-}
-
 /// The FIFO.
 ///
 /// Functions that take or return a packet by value are always inlined, here and in their callers: a call copies the
@@ -68,7 +56,8 @@ pub(crate) struct Fifo<P> {
     hints: Vec<FlowHint>,
     head: usize,
     tail: usize,
-    holes: usize,
+    /// The live packets; the other slots from the head to the tail are holes.
+    packets: usize,
     mask: usize,
     bytes: u64,
     /// The number of times that packets have been moved to new positions.
@@ -78,7 +67,7 @@ pub(crate) struct Fifo<P> {
 impl<P: Packet> Fifo<P> {
     /// Creates an empty queue, which allocates memory as it fills.
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), hints: Vec::new(), head: 0, tail: 0, holes: 0, mask: 0, bytes: 0, numbering: 0 }
+        Self { slots: Vec::new(), hints: Vec::new(), head: 0, tail: 0, packets: 0, mask: 0, bytes: 0, numbering: 0 }
     }
 
     /// Returns the number of times that packets have been moved: a [`Place`] of an earlier numbering is not valid.
@@ -88,12 +77,12 @@ impl<P: Packet> Fifo<P> {
 
     /// Returns the number of live packets.
     pub(crate) const fn packets(&self) -> usize {
-        self.span() - self.holes
+        self.packets
     }
 
     /// Tells whether no packet is queued.
-    const fn is_empty(&self) -> bool {
-        self.head == self.tail
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.packets == 0
     }
 
     /// Returns the bytes of all live packets.
@@ -104,6 +93,16 @@ impl<P: Packet> Fifo<P> {
     /// Returns the number of slots from the head to the tail, including holes.
     const fn span(&self) -> usize {
         self.tail.wrapping_sub(self.head)
+    }
+
+    /// Returns the number of holes between the head and the tail.
+    const fn holes(&self) -> usize {
+        self.span() - self.packets
+    }
+
+    /// Tells whether so many slots are holes that the ring is to be compacted.
+    const fn has_too_many_holes(&self) -> bool {
+        self.holes() > self.packets + SLACK
     }
 
     /// Tells whether the slot at position `at` is a hole.
@@ -134,6 +133,7 @@ impl<P: Packet> Fifo<P> {
         }
         let slot = self.tail & self.mask;
         self.tail = self.tail.wrapping_add(1);
+        self.packets += 1;
         self.bytes += u64::from(packet.bytes());
         self.hints[slot] = hint(packet.flow());
         self.slots[slot] = Some(packet);
@@ -153,11 +153,13 @@ impl<P: Packet> Fifo<P> {
         }
         let slot = self.head & self.mask;
         let packet = self.slots[slot].as_ref()?;
+        self.packets -= 1;
         self.bytes -= u64::from(packet.bytes());
         look(packet);
         self.hints[slot] = HOLE;
         self.head = self.head.wrapping_add(1);
-        if self.holes > 0 {
+        // Where there are holes the slot before the tail still holds a packet.
+        if self.holes() > 0 && (self.is_hole(self.head) || self.has_too_many_holes()) {
             self.settle();
         }
         // Settling touches the packets from the head on only.
@@ -171,22 +173,20 @@ impl<P: Packet> Fifo<P> {
         let packet = self.slots[slot].as_ref()?;
         self.bytes -= u64::from(packet.bytes());
         self.hints[slot] = HOLE;
-        self.holes += 1;
+        self.packets -= 1;
         self.slots[slot].take()
     }
 
     /// Removes the holes at both ends, and all holes when there are too many.
     #[inline(never)]
     pub(crate) fn settle(&mut self) {
-        while !self.is_empty() && self.is_hole(self.head) {
+        while self.head != self.tail && self.is_hole(self.head) {
             self.head = self.head.wrapping_add(1);
-            self.holes -= 1;
         }
-        while !self.is_empty() && self.is_hole(self.tail.wrapping_sub(1)) {
+        while self.head != self.tail && self.is_hole(self.tail.wrapping_sub(1)) {
             self.tail = self.tail.wrapping_sub(1);
-            self.holes -= 1;
         }
-        if self.holes > self.packets() + SLACK {
+        if self.has_too_many_holes() {
             self.compact();
         }
     }
@@ -230,42 +230,11 @@ impl<P: Packet> Fifo<P> {
         None
     }
 
-    /// Draws a packet uniformly from the live packets: a draw that hits a hole is repeated.
-    pub(crate) fn draw(&self, stream: &mut Stream) -> Option<Place> {
-        if self.is_empty() {
-            return None;
-        }
-        loop {
-            let place = self.draw_slot(stream);
-            if !self.is_hole(place.0) {
-                return Some(place);
-            }
-        }
-    }
-
-    /// Draws a packet as Linux `sch_choke` does: the head if three draws hit holes.
-    pub(crate) fn draw_as_linux(&self, stream: &mut Stream) -> Option<Place> {
-        let head = self.front()?;
-        for _ in 0..3 {
-            let place = self.draw_slot(stream);
-            if !self.is_hole(place.0) {
-                return Some(place);
-            }
-        }
-        Some(head)
-    }
-
-    /// Draws a slot uniformly from the span; it may be a hole.
-    fn draw_slot(&self, stream: &mut Stream) -> Place {
-        // The span stays far below 2^32: at most twice `MAX_PACKETS` and the slack.
-        Place(self.head.wrapping_add(stream.below(self.span() as u32) as usize))
-    }
-
     /// Makes a free slot in a full ring: compacts it if at least a quarter is holes, doubles it otherwise.
     #[cold]
     fn make_room(&mut self) {
         let capacity = self.slots.len();
-        if capacity > 0 && self.holes * 4 >= capacity {
+        if capacity > 0 && self.holes() * 4 >= capacity {
             self.compact();
         } else {
             self.grow();
@@ -289,7 +258,6 @@ impl<P: Packet> Fifo<P> {
             from = from.wrapping_add(1);
         }
         self.tail = to;
-        self.holes = 0;
         self.numbering = self.numbering.wrapping_add(1);
     }
 
@@ -314,7 +282,6 @@ impl<P: Packet> Fifo<P> {
         self.mask = capacity - 1;
         self.head = 0;
         self.tail = live;
-        self.holes = 0;
         self.numbering = self.numbering.wrapping_add(1);
     }
 
@@ -381,65 +348,6 @@ mod tests {
                 assert_eq!(backwards, None);
             }
         }
-    }
-
-    /// Would catch a draw that favours a position, such as the head or the one behind a hole.
-    #[test]
-    fn a_draw_is_uniform_over_live_packets_among_holes() {
-        let mut stream = Seed::new(9).stream("draw");
-        let mut fifo = Fifo::new();
-        for flow in 0..60 {
-            fifo.push(SimplePacket::new(flow, 1));
-        }
-        // A wide gap and scattered holes: 25 of 60 slots are holes, and both ends are live.
-        for (n, flow) in (5..20).chain((31..50).step_by(2)).enumerate() {
-            let mut at = fifo.front();
-            while let Some(place) = at.filter(|&place| fifo.flow(place).get() != flow) {
-                at = fifo.after(place);
-            }
-            assert!(at.and_then(|place| fifo.remove(place)).is_some(), "removal {n}");
-            fifo.settle();
-        }
-        assert_eq!((fifo.packets(), fifo.span()), (35, 60));
-        let draws = 350_000;
-        let mut seen = [0_u32; 60];
-        for _ in 0..draws {
-            let place = fifo.draw(&mut stream).map_or(0, |place| fifo.flow(place).get());
-            seen[place as usize] += 1;
-        }
-        let expected = f64::from(draws) / 35.0;
-        let square = |count: u32| (f64::from(count) - expected) * (f64::from(count) - expected) / expected;
-        let chi2: f64 = seen.iter().filter(|&&count| count > 0).map(|&count| square(count)).sum();
-        assert_eq!(seen.iter().filter(|&&count| count > 0).count(), 35);
-        // The 99.9 % point of chi-square with 34 degrees of freedom.
-        assert!(chi2 < 65.25, "{chi2}");
-    }
-
-    /// Linux returns the head where three draws hit holes, so its probability exceeds the uniform one by the cube of the
-    /// fraction of holes. Would catch a fourth draw, or a fallback to another packet.
-    #[test]
-    fn linux_draws_favour_the_head_by_the_cube_of_the_hole_fraction() {
-        let mut stream = Seed::new(5).stream("draw");
-        let mut fifo = Fifo::new();
-        for flow in 0..20 {
-            fifo.push(SimplePacket::new(flow, 1));
-        }
-        for flow in 5..15 {
-            let mut at = fifo.front();
-            while let Some(place) = at.filter(|&place| fifo.flow(place).get() != flow) {
-                at = fifo.after(place);
-            }
-            assert!(at.and_then(|place| fifo.remove(place)).is_some());
-            fifo.settle();
-        }
-        // Half of the span is holes: the probability of the head is 1/20 (1 + 1/2 + 1/4) + 1/8.
-        let draws = 400_000;
-        let mut heads = 0;
-        for _ in 0..draws {
-            heads += i32::from(fifo.draw_as_linux(&mut stream) == fifo.front());
-        }
-        let share = f64::from(heads) / f64::from(draws);
-        assert!((share - 0.2125).abs() < 0.003, "{share}");
     }
 
     /// Would catch a comparison of hints alone: some of so many flows have the same hint.
