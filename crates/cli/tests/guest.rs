@@ -141,7 +141,7 @@ to = "left"
 
 /// Linux over IPv4 and IPv6 beside the simulator. UDP draws from the same sequences: it offers the same number of packets. What the
 /// wire loses is lost in its direction only, and 2 % of it; marks are in the group that asks for ECN; transfers
-/// complete as often as in the simulator within a factor of two, since they wait for lost packets, which are other ones.
+/// complete as often as in the simulator but for chance, since they wait for lost packets, which are other ones.
 #[test]
 fn all_kinds_of_traffic_run_on_linux_too() {
     let Some(kernel) = kernel() else { return };
@@ -187,7 +187,8 @@ fn all_kinds_of_traffic_run_on_linux_too() {
             web["transfers"]["completed"].as_f64().expect("a number")
         };
         let (here, there) = (completed(outcome), completed(&sim));
-        assert!((0.5..2.0).contains(&(here / there)), "{here} transfers, {there} in the simulator");
+        // Three standard deviations of the difference of two Poisson counts.
+        assert!((here - there).abs() <= 3.0 * (here + there).sqrt(), "{here} transfers, {there} in the simulator");
         let up = sum(outcome, "up", "goodput_bps");
         assert!(up > 3.5e6, "{up} bit/s against the direction of the others");
     }

@@ -69,6 +69,7 @@ __all__ = [
     "Characterization",
     "Choke",
     "ChokeAdaptive",
+    "ChokeAuto",
     "Choked",
     "Choker",
     "Chokew",

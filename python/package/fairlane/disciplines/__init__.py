@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlane.disciplines.cbq import Cbq
     from fairlane.disciplines.choke import Choke
     from fairlane.disciplines.choke_adaptive import ChokeAdaptive
+    from fairlane.disciplines.choke_auto import ChokeAuto
     from fairlane.disciplines.choked import Choked
     from fairlane.disciplines.choker import Choker
     from fairlane.disciplines.chokew import Chokew
@@ -68,6 +69,7 @@ __all__ = [
     "Cbq",
     "Choke",
     "ChokeAdaptive",
+    "ChokeAuto",
     "Choked",
     "Choker",
     "Chokew",
@@ -108,6 +110,7 @@ _FILES = {
     "Ared": "ared",
     "Choke": "choke",
     "ChokeAdaptive": "choke_adaptive",
+    "ChokeAuto": "choke_auto",
     "FrontChoke": "front_choke",
     "BackChoke": "back_choke",
     "MlocChoke": "mloc_choke",
