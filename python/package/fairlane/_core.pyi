@@ -15,6 +15,8 @@ __all__ = [
     "Simulation",
     "Table",
     "__version__",
+    "advice_page",
+    "advise",
     "characterize",
     "check",
     "claims",
@@ -35,6 +37,7 @@ __all__ = [
     "sweep",
     "table",
     "theory",
+    "tune",
     "watch",
     "with_unit",
 ]

@@ -401,7 +401,7 @@ class EchoStability:
     points: tuple[EchoLoop, ...]
 
 
-def echo_stability(
+def echo_stability(  # noqa: PLR0913 - four have defaults
     *,
     rate: float,
     rtt: Iterable[float],
