@@ -18,13 +18,13 @@ UNITS = (
     r"\b(packets?|bytes?|seconds?|nanoseconds|bit/s|Mbit/s|windows?"
     r"|numbers?|counts?|0 to 1|0 or 1|times|factor|fractions?|probabilit\w+|parts?|shares?|ratios?|loads?|rates? in"
     r"|seeds?|cores?|runs?|points?|flows?|candidates?|levels?|bins?|draws?|comparisons?|rows?|line|column|retransmi\w+"
-    r"|timeouts?|from \d+|width|unit)\b"
+    r"|degrees|decibels|timeouts?|from \d+|width|unit)\b"
 )
 SUFFIXES = {"_s": "second", "_ns": "nanosecond", "_bps": "bit/s"}
 
 
 # Their objects come from calls, so the parameters of their constructors are no matter of users.
-RESULTS = {"AltairPlots", "Characterization", "Outcome", "Outcomes", "Plots", "SweepFile", "Table"}
+RESULTS = {"Advice", "AltairPlots", "Characterization", "Outcome", "Outcomes", "Plots", "SweepFile", "Table", "Tuning"}
 
 
 class Name(NamedTuple):

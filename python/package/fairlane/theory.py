@@ -363,7 +363,7 @@ class EchoLoop:
         window: The window of each in packets.
         tcp_loss: The part of their packets that is dropped.
         gain: By how much that part falls for a relative rise of the fair share.
-        phase_margin_degrees: The phase margin, negative if the loop is unstable.
+        phase_margin_degrees: The phase margin in degrees, negative if the loop is unstable.
         gain_margin_db: The gain margin in decibels; ``None`` also if no gain makes the loop unstable.
         crossover: The frequency of the phase margin in radians a second.
         stable: True if the loop is stable.
