@@ -235,11 +235,11 @@ pub fn undivided(scenario: &Scenario) -> Result<Option<Undivided>, Error> {
     Ok(if single { Some(Undivided::OneFlow) } else { reason })
 }
 
-/// Runs `scenario` as [`run`] does, on up to `threads` threads. The result is the same, however many there are. A scenario that cannot be
+/// Runs `scenario` as [`run`](crate::run) does, on up to `threads` threads. The result is the same, however many there are. A scenario that cannot be
 /// [divided](undivided) is run on one.
 ///
 /// # Errors
-/// As [`run`]; and [`Error::Threads`] if threads cannot be had.
+/// As [`run`](crate::run); and [`Error::Threads`] if threads cannot be had.
 pub fn run_on(scenario: &Scenario, run: u32, threads: NonZeroUsize, control: &Control) -> Result<Run, Error> {
     let before = control.clock.map(|clock| clock());
     let engine = Engine::new(Cow::Borrowed(scenario), run, (), None)?;
