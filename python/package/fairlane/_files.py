@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["write"]
+__all__ = ["text_or_file", "write"]
 
 
 def write(path: str | os.PathLike[str], text: str) -> Path:
@@ -23,3 +23,12 @@ def write(path: str | os.PathLike[str], text: str) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     return place
+
+
+def text_or_file(text: str, path: str | os.PathLike[str] | None) -> str | Path:
+    """Returns ``text``; with a path, writes it there and returns the path.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    return text if path is None else write(path, text)

@@ -118,12 +118,10 @@ class Advice:
         Raises:
             OSError: It cannot be written.
         """
-        text = _core.advice_page(json.dumps(self._tree), "from Python")
-        if path is None:
-            return text
-        from fairlane._files import write
+        from fairlane._files import text_or_file
 
-        return write(path, text)
+        text = _core.advice_page(json.dumps(self._tree), "from Python")
+        return text_or_file(text, path)
 
     def __eq__(self, other: object) -> bool:
         return self._tree == other._tree if isinstance(other, Advice) else NotImplemented

@@ -132,12 +132,10 @@ class Characterization:
         Raises:
             OSError: It cannot be written.
         """
-        text = self._core.html("from Python")
-        if path is None:
-            return text
-        from fairlane._files import write
+        from fairlane._files import text_or_file
 
-        return write(path, text)
+        text = self._core.html("from Python")
+        return text_or_file(text, path)
 
     def __repr__(self) -> str:
         partial = ", partial" if self.partial else ""

@@ -429,12 +429,10 @@ def _table(name: str, outcomes: Iterable[Outcome]) -> Table:
 
 
 def _page(of: str, outcomes: list[Outcome], scenario: str, path: str | os.PathLike[str] | None) -> str | Path:
-    text = _core.page(of, [outcome._core for outcome in outcomes], "from Python", scenario, None)  # noqa: SLF001
-    if path is None:
-        return text
-    from fairlane._files import write
+    from fairlane._files import text_or_file
 
-    return write(path, text)
+    text = _core.page(of, [outcome._core for outcome in outcomes], "from Python", scenario, None)  # noqa: SLF001
+    return text_or_file(text, path)
 
 
 def _shares(outcomes: Sequence[Outcome]) -> str:
