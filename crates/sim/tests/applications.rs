@@ -5,31 +5,13 @@ use fairlane_outcome::{Run, VideoRun};
 use fairlane_scenario::Document;
 use fairlane_sim::{Control, Observer, PacketEvent, run};
 
+mod wide;
+
+use wide::observe;
+
 /// A dumbbell of 1 Gbit/s throughout, with 12 ms one way.
 fn wide(duration: &str, flows: &str) -> Run {
-    observe(duration, flows, &mut ())
-}
-
-fn observe(duration: &str, flows: &str, observer: &mut impl Observer) -> Run {
-    let text = format!(
-        r#"
-        duration = "{duration}"
-        [bottleneck]
-        rate = "1gbit"
-        delay = "10ms"
-        [access]
-        rate = "1gbit"
-        delay = "1ms"
-        [[flows]]
-        name = "web"
-        kind = "tcp"
-        start = "0s"
-        {flows}
-        "#
-    );
-    let scenario = Document::parse("wide.toml", &text).and_then(|document| document.scenario());
-    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, 0, &Control::default(), observer).unwrap_or_else(|error| panic!("{error}"))
+    observe(duration, "", flows, &mut ())
 }
 
 fn completions(run: &Run, flow: usize) -> &[u64] {
@@ -161,7 +143,7 @@ fn an_on_off_application_is_greedy_or_silent() {
     for source in ["source = \"exponential\"", "source = \"pareto\"\nshape = 3"] {
         let mut silences = Silences::default();
         let keys = format!("{source}\non = \"2s\"\noff = \"3s\"\nwindow = 20");
-        let run = observe("2000s", &keys, &mut silences);
+        let run = observe("2000s", "", &keys, &mut silences);
         assert!((silences.silent / 2000.0 - 0.6).abs() < 0.06, "{source}: {}", silences.silent);
         let active = 2000.0 - silences.silent;
         let expected = active / 0.024_024_96 * 20.0;

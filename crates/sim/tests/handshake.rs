@@ -1,8 +1,11 @@
 //! Connections that open with a handshake: its packets cross the network, take their time and are lost like others.
 
 use fairlane_outcome::Run;
-use fairlane_scenario::Document;
-use fairlane_sim::{Control, Observer, PacketEvent, PacketKind, QueueEvent, run};
+use fairlane_sim::{Observer, PacketEvent, PacketKind, QueueEvent};
+
+mod wide;
+
+use wide::observe;
 
 /// The packets that came to the bottleneck's queues: link, kind, bytes, and the time in nanoseconds.
 #[derive(Default)]
@@ -19,27 +22,8 @@ impl Observer for Log {
 
 /// Runs `flows` over a dumbbell of 1 Gbit/s throughout, with 12 ms one way.
 fn wide(duration: &str, bottleneck: &str, flows: &str) -> (Run, Log) {
-    let text = format!(
-        r#"
-        duration = "{duration}"
-        [bottleneck]
-        rate = "1gbit"
-        delay = "10ms"
-        {bottleneck}
-        [access]
-        rate = "1gbit"
-        delay = "1ms"
-        [[flows]]
-        name = "web"
-        kind = "tcp"
-        start = "0s"
-        {flows}
-        "#
-    );
-    let scenario = Document::parse("wide.toml", &text).and_then(|document| document.scenario());
-    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let mut log = Log::default();
-    let run = run(&scenario, 0, &Control::default(), &mut log).unwrap_or_else(|error| panic!("{error}"));
+    let run = observe(duration, bottleneck, flows, &mut log);
     (run, log)
 }
 
