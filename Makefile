@@ -50,16 +50,18 @@ check: debug release
 debug:
 	$(CARGO) test --workspace --all-features --locked
 
+# Together, so that the simulator is compiled once for both.
+DEFAULT = -p fairlane-sim -p fairlane
+
 release:
-	$(CARGO) test --release --locked -p fairlane-sim --test fingerprints
-	$(CARGO) test --release --locked -p fairlane-sim --test shares deciles
+	$(CARGO) test --release --locked $(DEFAULT) --test fingerprints --test readme --test without_features
+	$(CARGO) test --release --locked $(DEFAULT) --test shares deciles
+	target/release/fairlane compare --runs 1
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 	$(CARGO) run --release --locked --manifest-path examples/embed-choke/Cargo.toml --target-dir target/examples
 	for example in shaper vpn_egress own_packet own_discipline; do \
 	  $(CARGO) run --quiet --locked --all-features -p fairlane-qdisc --example $$example || exit; \
 	done
-	$(CARGO) run --release --locked -- compare --runs 1
-	$(CARGO) test --release --locked -p fairlane --test readme --test without_features
 	$(MAKE) --no-print-directory build PROFILE=release
 	tests/chaos/run $(CURDIR)/target/release/fairlane
 	scripts/wasm || [ $$? = 2 ]
