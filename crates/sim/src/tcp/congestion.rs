@@ -6,6 +6,7 @@
 
 mod bbr;
 mod bbr3;
+mod classic_ecn;
 mod cubic;
 mod dctcp;
 mod delivery;
@@ -102,7 +103,7 @@ impl AckSample {
     }
 
     /// Returns the number of marked segments that it tells of: with ECN-Echo, all that it acknowledges.
-    fn marks(&self) -> u32 {
+    pub(super) fn marks(&self) -> u32 {
         self.counted.unwrap_or(if self.marked { self.acked } else { 0 })
     }
 
@@ -180,7 +181,7 @@ impl CongestionControl {
             Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(tcp.initial_window, phase))),
             Congestion::Bbr3 => Algorithm::Bbr3(Box::new(Bbr3::new(tcp.initial_window, phase))),
             Congestion::Ledbat => Algorithm::Ledbat(Box::new(Ledbat::new(tcp.ledbat))),
-            Congestion::Prague => Algorithm::Prague(Box::new(Prague::new())),
+            Congestion::Prague => Algorithm::Prague(Box::new(Prague::new(tcp.delayed_ack.is_some()))),
         };
         let paced = tcp.pacing || tcp.congestion.always_paces();
         let exit = match tcp.slow_start {
@@ -269,6 +270,14 @@ impl CongestionControl {
         matches!(self.algorithm, Algorithm::Prague(_))
     }
 
+    /// Returns the smallest window, in segments; `None` if that is a matter of loss recovery.
+    pub(super) fn least(&self) -> Option<f64> {
+        match &self.algorithm {
+            Algorithm::Prague(prague) => Some(prague.least()),
+            _ => None,
+        }
+    }
+
     /// Returns true if a mark reduces the window now.
     pub(super) fn reacts_to_mark(&self) -> bool {
         match &self.algorithm {
@@ -308,11 +317,8 @@ impl CongestionControl {
     #[cold]
     pub(super) fn on_send(&mut self, now: Time, seq: u32, idle: bool, in_flight: u32) {
         match &mut self.algorithm {
-            Algorithm::Reno
-            | Algorithm::Vegas(_)
-            | Algorithm::Dctcp(_)
-            | Algorithm::Ledbat(_)
-            | Algorithm::Prague(_) => {}
+            Algorithm::Reno | Algorithm::Vegas(_) | Algorithm::Dctcp(_) | Algorithm::Ledbat(_) => {}
+            Algorithm::Prague(prague) => prague.on_send(now, seq),
             Algorithm::Cubic(cubic) => cubic.on_send(now, idle),
             Algorithm::Bbr(bbr) => bbr.on_send(now, seq, idle, in_flight),
             Algorithm::Bbr3(bbr) => bbr.on_send(now, seq, idle, in_flight),

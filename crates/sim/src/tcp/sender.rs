@@ -303,7 +303,8 @@ impl TcpSender {
         self.state.next = self.state.next.max(self.state.una);
         self.state.dupacks = 0;
         self.measure(now, ack, sample.marked);
-        let advance = self.recovery.on_advance(&mut self.state, sample, !sample.marked);
+        let grows = self.state.window.grows(sample);
+        let advance = self.recovery.on_advance(&mut self.state, sample, grows);
         if self.state.waits {
             // The wait continues.
         } else if self.state.una == self.state.max {
@@ -329,9 +330,11 @@ impl TcpSender {
         }
     }
 
-    /// Reduces the window or, if it is one segment already, waits for the retransmission timer (RFC 3168, section 6.1.2).
+    /// Reduces the window or, if it is one segment already and has no fractions, waits for the retransmission timer (RFC 3168, section
+    /// 6.1.2).
     fn react_to_mark(&mut self, now: Time) {
-        let waits = self.state.ecn_timeout && self.state.window.cwnd() <= 1.0;
+        let whole = !self.state.window.is_scalable();
+        let waits = self.state.ecn_timeout && whole && self.state.window.cwnd() <= 1.0;
         self.state.cut_by_ecn();
         if waits {
             self.state.waits = true;

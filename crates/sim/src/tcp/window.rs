@@ -37,7 +37,7 @@ impl Window {
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
     }
 
-    /// Sets the threshold, at least `floor`, after congestion with `flight` segments outstanding.
+    /// Sets the threshold, at least `floor` unless congestion control has a smallest window of its own, after congestion with `flight` segments outstanding.
     ///
     /// RFC 5681, equation 4, allows at most half the flight. If the window is smaller than the flight, because it has
     /// just been reduced, half the window is used, as in ns-2 and BSD.
@@ -47,12 +47,17 @@ impl Window {
             None => reno::decrease(segments),
             Some(control) => control.decrease(&self.size, segments, signal),
         };
-        self.size.ssthresh = left.max(floor);
+        self.size.ssthresh = left.max(self.least(floor));
     }
 
     /// Sets the threshold to the window, for a loss in a window that has been reduced already.
     pub(super) fn spare(&mut self) {
-        self.size.ssthresh = self.size.cwnd.max(2.0);
+        self.size.ssthresh = self.size.cwnd.max(self.least(2.0));
+    }
+
+    /// Returns the smallest window of congestion control, or `usual`.
+    fn least(&self, usual: f64) -> f64 {
+        self.control.as_ref().and_then(|control| control.least()).unwrap_or(usual)
     }
 
     /// Sets the window to the threshold, or to `most` if that is less.
@@ -148,10 +153,18 @@ impl Window {
         }
     }
 
-    /// Returns the number of segments that may be outstanding, at least 1. `inflation` is added to the window.
+    /// Returns the number of segments that may be outstanding, at least 1. `inflation` is added to the window. Where pacing allows for the
+    /// fraction of the window, as for Prague, it is the next whole number.
     pub(super) fn usable(&self, inflation: i32) -> u32 {
+        let window = (self.size.cwnd + f64::from(inflation)).max(1.0);
         // The cast saturates.
-        ((self.size.cwnd + f64::from(inflation)).max(1.0) as u32).min(self.receiver)
+        (if self.is_scalable() { window.ceil() } else { window } as u32).min(self.receiver)
+    }
+
+    /// Returns true if an acknowledgement of new segments lets the window grow: without a mark, or in a scalable congestion control for the
+    /// segments that are not marked.
+    pub(super) fn grows(&self, sample: &AckSample) -> bool {
+        !sample.marked || (self.is_scalable() && sample.marks() < sample.acked)
     }
 
     /// Sets the window, for recovery.
@@ -164,7 +177,7 @@ impl Window {
         self.control.as_ref().is_some_and(|control| control.has_model())
     }
 
-    /// Returns true if a loss counts in a window that a mark has reduced.
+    /// Returns true if a loss counts in a window that a mark has reduced, and the window has fractions.
     pub(super) fn is_scalable(&self) -> bool {
         self.control.as_ref().is_some_and(|control| control.is_scalable())
     }

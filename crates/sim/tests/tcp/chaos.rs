@@ -69,7 +69,10 @@ fn check_window(path: &Path, tcp: &Tcp, in_order: bool) {
     let limited = if tcp.limited_transmit { 2.0 } else { 0.0 };
     // A probe of the tail is sent whatever the window says (RFC 8985, section 7.3).
     let probe = if tcp.recovery == LossRecovery::Rack { 1.0 } else { 0.0 };
-    let allowed = (path.sender.cwnd() + limited + probe) as u32;
+    let window = path.sender.cwnd();
+    // Pacing allows for the fraction of Prague's window.
+    let window = if tcp.congestion == Prague { window.ceil() } else { window };
+    let allowed = (window + limited + probe) as u32;
     let used = if !tcp.uses_sack() {
         path.sender.flight()
     } else if in_order && path.sender.timeouts() == 0 {
