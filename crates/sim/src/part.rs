@@ -67,9 +67,12 @@ impl<O: Observer> Part<O> {
                     continue;
                 }
                 Next::Arrival(arriving) => {
-                    let Some(packet) = self.network.events.pop(arriving) else { continue };
-                    self.prefetcher.advance(&mut self.network, &self.flows);
-                    self.arrive(at, &packet);
+                    let popped = self.network.events.pop(arriving);
+                    let Some(packet) = &popped else { continue };
+                    if let Some(line) = self.network.events.last_line() {
+                        self.prefetcher.advance(line, &self.network.topology, &self.flows);
+                    }
+                    self.arrive(at, packet);
                 }
                 Next::Event(target) => self.handle(at, target),
             }
@@ -87,7 +90,7 @@ impl<O: Observer> Part<O> {
     /// Handles what happens at `link`, which is looked at later, before `until`.
     fn run_link(&mut self, until: Time, link: u32) {
         let Self { network, prefetcher, flows, .. } = self;
-        self.events += network.run_link(until, link, |network| prefetcher.advance(network, flows));
+        self.events += network.run_link(until, link, |topology, line| prefetcher.advance(line, topology, flows));
     }
 
     /// Handles the arrival of `packet` at the far end of a link.
