@@ -20,12 +20,12 @@ impl FirstArrival {
     /// Returns true if this packet arrives before the other one.
     #[inline(always)]
     pub(crate) fn comes_before(&self, other: &Self) -> bool {
-        self.at < other.at || (self.at == other.at && self.is_turned_before(other))
+        self.at < other.at || (self.at == other.at && is_before(self.flow, other.flow, self.at))
     }
+}
 
-    /// Returns true if this packet comes before the other one, which arrives at the same time.
-    #[inline(never)]
-    const fn is_turned_before(&self, other: &Self) -> bool {
-        self.flow ^ turn(self.at) < other.flow ^ turn(self.at)
-    }
+/// Returns true if of two flows' packets that arrive at this time that of `flow` comes first.
+#[inline(never)]
+const fn is_before(flow: u32, other: u32, at: Time) -> bool {
+    flow ^ turn(at) < other ^ turn(at)
 }

@@ -101,7 +101,7 @@ impl WaitedPackets {
     /// Removes the first packet, of which there is one.
     pub(crate) fn remove_first(&mut self) {
         match self.lines.get_mut(self.first.place as usize) {
-            Some(line) => line.remove_first(),
+            Some(line) => _ = line.remove_first(),
             None => drop(self.others.pop()),
         }
         self.find_first();
@@ -113,12 +113,12 @@ impl WaitedPackets {
             if line.first_at() <= least.at
                 && let Some(packet) = line.front()
             {
-                let first = FirstArrival { at: packet.at, flow: packet.flow, place };
+                let first = packet.as_first(place);
                 least = if first.comes_before(&least) { first } else { least };
             }
         }
         if let Some(Reverse(Waited { packet, .. })) = self.others.peek() {
-            let first = FirstArrival { at: packet.at, flow: packet.flow, place: LINES as u32 };
+            let first = packet.as_first(LINES as u32);
             least = if first.comes_before(&least) { first } else { least };
         }
         self.first = least;
@@ -201,8 +201,7 @@ impl Inlet {
     /// Returns that of two arrivals of the same time which comes first: `least`, or the first one on this line.
     #[inline(never)]
     fn first_of_same_time(&self, least: FirstArrival, place: u32) -> FirstArrival {
-        let with_flow =
-            |place| self.front(place).map(|packet| FirstArrival { at: packet.at, flow: packet.flow, place });
+        let with_flow = |place| self.front(place).map(|packet| packet.as_first(place));
         match (with_flow(least.place), with_flow(place)) {
             (Some(least), Some(other)) if other.comes_before(&least) => other,
             _ => least,
@@ -222,7 +221,7 @@ impl Inlet {
     #[inline(always)]
     pub(crate) fn remove_first(&mut self, place: u32) {
         match self.lines.get_mut(place as usize) {
-            Some(line) => line.remove_first(),
+            Some(line) => _ = line.remove_first(),
             None => self.waited.remove_first(),
         }
     }

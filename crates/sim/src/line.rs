@@ -114,19 +114,17 @@ impl DelayLine {
         (self.slots, self.head, self.tail, self.read) = (slots, 0, len, self.read.saturating_sub(self.head));
     }
 
-    /// Removes and returns the first packet.
+    /// Removes the first packet, of which there is one, and returns that behind it.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let first = self.front().copied()?;
-        self.remove_first();
-        Some(first)
-    }
-
-    /// Removes the first packet, of which there is one.
-    #[inline(always)]
-    pub(crate) fn remove_first(&mut self) {
+    pub(crate) fn remove_first(&mut self) -> Option<&Packet> {
         self.head = self.head.wrapping_add(1);
-        self.first = self.front().map_or(Time::MAX, |packet| packet.at);
+        if self.head == self.tail {
+            self.first = Time::MAX;
+            return None;
+        }
+        let next = self.slots.get(self.slot(self.head))?;
+        self.first = next.at;
+        Some(next)
     }
 
     /// Returns the time of arrival of the first packet; [`Time::MAX`] if there is none.
@@ -217,9 +215,8 @@ mod tests {
                     }
                 }
             } else if !list.is_empty() {
-                assert_eq!(line.pop(), Some(list.remove(0)));
-            } else {
-                assert_eq!(line.pop(), None);
+                assert_eq!(line.front(), Some(&list.remove(0)));
+                assert_eq!(line.remove_first(), list.first());
             }
             assert_eq!(line.len(), list.len());
             assert_eq!(line.front(), list.first());

@@ -74,7 +74,7 @@ impl<O: Observer> Network<O> {
     }
 
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];

@@ -93,8 +93,13 @@ impl<O: Observer> Part<O> {
         self.events += network.run_link(until, link, |topology, line| prefetcher.advance(line, topology, flows));
     }
 
+    #[inline(never)]
+    fn arrive_reordered(&mut self, now: Time, packet: &Packet) {
+        self.arrive(now, packet);
+    }
+
     /// Handles the arrival of `packet` at the far end of a link.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, now: Time, packet: &Packet) {
         if self.network.leave_link(now, packet) {
             self.deliver(now, packet);
@@ -107,7 +112,7 @@ impl<O: Observer> Part<O> {
             Target::LinkFree(link) => network.link_free(now, link),
             Target::ReorderedArrival(link) => {
                 if let Some(packet) = network.take_reordered(link) {
-                    self.arrive(now, &packet);
+                    self.arrive_reordered(now, &packet);
                 }
             }
             Target::Release(link) => network.release(now, link),

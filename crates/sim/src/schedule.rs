@@ -164,7 +164,7 @@ impl Schedule {
             let first = self.arrivals.winner();
             let other = self.tournament.known_winner();
             let at = time_of(other);
-            if first.at < at || (first.at == at && comes_first(&first, other)) {
+            if first.at < at || (first.at == at && comes_first(first.at, first.flow, other)) {
                 return (first.at < until).then_some((first.at, Next::Arrival(Arriving::OnLine(first.place))));
             }
             if at >= until {
@@ -197,10 +197,9 @@ impl Schedule {
         let Arriving::OnLine(leaf) = arriving else { return self.pop_waited() };
         self.line = self.line_of[leaf as usize] as usize;
         let line = &mut self.lines[self.line];
-        let packet = line.pop();
-        let next =
-            line.front().map_or(FirstArrival::NONE, |next| FirstArrival { at: next.at, flow: next.flow, place: leaf });
-        self.arrivals.replace_winner(next);
+        let packet = line.front().copied();
+        let next = line.remove_first();
+        self.arrivals.replace_winner(next.map_or(FirstArrival::NONE, |next| next.as_first(leaf)));
         packet
     }
 
@@ -283,8 +282,9 @@ impl Schedule {
     }
 }
 
-/// Returns true if an arrival on a line comes before what has this key and the same time. Of the same flow, a packet that waited comes first.
+/// Returns true if a packet of `flow` that arrives on a line at `at` comes before what has this key. Of the same flow, a packet that waited
+/// comes first.
 #[inline(never)]
-fn comes_first(arrival: &FirstArrival, key: u128) -> bool {
-    arrival_key(arrival.at, arrival.flow) | u128::from(u32::MAX) < key
+fn comes_first(at: Time, flow: u32, key: u128) -> bool {
+    arrival_key(at, flow) | u128::from(u32::MAX) < key
 }

@@ -92,7 +92,7 @@ impl<K: Contender> Tournament<K> {
             if leaf == self.last || before == winner || node / 2 == 1 {
                 return;
             }
-            winner = least(*pair);
+            winner = least(pair);
             node /= 2;
         }
     }
@@ -120,11 +120,11 @@ impl<K: Contender> Tournament<K> {
     #[inline]
     pub(crate) fn winner(&mut self) -> K {
         let mut node = (self.matches.len() + self.last) / 2;
-        let mut winner = least(self.matches[node]);
+        let mut winner = least(&self.matches[node]);
         while node > 1 {
             let pair = &mut self.matches[node / 2];
             pair[node % 2] = winner;
-            winner = least(*pair);
+            winner = least(pair);
             node /= 2;
         }
         self.last = winner.leaf();
@@ -133,8 +133,8 @@ impl<K: Contender> Tournament<K> {
 }
 
 #[inline(always)]
-fn least<K: Contender>([left, right]: [K; 2]) -> K {
-    if right.comes_before(&left) { right } else { left }
+fn least<K: Contender>([left, right]: &[K; 2]) -> K {
+    if right.comes_before(left) { *right } else { *left }
 }
 
 #[cfg(test)]
