@@ -29,7 +29,7 @@ impl FlowMeter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     /// The packets in the queue.
-    backlog: u64,
+    backlog: u32,
     /// The flow had had packets here.
     seen: bool,
 }
@@ -219,12 +219,12 @@ impl Meter {
     /// Starts the measurement: resets all counts but those of the queued packets.
     pub(crate) fn begin(&mut self, now: Time) {
         if self.flows.iter().any(|flow| flow.arrived > 0) || !self.before.is_empty() {
-            let before = |index| Before { backlog: self.backlog(index), seen: self.seen(index) };
+            let before = |index| Before { backlog: self.backlog(index) as u32, seen: self.seen(index) };
             self.before = (0..self.flows.len()).map(before).collect();
         }
         self.flows.fill(FlowMeter::default());
         for (flow, before) in self.flows.iter_mut().zip(&self.before) {
-            flow.area = before.backlog.wrapping_mul(now.as_nanos()).wrapping_neg();
+            flow.area = u64::from(before.backlog).wrapping_mul(now.as_nanos()).wrapping_neg();
         }
         for column in self.dropped.iter_mut().chain([&mut self.marked, &mut self.lost]) {
             column.0.fill(0);
@@ -238,7 +238,7 @@ impl Meter {
     /// Returns the packets in the queue of the flow at `index`.
     fn backlog(&self, index: usize) -> u64 {
         let FlowMeter { arrived, departed, .. } = self.flows[index];
-        let before = self.before.get(index).map_or(0, |before| before.backlog);
+        let before = self.before.get(index).map_or(0, |before| u64::from(before.backlog));
         before + arrived - departed - self.dropped.iter().map(|column| column.get(index)).sum::<u64>()
     }
 
