@@ -165,8 +165,8 @@ impl Inlet {
     /// Returns what happens next, with its time, if that is before `until`. Of what happens at the same time, the link becomes free first,
     /// then its discipline releases a packet, then packets arrive.
     #[inline(always)]
-    pub(crate) fn next_before(&mut self, until: Time, first: FirstArrival) -> Option<(Time, AtLink)> {
-        let at = first.at.min(self.free).min(self.release);
+    pub(crate) fn next_before(&mut self, until: Time, (first, place): (Time, u32)) -> Option<(Time, AtLink)> {
+        let at = first.min(self.free).min(self.release);
         if at >= until {
             self.next = at;
             return None;
@@ -179,33 +179,28 @@ impl Inlet {
             self.release = Time::MAX;
             return Some((at, AtLink::Release));
         }
-        Some((at, AtLink::Arrival(first.place)))
+        Some((at, AtLink::Arrival(place)))
     }
 
-    /// Returns the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first, and then that of the
-    /// lower line.
+    /// Returns the time and the place of the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first,
+    /// and then that of the lower line.
     #[inline(always)]
-    pub(crate) fn first(&self) -> FirstArrival {
-        let mut least = FirstArrival { place: WAITED, ..self.waited.first() };
-        for (line, place) in self.lines.iter().zip(0..) {
-            let at = line.first_at();
-            if at < least.at {
-                least = FirstArrival { at, flow: 0, place };
-            } else if at == least.at && at < Time::MAX {
-                least = self.first_of_same_time(least, place);
+    pub(crate) fn first(&self) -> (Time, u32) {
+        let (mut at, mut place) = (self.waited.first().at, WAITED);
+        for (line, other) in self.lines.iter().zip(0..) {
+            let first = line.first_at();
+            if first < at || (first == at && self.comes_before(other, place)) {
+                (at, place) = (first, other);
             }
         }
-        least
+        (at, place)
     }
 
-    /// Returns that of two arrivals of the same time which comes first: `least`, or the first one on this line.
+    /// Returns true if of two places whose first packets arrive at the same time that of `place` comes first.
     #[inline(never)]
-    fn first_of_same_time(&self, least: FirstArrival, place: u32) -> FirstArrival {
-        let with_flow = |place| self.front(place).map(|packet| packet.as_first(place));
-        match (with_flow(least.place), with_flow(place)) {
-            (Some(least), Some(other)) if other.comes_before(&least) => other,
-            _ => least,
-        }
+    fn comes_before(&self, place: u32, other: u32) -> bool {
+        let first = |place| self.front(place).map(|packet| packet.as_first(place));
+        first(place).zip(first(other)).is_some_and(|(first, second)| first.comes_before(&second))
     }
 
     /// Returns the first packet of a place.

@@ -328,18 +328,18 @@ impl<O: Observer> Network<O> {
     /// Returns the passage of `packet`, which comes to this plain link at `now`; `None` if it is dropped.
     #[inline(always)]
     fn pass_plain_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Passage> {
-        let Link { medium, carry, queue } = &mut self.topology.links[link as usize];
-        let LinkQueue::Plain(plain) = queue else { return None };
-        let Medium { transmission, delay, limit, .. } = &mut self.topology.media[*medium as usize];
-        let Some((begin, end)) = plain.take((now, packet.bytes), *limit, transmission, carry) else {
+        let state = &mut self.topology.links[link as usize];
+        let medium = &mut self.topology.media[state.medium as usize];
+        let Some((begin, end)) = state.take(medium, now, packet.bytes) else {
             self.drop_at_plain_link(now, link, *packet);
             return None;
         };
+        let arrival = end + medium.delay;
         if O::ACTIVE && link < self.topology.first_host_link {
             let departed = QueueEvent::Departed { sojourn: begin - now };
             self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
         }
-        Some(Passage { begin, end, arrival: end + *delay })
+        Some(Passage { begin, end, arrival })
     }
 
     #[inline(never)]
@@ -371,14 +371,15 @@ impl Passage {
     /// Returns about how many packets were before the one that came at `now`, at most 255.
     #[inline(always)]
     fn ahead(&self, now: Time) -> u8 {
-        if self.begin > now { self.packets_ahead(now) } else { 0 }
+        if self.begin > now { packets_ahead(now, self.begin, self.end) } else { 0 }
     }
+}
 
-    #[inline(never)]
-    fn packets_ahead(&self, now: Time) -> u8 {
-        let ahead = self.begin.since(now).as_nanos().div_ceil(self.end.since(self.begin).as_nanos().max(1));
-        u8::try_from(ahead).unwrap_or(u8::MAX)
-    }
+/// Returns about how many packets were before one that came at `now` and is sent from `begin` to `end`, at most 255.
+#[inline(never)]
+fn packets_ahead(now: Time, begin: Time, end: Time) -> u8 {
+    let ahead = begin.since(now).as_nanos().div_ceil(end.since(begin).as_nanos().max(1));
+    u8::try_from(ahead).unwrap_or(u8::MAX)
 }
 
 /// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.

@@ -69,7 +69,9 @@ impl<O: Observer> Part<O> {
                 Next::Arrival(arriving) => {
                     let popped = self.network.events.pop(arriving);
                     let Some(packet) = &popped else { continue };
-                    if let Some(line) = self.network.events.last_line() {
+                    if self.prefetcher.is_enabled()
+                        && let Some(line) = self.network.events.last_line()
+                    {
                         self.prefetcher.advance(line, &self.network.topology, &self.flows);
                     }
                     self.arrive(at, packet);

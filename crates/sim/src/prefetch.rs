@@ -41,6 +41,12 @@ impl Prefetcher {
         Self { enabled: flows >= MIN_FLOWS, arriving: Vec::with_capacity(BATCH) }
     }
 
+    /// Returns true if there are so many flows that reading ahead pays.
+    #[inline(always)]
+    pub(crate) const fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
     /// Reads what the next packets on `line` will need, once those of the last batch have arrived.
     #[inline(always)]
     pub(crate) fn advance(&mut self, line: &mut DelayLine, topology: &Topology, flows: &Numbered<Flow>) {
