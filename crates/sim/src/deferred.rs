@@ -3,18 +3,20 @@
 use std::hint::black_box;
 use std::mem;
 
-use fairlane_qdisc::{Qdisc, Time};
+use fairlane_qdisc::{Duration, Qdisc, Time};
+use fairlane_traffic::TransmissionTime;
 
 use crate::accounting::QueueAccounting;
-use crate::inlet::AtLink;
-use crate::link::{LinkQueue, Managed};
+use crate::inlet::{AtLink, Inlet};
+use crate::line::DelayLine;
+use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::meter::Meter;
 use crate::network::{Network, retry_at};
 use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
 use crate::prefetch::{BATCH, MIN_FLOWS};
-use crate::schedule::Schedule;
+use crate::topology::Topology;
 
 /// A packet that a link has begun to send.
 #[derive(Clone, Copy, Debug)]
@@ -26,34 +28,57 @@ pub(crate) struct Departure {
     arrival: Time,
 }
 
+/// How a link sends packets, while it is looked at.
+#[derive(Debug)]
+struct Sending {
+    transmission: TransmissionTime,
+    carry: u64,
+    delay: Duration,
+}
+
 impl<O: Observer> Network<O> {
-    /// Handles what happens at `link` before `until`, and returns the number of events. `before_arrival` is called before each arrival.
-    pub(crate) fn run_link(&mut self, until: Time, link: u32, before_arrival: impl FnMut(&mut Self)) -> u64 {
+    /// Handles what happens at `link` before `until`, and returns the number of events. `before_arrival` is called before each arrival on a
+    /// line, with that.
+    pub(crate) fn run_link(
+        &mut self,
+        until: Time,
+        link: u32,
+        before_arrival: impl FnMut(&Topology, &mut DelayLine),
+    ) -> u64 {
+        let Some(mut inlet) = self.events.take_out(link) else { return 0 };
         let queue = &mut self.topology.links[link as usize].queue;
         let handled = match queue {
-            LinkQueue::Plain(_) => self.run_plain(until, link, before_arrival),
+            LinkQueue::Plain(_) => self.run_plain(until, link, &mut inlet, before_arrival),
             LinkQueue::Managed(_) => {
                 // It is taken out, so that the rest of the network can be changed beside it.
                 let mut taken = mem::replace(queue, LinkQueue::Plain(PlainLink::default()));
                 let handled = match &mut taken {
-                    LinkQueue::Managed(managed) => self.run_managed(until, link, managed, before_arrival),
+                    LinkQueue::Managed(managed) => self.run_managed(until, (link, managed), &mut inlet, before_arrival),
                     LinkQueue::Plain(_) => 0,
                 };
                 self.topology.links[link as usize].queue = taken;
                 handled
             }
         };
-        self.events.defer(link);
+        self.events.put_back(link, inlet);
         handled
     }
 
-    fn run_plain(&mut self, until: Time, link: u32, mut before_arrival: impl FnMut(&mut Self)) -> u64 {
+    fn run_plain(
+        &mut self,
+        until: Time,
+        link: u32,
+        inlet: &mut Inlet,
+        mut before_arrival: impl FnMut(&Topology, &mut DelayLine),
+    ) -> u64 {
         let mut handled = 0;
-        let arrival = |events: &mut Schedule| events.next_at_link(until, link, events.first_arrival(link));
-        while let Some((now, AtLink::Arrival(line))) = arrival(&mut self.events) {
-            let Some(packet) = self.events.pop_at_link(link, line) else { break };
-            before_arrival(self);
-            self.cross_plain_links(now, link, packet.route, &packet);
+        while let Some((now, AtLink::Arrival(place))) = inlet.next_before(until, inlet.first()) {
+            if let Some(line) = inlet.lines.get_mut(place as usize) {
+                before_arrival(&self.topology, line);
+            }
+            let Some(packet) = inlet.front(place) else { break };
+            self.cross_plain_link(now, link, packet);
+            inlet.remove_first(place);
             handled += 1;
         }
         self.packet_hops += handled;
@@ -63,28 +88,32 @@ impl<O: Observer> Network<O> {
     fn run_managed(
         &mut self,
         until: Time,
-        link: u32,
-        managed: &mut Managed,
-        mut before_arrival: impl FnMut(&mut Self),
+        (link, managed): (u32, &mut Managed),
+        inlet: &mut Inlet,
+        mut before_arrival: impl FnMut(&Topology, &mut DelayLine),
     ) -> u64 {
         let Managed { discipline, meter, busy, release, .. } = managed;
-        let mut handled = 0;
+        let (mut handled, mut arrived) = (0, 0);
+        let mut sending = self.sending(link);
         // What the link sends arrives here later, if ever.
-        let mut first = self.events.first_arrival(link);
-        while let Some((now, what)) = self.events.next_at_link(until, link, first) {
+        let mut first = inlet.first();
+        while let Some((now, what)) = inlet.next_before(until, first) {
             handled += 1;
             match what {
-                AtLink::Arrival(line) => {
-                    let Some(packet) = self.events.pop_at_link(link, line) else { break };
-                    first = self.events.first_arrival(link);
-                    before_arrival(self);
-                    self.packet_hops += 1;
+                AtLink::Arrival(place) => {
+                    if let Some(line) = inlet.lines.get_mut(place as usize) {
+                        before_arrival(&self.topology, line);
+                    }
+                    let Some(packet) = inlet.front(place) else { break };
+                    arrived += 1;
                     let mut accounting = self.accounting(link, meter.as_mut());
-                    accounting.arrived(now, &packet);
-                    discipline.enqueue(now, packet, &mut accounting);
+                    accounting.arrived(now, packet);
+                    discipline.enqueue(now, *packet, &mut accounting);
                     if let Some(meter) = meter {
                         meter.averaged(discipline.average());
                     }
+                    inlet.remove_first(place);
+                    first = inlet.first();
                 }
                 AtLink::Free => *busy = false,
                 AtLink::Release if release.fires(now) => {}
@@ -94,43 +123,54 @@ impl<O: Observer> Network<O> {
                 continue;
             }
             let mut accounting = self.accounting(link, meter.as_mut());
-            let Some(packet) = discipline.dequeue(now, &mut accounting) else {
+            let dequeued = discipline.dequeue(now, &mut accounting);
+            let Some(packet) = &dequeued else {
                 if let Some(at) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
-                    self.events.release_at(at, link);
+                    inlet.release = at;
                 }
                 continue;
             };
             *busy = true;
-            let state = &mut self.topology.links[link as usize];
-            let medium = &mut self.topology.media[state.medium as usize];
-            let sent = now + medium.transmission.next(&mut state.carry, packet.bytes);
-            let arrival = sent + medium.delay;
+            let sent = now + sending.transmission.next(&mut sending.carry, packet.bytes);
+            inlet.free = sent;
             if let Some(meter) = meter {
                 meter.transmits(now, sent, packet.bytes);
             }
-            self.events.free_at_later(sent, link);
-            let departure = Departure { packet, begun: now, arrival };
-            if !self.reads_ahead() {
-                self.depart(&departure, meter.as_mut());
-                continue;
-            }
-            self.departures.push(departure);
-            if self.departures.len() == BATCH {
-                self.depart_together(meter.as_mut());
-            }
+            self.depart((now, sent + sending.delay), packet, meter);
         }
+        self.packet_hops += arrived;
         self.depart_together(meter.as_mut());
+        self.topology.links[link as usize].carry = sending.carry;
         handled
+    }
+
+    /// Returns how `link` sends.
+    fn sending(&self, link: u32) -> Sending {
+        let Link { medium, carry, .. } = &self.topology.links[link as usize];
+        let Medium { transmission, delay, .. } = &self.topology.media[*medium as usize];
+        Sending { transmission: transmission.clone(), carry: *carry, delay: *delay }
+    }
+
+    /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or keeps it until more are read
+    /// together.
+    #[inline(always)]
+    fn depart(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: &mut Option<Meter>) {
+        if !self.reads_ahead() {
+            return self.move_on((begun, arrival), packet, meter.as_mut());
+        }
+        self.departures.push(Departure { packet: *packet, begun, arrival });
+        if self.departures.len() == BATCH {
+            self.depart_together(meter.as_mut());
+        }
     }
 
     /// Counts a departure and moves its packet on.
     #[inline(always)]
-    fn depart(&mut self, departure: &Departure, meter: Option<&mut Meter>) {
-        let Departure { packet, begun, arrival } = departure;
+    fn move_on(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>) {
         if let Some(meter) = meter {
-            meter.departed(*begun, packet.flow, packet.bytes, packet.at);
+            meter.departed(begun, packet.flow, packet.bytes, packet.at);
         }
-        self.travel(*arrival, packet);
+        self.travel(arrival, packet);
     }
 
     /// Does so for all that have not been moved on, after it has read what they need.
@@ -144,8 +184,8 @@ impl<O: Observer> Network<O> {
             read ^ link ^ meter.as_ref().map_or(0, |meter| meter.arrivals(packet.flow))
         });
         black_box(read);
-        for departure in departures.drain(..) {
-            self.depart(&departure, meter.as_deref_mut());
+        for Departure { packet, begun, arrival } in departures.drain(..) {
+            self.move_on((begun, arrival), &packet, meter.as_deref_mut());
         }
         self.departures = departures;
     }

@@ -39,23 +39,27 @@ impl Delays {
     }
 
     /// Counts a packet that has reached its host at `now`; with `tcp` an acknowledgement ends a round trip.
+    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time, packet: &Packet, tcp: bool) {
         let Some(FlowDelays { sums, last }) = self.flows.get_mut(packet.flow as usize) else { return };
         let delay = (now - packet.sent).as_nanos();
+        if packet.flags.is_data() {
+            let before = last.replace(delay).unwrap_or(delay);
+            sums.delay_ns = sums.delay_ns.saturating_add(delay);
+            sums.variation_ns = sums.variation_ns.saturating_add(delay.abs_diff(before));
+        } else if tcp && packet.kind() == PacketKind::Ack {
+            sums.round_trip_ns = sums.round_trip_ns.saturating_add(delay);
+            sums.round_trips += 1;
+        }
+        if !self.scores.is_empty() {
+            self.count_score(packet, delay);
+        }
+    }
+
+    #[inline(never)]
+    fn count_score(&mut self, packet: &Packet, delay: u64) {
         if let Some(Some(score)) = self.scores.get_mut(packet.flow as usize) {
             score.arrived(packet.kind(), packet.seq, delay);
-        }
-        match packet.kind() {
-            PacketKind::Data => {
-                let before = last.replace(delay).unwrap_or(delay);
-                sums.delay_ns = sums.delay_ns.saturating_add(delay);
-                sums.variation_ns = sums.variation_ns.saturating_add(delay.abs_diff(before));
-            }
-            PacketKind::Ack if tcp => {
-                sums.round_trip_ns = sums.round_trip_ns.saturating_add(delay);
-                sums.round_trips += 1;
-            }
-            PacketKind::Ack | PacketKind::Syn | PacketKind::SynAck | PacketKind::OpeningAck => {}
         }
     }
 

@@ -390,6 +390,13 @@ struct Tally {
 #[derive(Debug)]
 struct FlowEnd {
     tally: Tally,
+    /// `None` for most.
+    application: Option<Box<ApplicationEnd>>,
+}
+
+/// What is kept of an application that does more than to send.
+#[derive(Debug, Default)]
+struct ApplicationEnd {
     completions_ns: Option<Vec<u64>>,
     startups_ns: Option<Vec<u64>>,
     video: Option<Box<VideoRun>>,
@@ -397,12 +404,13 @@ struct FlowEnd {
 
 impl FlowEnd {
     fn new(flow: &Flow, tally: Tally, now: Time) -> Self {
-        Self {
-            tally,
+        let end = ApplicationEnd {
             completions_ns: flow.completions().map(<[u64]>::to_vec),
             startups_ns: flow.startups().map(<[u64]>::to_vec),
             video: flow.video(now).map(Box::new),
-        }
+        };
+        let counts = end.completions_ns.is_some() || end.startups_ns.is_some() || end.video.is_some();
+        Self { tally, application: counts.then(|| Box::new(end)) }
     }
 }
 
@@ -433,6 +441,7 @@ fn flow_runs(
             let before = before.get(id).copied().unwrap_or_default();
             let (now, totals_before) = (&end.tally, &before.totals);
             let totals = &now.totals;
+            let application = end.application.map(|application| *application).unwrap_or_default();
             runs.push(FlowRun {
                 id: id as u32,
                 name: format!("{}/{index}", group.name),
@@ -447,10 +456,10 @@ fn flow_runs(
                 lost: now.lost - before.lost,
                 retransmitted: totals.retransmitted - totals_before.retransmitted,
                 timeouts: totals.timeouts - totals_before.timeouts,
-                completions_ns: end.completions_ns,
-                startups_ns: end.startups_ns,
+                completions_ns: application.completions_ns,
+                startups_ns: application.startups_ns,
                 path: delays.of(id),
-                video: end.video,
+                video: application.video,
                 score: delays.score(id).map(Box::new),
             });
         }

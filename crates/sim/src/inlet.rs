@@ -9,9 +9,9 @@ use std::collections::BinaryHeap;
 
 use fairlane_qdisc::{Duration, Time};
 
+use crate::arrival::FirstArrival;
 use crate::line::{DelayLine, Pushed, order};
 use crate::packet::Packet;
-use crate::target::turn;
 
 /// What happens at a link between nodes.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,8 @@ pub(crate) enum AtLink {
     Free,
     /// Its discipline may release a packet that it held back.
     Release,
-    /// The first packet on this line arrives, or the first of those that waited.
-    Arrival(Option<u32>),
+    /// The first packet of this place arrives.
+    Arrival(u32),
 }
 
 /// Packets that come out of order, because they waited for their link.
@@ -33,21 +33,12 @@ pub(crate) struct WaitedPackets {
     others: BinaryHeap<Reverse<Waited>>,
     /// The number of packets that have come to the others.
     numbered: u64,
-    /// The first packet of all.
-    first: FirstWaited,
+    /// The first packet of all; its place is its line, and that after the last line for the others.
+    first: FirstArrival,
 }
 
 /// The most packets for which others wait that come on a line.
 const LINES: usize = 4;
-
-/// The first of the packets that waited.
-#[derive(Clone, Copy, Debug)]
-struct FirstWaited {
-    at: Time,
-    flow: u32,
-    /// The line where it is; those beyond are the others.
-    line: usize,
-}
 
 /// A packet that waited for its link. Of two packets of a flow that arrive at the same time the first one sent comes first.
 #[derive(Debug)]
@@ -56,14 +47,15 @@ struct Waited {
     number: u64,
 }
 
-/// What is to happen at a link between nodes.
+/// What is to happen at a link between nodes that is looked at later.
 #[derive(Debug)]
 pub(crate) struct Inlet {
-    /// The least time from what happens here to its effect elsewhere; `None` if everything here is handled in its turn. Then the rest is not
-    /// used.
-    pub(crate) lookahead: Option<Duration>,
-    /// The delay lines that lead here, in rising order.
-    lines: Vec<u32>,
+    /// The least time from what happens here to its effect elsewhere.
+    pub(crate) lookahead: Duration,
+    /// The numbers of the delay lines that lead here, in rising order.
+    pub(crate) numbers: Vec<u32>,
+    /// These lines, while the link is being looked at.
+    pub(crate) lines: Vec<DelayLine>,
     pub(crate) waited: WaitedPackets,
     /// When the transmission ends; [`Time::MAX`] without one.
     pub(crate) free: Time,
@@ -73,30 +65,12 @@ pub(crate) struct Inlet {
     pub(crate) next: Time,
 }
 
-/// The next arrival at a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FirstArrival {
-    at: Time,
-    flow: u32,
-    /// The line; `None` for a packet that waited.
-    line: Option<u32>,
-}
-
-impl FirstWaited {
-    /// No packet.
-    const NONE: Self = Self { at: Time::MAX, flow: 0, line: 0 };
-
-    /// Returns true if this packet arrives before the other one.
-    #[inline(always)]
-    const fn comes_before(&self, other: &Self) -> bool {
-        let (at, before) = (self.at.as_nanos(), other.at.as_nanos());
-        at < before || (at == before && self.flow ^ turn(self.at) < other.flow ^ turn(self.at))
-    }
-}
+/// The place of the first packet at an [`Inlet`] if that has waited.
+const WAITED: u32 = u32::MAX;
 
 impl Default for WaitedPackets {
     fn default() -> Self {
-        Self { lines: Default::default(), others: BinaryHeap::new(), numbered: 0, first: FirstWaited::NONE }
+        Self { lines: Default::default(), others: BinaryHeap::new(), numbered: 0, first: FirstArrival::NONE }
     }
 }
 
@@ -110,40 +84,50 @@ impl WaitedPackets {
             self.numbered += 1;
             line = LINES;
         }
-        let new = FirstWaited { at, flow: packet.flow, line };
+        let new = FirstArrival { at, flow: packet.flow, place: line as u32 };
         if new.comes_before(&self.first) {
             self.first = new;
         }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let packet = match self.lines.get_mut(self.first.line) {
-            Some(line) => line.pop(),
-            None => self.others.pop().map(|Reverse(waited)| waited.packet),
-        };
+    /// Returns the first packet.
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        match self.lines.get(self.first.place as usize) {
+            Some(line) => line.front(),
+            None => self.others.peek().map(|Reverse(waited)| &waited.packet),
+        }
+    }
+
+    /// Removes the first packet, of which there is one.
+    pub(crate) fn remove_first(&mut self) {
+        match self.lines.get_mut(self.first.place as usize) {
+            Some(line) => _ = line.remove_first(),
+            None => drop(self.others.pop()),
+        }
         self.find_first();
-        packet
     }
 
     fn find_first(&mut self) {
-        let mut least = FirstWaited::NONE;
-        for (number, line) in self.lines.iter().enumerate() {
-            if let Some((at, flow)) = line.first() {
-                let first = FirstWaited { at, flow, line: number };
+        let mut least = FirstArrival::NONE;
+        for (line, place) in self.lines.iter().zip(0..) {
+            if line.first_at() <= least.at
+                && let Some(packet) = line.front()
+            {
+                let first = packet.as_first(place);
                 least = if first.comes_before(&least) { first } else { least };
             }
         }
         if let Some(Reverse(Waited { packet, .. })) = self.others.peek() {
-            let first = FirstWaited { at: packet.at, flow: packet.flow, line: LINES };
+            let first = packet.as_first(LINES as u32);
             least = if first.comes_before(&least) { first } else { least };
         }
         self.first = least;
     }
 
-    /// Returns the time of arrival of the first packet, [`Time::MAX`] if there is none, and its flow.
+    /// Returns the first packet; [`FirstArrival::NONE`] if there is none.
     #[inline(always)]
-    pub(crate) const fn first(&self) -> (Time, u32) {
-        (self.first.at, self.first.flow)
+    pub(crate) const fn first(&self) -> FirstArrival {
+        self.first
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -158,11 +142,12 @@ impl WaitedPackets {
 
 impl Inlet {
     /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
-    pub(crate) fn new(link: u32, lookahead: Option<Duration>, lines: &[Option<u32>]) -> Self {
-        let lines = (0..).zip(lines).filter(|(_, to)| lookahead.is_some() && **to == Some(link));
+    pub(crate) fn new(link: u32, lookahead: Duration, lines: &[Option<u32>]) -> Self {
+        let numbers = (0..).zip(lines).filter(|(_, to)| **to == Some(link));
         Self {
             lookahead,
-            lines: lines.map(|(line, _)| line).collect(),
+            numbers: numbers.map(|(line, _)| line).collect(),
+            lines: Vec::new(),
             waited: WaitedPackets::default(),
             free: Time::MAX,
             release: Time::MAX,
@@ -174,14 +159,14 @@ impl Inlet {
     /// effect.
     pub(crate) fn wake(&self) -> Time {
         let next = if self.free < Time::MAX { self.free } else { self.next };
-        self.lookahead.filter(|_| next < Time::MAX).map_or(Time::MAX, |lookahead| next + lookahead)
+        if next < Time::MAX { next + self.lookahead } else { Time::MAX }
     }
 
     /// Returns what happens next, with its time, if that is before `until`. Of what happens at the same time, the link becomes free first,
     /// then its discipline releases a packet, then packets arrive.
     #[inline(always)]
-    pub(crate) fn next_before(&mut self, until: Time, first: FirstArrival) -> Option<(Time, AtLink)> {
-        let at = first.at.min(self.free).min(self.release);
+    pub(crate) fn next_before(&mut self, until: Time, (first, place): (Time, u32)) -> Option<(Time, AtLink)> {
+        let at = first.min(self.free).min(self.release);
         if at >= until {
             self.next = at;
             return None;
@@ -194,23 +179,46 @@ impl Inlet {
             self.release = Time::MAX;
             return Some((at, AtLink::Release));
         }
-        Some((at, AtLink::Arrival(first.line)))
+        Some((at, AtLink::Arrival(place)))
     }
 
-    /// Returns the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first, and then that of the
-    /// lower line.
+    /// Returns the time and the place of the next arrival. Of packets of a flow that arrive at the same time, that which waited comes first,
+    /// and then that of the lower line.
     #[inline(always)]
-    pub(crate) fn first(&self, lines: &[DelayLine]) -> FirstArrival {
-        let (at, flow) = self.waited.first();
-        let mut least = FirstArrival { at, flow, line: None };
-        for &line in &self.lines {
-            if let Some((at, flow)) = lines[line as usize].first()
-                && (at < least.at || (at == least.at && flow ^ turn(at) < least.flow ^ turn(at)))
-            {
-                least = FirstArrival { at, flow, line: Some(line) };
+    pub(crate) fn first(&self) -> (Time, u32) {
+        let (mut at, mut place) = (self.waited.first().at, WAITED);
+        for (line, other) in self.lines.iter().zip(0..) {
+            let first = line.first_at();
+            if first < at || (first == at && self.comes_before(other, place)) {
+                (at, place) = (first, other);
             }
         }
-        least
+        (at, place)
+    }
+
+    /// Returns true if of two places whose first packets arrive at the same time that of `place` comes first.
+    #[inline(never)]
+    fn comes_before(&self, place: u32, other: u32) -> bool {
+        let first = |place| self.front(place).map(|packet| packet.as_first(place));
+        first(place).zip(first(other)).is_some_and(|(first, second)| first.comes_before(&second))
+    }
+
+    /// Returns the first packet of a place.
+    #[inline(always)]
+    pub(crate) fn front(&self, place: u32) -> Option<&Packet> {
+        match self.lines.get(place as usize) {
+            Some(line) => line.front(),
+            None => self.waited.front(),
+        }
+    }
+
+    /// Removes the first packet of a place, where there is one.
+    #[inline(always)]
+    pub(crate) fn remove_first(&mut self, place: u32) {
+        match self.lines.get_mut(place as usize) {
+            Some(line) => _ = line.remove_first(),
+            None => self.waited.remove_first(),
+        }
     }
 }
 
@@ -258,12 +266,15 @@ mod tests {
                 list.insert(list.partition_point(|other| order(other, &packet).is_lt()), packet);
                 waited.push(&Packet { at: Time::ZERO, route: 2, ..packet }, (at, 3), ahead as u8);
             } else if list.is_empty() {
-                assert_eq!(waited.pop(), None);
+                assert_eq!(waited.front(), None);
             } else {
-                assert_eq!(waited.pop(), Some(list.remove(0)));
+                assert_eq!(waited.front(), Some(&list.remove(0)));
+                waited.remove_first();
             }
             assert_eq!(waited.len(), list.len());
-            assert_eq!(waited.first(), list.first().map_or((Time::MAX, 0), |packet| (packet.at, packet.flow)));
+            let (first, least) =
+                (waited.first(), list.first().map_or((Time::MAX, 0), |packet| (packet.at, packet.flow)));
+            assert_eq!((first.at, first.flow), least);
         }
         assert_eq!(waited.into_packets().count(), list.len());
     }

@@ -30,6 +30,7 @@
 
 mod accounting;
 mod aggregation;
+mod arrival;
 mod border;
 mod changes;
 mod control;

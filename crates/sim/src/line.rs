@@ -12,16 +12,24 @@ use crate::target::turn;
 /// [order](crate::target::arrival_key) of their flows.
 ///
 /// It is a ring whose size is a power of two. A packet is written to its place at once, and read there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct DelayLine {
     slots: Vec<Packet>,
     /// The positions of the first packet and after the last one, which only grow; a slot's index is the position modulo the size.
     head: usize,
     tail: usize,
+    /// The time of the first packet; [`Time::MAX`] if there is none.
+    first: Time,
     /// The time of the packet that was last, even if there is none any more.
     last: Time,
-    /// The number of packets at the front whose flows have been read; see [`Prefetcher`](crate::prefetch::Prefetcher).
+    /// The position before which the flows of all packets have been read; see [`Prefetcher`](crate::prefetch::Prefetcher).
     read: usize,
+}
+
+impl Default for DelayLine {
+    fn default() -> Self {
+        Self { slots: Vec::new(), head: 0, tail: 0, first: Time::MAX, last: Time::ZERO, read: 0 }
+    }
 }
 
 /// What became of a packet that was to be added to a line.
@@ -64,7 +72,11 @@ impl DelayLine {
         let first = self.tail == self.head;
         self.tail = self.tail.wrapping_add(1);
         self.last = at;
-        if first { Pushed::First } else { Pushed::Behind }
+        if !first {
+            return Pushed::Behind;
+        }
+        self.first = at;
+        Pushed::First
     }
 
     /// As [`push`](Self::push), also where the ring is full or the packet does not come last.
@@ -88,7 +100,8 @@ impl DelayLine {
         let slot = self.slot(self.head.wrapping_add(place));
         self.slots[slot] = packet;
         self.last = self.at(self.len() - 1).at;
-        self.read = self.read.min(place);
+        self.first = self.at(0).at;
+        self.read = self.read.min(self.head.wrapping_add(place));
         if place == 0 { Pushed::First } else { Pushed::Behind }
     }
 
@@ -98,26 +111,31 @@ impl DelayLine {
         let mut slots: Vec<Packet> = Vec::with_capacity(size);
         slots.extend((0..len).map(|place| self.at(place)));
         slots.resize(size, *any);
-        (self.slots, self.head, self.tail) = (slots, 0, len);
+        (self.slots, self.head, self.tail, self.read) = (slots, 0, len, self.read.saturating_sub(self.head));
     }
 
-    /// Removes and returns the first packet.
+    /// Removes the first packet, of which there is one, and returns that behind it.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let first = self.front().copied()?;
-        self.read = self.read.saturating_sub(1);
+    pub(crate) fn remove_first(&mut self) -> Option<&Packet> {
         self.head = self.head.wrapping_add(1);
-        Some(first)
+        if self.head == self.tail {
+            self.first = Time::MAX;
+            return None;
+        }
+        let next = self.slots.get(self.slot(self.head))?;
+        self.first = next.at;
+        Some(next)
     }
 
-    /// Returns the time of arrival of the first packet, and its flow.
+    /// Returns the time of arrival of the first packet; [`Time::MAX`] if there is none.
     #[inline(always)]
-    pub(crate) fn first(&self) -> Option<(Time, u32)> {
-        self.front().map(|packet| (packet.at, packet.flow))
+    pub(crate) const fn first_at(&self) -> Time {
+        self.first
     }
 
+    /// Returns the first packet.
     #[inline(always)]
-    fn front(&self) -> Option<&Packet> {
+    pub(crate) fn front(&self) -> Option<&Packet> {
         if self.head == self.tail { None } else { self.slots.get(self.slot(self.head)) }
     }
 
@@ -145,8 +163,8 @@ impl DelayLine {
     /// Returns the next `count` packets, of which no flow has been read, and notes that they are being read; none if there are such
     /// packets.
     pub(crate) fn read_next(&mut self, count: usize) -> impl Iterator<Item = Packet> {
-        let next = if self.read == 0 { count.min(self.len()) } else { 0 };
-        self.read += next;
+        let next = if self.read <= self.head { count.min(self.len()) } else { 0 };
+        self.read = self.read.max(self.head + next);
         (0..next).map(|place| self.at(place))
     }
 }
@@ -197,12 +215,12 @@ mod tests {
                     }
                 }
             } else if !list.is_empty() {
-                assert_eq!(line.pop(), Some(list.remove(0)));
-            } else {
-                assert_eq!(line.pop(), None);
+                assert_eq!(line.front(), Some(&list.remove(0)));
+                assert_eq!(line.remove_first(), list.first());
             }
             assert_eq!(line.len(), list.len());
-            assert_eq!(line.first(), list.first().map(|packet| (packet.at, packet.flow)));
+            assert_eq!(line.front(), list.first());
+            assert_eq!(line.first_at(), list.first().map_or(Time::MAX, |packet| packet.at));
         }
         assert!(refused > 0, "no packet came too early");
     }

@@ -109,6 +109,26 @@ impl Link {
         Self { medium, carry: 0, queue }
     }
 
+    /// Takes a packet of `bytes` bytes at `now` to a plain link of `medium`, and returns when its transmission begins and ends; `None` if it
+    /// is dropped.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
+        match &mut self.queue {
+            LinkQueue::Plain(plain) if plain.is_idle(now) => {
+                let end = now + medium.transmission.next(&mut self.carry, bytes);
+                plain.send_until(end);
+                Some((now, end))
+            }
+            _ => self.take_behind_others(medium, now, bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn take_behind_others(&mut self, medium: &mut Medium, now: Time, bytes: u32) -> Option<(Time, Time)> {
+        let LinkQueue::Plain(plain) = &mut self.queue else { return None };
+        plain.take((now, bytes), medium.limit, &mut medium.transmission, &mut self.carry)
+    }
+
     /// Returns the link's loss, jitter and rate steps; only links with a [`Managed`] queue have them.
     pub(crate) fn impairments(&self) -> Option<&Impairments> {
         match &self.queue {

@@ -14,31 +14,41 @@ struct FlowMeter {
     arrived: u64,
     departed: u64,
     departed_bytes: u64,
-    marked: u64,
-    lost: u64,
-    /// The sum of all departure times minus the sum of all arrival times, in packet-nanoseconds modulo 2^64. With
-    /// `backlog` times the current time added it is the time integral of the flow's queue.
+    /// The sum of all departure times minus the sum of all arrival times, in packet-nanoseconds modulo 2^64. With the queued packets
+    /// times the current time added it is the time integral of the flow's queue.
     area: u64,
-    backlog: u32,
-    /// The flow has had packets here, possibly before the measurement.
-    seen: bool,
 }
 
 impl FlowMeter {
     fn leave_queue(&mut self, now: Time) {
         self.area = self.area.wrapping_add(now.as_nanos());
-        self.backlog -= 1;
+    }
+}
+
+/// What there was of a flow when the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    /// The packets in the queue.
+    backlog: u32,
+    /// The flow had had packets here.
+    seen: bool,
+}
+
+/// A count of each flow that is 0 for most: it takes memory from the first packet on.
+#[derive(Debug, Default)]
+struct Column(Vec<u64>);
+
+impl Column {
+    /// Adds one to the count at `index`, of `flows` in all.
+    fn add(&mut self, index: usize, flows: usize) {
+        if self.0.len() <= index {
+            self.0.resize(flows, 0);
+        }
+        self.0[index] += 1;
     }
 
-    const fn area_at(&self, now: Time) -> u64 {
-        self.area.wrapping_add((self.backlog as u64).wrapping_mul(now.as_nanos()))
-    }
-
-    /// Resets all counts but those of the queued packets.
-    fn begin(&mut self, now: Time) {
-        let (backlog, seen) = (self.backlog, self.seen);
-        *self = Self { backlog, seen, ..Self::default() };
-        self.area = self.area_at(now).wrapping_neg();
+    fn get(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
     }
 }
 
@@ -52,9 +62,12 @@ pub(crate) struct Meter {
     /// `flows`.
     ranges: Vec<(Range<u32>, u32)>,
     flows: Vec<FlowMeter>,
-    /// The dropped packets of each flow, by reason. A column is allocated at the first drop for its reason: a
-    /// discipline has few.
-    dropped: [Vec<u64>; Reason::COUNT],
+    /// What there was of each flow when the measurement began; empty if there had been no packets.
+    before: Vec<Before>,
+    marked: Column,
+    lost: Column,
+    /// The dropped packets of each flow, by reason; a discipline has few.
+    dropped: [Column; Reason::COUNT],
     from: Time,
     /// The sum and the number of the discipline's averages.
     average: (f64, u64),
@@ -106,7 +119,10 @@ impl Meter {
         Self {
             ranges,
             flows: vec![FlowMeter::default(); flows],
-            dropped: [const { Vec::new() }; Reason::COUNT],
+            before: Vec::new(),
+            marked: Column::default(),
+            lost: Column::default(),
+            dropped: Default::default(),
             from: Time::ZERO,
             average: (0.0, 0),
             delays: DelayCounts::default(),
@@ -143,8 +159,6 @@ impl Meter {
         let index = self.index(flow);
         let flow = &mut self.flows[index];
         flow.arrived += 1;
-        flow.backlog += 1;
-        flow.seen = true;
         flow.area = flow.area.wrapping_sub(now.as_nanos());
     }
 
@@ -187,37 +201,50 @@ impl Meter {
     pub(crate) fn dropped(&mut self, now: Time, flow: u32, reason: Reason) {
         let index = self.index(flow);
         self.flows[index].leave_queue(now);
-        let column = &mut self.dropped[reason.index()];
-        if column.len() <= index {
-            column.resize(self.flows.len(), 0);
-        }
-        column[index] += 1;
+        self.dropped[reason.index()].add(index, self.flows.len());
     }
 
     /// Counts a marked packet of `flow`.
     pub(crate) fn marked(&mut self, flow: u32) {
         let index = self.index(flow);
-        self.flows[index].marked += 1;
+        self.marked.add(index, self.flows.len());
     }
 
     /// Counts a packet of `flow` that was lost during transmission.
     pub(crate) fn lost(&mut self, flow: u32) {
         let index = self.index(flow);
-        self.flows[index].lost += 1;
+        self.lost.add(index, self.flows.len());
     }
 
     /// Starts the measurement: resets all counts but those of the queued packets.
     pub(crate) fn begin(&mut self, now: Time) {
-        for flow in &mut self.flows {
-            flow.begin(now);
+        if self.flows.iter().any(|flow| flow.arrived > 0) || !self.before.is_empty() {
+            let before = |index| Before { backlog: self.backlog(index) as u32, seen: self.seen(index) };
+            self.before = (0..self.flows.len()).map(before).collect();
         }
-        for column in &mut self.dropped {
-            column.fill(0);
+        self.flows.fill(FlowMeter::default());
+        for (flow, before) in self.flows.iter_mut().zip(&self.before) {
+            flow.area = u64::from(before.backlog).wrapping_mul(now.as_nanos()).wrapping_neg();
+        }
+        for column in self.dropped.iter_mut().chain([&mut self.marked, &mut self.lost]) {
+            column.0.fill(0);
         }
         self.from = now;
         self.edges.carried_in = self.edges.sent_after(now);
         self.average = (0.0, 0);
         self.delays = DelayCounts::default();
+    }
+
+    /// Returns the packets in the queue of the flow at `index`.
+    fn backlog(&self, index: usize) -> u64 {
+        let FlowMeter { arrived, departed, .. } = self.flows[index];
+        let before = self.before.get(index).map_or(0, |before| u64::from(before.backlog));
+        before + arrived - departed - self.dropped.iter().map(|column| column.get(index)).sum::<u64>()
+    }
+
+    /// Returns true if the flow at `index` has had packets here, possibly before the measurement.
+    fn seen(&self, index: usize) -> bool {
+        self.flows[index].arrived > 0 || self.before.get(index).is_some_and(|before| before.seen)
     }
 
     /// Returns the counts since the start of the measurement, for each flow that has had packets here.
@@ -229,13 +256,13 @@ impl Meter {
             arrived: flow.arrived,
             departed: flow.departed,
             departed_bytes: flow.departed_bytes,
-            marked: flow.marked,
-            lost: flow.lost,
-            dropped: std::array::from_fn(|reason| self.dropped[reason].get(index).copied().unwrap_or(0)),
-            mean_packets: mean(flow.area_at(now)),
+            marked: self.marked.get(index),
+            lost: self.lost.get(index),
+            dropped: std::array::from_fn(|reason| self.dropped[reason].get(index)),
+            mean_packets: mean(flow.area.wrapping_add(self.backlog(index).wrapping_mul(now.as_nanos()))),
         };
         let numbers = self.ranges.iter().flat_map(|(range, _)| range.clone());
-        numbers.zip(&self.flows).enumerate().filter(|(_, (_, flow))| flow.seen).map(counts).collect()
+        numbers.zip(&self.flows).enumerate().filter(|(index, _)| self.seen(*index)).map(counts).collect()
     }
 
     /// Returns the mean of the discipline's average over the arrivals since the start of the measurement.

@@ -74,13 +74,23 @@ impl<O: Observer> Network<O> {
     }
 
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn inject(&mut self, now: Time, packet: &Packet) {
         self.injected += 1;
         let step = &self.topology.table[packet.route as usize];
-        if let Some(link) = step.plain_host_link(packet.flow) {
-            self.cross_plain_links(now, link, packet.route, packet);
-        } else if let Some(link) = step.link(packet.flow) {
+        let Some(link) = step.plain_host_link(packet.flow) else { return self.inject_at_node(now, packet) };
+        let line = step.line;
+        let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
+        if line == NO_LINE {
+            return self.cross_second_host_link(passage.arrival, packet);
+        }
+        self.send(line, packet, (passage.arrival, packet.route + 1), passage.ahead(now));
+    }
+
+    /// Puts a packet on the first link of its route, which is not the plain link of a host.
+    #[inline(never)]
+    fn inject_at_node(&mut self, now: Time, packet: &Packet) {
+        if let Some(link) = self.topology.table[packet.route as usize].link(packet.flow) {
             self.enter(now, link, packet);
         }
     }
@@ -171,7 +181,7 @@ impl<O: Observer> Network<O> {
 
     #[inline(never)]
     fn enter_plain(&mut self, now: Time, link: u32, packet: &Packet) {
-        self.cross_plain_links(now, link, packet.route, packet);
+        self.cross_plain_link(now, link, packet);
     }
 
     /// Sends the next packet of the queue of `link`, whose transmitter is free.
@@ -261,57 +271,75 @@ impl<O: Observer> Network<O> {
     /// Moves `packet`, which has left the queue of its link and reaches the far end at `arrival`, on from there.
     #[inline(always)]
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet) {
-        let line = self.topology.table[packet.route as usize].line;
-        let route = packet.route + 1;
-        if line != NO_LINE {
-            return self.send(line, packet, (arrival, route), 0);
+        let step = self.topology.table[packet.route as usize];
+        if step.line != NO_LINE {
+            return self.send(step.line, packet, (arrival, packet.route + 1), 0);
         }
-        if let Some(next) = self.topology.table[route as usize].plain_host_link(packet.flow) {
-            self.cross_plain_links(arrival, next, route, packet);
-        }
+        self.cross_host_link(arrival, packet);
     }
 
     /// Schedules the arrival of a packet as [`Schedule::send`] does, or passes it to the part of the run where it arrives.
     #[inline(always)]
     fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
-        match &mut self.border {
-            None => self.events.send(line, packet, (at, route), ahead),
-            Some(border) => {
-                let step = self.topology.table[route as usize];
-                let packet = Packet { at, route, ..*packet };
-                border.send((line, packet, ahead), step, &mut self.events, &mut self.sacks);
-            }
+        if self.border.is_some() {
+            return self.send_over_border(line, Packet { at, route, ..*packet }, ahead);
+        }
+        self.events.send(line, packet, (at, route), ahead);
+    }
+
+    #[inline(never)]
+    fn send_over_border(&mut self, line: u32, packet: Packet, ahead: u8) {
+        let step = self.topology.table[packet.route as usize];
+        if let Some(border) = &mut self.border {
+            border.send((line, packet, ahead), step, &mut self.events, &mut self.sacks);
         }
     }
 
-    /// Moves `packet`, which enters the plain `link` of its `route` at `now`, over this link.
+    /// Moves `packet`, which enters the plain `link` of its route at `now`, over this link, and over the plain link of a host behind it.
     ///
     /// A plain link to or from a host carries the packets of one other link only, in order, so nothing that happens later changes a
     /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
     #[inline(always)]
-    pub(crate) fn cross_plain_links(&mut self, mut now: Time, mut link: u32, mut route: u32, packet: &Packet) {
-        loop {
-            let Link { medium, carry, queue } = &mut self.topology.links[link as usize];
-            let LinkQueue::Plain(plain) = queue else { return };
-            let Medium { transmission, delay, limit, .. } = &mut self.topology.media[*medium as usize];
-            let Some((begin, end)) = plain.take((now, packet.bytes), *limit, transmission, carry) else {
-                return self.drop_at_plain_link(now, link, *packet);
-            };
-            let arrival = end + *delay;
-            if O::ACTIVE && link < self.topology.first_host_link {
-                let departed = QueueEvent::Departed { sojourn: begin - now };
-                self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
-            }
-            let line = self.topology.table[route as usize].line;
-            route += 1;
-            if line != NO_LINE {
-                let ahead = if begin > now { packets_ahead(now, begin, end) } else { 0 };
-                return self.send(line, packet, (arrival, route), ahead);
-            }
-            let Some(next) = self.topology.table[route as usize].plain_host_link(packet.flow) else { return };
-            (now, link) = (arrival, next);
-            self.packet_hops += 1;
+    pub(crate) fn cross_plain_link(&mut self, now: Time, link: u32, packet: &Packet) {
+        let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
+        let step = self.topology.table[packet.route as usize];
+        if step.line == NO_LINE {
+            return self.cross_host_link(passage.arrival, packet);
         }
+        self.send(step.line, packet, (passage.arrival, packet.route + 1), passage.ahead(now));
+    }
+
+    /// Moves `packet`, which has crossed a link at `now`, over the plain link of a host behind it. No other link of a host follows.
+    #[inline(always)]
+    fn cross_host_link(&mut self, now: Time, packet: &Packet) {
+        let step = self.topology.table[packet.route as usize + 1];
+        let Some(link) = step.plain_host_link(packet.flow) else { return };
+        self.packet_hops += 1;
+        let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
+        self.send(step.line, packet, (passage.arrival, packet.route + 2), passage.ahead(now));
+    }
+
+    /// As [`cross_host_link`](Self::cross_host_link), between two hosts.
+    #[inline(never)]
+    fn cross_second_host_link(&mut self, now: Time, packet: &Packet) {
+        self.cross_host_link(now, packet);
+    }
+
+    /// Returns the passage of `packet`, which comes to this plain link at `now`; `None` if it is dropped.
+    #[inline(always)]
+    fn pass_plain_link(&mut self, now: Time, link: u32, packet: &Packet) -> Option<Passage> {
+        let state = &mut self.topology.links[link as usize];
+        let medium = &mut self.topology.media[state.medium as usize];
+        let Some((begin, end)) = state.take(medium, now, packet.bytes) else {
+            self.drop_at_plain_link(now, link, *packet);
+            return None;
+        };
+        let arrival = end + medium.delay;
+        if O::ACTIVE && link < self.topology.first_host_link {
+            let departed = QueueEvent::Departed { sojourn: begin - now };
+            self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
+        }
+        Some(Passage { begin, end, arrival })
     }
 
     #[inline(never)]
@@ -328,6 +356,22 @@ impl<O: Observer> Network<O> {
             average: None,
         };
         accounting.dropped(now, packet, Reason::Limit);
+    }
+}
+
+/// How a packet crosses a plain link: it is sent from `begin` to `end`.
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    begin: Time,
+    end: Time,
+    arrival: Time,
+}
+
+impl Passage {
+    /// Returns about how many packets were before the one that came at `now`, at most 255.
+    #[inline(always)]
+    fn ahead(&self, now: Time) -> u8 {
+        if self.begin > now { packets_ahead(now, self.begin, self.end) } else { 0 }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 
+use crate::arrival::FirstArrival;
+
 /// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
@@ -100,6 +102,11 @@ impl Flags {
         self.has(Self::ECE) as u8 | (self.has(Self::CWR) as u8) << 1 | (self.has(Self::AE) as u8) << 2
     }
 
+    /// Returns true if the packet carries data.
+    pub(crate) const fn is_data(self) -> bool {
+        self.0 & (Self::ACK.0 | Self::SYN.0 | Self::OPENING_ACK.0) == 0
+    }
+
     /// Returns true if the packet goes from the sender of data to their receiver and carries none.
     pub(crate) const fn opens(self) -> bool {
         self.0 & (Self::SYN.0 | Self::OPENING_ACK.0) != 0 && !self.has(Self::ACK)
@@ -112,6 +119,12 @@ impl Packet {
     #[must_use]
     pub const fn identity(&self) -> (u32, u32, Time) {
         (self.flow, self.seq, self.sent)
+    }
+
+    /// Returns its arrival, if it is the first packet at this place.
+    #[inline(always)]
+    pub(crate) const fn as_first(&self, place: u32) -> FirstArrival {
+        FirstArrival { at: self.at, flow: self.flow, place }
     }
 
     /// Returns the kind of the packet.

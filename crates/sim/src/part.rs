@@ -67,9 +67,14 @@ impl<O: Observer> Part<O> {
                     continue;
                 }
                 Next::Arrival(arriving) => {
-                    let Some(packet) = self.network.events.pop(arriving) else { continue };
-                    self.prefetcher.advance(&mut self.network, &self.flows);
-                    self.arrive(at, &packet);
+                    let popped = self.network.events.pop(arriving);
+                    let Some(packet) = &popped else { continue };
+                    if self.prefetcher.is_enabled()
+                        && let Some(line) = self.network.events.last_line()
+                    {
+                        self.prefetcher.advance(line, &self.network.topology, &self.flows);
+                    }
+                    self.arrive(at, packet);
                 }
                 Next::Event(target) => self.handle(at, target),
             }
@@ -87,11 +92,16 @@ impl<O: Observer> Part<O> {
     /// Handles what happens at `link`, which is looked at later, before `until`.
     fn run_link(&mut self, until: Time, link: u32) {
         let Self { network, prefetcher, flows, .. } = self;
-        self.events += network.run_link(until, link, |network| prefetcher.advance(network, flows));
+        self.events += network.run_link(until, link, |topology, line| prefetcher.advance(line, topology, flows));
+    }
+
+    #[inline(never)]
+    fn arrive_reordered(&mut self, now: Time, packet: &Packet) {
+        self.arrive(now, packet);
     }
 
     /// Handles the arrival of `packet` at the far end of a link.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, now: Time, packet: &Packet) {
         if self.network.leave_link(now, packet) {
             self.deliver(now, packet);
@@ -104,7 +114,7 @@ impl<O: Observer> Part<O> {
             Target::LinkFree(link) => network.link_free(now, link),
             Target::ReorderedArrival(link) => {
                 if let Some(packet) = network.take_reordered(link) {
-                    self.arrive(now, &packet);
+                    self.arrive_reordered(now, &packet);
                 }
             }
             Target::Release(link) => network.release(now, link),

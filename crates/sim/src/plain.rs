@@ -25,26 +25,21 @@ impl PlainLink {
         Self { busy_until: Time::ZERO, ends: sizes_differ.then(Box::default) }
     }
 
-    /// Takes a packet of `bytes` bytes at `now` and returns when its transmission begins and ends; `None` if, besides the packet in
-    /// transmission, `limit` packets wait already. See [`TransmissionTime::next`] for `carry`.
+    /// Returns true if a packet that comes at `now` is sent at once, and nothing but the end of that must be noted.
     #[inline(always)]
-    pub(crate) fn take(
-        &mut self,
-        (now, bytes): (Time, u32),
-        limit: usize,
-        transmission: &mut TransmissionTime,
-        carry: &mut u64,
-    ) -> Option<(Time, Time)> {
-        if self.busy_until > now || self.ends.is_some() {
-            return self.take_behind_others((now, bytes), limit, transmission, carry);
-        }
-        self.busy_until = now + transmission.next(carry, bytes);
-        Some((now, self.busy_until))
+    pub(crate) const fn is_idle(&self, now: Time) -> bool {
+        self.busy_until.as_nanos() <= now.as_nanos() && self.ends.is_none()
     }
 
-    /// As [`take`](Self::take), also where packets may wait.
-    #[inline(never)]
-    fn take_behind_others(
+    /// Notes that a packet that came to the idle link is sent until `end`.
+    #[inline(always)]
+    pub(crate) const fn send_until(&mut self, end: Time) {
+        self.busy_until = end;
+    }
+
+    /// Takes a packet of `bytes` bytes at `now` and returns when its transmission begins and ends; `None` if, besides the packet in
+    /// transmission, `limit` packets wait already. See [`TransmissionTime::next`] for `carry`.
+    pub(crate) fn take(
         &mut self,
         (now, bytes): (Time, u32),
         limit: usize,

@@ -8,10 +8,9 @@
 use std::hint::black_box;
 
 use crate::flow::Flow;
+use crate::line::DelayLine;
 use crate::link::LinkQueue;
-use crate::network::Network;
 use crate::numbered::Numbered;
-use crate::observer::Observer;
 use crate::packet::Flags;
 use crate::topology::Topology;
 
@@ -42,23 +41,28 @@ impl Prefetcher {
         Self { enabled: flows >= MIN_FLOWS, arriving: Vec::with_capacity(BATCH) }
     }
 
-    /// Reads what the next packets on the line of the last arrival will need, once those of the last batch have arrived.
+    /// Returns true if there are so many flows that reading ahead pays.
     #[inline(always)]
-    pub(crate) fn advance<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
+    pub(crate) const fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Reads what the next packets on `line` will need, once those of the last batch have arrived.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, line: &mut DelayLine, topology: &Topology, flows: &Numbered<Flow>) {
         if self.enabled {
-            self.read(network, flows);
+            self.read(line, topology, flows);
         }
     }
 
     #[inline(never)]
-    fn read<O: Observer>(&mut self, network: &mut Network<O>, flows: &Numbered<Flow>) {
+    fn read(&mut self, line: &mut DelayLine, topology: &Topology, flows: &Numbered<Flow>) {
         self.arriving.clear();
-        let next = network.events.unread(BATCH);
+        let next = line.read_next(BATCH);
         self.arriving.extend(next.map(|packet| (packet.flow, packet.route, packet.flags.has(Flags::ACK))));
         if self.arriving.is_empty() {
             return;
         }
-        let topology = &network.topology;
         let mut read = 0;
         for &(flow, route, ack) in &self.arriving {
             read ^= match topology.table[route as usize].link(flow) {

@@ -40,11 +40,8 @@ impl SackTable {
         self.options.get(index as usize).map(|options| options.sack).unwrap_or_default()
     }
 
-    /// Removes and returns the options at `index`.
+    /// Removes and returns the options at `index`, which is not [`NO_SACK`].
     pub(crate) fn take(&mut self, index: u32) -> AckOptions {
-        if index == NO_SACK {
-            return AckOptions::default();
-        }
         self.free.push(index);
         self.options[index as usize]
     }

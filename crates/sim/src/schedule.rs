@@ -2,8 +2,9 @@
 
 use fairlane_qdisc::{Duration, Time};
 
+use crate::arrival::FirstArrival;
 use crate::event::EventQueue;
-use crate::inlet::{AtLink, FirstArrival, Inlet, WaitedPackets};
+use crate::inlet::{Inlet, WaitedPackets};
 use crate::line::{DelayLine, Pushed};
 use crate::packet::Packet;
 use crate::target::{Target, arrival_key, event_key, start_key, time_of};
@@ -41,14 +42,15 @@ pub(crate) struct Schedule {
     lines: Vec<DelayLine>,
     /// Where each line leads.
     ends: Vec<LineEnd>,
-    /// Those of all links between nodes.
-    inlets: Vec<Inlet>,
+    /// Those of the links between nodes that are looked at later; `None` while one is being looked at, and for those whose events are
+    /// handled in their turn.
+    inlets: Vec<Option<Box<Inlet>>>,
     /// The leaves are the lines to all but links that are looked at later.
-    arrivals: Tournament,
+    arrivals: Tournament<FirstArrival>,
     /// The line of each of these leaves.
     line_of: Vec<u32>,
     /// The leaves are the event queue, the packets that waited and the links between nodes.
-    tournament: Tournament,
+    tournament: Tournament<u128>,
     /// The line of the last arrival.
     line: usize,
 }
@@ -80,12 +82,13 @@ impl Schedule {
             }
         });
         let ends = ends.collect();
+        let inlet = |link, lookahead: Option<_>| lookahead.map(|time| Box::new(Inlet::new(link, time, lines)));
         Self {
             events: EventQueue::new(events_per_second),
             waited: WaitedPackets::default(),
             lines: lines.iter().map(|_| DelayLine::default()).collect(),
             ends,
-            inlets: (0..).zip(links).map(|(link, lookahead)| Inlet::new(link, *lookahead, lines)).collect(),
+            inlets: (0..).zip(links).map(|(link, lookahead)| inlet(link, *lookahead)).collect(),
             arrivals: Tournament::new(line_of.len()),
             tournament: Tournament::new(LINKS + links.len()),
             line_of,
@@ -104,22 +107,16 @@ impl Schedule {
     pub(crate) fn free_at(&mut self, at: Time, link: u32) {
         let link_free = Target::LinkFree(link);
         match self.inlets.get_mut(link as usize) {
-            Some(inlet) if inlet.lookahead.is_some() => inlet.free = at,
-            Some(_) => self.tournament.set(LINKS + link as usize, event_key(at, link_free)),
+            Some(Some(inlet)) => inlet.free = at,
+            Some(None) => self.tournament.set(LINKS + link as usize, event_key(at, link_free)),
             None => self.push(at, link_free),
         }
-    }
-
-    /// Schedules the end of the transmission on `link`, which is looked at later.
-    #[inline(always)]
-    pub(crate) fn free_at_later(&mut self, at: Time, link: u32) {
-        self.inlets[link as usize].free = at;
     }
 
     /// Schedules the time at which the discipline of `link` is asked again, unless it is asked earlier.
     pub(crate) fn release_at(&mut self, at: Time, link: u32) {
         match self.inlets.get_mut(link as usize) {
-            Some(inlet) if inlet.lookahead.is_some() => inlet.release = at,
+            Some(Some(inlet)) => inlet.release = at,
             _ => self.push(at, Target::Release(link)),
         }
     }
@@ -137,16 +134,15 @@ impl Schedule {
     /// Goes on with a packet that has become the first on its line, or comes out of order.
     #[inline(never)]
     fn send_with_care(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), (pushed, ahead): (Pushed, u8)) {
-        let key = arrival_key(at, packet.flow);
         let refused = pushed == Pushed::Refused;
         match self.ends[line as usize] {
             LineEnd::Leaf(_) if refused => {
                 self.waited.push(packet, (at, route), ahead);
                 self.tournament.set(WAITED, self.first_that_waited());
             }
-            LineEnd::Leaf(leaf) => self.arrivals.set(leaf as usize, key),
+            LineEnd::Leaf(place) => self.arrivals.set(place as usize, FirstArrival { at, flow: packet.flow, place }),
             LineEnd::Link(link) => {
-                let inlet = &mut self.inlets[link as usize];
+                let Some(inlet) = &mut self.inlets[link as usize] else { return };
                 if refused {
                     inlet.waited.push(packet, (at, route), ahead);
                 }
@@ -165,14 +161,12 @@ impl Schedule {
     #[inline(always)]
     pub(crate) fn next_before(&mut self, until: Time) -> Option<(Time, Next)> {
         loop {
-            let (line, key) = self.arrivals.winner();
-            let other = self.tournament.winner_key();
-            // Of the same time and flow, a packet that waited comes first.
-            if key | u128::from(u32::MAX) < other {
-                let at = time_of(key);
-                return (at < until).then_some((at, Next::Arrival(Arriving::OnLine(line as u32))));
-            }
+            let first = self.arrivals.winner();
+            let other = self.tournament.known_winner();
             let at = time_of(other);
+            if first.at < at || (first.at == at && comes_first(first.at, first.flow, other)) {
+                return (first.at < until).then_some((first.at, Next::Arrival(Arriving::OnLine(first.place))));
+            }
             if at >= until {
                 return None;
             }
@@ -192,7 +186,7 @@ impl Schedule {
         }
         let Some(link) = leaf.checked_sub(LINKS) else { return Some(Next::Arrival(Arriving::Waited)) };
         self.tournament.set(leaf, NEVER);
-        let later = self.inlets[link].lookahead.is_some();
+        let later = self.inlets[link].is_some();
         let link = link as u32;
         Some(if later { Next::Link(link) } else { Next::Event(Target::LinkFree(link)) })
     }
@@ -203,86 +197,94 @@ impl Schedule {
         let Arriving::OnLine(leaf) = arriving else { return self.pop_waited() };
         self.line = self.line_of[leaf as usize] as usize;
         let line = &mut self.lines[self.line];
-        let packet = line.pop();
-        let next = line.first().map_or(NEVER, |(at, flow)| arrival_key(at, flow));
-        self.arrivals.set(leaf as usize, next);
+        let packet = line.front().copied();
+        let next = line.remove_first();
+        self.arrivals.replace_winner(next.map_or(FirstArrival::NONE, |next| next.as_first(leaf)));
         packet
     }
 
     #[inline(never)]
     fn pop_waited(&mut self) -> Option<Packet> {
-        let packet = self.waited.pop();
+        let packet = self.waited.front().copied();
+        self.waited.remove_first();
         self.tournament.set(WAITED, self.first_that_waited());
         packet
     }
 
-    /// Returns the next arrival at `link`, which is looked at later.
-    #[inline(always)]
-    pub(crate) fn first_arrival(&self, link: u32) -> FirstArrival {
-        self.inlets[link as usize].first(&self.lines)
+    /// Takes out what is to happen at `link`, if that is looked at later, until it is [put back](Self::put_back). Nothing is scheduled
+    /// there meanwhile: what the link sends does not come back to it at once.
+    pub(crate) fn take_out(&mut self, link: u32) -> Option<Box<Inlet>> {
+        let mut inlet = self.inlets[link as usize].take()?;
+        let lines = &mut self.lines;
+        let taken = inlet.numbers.iter().map(|line| std::mem::take(&mut lines[*line as usize]));
+        inlet.lines.extend(taken);
+        Some(inlet)
     }
 
-    /// Returns what happens next at `link`, one that is looked at later and whose next arrival is `first`, if that is before `until`. A packet
-    /// is to be removed.
-    #[inline(always)]
-    pub(crate) fn next_at_link(&mut self, until: Time, link: u32, first: FirstArrival) -> Option<(Time, AtLink)> {
-        self.inlets[link as usize].next_before(until, first)
-    }
-
-    /// Removes and returns the packet that arrives next at `link`, which is looked at later.
-    #[inline(always)]
-    pub(crate) fn pop_at_link(&mut self, link: u32, line: Option<u32>) -> Option<Packet> {
-        let Some(line) = line else { return self.inlets[link as usize].waited.pop() };
-        self.line = line as usize;
-        self.lines[self.line].pop()
+    /// Puts back what is still to happen at `link`.
+    pub(crate) fn put_back(&mut self, link: u32, mut inlet: Box<Inlet>) {
+        for (line, number) in inlet.lines.drain(..).zip(&inlet.numbers) {
+            self.lines[*number as usize] = line;
+        }
+        self.inlets[link as usize] = Some(inlet);
+        self.defer(link);
     }
 
     /// Lets what is still to happen at `link` wait until it is needed.
-    pub(crate) fn defer(&mut self, link: u32) {
-        let wake = self.inlets[link as usize].wake();
+    fn defer(&mut self, link: u32) {
+        let wake = self.inlets[link as usize].as_ref().map_or(Time::MAX, |inlet| inlet.wake());
         self.tournament.set(LINKS + link as usize, if wake < Time::MAX { start_key(wake) } else { NEVER });
     }
 
     /// Notes that from now on what happens at `link` may have an effect elsewhere after `lookahead`, which is shorter than before.
     pub(crate) fn shorten(&mut self, link: u32, lookahead: Duration) {
-        if let Some(inlet) = self.inlets.get_mut(link as usize).filter(|inlet| inlet.lookahead.is_some()) {
-            inlet.lookahead = Some(lookahead);
+        if let Some(Some(inlet)) = self.inlets.get_mut(link as usize) {
+            inlet.lookahead = lookahead;
             self.defer(link);
         }
     }
 
     /// Returns the links that are looked at later where something happens before `until`.
     pub(crate) fn links_before(&self, until: Time) -> Vec<u32> {
-        (0..).zip(&self.inlets).filter(|(_, inlet)| inlet.next < until).map(|(link, _)| link).collect()
+        let happens = |inlet: &Option<Box<Inlet>>| inlet.as_ref().is_some_and(|inlet| inlet.next < until);
+        (0..).zip(&self.inlets).filter(|(_, inlet)| happens(inlet)).map(|(link, _)| link).collect()
     }
 
     /// Returns a time before which nothing happens.
     pub(crate) fn next_at(&mut self) -> Time {
-        let inlets = self.inlets.iter().map(|inlet| inlet.next).min();
-        time_of(self.tournament.winner_key().min(self.arrivals.winner().1)).min(inlets.unwrap_or(Time::MAX))
+        let inlets = self.inlets.iter().flatten().map(|inlet| inlet.next).min();
+        time_of(self.tournament.known_winner()).min(self.arrivals.winner().at).min(inlets.unwrap_or(Time::MAX))
     }
 
     /// Returns the number of packets on links.
     pub(crate) fn packets(&self) -> usize {
-        let waited: usize = self.inlets.iter().map(|inlet| inlet.waited.len()).sum();
+        let waited: usize = self.inlets.iter().flatten().map(|inlet| inlet.waited.len()).sum();
         waited + self.waited.len() + self.lines.iter().map(DelayLine::len).sum::<usize>()
     }
 
     /// Returns the packets on links, in any order.
     pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
-        let waited = self.inlets.into_iter().flat_map(|inlet| inlet.waited.into_packets());
+        let waited = self.inlets.into_iter().flatten().flat_map(|inlet| inlet.waited.into_packets());
         waited.chain(self.waited.into_packets()).chain(self.lines.into_iter().flat_map(DelayLine::into_packets))
     }
 
-    /// Returns the next `count` packets on the line of the last arrival, once those of the last call have arrived.
-    pub(crate) fn unread(&mut self, count: usize) -> impl Iterator<Item = Packet> {
-        self.lines.get_mut(self.line).into_iter().flat_map(move |line| line.read_next(count))
+    /// Returns the line of the last arrival that came on one.
+    #[inline(always)]
+    pub(crate) fn last_line(&mut self) -> Option<&mut DelayLine> {
+        self.lines.get_mut(self.line)
     }
 
     fn first_that_waited(&self) -> u128 {
         match self.waited.first() {
-            (Time::MAX, _) => NEVER,
-            (at, flow) => arrival_key(at, flow),
+            FirstArrival { at: Time::MAX, .. } => NEVER,
+            FirstArrival { at, flow, .. } => arrival_key(at, flow),
         }
     }
+}
+
+/// Returns true if a packet of `flow` that arrives on a line at `at` comes before what has this key. Of the same flow, a packet that waited
+/// comes first.
+#[inline(never)]
+fn comes_first(at: Time, flow: u32, key: u128) -> bool {
+    arrival_key(at, flow) | u128::from(u32::MAX) < key
 }

@@ -1,34 +1,89 @@
 //! The smallest of several keys that change one at a time.
 
+use crate::arrival::FirstArrival;
+
 /// A key that comes after all others.
 pub(crate) const NEVER: u128 = u128::MAX << 32;
 
+/// What is compared in a [`Tournament`].
+pub(crate) trait Contender: Copy + PartialEq {
+    /// Comes after all others.
+    const NEVER: Self;
+
+    /// Returns the same for this leaf.
+    fn at_leaf(self, leaf: usize) -> Self;
+
+    /// Returns its leaf.
+    fn leaf(&self) -> usize;
+
+    /// Returns true if it comes before `other`. Of those of which neither does, that of the lower leaf wins.
+    fn comes_before(&self, other: &Self) -> bool;
+}
+
+/// A key whose lowest 32 bits are those of its leaf.
+impl Contender for u128 {
+    const NEVER: Self = NEVER;
+
+    #[inline(always)]
+    fn at_leaf(self, leaf: usize) -> Self {
+        self | leaf as Self
+    }
+
+    #[inline(always)]
+    fn leaf(&self) -> usize {
+        *self as u32 as usize
+    }
+
+    #[inline(always)]
+    fn comes_before(&self, other: &Self) -> bool {
+        self < other
+    }
+}
+
+impl Contender for FirstArrival {
+    const NEVER: Self = Self::NONE;
+
+    #[inline(always)]
+    fn at_leaf(self, leaf: usize) -> Self {
+        Self { place: leaf as u32, ..self }
+    }
+
+    #[inline(always)]
+    fn leaf(&self) -> usize {
+        self.place as usize
+    }
+
+    #[inline(always)]
+    fn comes_before(&self, other: &Self) -> bool {
+        Self::comes_before(self, other)
+    }
+}
+
 /// A tournament of keys: each inner node of a binary tree passes on the smaller key of its two children, so a changed key costs a
-/// comparison for each level. The number of its leaf is in the lowest 32 bits of each key; so of equal keys that of the lower leaf
-/// comes first.
+/// comparison for each level.
 #[derive(Debug)]
-pub(crate) struct Tournament {
+pub(crate) struct Tournament<K> {
     /// The keys of each inner node's children. The root is at 1, and the children of node `n` are `2n` and `2n + 1`; the leaves come last,
     /// filled up to a power of two.
-    matches: Vec<[u128; 2]>,
+    matches: Vec<[K; 2]>,
     /// The leaf that won last. Its key changes almost always before the next winner is asked for, so its matches are played
     /// only then.
     last: usize,
-    /// The winner's key, unless a key has changed since.
-    known: Option<u128>,
+    /// The winner, unless a key has changed since.
+    known: Option<K>,
 }
 
-impl Tournament {
-    /// Returns a tournament of this many keys, all [`NEVER`].
+impl<K: Contender> Tournament<K> {
+    /// Returns a tournament of this many keys, all [`NEVER`](Contender::NEVER).
     pub(crate) fn new(leaves: usize) -> Self {
-        Self { matches: vec![[NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None }
+        Self { matches: vec![[K::NEVER; 2]; leaves.next_power_of_two().max(2)], last: 0, known: None }
     }
 
-    /// Changes the key of `leaf`, whose lowest 32 bits are 0.
+    /// Changes the key of `leaf`.
     #[inline]
-    pub(crate) fn set(&mut self, leaf: usize, key: u128) {
+    pub(crate) fn set(&mut self, leaf: usize, key: K) {
         let mut node = self.matches.len() + leaf;
-        let mut winner = key | leaf as u128;
+        let mut winner = key.at_leaf(leaf);
         self.known = None;
         loop {
             let pair = &mut self.matches[node / 2];
@@ -37,41 +92,49 @@ impl Tournament {
             if leaf == self.last || before == winner || node / 2 == 1 {
                 return;
             }
-            winner = least(*pair);
+            winner = least(pair);
             node /= 2;
         }
     }
 
-    /// Returns the smallest key with its leaf in the lowest bits, at no cost if no key has changed.
+    /// Changes the key of the leaf that won last.
     #[inline(always)]
-    pub(crate) fn winner_key(&mut self) -> u128 {
+    pub(crate) fn replace_winner(&mut self, key: K) {
+        let node = self.matches.len() + self.last;
+        self.matches[node / 2][node % 2] = key.at_leaf(self.last);
+        self.known = None;
+    }
+
+    /// Returns the smallest key, at no cost if no key has changed.
+    #[inline(always)]
+    pub(crate) fn known_winner(&mut self) -> K {
         if let Some(known) = self.known {
             return known;
         }
-        let (_, key) = self.winner();
-        self.known = Some(key);
-        key
+        let winner = self.winner();
+        self.known = Some(winner);
+        winner
     }
 
-    /// Returns the leaf with the smallest key, and the key with the leaf in its lowest bits.
+    /// Returns the smallest key.
     #[inline]
-    pub(crate) fn winner(&mut self) -> (usize, u128) {
+    pub(crate) fn winner(&mut self) -> K {
         let mut node = (self.matches.len() + self.last) / 2;
-        let mut winner = least(self.matches[node]);
+        let mut winner = least(&self.matches[node]);
         while node > 1 {
             let pair = &mut self.matches[node / 2];
             pair[node % 2] = winner;
-            winner = least(*pair);
+            winner = least(pair);
             node /= 2;
         }
-        self.last = winner as u32 as usize;
-        (self.last, winner)
+        self.last = winner.leaf();
+        winner
     }
 }
 
-#[inline]
-fn least([left, right]: [u128; 2]) -> u128 {
-    if right < left { right } else { left }
+#[inline(always)]
+fn least<K: Contender>([left, right]: &[K; 2]) -> K {
+    if right.comes_before(left) { *right } else { *left }
 }
 
 #[cfg(test)]
@@ -93,14 +156,15 @@ mod tests {
                     keys[leaf] = if random.chance(0.1) { NEVER } else { u128::from(random.below(50)) << 64 };
                     tournament.set(leaf, keys[leaf]);
                 }
-                let (winner, key) = tournament.winner();
-                assert_eq!((tournament.winner_key(), tournament.winner_key()), (key, key));
+                let key = tournament.winner();
+                let winner = key.leaf();
+                assert_eq!((tournament.known_winner(), tournament.known_winner()), (key, key));
                 let least = keys.iter().copied().min();
                 assert_eq!(least, Some(key - winner as u128));
                 assert_eq!(Some(winner), keys.iter().position(|other| Some(*other) == least));
                 // What usually happens to a winner: its next key is greater.
                 keys[winner] = keys[winner].saturating_add(u128::from(random.below(3)) << 64).min(NEVER);
-                tournament.set(winner, keys[winner]);
+                tournament.replace_winner(keys[winner]);
             }
         }
     }

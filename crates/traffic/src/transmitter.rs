@@ -24,10 +24,7 @@ impl TransmissionTime {
     #[inline]
     pub const fn next(&mut self, carry: &mut u64, bytes: u32) -> Duration {
         if bytes != self.bytes {
-            let bit_nanos = bytes as u64 * 8_000_000_000;
-            self.bytes = bytes;
-            self.nanos = bit_nanos / self.rate;
-            self.remainder = bit_nanos % self.rate;
+            self.divide(bytes);
         }
         *carry += self.remainder;
         if *carry >= self.rate {
@@ -35,6 +32,15 @@ impl TransmissionTime {
             return Duration::from_nanos(self.nanos + 1);
         }
         Duration::from_nanos(self.nanos)
+    }
+
+    /// Calculates the time of packets of `bytes` bytes.
+    #[inline(never)]
+    const fn divide(&mut self, bytes: u32) {
+        let bit_nanos = bytes as u64 * 8_000_000_000;
+        self.bytes = bytes;
+        self.nanos = bit_nanos / self.rate;
+        self.remainder = bit_nanos % self.rate;
     }
 
     /// Returns the transmission time of the last `packets` packets, if all had the size of the last one; `carry` is the one

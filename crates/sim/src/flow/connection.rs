@@ -5,17 +5,17 @@ use fairlane_qdisc::{Duration, Seed, Time};
 use fairlane_scenario::{self as scenario, Tcp};
 use fairlane_traffic::{OnOffPeriods, part};
 
-use super::common::{Common, Totals};
+use super::common::Common;
 use super::rpc::Rpc;
 use super::transfers::Transfers;
 use super::video::Video;
 use super::web::{NextObject, WebConnection};
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::{Flags, Packet, packet_bytes};
+use crate::packet::{Flags, NO_SACK, Packet, packet_bytes};
 use crate::sack_table::AckOptions;
 use crate::target::Target;
-use crate::tcp::{Ack, Opening, Segment, SegmentSink, TcpReceiver, TcpSender};
+use crate::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 use crate::timer::Timer;
 
 /// A sender, its receiver and the application.
@@ -264,7 +264,7 @@ impl Connection {
         }
         let due = self.peers.receiver.deadline().is_some_and(|deadline| deadline <= now);
         let ack = if due { self.peers.receiver.on_timer(now) } else { None };
-        self.answer(now, (ack, 0), common, network);
+        self.answer(now, (ack.as_ref(), 0), common, network);
     }
 
     /// Handles an acknowledgement at the sender.
@@ -281,10 +281,12 @@ impl Connection {
             }
             return;
         }
-        let AckOptions { sack, delay } = network.sacks.take(packet.sack);
-        let Some(next) = packet.seq.checked_sub(self.peers.first) else { return };
+        let Some(next) = packet.seq.checked_sub(self.peers.first) else { return network.sacks.forget(packet.sack) };
         let (ece, ace) = (packet.flags.has(Flags::ECE), packet.flags.ace());
-        let ack = Ack { next, sack, ece, ace, echo: packet.sent, delay };
+        let mut ack = Ack { next, sack: SackBlocks::default(), ece, ace, echo: packet.sent, delay: None };
+        if packet.sack != NO_SACK {
+            AckOptions { sack: ack.sack, delay: ack.delay } = network.sacks.take(packet.sack);
+        }
         self.with_sender(now, common, network, |sender, output| sender.on_ack(now, &ack, output));
         let acknowledged = self.peers.sender.acknowledged();
         match &mut self.application {
@@ -346,34 +348,34 @@ impl Connection {
     ) {
         let Some(seq) = packet.seq.checked_sub(self.peers.first) else { return };
         let (ce, cwr) = (packet.flags.has(Flags::CE), packet.flags.has(Flags::CWR));
-        let received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
+        let mut received = self.peers.receiver.on_segment(now, seq, packet.sent, ce, cwr);
         if received.new {
             common.totals.unique_bytes += u64::from(packet.bytes);
         }
-        let (mut ack, next, mut request) = (received.ack, self.peers.receiver.next(), 0);
+        let (ack, next, mut request) = (&mut received.ack, self.peers.receiver.next(), 0);
         match &mut self.application {
             Application::Transfers(transfers) => transfers.received(now, next),
             // The request for what comes next carries the acknowledgement.
             Application::Web(web) => {
                 let browser = network.browsers.get_mut(web.browser);
                 if browser.is_some_and(|browser| web.received(now, next, browser)) {
-                    ack = ack.or_else(|| self.peers.receiver.flush());
+                    *ack = ack.or_else(|| self.peers.receiver.flush());
                 }
             }
             Application::Video(video) => {
                 if video.received(now, next) {
-                    ack = ack.or_else(|| self.peers.receiver.flush());
+                    *ack = ack.or_else(|| self.peers.receiver.flush());
                 }
             }
             Application::Rpc(rpc) => {
                 if let Some(bytes) = rpc.received(now, next) {
-                    ack = ack.or_else(|| self.peers.receiver.flush());
+                    *ack = ack.or_else(|| self.peers.receiver.flush());
                     request = bytes;
                 }
             }
             Application::Ftp(_) | Application::OnOff(_) => {}
         }
-        self.answer(now, (ack, request), common, network);
+        self.answer(now, (ack.as_ref(), request), common, network);
     }
 
     /// Calls `act` with the sender, then sets its timers.
@@ -384,20 +386,9 @@ impl Connection {
         network: &mut Network<O>,
         act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, O>),
     ) {
-        let packet = common.data(now, self.data);
-        let opening_bytes = self.ack_bytes;
         let timeouts = self.peers.sender.timeouts();
-        act(
-            &mut self.peers.sender,
-            &mut SegmentInjector {
-                now,
-                packet,
-                opening_bytes,
-                first: self.peers.first,
-                totals: &mut common.totals,
-                network,
-            },
-        );
+        let (opening_bytes, first, flags) = (self.ack_bytes, self.peers.first, self.data);
+        act(&mut self.peers.sender, &mut SegmentInjector { now, flags, opening_bytes, first, common, network });
         common.totals.timeouts += self.peers.sender.timeouts() - timeouts;
         self.sender_timer.set(self.peers.sender.deadline(), Target::SenderTimer(common.id), &mut network.events);
         self.pacing_timer.set(self.peers.sender.release(), Target::SenderTimer(common.id), &mut network.events);
@@ -407,7 +398,7 @@ impl Connection {
     fn answer<O: Observer>(
         &mut self,
         now: Time,
-        (ack, request): (Option<Ack>, u32),
+        (ack, request): (Option<&Ack>, u32),
         common: &Common,
         network: &mut Network<O>,
     ) {
@@ -440,21 +431,22 @@ fn after(first: u32, size: u32) -> Option<u32> {
 /// Makes packets of a sender's segments and injects them.
 struct SegmentInjector<'f, O> {
     now: Time,
-    packet: Packet,
+    /// The flags of every data packet.
+    flags: Flags,
     /// The size of a packet without data.
     opening_bytes: u32,
     first: u32,
-    totals: &'f mut Totals,
+    common: &'f mut Common,
     network: &'f mut Network<O>,
 }
 
 impl<O: Observer> SegmentSink for SegmentInjector<'_, O> {
     fn send(&mut self, segment: Segment) {
-        self.totals.sent += 1;
-        self.totals.retransmitted += u64::from(segment.retransmission);
-        let flags = self.packet.flags.with(Flags::CWR, segment.cwr);
+        self.common.totals.sent += 1;
+        self.common.totals.retransmitted += u64::from(segment.retransmission);
+        let flags = self.flags.with(Flags::CWR, segment.cwr);
         let seq = self.first.wrapping_add(segment.seq);
-        self.network.inject(self.now, &Packet { seq, flags, ..self.packet });
+        self.network.inject(self.now, &Packet { seq, ..self.common.data(self.now, flags) });
     }
 
     fn open(&mut self, packet: Opening) {
@@ -462,6 +454,7 @@ impl<O: Observer> SegmentSink for SegmentInjector<'_, O> {
             Opening::Syn => Flags::SYN,
             Opening::Ack => Flags::OPENING_ACK,
         };
-        self.network.inject(self.now, &Packet { seq: self.first, bytes: self.opening_bytes, flags, ..self.packet });
+        let packet = self.common.data(self.now, flags);
+        self.network.inject(self.now, &Packet { seq: self.first, bytes: self.opening_bytes, ..packet });
     }
 }

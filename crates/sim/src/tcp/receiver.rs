@@ -23,8 +23,8 @@ pub struct TcpReceiver {
     recent: [Option<u32>; 3],
     /// The timestamp to echo (TS.Recent of RFC 7323).
     echo: Time,
-    /// The time at which the delayed acknowledgement is due.
-    deadline: Option<Time>,
+    /// The time at which the delayed acknowledgement is due; [`Time::MAX`] if there is none.
+    deadline: Time,
     ack_delay: Option<Duration>,
     window: u32,
     sack: bool,
@@ -82,7 +82,7 @@ impl TcpReceiver {
             early: Ranges::default(),
             recent: [None; 3],
             echo: Time::ZERO,
-            deadline: None,
+            deadline: Time::MAX,
             ack_delay: tcp.delayed_ack,
             window: tcp.window.max(1),
             sack: tcp.uses_sack(),
@@ -102,7 +102,7 @@ impl TcpReceiver {
         let counts = self.feedback.as_ref().is_some_and(|feedback| feedback.marks.is_some());
         let echo = self.ecn && !counts && (ce || continues);
         let changes = echo != self.ece;
-        if changes && self.accurate && self.deadline.is_some() {
+        if changes && self.accurate && self.deadline < Time::MAX {
             return self.acknowledge_before(now, seq, sent, echo);
         }
         self.ece = echo;
@@ -130,7 +130,7 @@ impl TcpReceiver {
         self.ece = echo;
         self.note_echo(seq, sent);
         let new = self.accept(seq);
-        self.deadline = self.ack_delay.map(|delay| now + delay);
+        self.deadline = self.ack_delay.map_or(Time::MAX, |delay| now + delay);
         Received { new, ack: Some(ack) }
     }
 
@@ -144,18 +144,18 @@ impl TcpReceiver {
 
     /// Returns the delayed acknowledgement if it is due. To be called at or after [`deadline`](Self::deadline).
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        self.deadline.is_some_and(|deadline| now >= deadline).then(|| self.acknowledge())
+        self.deadline().is_some_and(|deadline| now >= deadline).then(|| self.acknowledge())
     }
 
     /// Returns the delayed acknowledgement, if there is one, at once: it travels with data of the receiving application.
     pub fn flush(&mut self) -> Option<Ack> {
-        self.deadline.is_some().then(|| self.acknowledge())
+        (self.deadline < Time::MAX).then(|| self.acknowledge())
     }
 
     /// Returns the time at which a delayed acknowledgement is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+        (self.deadline < Time::MAX).then_some(self.deadline)
     }
 
     /// Returns the next segment expected, which is the number of segments received without a gap.
@@ -199,8 +199,8 @@ impl TcpReceiver {
     fn acknowledge_later(&mut self, now: Time) -> Option<Ack> {
         match self.ack_delay {
             // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
-            Some(delay) if self.deadline.is_none() => {
-                self.deadline = Some(now + delay);
+            Some(delay) if self.deadline == Time::MAX => {
+                self.deadline = now + delay;
                 None
             }
             _ => Some(self.acknowledge()),
@@ -208,7 +208,7 @@ impl TcpReceiver {
     }
 
     fn acknowledge(&mut self) -> Ack {
-        self.deadline = None;
+        self.deadline = Time::MAX;
         self.acknowledged = self.next;
         let marks = self.feedback.as_mut().and_then(|feedback| feedback.marks.as_mut());
         let ace = marks.map_or(0, MarkCounter::acknowledge);

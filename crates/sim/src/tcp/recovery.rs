@@ -98,18 +98,18 @@ impl Recovery {
 
     /// Finds losses by the times of what has arrived, after an acknowledgement. Returns true if recovery begins.
     #[inline]
-    pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: Clock) -> bool {
+    pub(super) fn after_ack(&mut self, state: &mut SenderState, clock: impl FnOnce() -> Clock) -> bool {
         match self {
-            Self::Rack(rack) => rack.after_ack(state, clock),
+            Self::Rack(rack) => rack.after_ack(state, clock()),
             Self::Tahoe | Self::Reno | Self::NewReno(_) | Self::Sack(_) => false,
         }
     }
 
     /// Notes a transmission of `seq`.
     #[inline]
-    pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: Clock) {
+    pub(super) fn on_send(&mut self, state: &SenderState, seq: u32, clock: impl FnOnce() -> Clock) {
         if let Self::Rack(rack) = self {
-            rack.on_send(state, seq, clock);
+            rack.on_send(state, seq, clock());
         }
     }
 

@@ -26,7 +26,8 @@ pub struct TcpSender {
     handshake: Option<Box<Handshake>>,
     /// The feedback of accurate ECN; `None`: acknowledgements echo marks.
     marks: Option<Box<MarkFeedback>>,
-    deadline: Option<Time>,
+    /// When the retransmission timer fires; [`Time::MAX`] while it is off.
+    deadline: Time,
     timeouts: u64,
     retransmissions: u64,
 }
@@ -82,7 +83,7 @@ impl TcpSender {
             timing: if tcp.timestamps { Timing::Timestamps } else { Timing::Idle },
             handshake: tcp.handshake.then(|| Box::new(Handshake::Closed)),
             marks: (tcp.ecn && tcp.accurate_ecn).then(|| Box::new(MarkFeedback::new())),
-            deadline: None,
+            deadline: Time::MAX,
             timeouts: 0,
             retransmissions: 0,
         }
@@ -113,7 +114,7 @@ impl TcpSender {
     pub fn on_syn_ack(&mut self, now: Time, output: &mut impl SegmentSink) {
         let Some(Handshake::SynSent { at, copies }) = self.handshake.as_deref().copied() else { return };
         self.handshake = None;
-        self.deadline = None;
+        self.deadline = Time::MAX;
         if copies == 0 {
             self.rtt.sample(at, now, false);
         } else {
@@ -161,8 +162,8 @@ impl TcpSender {
                 self.repair(now, output);
             }
         }
-        let clock = self.clock(now);
-        if self.recovery.after_ack(&mut self.state, clock) {
+        let Self { recovery, state, rtt, deadline, .. } = self;
+        if recovery.after_ack(state, || Clock::new(now, rtt, *deadline)) {
             self.begin_repair(now);
         }
         if self.state.window.has_control() {
@@ -183,7 +184,7 @@ impl TcpSender {
         let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
         if due(self.recovery.alarm()) {
             self.on_alarm(now, output);
-        } else if due(self.deadline) {
+        } else if due((self.deadline < Time::MAX).then_some(self.deadline)) {
             self.on_deadline(now, output);
         } else if !due(self.release()) {
             return;
@@ -193,7 +194,7 @@ impl TcpSender {
 
     /// Handles the timer of loss recovery.
     fn on_alarm(&mut self, now: Time, output: &mut impl SegmentSink) {
-        let clock = self.clock(now);
+        let clock = Clock::new(now, &self.rtt, self.deadline);
         match self.recovery.on_alarm(&mut self.state, clock) {
             Alarm::Recovery => self.begin_repair(now),
             Alarm::Probe(seq) => {
@@ -216,12 +217,12 @@ impl TcpSender {
         let waited = std::mem::take(&mut self.state.waits);
         if waited && self.state.una == self.state.max {
             // Nothing is lost: this was the wait after a mark at a window of one segment.
-            self.deadline = None;
+            self.deadline = Time::MAX;
             self.rtt.back_off();
             return;
         }
         self.timeouts += 1;
-        let clock = self.clock(now);
+        let clock = Clock::new(now, &self.rtt, self.deadline);
         self.recovery.on_timeout(&mut self.state, clock);
         self.rtt.back_off();
         self.repair(now, output);
@@ -229,9 +230,11 @@ impl TcpSender {
 
     /// Returns the time at which the retransmission timer fires or, if that is earlier, the timer of loss recovery
     /// (RFC 8985); `None` if both are off.
+    #[inline]
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline.into_iter().chain(self.recovery.alarm()).min()
+        let first = self.deadline.min(self.recovery.alarm().unwrap_or(Time::MAX));
+        (first < Time::MAX).then_some(first)
     }
 
     /// Returns the time at which pacing allows the next segment; `None` if pacing holds none back.
@@ -308,7 +311,7 @@ impl TcpSender {
         if self.state.waits {
             // The wait continues.
         } else if self.state.una == self.state.max {
-            self.deadline = None;
+            self.deadline = Time::MAX;
         } else if advance != (Advance::Repair { restart: false }) {
             self.restart_timer(now);
         }
@@ -411,19 +414,14 @@ impl TcpSender {
                 self.timing = Timing::Segment { seq, sent: now };
             }
         }
-        if self.deadline.is_none() {
+        if self.deadline == Time::MAX {
             self.restart_timer(now);
         }
-        let clock = self.clock(now);
-        self.recovery.on_send(&self.state, seq, clock);
+        self.recovery.on_send(&self.state, seq, || Clock::new(now, &self.rtt, self.deadline));
         output.send(Segment { seq, retransmission, cwr });
     }
 
-    fn clock(&self, now: Time) -> Clock {
-        Clock { now, srtt: self.rtt.mean(), deadline: self.deadline }
-    }
-
     fn restart_timer(&mut self, now: Time) {
-        self.deadline = Some(now + self.rtt.timeout());
+        self.deadline = now + self.rtt.timeout();
     }
 }

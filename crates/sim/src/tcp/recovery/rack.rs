@@ -14,6 +14,7 @@ use fairlane_qdisc::{Duration, Time};
 use super::super::Ack;
 use super::super::congestion::AckSample;
 use super::super::ranges::Ranges;
+use super::super::rtt::Rtt;
 use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 use super::prr::{Progress, Prr};
@@ -87,6 +88,13 @@ pub(in super::super) struct Clock {
     pub(in super::super) srtt: Option<Duration>,
     /// The retransmission timer.
     pub(in super::super) deadline: Option<Time>,
+}
+
+impl Clock {
+    /// Returns what is known at `now`; a `deadline` of [`Time::MAX`] is no timer.
+    pub(in super::super) fn new(now: Time, rtt: &Rtt, deadline: Time) -> Self {
+        Self { now, srtt: rtt.mean(), deadline: (deadline < Time::MAX).then_some(deadline) }
+    }
 }
 
 /// The timer's effect.
