@@ -138,11 +138,14 @@ pub enum AfterIdle {
     /// It is halved for each retransmission timeout without data, and falls towards its used part if the application leaves it unfilled (RFC
     /// 2861), as Linux does by default. Neither version of BBR is affected.
     Decay,
+    /// It stays for five minutes, but does not grow unless it is full, and a loss halves what was in use (RFC 7661). Neither version of BBR
+    /// is affected.
+    Preserve,
 }
 
 impl AfterIdle {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Keep, Self::Decay];
+    pub const ALL: [Self; 3] = [Self::Keep, Self::Decay, Self::Preserve];
 
     /// The name in a scenario file (`after_idle`).
     #[must_use]
@@ -150,6 +153,7 @@ impl AfterIdle {
         match self {
             Self::Keep => "keep",
             Self::Decay => "rfc2861",
+            Self::Preserve => "rfc7661",
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) mod reno;
 mod vegas;
 
 use fairlane_qdisc::{Duration, Time};
-use fairlane_scenario::{AfterIdle, Congestion, SlowStart, Tcp};
+use fairlane_scenario::{Congestion, SlowStart, Tcp};
 
 use self::bbr::Bbr;
 use self::bbr3::Bbr3;
@@ -190,16 +190,18 @@ impl CongestionControl {
             SlowStart::HyStart => Some(SlowStartExit::HyStart(HyStart::new(paced))),
             SlowStart::HyStartPlusPlus => Some(SlowStartExit::HyStartPlusPlus(HyStartPlusPlus::new(paced))),
         };
-        let decays =
-            tcp.after_idle == AfterIdle::Decay && !matches!(tcp.congestion, Congestion::Bbr | Congestion::Bbr3);
-        let validation = decays.then(|| Box::new(Validation::new(tcp.initial_window)));
-        let needed = decays || paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
+        let has_model = matches!(tcp.congestion, Congestion::Bbr | Congestion::Bbr3);
+        let validation = if has_model { None } else { Validation::new(tcp) };
+        let needed = validation.is_some() || paced || exit.is_some() || !matches!(algorithm, Algorithm::Reno);
         needed.then(|| Box::new(Self { algorithm, exit, pacer: paced.then(|| Pacer::new(tcp.burst)), validation }))
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery that signals no congestion.
     #[cold]
     pub(super) fn grow(&mut self, size: &mut WindowSize, sample: &AckSample) {
+        if self.validation.as_mut().is_some_and(|validation| !validation.allows_growth(size, sample.now)) {
+            return;
+        }
         if let Some(SlowStartExit::HyStart(hystart)) = self.exit.as_mut().filter(|_| size.in_slow_start()) {
             hystart.check(size, sample);
         }
@@ -232,6 +234,9 @@ impl CongestionControl {
             Algorithm::Bbr3(bbr) => bbr.on_ack(size, sample, loss_state),
             Algorithm::Ledbat(ledbat) => ledbat.on_ack(size, sample, loss_state),
             Algorithm::Prague(prague) => prague.on_ack(sample),
+        }
+        if let Some(validation) = &mut self.validation {
+            validation.on_ack(size, sample, loss_state.recovering);
         }
         if let Some(pacer) = &mut self.pacer {
             match &self.algorithm {
@@ -327,7 +332,7 @@ impl CongestionControl {
             pacer.on_send(now);
         }
         if let Some(validation) = &mut self.validation {
-            validation.on_send(now);
+            validation.on_send(now, seq);
         }
     }
 
@@ -368,17 +373,21 @@ impl CongestionControl {
 
 #[cfg(test)]
 mod tests {
+    use fairlane_scenario::AfterIdle;
+
     use super::*;
 
     /// Would catch a window by a model that is reduced after an idle time, and one of others that is not.
     #[test]
-    fn only_windows_without_a_model_decay() {
-        for congestion in Congestion::ALL {
-            let tcp = Tcp { after_idle: AfterIdle::Decay, ..Tcp::modern(congestion, 300) };
+    fn only_windows_without_a_model_are_validated() {
+        for (congestion, after_idle) in
+            Congestion::ALL.into_iter().flat_map(|of| [AfterIdle::Decay, AfterIdle::Preserve].map(|idle| (of, idle)))
+        {
+            let tcp = Tcp { after_idle, ..Tcp::modern(congestion, 300) };
             let control = CongestionControl::new(&tcp, 0);
-            let (has_model, decays) =
+            let (has_model, validates) =
                 control.map_or((false, false), |mut control| (control.has_model(), control.validation().is_some()));
-            assert_eq!(decays, !has_model, "{}", congestion.name());
+            assert_eq!(validates, !has_model, "{}", congestion.name());
         }
     }
 

@@ -99,7 +99,7 @@ impl SenderState {
     /// Reduces the window because the network has marked a segment.
     pub(super) fn cut_by_ecn(&mut self) {
         // RFC 3168 allows a window of one segment. A threshold of one does not limit growth.
-        self.window.cut(self.window.receiver(), 1.0, CongestionSignal::Mark);
+        self.window.cut(self.flight(), 1.0, CongestionSignal::Mark);
         self.window.resume(f64::INFINITY);
         self.reduced();
         if !self.window.is_scalable() {

@@ -37,15 +37,22 @@ impl Window {
         self.size.cwnd = self.size.cwnd.min(f64::from(self.receiver));
     }
 
-    /// Sets the threshold, at least `floor` unless congestion control has a smallest window of its own, after congestion with `flight` segments outstanding.
+    /// Sets the threshold, at least `floor` unless congestion control has a smallest window of its own, after congestion with `flight`
+    /// segments outstanding.
     ///
-    /// RFC 5681, equation 4, allows at most half the flight. If the window is smaller than the flight, because it has
-    /// just been reduced, half the window is used, as in ns-2 and BSD.
+    /// RFC 5681, equation 4, allows at most half the flight after a loss. If the window is smaller than the flight, because it has
+    /// just been reduced, half the window is used, as in ns-2 and BSD. A mark reduces the window.
     pub(super) fn cut(&mut self, flight: u32, floor: f64, signal: CongestionSignal) {
-        let segments = self.size.cwnd.min(f64::from(flight));
+        let lost = signal != CongestionSignal::Mark;
+        let segments = if lost { self.size.cwnd.min(f64::from(flight)) } else { self.size.cwnd };
         let left = match &mut self.control {
             None => reno::decrease(segments),
-            Some(control) => control.decrease(&self.size, segments, signal),
+            Some(control) => {
+                let used = control.validation().and_then(|of| of.on_congestion(self.size, flight, signal));
+                let left = control.decrease(&self.size, used.unwrap_or(segments), signal);
+                // RFC 7661, section 4.4.2.
+                used.filter(|_| lost).map_or(left, |used| used / 2.0)
+            }
         };
         self.size.ssthresh = left.max(self.least(floor));
     }
@@ -70,6 +77,9 @@ impl Window {
         self.size.cwnd = 1.0;
         if let Some(control) = &mut self.control {
             control.restart(max);
+            if let Some(validation) = control.validation() {
+                validation.on_collapse();
+            }
         }
     }
 
@@ -108,7 +118,7 @@ impl Window {
         }
     }
 
-    /// Reduces a window that has not been used, before the first segment after an idle time; see [`Validation`](super::validation::Validation).
+    /// Validates the window before the first segment after an idle time; see [`Validation`](super::validation::Validation).
     pub(super) fn on_restart(&mut self, now: Time, timeout: Duration) {
         if let Some(validation) = self.control.as_mut().and_then(|control| control.validation()) {
             validation.on_restart(&mut self.size, now, timeout);
@@ -122,7 +132,7 @@ impl Window {
         }
     }
 
-    /// Reduces a window that the application, with `flight` segments outstanding, has not filled for a timeout.
+    /// Notes that the application, with `flight` segments outstanding, does not fill the window.
     pub(super) fn on_unfilled(&mut self, now: Time, flight: u32, timeout: Duration) {
         if let Some(validation) = self.control.as_mut().and_then(|control| control.validation()) {
             validation.on_application_limited(&mut self.size, now, flight, timeout);

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::Seed;
 use fairlane_scenario::Congestion::{Bbr, Bbr3, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
-use fairlane_scenario::{Congestion, LossRecovery, SlowStart, Tcp};
+use fairlane_scenario::{AfterIdle, Congestion, LossRecovery, SlowStart, Tcp};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
 use super::path::{Passage, Path, ms};
@@ -51,16 +51,19 @@ fn tcp() -> impl Strategy<Value = Tcp> {
     let flags = any::<[bool; 6]>();
     let recovery = prop::sample::select(LossRecovery::CHOICES.to_vec());
     let slow_start = prop::sample::select(SlowStart::ALL.to_vec());
-    (prop::sample::select(congestion), any::<bool>(), (recovery, slow_start), flags, 1_u32..40, 1_u32..12).prop_map(
-        |(congestion, modern, kind, [limited, timestamps, ecn, ecn_timeout, pacing, counting], window, initial)| {
-            let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
-            (tcp.limited_transmit, tcp.timestamps, tcp.ecn, tcp.initial_window) = (limited, timestamps, ecn, initial);
-            (tcp.ecn_timeout, tcp.pacing, tcp.slow_start) = (ecn_timeout, pacing, kind.1);
-            tcp.recovery = congestion.recovery_or_own(kind.0);
-            tcp.byte_counting = counting;
-            tcp
-        },
-    )
+    let after_idle = prop::sample::select(AfterIdle::ALL.to_vec());
+    (prop::sample::select(congestion), any::<bool>(), (recovery, slow_start, after_idle), flags, 1_u32..40, 1_u32..12)
+        .prop_map(
+            |(congestion, modern, kind, [limited, timestamps, ecn, ecn_timeout, pacing, counting], window, initial)| {
+                let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
+                (tcp.limited_transmit, tcp.timestamps, tcp.ecn, tcp.initial_window) =
+                    (limited, timestamps, ecn, initial);
+                (tcp.ecn_timeout, tcp.pacing, tcp.slow_start) = (ecn_timeout, pacing, kind.1);
+                tcp.recovery = congestion.recovery_or_own(kind.0);
+                (tcp.byte_counting, tcp.after_idle) = (counting, kind.2);
+                tcp
+            },
+        )
 }
 
 /// Checks that new data is sent only if the window, or the pipe, has room.

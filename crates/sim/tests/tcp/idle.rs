@@ -1,4 +1,4 @@
-//! Windows after an idle time (RFC 2861). The round-trip time is 100 ms.
+//! Windows after an idle time (RFC 2861, RFC 7661). The round-trip time is 100 ms.
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::{AfterIdle, Congestion, Tcp};
@@ -41,4 +41,38 @@ fn an_idle_window_decays_if_it_is_asked_to() {
     assert_eq!(restart(AfterIdle::Decay, 450), (10, 10.0));
     assert_eq!(restart(AfterIdle::Decay, 750), (2, 2.5));
     assert_eq!(restart(AfterIdle::Decay, 60_000), (2, 2.0));
+}
+
+/// RFC 7661 by hand: of the rounds the last has acknowledged 8 segments at 400 ms, so the window is validated until 1,400 ms, kept for five minutes more, and
+/// then halved. Would catch a window that decays in between, and one that stays for ever.
+#[test]
+fn an_idle_window_is_preserved_for_five_minutes() {
+    assert_eq!(restart(AfterIdle::Preserve, 60_000), (10, 10.0));
+    assert_eq!(restart(AfterIdle::Preserve, 301_400), (10, 10.0));
+    assert_eq!(restart(AfterIdle::Preserve, 301_401), (5, 5.0));
+    assert_eq!(restart(AfterIdle::Preserve, 3_600_000), (2, 2.0));
+}
+
+/// RFC 7661, section 4.3, by hand: with the pipeACK of 8, two segments a round trip let the window grow by two each from 10 to 18, where 8 is less than half
+/// of it. Would catch a window that grows without end though two of it are used, as it does if it is only kept.
+#[test]
+fn an_unfilled_window_stops_growing() {
+    let window = |after_idle| {
+        let tcp = Tcp { after_idle, initial_window: 2, ..Tcp::modern(Congestion::Reno, 300) };
+        let (mut sender, mut sent) = (TcpSender::new(&tcp, Duration::ZERO), Count::default());
+        let at = |round: u32| Time::ZERO + ms(u64::from(round) * 100);
+        sender.supply(at(0), 20, &mut sent);
+        for (round, next) in
+            [(1, 2), (2, 6), (3, 12), (4, 20)].into_iter().chain((5..30).map(|round| (round, 12 + 2 * round)))
+        {
+            let (sack, echo) = (SackBlocks::default(), at(round - 1));
+            sender.on_ack(at(round), &Ack { next, sack, ece: false, ace: 0, echo, delay: None }, &mut sent);
+            if round >= 4 {
+                sender.supply(at(round), next + 2, &mut sent);
+            }
+        }
+        sender.cwnd()
+    };
+    assert_eq!(window(AfterIdle::Keep), 60.0);
+    assert_eq!(window(AfterIdle::Preserve), 18.0);
 }

@@ -2,7 +2,7 @@
 
 use fairlane_qdisc::{Duration, Time};
 use fairlane_scenario::Congestion::{Bbr, Bbr3, Cubic, Dctcp, NewReno, Prague, Reno, Sack, Tahoe, Vegas};
-use fairlane_scenario::{Congestion, Tcp};
+use fairlane_scenario::{AfterIdle, Congestion, Tcp};
 use fairlane_sim::tcp::{Ack, Opening, SackBlocks, Segment, SegmentSink, TcpReceiver, TcpSender};
 use proptest::prelude::{Strategy, any, prop, proptest};
 
@@ -84,11 +84,12 @@ proptest! {
         congestion in congestion(),
         modern in any::<bool>(),
         ecn in any::<bool>(),
+        after_idle in prop::sample::select(AfterIdle::ALL.to_vec()),
         window in 0_u32..50,
         calls in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u64>(), any::<bool>()), 1..300),
     ) {
         let mut tcp = if modern { Tcp::modern(congestion, window) } else { Tcp::ns2_1999(congestion, window) };
-        tcp.ecn = ecn;
+        (tcp.ecn, tcp.after_idle) = (ecn, after_idle);
         let (mut sender, mut receiver, mut output) = (TcpSender::new(&tcp, Duration::ZERO), TcpReceiver::new(&tcp), Count::default());
         sender.start(Time::ZERO, &mut output);
         for (kind, number, nanos, flag) in calls {
