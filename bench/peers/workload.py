@@ -101,8 +101,8 @@ def take(table, key, where):
     return table[key]
 
 
-def check_keys(table, where, kind):
-    unknown = sorted(set(table) - KEYS[kind])
+def check_keys(table, where, known):
+    unknown = sorted(set(table) - known)
     if unknown:
         raise ScenarioError(f"the peers do not know {', '.join(f'{where}.{key}'.lstrip('.') for key in unknown)}")
 
@@ -205,17 +205,17 @@ def start_range(text):
 
 def workload(document):
     """The parameters of a parsed file."""
-    check_keys(document, "", "")
-    check_keys(document.get("tcp", {}), "tcp", "tcp")
+    check_keys(document, "", KEYS[""])
+    check_keys(document.get("tcp", {}), "tcp", KEYS["tcp"])
     bottleneck, access = take(document, "bottleneck", ""), take(document, "access", "")
-    check_keys(bottleneck, "bottleneck", "bottleneck")
-    check_keys(access, "access", "access")
+    check_keys(bottleneck, "bottleneck", KEYS["bottleneck"])
+    check_keys(access, "access", KEYS["access"])
     ftp, cbr = group_of(document, "tcp"), group_of(document, "udp")
     if ftp is None:
         raise ScenarioError("there is no group of TCP flows")
     groups = [group for group in (ftp, cbr) if group is not None]
     for group in groups:
-        check_keys(group, f"flows.{group['name']}", f"flows.{group['kind']}")
+        check_keys(group, f"flows.{group['name']}", KEYS[f"flows.{group['kind']}"])
     return Workload(
         **tcp_parameters(document, ftp),
         **udp_parameters(cbr),

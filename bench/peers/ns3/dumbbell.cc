@@ -8,19 +8,13 @@
 // Differences from ns-2 that no setting removes: connections are opened by a handshake, round trips are
 // measured to the nanosecond, slow start begins without a threshold, and an acknowledgement is 42 bytes.
 
-#include "ns3/applications-module.h"
-#include "ns3/core-module.h"
-#include "ns3/internet-module.h"
-#include "ns3/network-module.h"
-#include "ns3/point-to-point-module.h"
-#include "ns3/traffic-control-module.h"
+#include "network.h"
 
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <iomanip>
 #include <iostream>
 #include <string>
@@ -30,15 +24,6 @@ using namespace ns3;
 
 namespace
 {
-
-// The bytes of the headers of a packet on a point-to-point link.
-constexpr uint32_t PPP_HEADER = 2;
-constexpr uint32_t IP_HEADER = 20;
-constexpr uint32_t TCP_HEADER = 20;
-constexpr uint32_t UDP_HEADER = 8;
-constexpr uint16_t PORT = 9;
-// A greedy sender never gives up, however many times in a row it has to wait.
-constexpr uint32_t NEVER_GIVE_UP = 1'000'000;
 
 // The parameters, as in ../ns2/dumbbell.tcl.
 struct Options
@@ -70,13 +55,6 @@ struct Options
     double starts = 0;
     uint32_t seed = 1;
 };
-
-[[noreturn]] void
-Fail(const std::string& message)
-{
-    std::cerr << "dumbbell: " << message << "\n";
-    std::exit(2);
-}
 
 Options
 ReadOptions(int argc, char** argv)
@@ -112,15 +90,15 @@ ReadOptions(int argc, char** argv)
     line.Parse(argc, argv);
     if (o.cc != "newreno")
     {
-        Fail("--cc=" + o.cc + ": only newreno");
+        Fail("dumbbell: --cc=" + o.cc + ": only newreno");
     }
     if (o.preset != "ns2-1999")
     {
-        Fail("--preset=" + o.preset + ": only ns2-1999");
+        Fail("dumbbell: --preset=" + o.preset + ": only ns2-1999");
     }
     if (o.packet <= PPP_HEADER + IP_HEADER + TCP_HEADER || o.duration <= o.warmup)
     {
-        Fail("--packet is too small, or --duration is not above --warmup");
+        Fail("dumbbell: --packet is too small, or --duration is not above --warmup");
     }
     return o;
 }
@@ -134,25 +112,13 @@ CpuSeconds()
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-DataRate
-BitRate(double bitsPerSecond)
-{
-    return DataRate(static_cast<uint64_t>(bitsPerSecond));
-}
-
-uint32_t
-SegmentSize(const Options& o)
-{
-    return o.packet - PPP_HEADER - IP_HEADER - TCP_HEADER;
-}
-
 void
 SetTcpDefaults(const Options& o)
 {
-    const uint32_t buffer = o.window * SegmentSize(o);
+    const uint32_t buffer = o.window * SegmentSize(o.packet);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(SegmentSize(o)));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(SegmentSize(o.packet)));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));
@@ -167,187 +133,67 @@ SetTcpDefaults(const Options& o)
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(100)));
 }
 
-QueueSize
-InPackets(uint32_t packets)
+TrafficControlHelper
+Discipline(const Options& o)
 {
-    return QueueSize(QueueSizeUnit::PACKETS, packets);
+    TrafficControlHelper discipline;
+    if (o.queue == "droptail")
+    {
+        discipline.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(InPackets(o.limit)));
+    }
+    else if (o.queue == "red")
+    {
+        // clang-format off
+        discipline.SetRootQueueDisc("ns3::RedQueueDisc",
+            "MaxSize", QueueSizeValue(InPackets(o.limit)),
+            "MinTh", DoubleValue(o.min),
+            "MaxTh", DoubleValue(o.max),
+            "LInterm", DoubleValue(1.0 / o.probability),
+            "QW", DoubleValue(o.weight),
+            "Wait", BooleanValue(o.wait),
+            "Gentle", BooleanValue(o.gentle),
+            "MeanPktSize", UintegerValue(o.packet),
+            "LinkBandwidth", DataRateValue(BitRate(o.rate)),
+            "LinkDelay", TimeValue(Seconds(o.delay)));
+        // clang-format on
+    }
+    else
+    {
+        Fail("dumbbell: --queue=" + o.queue + ": droptail or red");
+    }
+    return discipline;
 }
 
-// Two routers, hosts around them, and addresses and routes for all.
-class Dumbbell
+// Hosts for `flows` flows on the router of `side`: one each, or those that the flows share.
+std::vector<Ptr<Node>>
+MakeHosts(const Options& o, Network& network, uint32_t flows, uint32_t side)
 {
-  public:
-    explicit Dumbbell(const Options& options)
-        : m_options(options)
-    {
-        // A network of four addresses for each link.
-        m_addresses.SetBase("10.0.0.0", "255.255.255.252");
-        m_routers.Create(2);
-        m_stack.Install(m_routers);
-        m_access.SetDeviceAttribute("DataRate", DataRateValue(BitRate(options.accessrate)));
-        m_access.SetChannelAttribute("Delay", TimeValue(Seconds(options.accessdelay)));
-        m_access.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", QueueSizeValue(InPackets(options.accesslimit)));
-        MakeBottleneck();
-    }
-
-    Ptr<QueueDisc> Queue() const
-    {
-        return m_queue;
-    }
-
-    // Hosts for `flows` flows on the router of `side`: one each, or those that the flows share.
-    std::vector<Ptr<Node>> MakeHosts(uint32_t flows, uint32_t side)
-    {
-        const uint32_t count = m_options.hosts > 0 ? std::min(m_options.hosts, flows) : flows;
-        NodeContainer hosts;
-        hosts.Create(count);
-        m_stack.Install(hosts);
-        for (auto host = hosts.Begin(); host != hosts.End(); ++host)
-        {
-            const Ipv4InterfaceContainer ends = Connect(m_access, *host, m_routers.Get(side));
-            DefaultRoute(*host, ends.GetAddress(1), 1);
-        }
-        return {hosts.Begin(), hosts.End()};
-    }
-
-  private:
-    Ipv4InterfaceContainer Address(const NetDeviceContainer& devices)
-    {
-        const Ipv4InterfaceContainer ends = m_addresses.Assign(devices);
-        m_addresses.NewNetwork();
-        return ends;
-    }
-
-    // A link whose only queue is that of its devices. (Assigning an address would put a discipline over it.)
-    Ipv4InterfaceContainer Connect(PointToPointHelper& link, Ptr<Node> from, Ptr<Node> to)
-    {
-        const NetDeviceContainer devices = link.Install(from, to);
-        const Ipv4InterfaceContainer ends = Address(devices);
-        TrafficControlHelper().Uninstall(devices);
-        return ends;
-    }
-
-    void DefaultRoute(Ptr<Node> node, Ipv4Address gateway, uint32_t interface)
-    {
-        Ipv4StaticRoutingHelper()
-            .GetStaticRouting(node->GetObject<Ipv4>())
-            ->SetDefaultRoute(gateway, interface);
-    }
-
-    TrafficControlHelper Discipline() const
-    {
-        const Options& o = m_options;
-        TrafficControlHelper discipline;
-        if (o.queue == "droptail")
-        {
-            discipline.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(InPackets(o.limit)));
-        }
-        else if (o.queue == "red")
-        {
-            // clang-format off
-            discipline.SetRootQueueDisc("ns3::RedQueueDisc",
-                "MaxSize", QueueSizeValue(InPackets(o.limit)),
-                "MinTh", DoubleValue(o.min),
-                "MaxTh", DoubleValue(o.max),
-                "LInterm", DoubleValue(1.0 / o.probability),
-                "QW", DoubleValue(o.weight),
-                "Wait", BooleanValue(o.wait),
-                "Gentle", BooleanValue(o.gentle),
-                "MeanPktSize", UintegerValue(o.packet),
-                "LinkBandwidth", DataRateValue(BitRate(o.rate)),
-                "LinkDelay", TimeValue(Seconds(o.delay)));
-            // clang-format on
-        }
-        else
-        {
-            Fail("--queue=" + o.queue + ": droptail or red");
-        }
-        return discipline;
-    }
-
-    // The device under the discipline holds one packet, so that the discipline is the queue.
-    void MakeBottleneck()
-    {
-        PointToPointHelper link;
-        link.SetDeviceAttribute("DataRate", DataRateValue(BitRate(m_options.rate)));
-        link.SetChannelAttribute("Delay", TimeValue(Seconds(m_options.delay)));
-        link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", QueueSizeValue(InPackets(1)));
-        const NetDeviceContainer devices = link.Install(m_routers);
-        m_queue = Discipline().Install(devices.Get(0)).Get(0);
-        TrafficControlHelper reverse;
-        reverse.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(InPackets(m_options.accesslimit)));
-        reverse.Install(devices.Get(1));
-        const Ipv4InterfaceContainer ends = Address(devices);
-        DefaultRoute(m_routers.Get(0), ends.GetAddress(1), 1);
-        DefaultRoute(m_routers.Get(1), ends.GetAddress(0), 1);
-    }
-
-    const Options& m_options;
-    NodeContainer m_routers;
-    InternetStackHelper m_stack;
-    PointToPointHelper m_access;
-    Ipv4AddressHelper m_addresses;
-    Ptr<QueueDisc> m_queue;
-};
-
-// The first address of a host's only link.
-Ipv4Address
-AddressOf(Ptr<Node> host)
-{
-    return host->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
+    std::vector<Ptr<Node>> hosts(o.hosts > 0 ? std::min(o.hosts, flows) : flows);
+    std::generate(hosts.begin(), hosts.end(), [&] { return network.MakeHost(side, o.accessdelay); });
+    return hosts;
 }
 
 void
-Start(Ptr<Application> application, Ptr<Node> host, double at)
+MakeTcpFlows(const Options& o, Network& network, Ptr<RandomVariableStream> starts)
 {
-    application->SetStartTime(Seconds(at));
-    host->AddApplication(application);
-}
-
-// A receiver of everything that comes for one flow. All the flows of a host differ by port.
-void
-MakeSink(Ptr<Node> host, uint16_t port, TypeId protocol)
-{
-    const Ptr<PacketSink> sink = CreateObject<PacketSink>();
-    sink->SetAttribute("Protocol", TypeIdValue(protocol));
-    sink->SetAttribute("Local", AddressValue(InetSocketAddress(Ipv4Address::GetAny(), port)));
-    Start(sink, host, 0);
-}
-
-void
-MakeTcpFlows(const Options& o, Dumbbell& network, Ptr<RandomVariableStream> starts)
-{
-    const auto sources = network.MakeHosts(o.tcp, 0);
-    const auto sinks = network.MakeHosts(o.tcp, 1);
+    const auto sources = MakeHosts(o, network, o.tcp, 0);
+    const auto sinks = MakeHosts(o, network, o.tcp, 1);
     for (uint32_t i = 0; i < o.tcp; ++i)
     {
-        const Ptr<Node> sink = sinks[i % sinks.size()];
         const uint16_t port = PORT + i / sinks.size();
-        MakeSink(sink, port, TcpSocketFactory::GetTypeId());
-        const Ptr<BulkSendApplication> ftp = CreateObject<BulkSendApplication>();
-        ftp->SetAttribute("Protocol", TypeIdValue(TcpSocketFactory::GetTypeId()));
-        ftp->SetAttribute("Remote", AddressValue(InetSocketAddress(AddressOf(sink), port)));
-        ftp->SetAttribute("SendSize", UintegerValue(SegmentSize(o)));
-        Start(ftp, sources[i % sources.size()], starts->GetValue());
+        MakeTcpFlow(sources[i % sources.size()], sinks[i % sinks.size()], port, o.packet, starts->GetValue());
     }
 }
 
 void
-MakeUdpFlows(const Options& o, Dumbbell& network, Ptr<RandomVariableStream> starts)
+MakeUdpFlows(const Options& o, Network& network, Ptr<RandomVariableStream> starts)
 {
-    const auto sources = network.MakeHosts(o.udp, 0);
-    const auto sinks = network.MakeHosts(o.udp, 1);
+    const auto sources = MakeHosts(o, network, o.udp, 0);
+    const auto sinks = MakeHosts(o, network, o.udp, 1);
     for (uint32_t i = 0; i < o.udp; ++i)
     {
-        const Ptr<Node> sink = sinks[i % sinks.size()];
         const uint16_t port = PORT + i / sinks.size();
-        MakeSink(sink, port, UdpSocketFactory::GetTypeId());
-        const Ptr<UdpClient> cbr = CreateObject<UdpClient>();
-        cbr->SetRemote(AddressOf(sink), port);
-        cbr->SetAttribute("PacketSize", UintegerValue(o.packet - PPP_HEADER - IP_HEADER - UDP_HEADER));
-        cbr->SetAttribute("Interval", TimeValue(Seconds(8.0 * o.packet / o.udprate)));
-        cbr->SetAttribute("MaxPackets", UintegerValue(UINT32_MAX));
-        Start(cbr, sources[i % sources.size()], starts->GetValue());
+        MakeUdpFlow(sources[i % sources.size()], sinks[i % sinks.size()], port, o.packet, o.udprate, starts->GetValue());
     }
 }
 
@@ -455,7 +301,7 @@ main(int argc, char** argv)
     const Options options = ReadOptions(argc, argv);
     RngSeedManager::SetSeed(options.seed);
     SetTcpDefaults(options);
-    Dumbbell network(options);
+    Network network({options.rate, options.delay, options.accessrate, options.accesslimit, 1}, Discipline(options));
     const Ptr<UniformRandomVariable> starts = CreateObject<UniformRandomVariable>();
     starts->SetAttribute("Max", DoubleValue(options.starts));
     MakeTcpFlows(options, network, starts);
