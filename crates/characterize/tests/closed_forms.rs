@@ -12,15 +12,15 @@ const TRANSMISSION: f64 = 1.2e-3;
 /// Half of the round trip, and the transmissions over the hosts' links and the bottleneck.
 const PATH: f64 = 0.05 + 2.0 * 0.12e-3 + TRANSMISSION;
 
-fn run(only: &str, kind: Kind, settings: Settings) -> Report {
-    let settings = Settings { only: vec![only.to_owned()], ..settings };
+fn run(only: &str, kind: Kind, settings: &Settings) -> Report {
+    let settings = Settings { only: vec![only.to_owned()], ..settings.clone() };
     let subject = Subject::new(QdiscParameters::new(kind));
     let plan = Plan::new(vec![subject], settings, &Control::default()).unwrap_or_else(|error| panic!("{error}"));
     plan.execute(Some(2), &Control::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn quick(only: &str, kind: Kind) -> Report {
-    run(only, kind, Settings { quick: true, ..Settings::default() })
+    run(only, kind, &Settings { quick: true, ..Settings::default() })
 }
 
 /// DropTail and the other discipline in the first case.
@@ -96,7 +96,7 @@ fn marks_halve_windows_and_nothing_is_lost() {
 #[test]
 fn a_short_transfer_takes_the_rounds_of_slow_start() {
     let settings = Settings { runs: NonZeroU32::new(1), ..Settings::default() };
-    let report = run("friendly-iw", Kind::FqCodel, settings);
+    let report = run("friendly-iw", Kind::FqCodel, &settings);
     let rounds = [
         ("11-packets-iw-3", 11, 3),
         ("11-packets-iw-10", 11, 2),
@@ -110,6 +110,10 @@ fn a_short_transfer_takes_the_rounds_of_slow_start() {
         let most = least + f64::from(packets) * 2.0 * TRANSMISSION + 0.08;
         let completion = short.completion_s.map(|time| time.mean).unwrap_or_default();
         assert!((least..most).contains(&completion), "{name}: {completion} is not in {least} to {most}");
+        // The handshake is a round trip, and the first packet comes half of one later, behind one packet of the long flow.
+        let startup = short.startup_s.map(|time| time.mean).unwrap_or_default();
+        assert!((0.1 + PATH..0.1 + PATH + 3.0 * TRANSMISSION).contains(&startup), "{name}: {startup}");
+        assert!(group(&case.subjects[1], "long").startup_s.is_none());
         assert!(short.completed > 10, "{name}: {}", short.completed);
     }
 }
