@@ -107,6 +107,7 @@ impl Characterization {
         table.number("loss", all().map(|group| Some(group.loss)));
         table.number("gap_s", all().map(|group| group.gap_s));
         table.count("completed", all().map(|group| group.completed));
+        table.number("startup_s", all().map(|group| group.startup_s));
         table.number("completion_s", all().map(|group| group.completion_s));
         table.single("completion_p95_s", all().map(|group| group.completion_p95_s));
         table.finish()

@@ -64,6 +64,7 @@ def test_its_tables(report: fl.Characterization) -> None:
     assert first["goodput_bps_ci95"] == tree["goodput_bps"]["ci95"]
     assert [first[f"delay_p{at}_s"] for at in (50, 95, 99)] == [number["mean"] for number in tree["delay_s"]]
     assert first["completion_s"] is None
+    assert first["startup_s"] is None
 
 
 def test_its_page_and_its_copy(report: fl.Characterization, tmp_path: Path) -> None:

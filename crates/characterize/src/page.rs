@@ -237,6 +237,7 @@ fn flows(case: &CaseReport) -> Table {
         .column("between losses, s", cells(&|group| optional(group.gap_s, 1.0)));
     if rows.iter().any(|(subject, group)| subject.groups[*group].completed > 0) {
         table = table
+            .column("start-up, s", cells(&|group| optional(group.startup_s, 1.0)))
             .column("completion, s", cells(&|group| optional(group.completion_s, 1.0)))
             .column("completion p95, s", cells(&|group| group.completion_p95_s.map_or_else(Cell::none, Cell::value)))
             .column("completed", cells(&|group| Cell::value(group.completed as f64)));

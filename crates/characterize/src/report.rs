@@ -167,6 +167,10 @@ pub struct GroupReport {
     pub completion_p95_s: Option<f64>,
     /// Transfers or pages in all runs.
     pub completed: usize,
+    /// Mean time in seconds from the start of a complete transfer, or of a page's first object, until its first data reached the receiver (section
+    /// 2.2); `None` without any.
+    #[serde(default)]
+    pub startup_s: Option<Number>,
     /// Mean time in seconds between consecutive losses of a flow; `None` without two losses.
     pub gap_s: Option<Number>,
     /// Acknowledgements dropped over those that arrived at queues with a discipline; `None` where none did.
@@ -348,6 +352,9 @@ fn group_report(runs: &[&GroupMeasures], cumulated: bool) -> Option<GroupReport>
         completion_s: means(|run| &run.completions_s),
         completion_p95_s: quantile(runs.iter().flat_map(|run| run.completions_s.iter().copied()), 0.95),
         completed: runs.iter().map(|run| run.completions_s.len()).sum(),
+        startup_s: Number::of(
+            runs.iter().filter_map(|run| Some(run.outcome.as_ref()?.transfers.as_ref()?.startup_s?.mean)),
+        ),
         gap_s: means(|run| &run.gaps_s),
         ack_loss: Number::of(runs.iter().filter_map(|run| run.ack_loss)),
         mos: Number::of(runs.iter().filter_map(|run| Some(run.outcome.as_ref()?.score.as_ref()?.mos?.mean))),

@@ -96,9 +96,9 @@ class Characterization:
         The columns are ``section``, ``case``, ``queue``, ``runs`` and ``group``; ``goodput_bps``; ``queueing_s``, the
         mean delay above that of the empty path; ``delay_p50_s`` and so on, the one-way delay; ``variation_p50_s`` and
         so on, the delay above the least one of the flow (RFC 5481); ``loss``, packets lost over those sent;
-        ``gap_s``, the time between losses of a flow; ``completed``, ``completion_s`` and ``completion_p95_s`` of
-        transfers and pages. A mean has half of its 95 % interval in a second column with the suffix ``_ci95``, empty
-        for one run.
+        ``gap_s``, the time between losses of a flow; ``completed``, ``startup_s``, ``completion_s`` and
+        ``completion_p95_s`` of transfers and pages, where ``startup_s`` is the time until the first data. A mean has
+        half of its 95 % interval in a second column with the suffix ``_ci95``, empty for one run.
         """
         return Table(self._core.groups())
 
