@@ -93,6 +93,7 @@ impl<O: Observer> Network<O> {
         mut before_arrival: impl FnMut(&Topology, &mut DelayLine),
     ) -> u64 {
         let Managed { discipline, meter, busy, release, .. } = managed;
+        let mut meter = meter.as_mut();
         let (mut handled, mut arrived) = (0, 0);
         let mut sending = self.sending(link);
         // What the link sends arrives here later, if ever.
@@ -106,10 +107,10 @@ impl<O: Observer> Network<O> {
                     }
                     let Some(packet) = inlet.front(place) else { break };
                     arrived += 1;
-                    let mut accounting = self.accounting(link, meter.as_mut());
+                    let mut accounting = self.accounting(link, meter.as_deref_mut());
                     accounting.arrived(now, packet);
                     discipline.enqueue(now, *packet, &mut accounting);
-                    if let Some(meter) = meter {
+                    if let Some(meter) = &mut meter {
                         meter.averaged(discipline.average());
                     }
                     inlet.remove_first(place);
@@ -122,7 +123,7 @@ impl<O: Observer> Network<O> {
             if *busy {
                 continue;
             }
-            let mut accounting = self.accounting(link, meter.as_mut());
+            let mut accounting = self.accounting(link, meter.as_deref_mut());
             let dequeued = discipline.dequeue(now, &mut accounting);
             let Some(packet) = &dequeued else {
                 if let Some(at) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
@@ -133,13 +134,13 @@ impl<O: Observer> Network<O> {
             *busy = true;
             let sent = now + sending.transmission.next(&mut sending.carry, packet.bytes);
             inlet.free = sent;
-            if let Some(meter) = meter {
+            if let Some(meter) = &mut meter {
                 meter.transmits(now, sent, packet.bytes);
             }
-            self.depart((now, sent + sending.delay), packet, meter);
+            self.depart((now, sent + sending.delay), packet, meter.as_deref_mut());
         }
         self.packet_hops += arrived;
-        self.depart_together(meter.as_mut());
+        self.depart_together(meter);
         self.topology.links[link as usize].carry = sending.carry;
         handled
     }
@@ -154,13 +155,13 @@ impl<O: Observer> Network<O> {
     /// Moves on a packet that the link begins to send at `begun` and that reaches the far end at `arrival`, or keeps it until more are read
     /// together.
     #[inline(always)]
-    fn depart(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: &mut Option<Meter>) {
+    fn depart(&mut self, (begun, arrival): (Time, Time), packet: &Packet, meter: Option<&mut Meter>) {
         if !self.reads_ahead() {
-            return self.move_on((begun, arrival), packet, meter.as_mut());
+            return self.move_on((begun, arrival), packet, meter);
         }
         self.departures.push(Departure { packet: *packet, begun, arrival });
         if self.departures.len() == BATCH {
-            self.depart_together(meter.as_mut());
+            self.depart_together(meter);
         }
     }
 

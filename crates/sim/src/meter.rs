@@ -280,6 +280,31 @@ impl Meter {
 mod tests {
     use super::*;
 
+    /// By hand: of two packets that are queued when the measurement begins at 10 ns, one leaves at 20 ns and is marked, so until 30 ns the mean
+    /// is (2 · 10 + 10) / 20. Would catch a queue that is forgotten when the measurement begins, and counts from before.
+    #[test]
+    fn the_measurement_begins_with_what_is_queued() {
+        let at = Time::from_nanos;
+        let mut meter = Meter::new([0..3]);
+        for _ in 0..4 {
+            meter.arrived(at(0), 1);
+        }
+        meter.dropped(at(0), 1, Reason::Limit);
+        meter.departed(at(5), 1, 100, at(0));
+        meter.marked(1);
+        meter.lost(1);
+        meter.begin(at(10));
+        meter.departed(at(20), 1, 100, at(0));
+        meter.marked(1);
+        let counts = meter.flows(at(30));
+        let [of] = counts.as_slice() else { panic!("{counts:?}") };
+        assert_eq!((of.flow, of.arrived, of.departed, of.departed_bytes), (1, 0, 1, 100));
+        assert_eq!((of.marked, of.lost, of.dropped[Reason::Limit.index()], of.mean_packets), (1, 0, 0, 1.5));
+        meter.begin(at(30));
+        assert_eq!(meter.flows(at(40))[0].mean_packets, 1.0);
+        assert_eq!(size_of::<FlowMeter>(), 32);
+    }
+
     /// Would catch counts that are added to another flow, or shown under another number.
     #[test]
     fn flows_keep_their_numbers_in_any_ranges() {
