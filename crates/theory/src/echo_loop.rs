@@ -19,7 +19,7 @@
 //! PI2's square does. With a number of tags `g` is its mean over the noise of the count. An unresponsive flow's admitted rate rises by its own
 //! gain at once, and then settles, as the number of its tags follows within half of the sample's memory.
 //!
-//! The controller is `ln T(s) = -(0.8 / s + 0.256) / target q(s)`, at intervals of 16 ms that hold its value. The model leaves out what the
+//! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model leaves out what the
 //! controller does far from the target or at an empty queue, timeouts, and that TCP flows together change their parts of the sample beside
 //! unresponsive ones. It does not hold below a window of two packets, where TCP does not halve its window.
 
@@ -29,8 +29,8 @@ use crate::margins::{Complex, Margins, delayed, imaginary, real};
 use crate::solve::increasing;
 
 /// The controller's gains: the integral one in 1/s, both for errors as parts of the target.
-const INTEGRAL: f64 = 0.8;
-const PROPORTIONAL: f64 = 0.256;
+const INTEGRAL: f64 = 0.3;
+const PROPORTIONAL: f64 = 0.3;
 /// The time between updates, and that which the sample remembers, in seconds.
 const PERIOD: f64 = 0.016;
 const MEMORY: f64 = 0.2;
@@ -247,15 +247,15 @@ mod tests {
         assert!((few.gain_decibels - many.gain_decibels).abs() < 0.2, "{few:?} {many:?}");
     }
 
-    /// By hand: with `g = 4 p^(1/2)` and `p = 2 / W^2`, at a large window and above TCP's own pole, the loop is `25.6 (1 + 3.125 / s) 2 sqrt(2) /
+    /// By hand: with `g = 4 p^(1/2)` and `p = 2 / W^2`, at a large window and above TCP's own pole, the loop is `30 (1 + 1 / s) 2 sqrt(2) /
     /// (R s (s + 1/R))`, delayed. Would catch a gain of the controller or of the knee that is off.
     #[test]
     fn the_gain_is_that_of_the_hand_calculation() {
         let this = of(path(1e8, 0.01, 100));
         let frequency = 60.0;
         let value = this.at(frequency);
-        let hand = 25.6 * 2.0 * libm::sqrt(2.0) / 0.02 / libm::hypot(frequency, 50.0)
-            * libm::hypot(1.0, 3.125 / frequency)
+        let hand = 30.0 * 2.0 * libm::sqrt(2.0) / 0.02 / libm::hypot(frequency, 50.0)
+            * libm::hypot(1.0, 1.0 / frequency)
             / frequency;
         assert!((libm::hypot(value.re, value.im) / hand - 1.0).abs() < 0.02, "{value:?} {hand}");
     }

@@ -133,10 +133,10 @@ impl Echo {
         let second = SECOND as i128;
         let error = q as i128 - target as i128;
         let wanted = target as i128;
-        self.level -= 8 * E / 10 * hurry as i128 * error * dt / (ONE as i128 * second * wanted);
-        self.level -= 256 * E / 1000 * growth / wanted;
+        self.level -= 3 * E / 10 * hurry as i128 * error * dt / (ONE as i128 * second * wanted);
+        self.level -= 3 * E / 10 * growth / wanted;
         if self.idle && 2 * q < target {
-            self.level += 4 * E * dt / second + 40 * E * (dt - 100_000_000).max(0) / second;
+            self.level += 4 * E / 10 * dt / second + 40 * E * (dt - 100_000_000).max(0) / second;
         }
         self.level = self.level.clamp(-4 * E, i128::from(self.tags.len().ilog2()) << 32);
         self.copies = (q * ONE / (2 * target)).clamp(ONE, 4 * ONE);

@@ -216,15 +216,14 @@ const MOST_HURRY: i128 = 64 * UNIT;
 /// The binary logarithm of e, with 32 binary digits behind the point: the unit of the level for logarithms to base e.
 const LOG2_E: i128 = 6_196_328_019;
 
-/// The change of ln T in each second in which the delay is twice its target; with [`PROPORTIONAL`] eight times the gains of
-/// RFC 9332, appendix A.1, at a target of 10 ms.
-const INTEGRAL: i128 = 8 * LOG2_E / 10;
+/// The change of ln T in each second in which the delay is twice its target, and that when the delay has grown by its target. The
+/// integral part overtakes at one radian a second, which is below the loop's crossover up to round trips of 300 ms.
+const INTEGRAL: i128 = 3 * LOG2_E / 10;
+const PROPORTIONAL: i128 = 3 * LOG2_E / 10;
 
-/// The change of ln T when the delay has grown by its target.
-const PROPORTIONAL: i128 = 256 * LOG2_E / 1000;
-
-/// The change of ln T in each second in which the link stands still, and in each after [`LONG`].
-const IDLE: i128 = 4 * LOG2_E;
+/// The change of ln T in each second in which the link stands still, and in each after [`LONG`]. Longer than a round trip nothing arrives
+/// only where the flows have gone.
+const IDLE: i128 = 4 * LOG2_E / 10;
 const LONG_IDLE: i128 = 40 * LOG2_E;
 const LONG: i64 = 100_000_000;
 

@@ -87,12 +87,12 @@ fn ln_share(queue: &Echo<SimplePacket>) -> f64 {
 }
 
 /// The controller by hand: 8 Mbit/s is a packet of 1000 bytes in a ms, and the first update, at the first arrival, does
-/// nothing. 24 packets are 24 ms, 1.4 targets more than the target and 2.4 more than before: ln T falls by 0.8 · 1.4 · 0.016
-/// + 0.256 · 2.4. 60 packets are 1.5 times four targets, so the first part counts 2.25 times.
+/// nothing. 24 packets are 24 ms, 1.4 targets more than the target and 2.4 more than before: ln T falls by 0.3 · 1.4 · 0.016
+/// + 0.3 · 2.4. 60 packets are 1.5 times four targets, so the first part counts 2.25 times.
 #[test]
 fn the_share_moves_by_the_formula() {
     let all = libm::log(256.0);
-    for (packets, expected) in [(24, 0.8 * 1.4 * 0.016 + 0.256 * 2.4), (60, 2.25 * 0.8 * 5.0 * 0.016 + 0.256 * 6.0)] {
+    for (packets, expected) in [(24, 0.3 * 1.4 * 0.016 + 0.3 * 2.4), (60, 2.25 * 0.3 * 5.0 * 0.016 + 0.3 * 6.0)] {
         let queue = filled(Config::default(), packets, millis(16));
         assert!((all - ln_share(&queue) - expected).abs() < 1e-4, "{packets}: {}", ln_share(&queue));
     }
@@ -104,7 +104,7 @@ fn the_share_moves_by_the_formula() {
 fn a_crowded_queue_counts_as_delay() {
     let queue = filled(Config { limit: Size::packets(25), ..Config::default() }, 20, millis(16));
     let fallen = libm::log(256.0) - ln_share(&queue);
-    assert!((fallen - (0.8 * 2.2 * 0.016 + 0.256 * 3.2)).abs() < 1e-4, "{fallen}");
+    assert!((fallen - (0.3 * 2.2 * 0.016 + 0.3 * 3.2)).abs() < 1e-4, "{fallen}");
 }
 
 /// Would catch a share that does not recover while the link stands still: from its least, -4, to its most, ln 256, in
@@ -115,8 +115,8 @@ fn the_share_recovers_while_the_link_stands_still() {
     queue.controller.set_share(libm::exp(-4.0));
     assert_eq!(queue.dequeue(millis(1), &mut ()), None);
     queue.control(millis(50));
-    // 4 a second for 50 ms, and 0.8 a second for a delay that is a whole target below its target.
-    assert!((ln_share(&queue) - (-4.0 + 4.8 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
+    // 0.4 a second for 50 ms, and 0.3 a second for a delay that is a whole target below its target.
+    assert!((ln_share(&queue) - (-4.0 + 0.7 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
     assert_eq!(queue.dequeue(millis(51), &mut ()), None);
     queue.control(millis(450));
     assert!((ln_share(&queue) - libm::log(256.0)).abs() < 1e-3, "{}", ln_share(&queue));
