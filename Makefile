@@ -8,7 +8,7 @@
 # make papers   every claim of the papers in full, into docs/papers; make test runs their short forms
 # make characterization   the results in docs/characterize.md
 # make bench    a discipline's cost per packet, and whole scenarios; bench/README.md lists the others
-# make budgets  instructions a packet and an event against bench/budgets.csv
+# make budgets  instructions a packet and an event against bench/budgets.csv; make test compares those of the disciplines
 # make figures  the figures in docs/, from new runs
 
 CARGO ?= cargo
@@ -57,6 +57,7 @@ release:
 	$(CARGO) test --release --locked $(DEFAULT) --test fingerprints --test readme --test without_features
 	$(CARGO) test --release --locked $(DEFAULT) --test shares deciles
 	target/release/fairlane compare --runs 1
+	bench/budgets --quick
 	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
 	$(CARGO) run --release --locked --manifest-path examples/embed-choke/Cargo.toml --target-dir target/examples
 	for example in shaper vpn_egress own_packet own_discipline; do \

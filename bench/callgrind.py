@@ -18,13 +18,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ["cargo", "build", "--profile", "dist", "--locked", "-p", "fairlane-bench", "--message-format=json"]
+WITHOUT_SCENARIOS = ["--no-default-features", "--target-dir", "target/budgets"]
 TUNABLES = "glibc.cpu.hwcaps=-AVX2,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM,-AVX512F,-AVX512VL"
 
 
-def program() -> str:
-    """Compiles the program that callgrind runs, as what is shipped, and returns its path."""
+def program(*, scenarios: bool) -> str:
+    """Compiles the program that callgrind runs, as what is shipped, and returns its path.
+
+    The counts of kinds are those of the program without scenarios, whether scenarios are counted too or not: another program, with
+    other code beside it, has slightly other counts.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in {"RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"}}
-    built = subprocess.run(BUILD, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    build = BUILD if scenarios else [*BUILD, *WITHOUT_SCENARIOS]
+    built = subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     messages = [json.loads(line) for line in built.stdout.splitlines()]
     return next(message["executable"] for message in reversed(messages) if message.get("executable"))
 

@@ -2,19 +2,18 @@
 //! packets with 10,001 flows. `bench/costs` turns the results into the table that `fairlane qdiscs` and the documentation show.
 
 use criterion::Criterion;
-use fairlane_bench::Station;
-use fairlane_bench::station::{FEW, MANY};
+use fairlane_bench::{Load, Station};
 use fairlane_qdisc::Kind;
 
 fn kinds(c: &mut Criterion) {
-    for light in [FEW, MANY] {
-        let mut group = c.benchmark_group(format!("{} flows", light + 1));
+    for load in [Load::FEW, Load::MANY] {
+        let mut group = c.benchmark_group(format!("{} flows", load.flows()));
         group.warm_up_time(std::time::Duration::from_millis(200));
         group.measurement_time(std::time::Duration::from_millis(500));
         group.sample_size(20);
         group.nresamples(2000);
         for kind in Kind::ALL {
-            match Station::new(kind, light, 200_000) {
+            match Station::new(kind, load) {
                 Ok(mut station) => {
                     group.bench_function(kind.name(), |b| b.iter(|| station.step()));
                 }

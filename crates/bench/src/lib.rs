@@ -2,7 +2,7 @@
 
 pub mod station;
 
-pub use station::Station;
+pub use station::{Load, Station};
 
 /// Marks the start and the end of what is counted: `bench/callgrind.py` tells callgrind to begin a new count at each call.
 #[inline(never)]

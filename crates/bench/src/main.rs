@@ -1,31 +1,42 @@
 //! Does what callgrind is to count, between two calls of [`begin_count`].
 //!
 //! ```text
-//! fairlane-bench list                      prints the names of all kinds
-//! fairlane-bench kinds FLOWS STEPS KIND…   for each kind, STEPS arrivals with their departures
-//! fairlane-bench scenario FILE DURATION    a run of the scenario, whose number of events is printed
+//! fairlane-bench list                             prints the names of all kinds
+//! fairlane-bench kinds FLOWS LENGTH STEPS KIND…   for each kind, STEPS arrivals with their departures at LENGTH packets
+//! fairlane-bench times FLOWS LENGTH ROUNDS KIND…  the nanoseconds of an arrival, the kinds in turn, beside those of the first
+//! fairlane-bench scenario FILE DURATION           a run of the scenario, whose number of events is printed
 //! ```
+//!
+//! The kind `driver` is no discipline: it is what the other numbers contain of the program itself.
 
-use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use fairlane_bench::station::FEW;
-use fairlane_bench::{Station, begin_count};
+use fairlane_bench::{Load, Station, begin_count};
 use fairlane_qdisc::Kind;
-use fairlane_scenario::Document;
+#[cfg(feature = "scenarios")]
 use fairlane_sim::{Control, run};
 
-/// Returns the arrivals before the count: the averages have settled, and every table has its size.
-const fn first(light: u32) -> u32 {
-    if light == FEW { 30_000 } else { 200_000 }
+/// Arrivals that are timed at once: so few that another process seldom interrupts them.
+const BURST: u32 = 8000;
+
+fn load(flows: &str, length: &str) -> Result<Load, String> {
+    let light = flows.parse::<u16>().map_err(|error| format!("{flows}: {error}"))?.saturating_sub(1);
+    Ok(Load { light, length: length.parse().map_err(|error| format!("{length}: {error}"))? })
 }
 
-fn count_kinds(flows: &str, steps: &str, kinds: &[String]) -> Result<(), String> {
-    let light = flows.parse::<u32>().map_err(|error| format!("{flows}: {error}"))?.saturating_sub(1);
+fn station(name: &str, load: Load) -> Result<Station, String> {
+    if name == "driver" {
+        return Ok(Station::driver(load));
+    }
+    let kind: Kind = name.parse().map_err(|error| format!("{error}"))?;
+    Station::new(kind, load).map_err(|error| format!("{name}: {error}"))
+}
+
+fn count_kinds(load: Load, steps: &str, kinds: &[String]) -> Result<(), String> {
     let steps = steps.parse().map_err(|error| format!("{steps}: {error}"))?;
     for name in kinds {
-        let kind: Kind = name.parse().map_err(|error| format!("{error}"))?;
-        let mut station = Station::new(kind, light, first(light)).map_err(|error| format!("{name}: {error}"))?;
+        let mut station = station(name, load)?;
         begin_count();
         station.steps(steps);
         begin_count();
@@ -33,8 +44,52 @@ fn count_kinds(flows: &str, steps: &str, kinds: &[String]) -> Result<(), String>
     Ok(())
 }
 
+/// Returns the nanoseconds of an arrival in one burst, after a quarter of one that brings the station into the cache.
+#[expect(clippy::disallowed_methods, reason = "it measures time")]
+fn time(station: &mut Station) -> f64 {
+    station.steps(BURST / 4);
+    let begin = Instant::now();
+    station.steps(BURST);
+    begin.elapsed().as_nanos() as f64 / f64::from(BURST)
+}
+
+fn time_kinds(load: Load, rounds: &str, kinds: &[String]) -> Result<(), String> {
+    let rounds: usize = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
+    let mut stations = kinds.iter().map(|name| station(name, load)).collect::<Result<Vec<_>, _>>()?;
+    let mut times = vec![Vec::with_capacity(rounds); kinds.len()];
+    for _ in 0..rounds {
+        for (station, times) in stations.iter_mut().zip(&mut times) {
+            times.push(time(station));
+        }
+    }
+    let first = times.first().cloned().unwrap_or_default();
+    for (name, times) in kinds.iter().zip(&times) {
+        let ratios = times.iter().zip(&first).map(|(time, first)| time / first).collect();
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        println!(
+            "{name}: {least:.1} ns least, {:.1} median, {:.2} times {}",
+            median(times.clone()),
+            median(ratios),
+            kinds[0]
+        );
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(not(feature = "scenarios"))]
+fn count_scenario(_file: &str, _duration: &str) -> Result<(), String> {
+    Err("this program was compiled without the feature `scenarios`".to_owned())
+}
+
+#[cfg(feature = "scenarios")]
 fn count_scenario(file: &str, duration: &str) -> Result<(), String> {
-    let mut document = Document::load(Path::new(file)).map_err(|error| error.to_string())?;
+    let mut document =
+        fairlane_scenario::Document::load(std::path::Path::new(file)).map_err(|error| error.to_string())?;
     for (key, value) in [("warmup", "0s"), ("duration", duration)] {
         document.set(key, value).map_err(|error| error.to_string())?;
     }
@@ -53,9 +108,10 @@ fn main() -> ExitCode {
             Kind::ALL.iter().for_each(|kind| println!("{kind}"));
             Ok(())
         }
-        ["kinds", flows, steps, ..] => count_kinds(flows, steps, &arguments[3..]),
+        ["kinds", flows, length, steps, ..] => load(flows, length).and_then(|load| count_kinds(load, steps, &arguments[4..])),
+        ["times", flows, length, rounds, ..] => load(flows, length).and_then(|load| time_kinds(load, rounds, &arguments[4..])),
         ["scenario", file, duration] => count_scenario(file, duration),
-        _ => Err("give `list`, `kinds FLOWS STEPS KIND…` or `scenario FILE DURATION`".to_owned()),
+        _ => Err("give `list`, `kinds FLOWS LENGTH STEPS KIND…`, `times FLOWS LENGTH ROUNDS KIND…` or `scenario FILE DURATION`".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,7 +68,7 @@ impl Stream {
     }
 
     /// Returns a number drawn uniformly from `0..bound`, without bias; 0 for a `bound` of 0.
-    #[inline]
+    #[inline(always)]
     pub fn below(&mut self, bound: u32) -> u32 {
         // Lemire, "Fast random integer generation in an interval" (2019): a multiplication, and a division only
         // when the low half falls in the short zone that would favour some values.

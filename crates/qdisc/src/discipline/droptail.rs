@@ -67,8 +67,14 @@ impl<P: Packet> DropTail<P> {
         Ok(Self { buffer: Buffer::new(limit), drop, draws: seed.stream("drop") })
     }
 
-    /// Removes packets until one of `bytes` bytes fits, unless the arriving packet is the one to drop.
+    /// Queues `packet` in place of others, or drops it.
     #[inline(never)]
+    fn enqueue_into_full(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.make_room(now, packet.bytes(), sink);
+        self.buffer.admit(now, packet, None, sink);
+    }
+
+    /// Removes packets until one of `bytes` bytes fits, unless the arriving packet is the one to drop.
     fn make_room(&mut self, now: Time, bytes: u32, sink: &mut dyn DropSink<P>) {
         if self.buffer.never_fits(bytes) {
             return;
@@ -89,10 +95,10 @@ impl<P: Packet> DropTail<P> {
 impl<P: Packet> Qdisc<P> for DropTail<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.buffer.arrive(&packet);
-        if self.drop != Drop::Tail && self.buffer.overflows(packet.bytes()) {
-            self.make_room(now, packet.bytes(), sink);
+        if self.buffer.overflows(packet.bytes()) {
+            return self.enqueue_into_full(now, packet, sink);
         }
-        self.buffer.admit(now, packet, None, sink);
+        self.buffer.fifo.push(packet);
     }
 
     fn dequeue(&mut self, _now: Time, _sink: &mut dyn DropSink<P>) -> Option<P> {

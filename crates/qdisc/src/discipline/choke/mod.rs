@@ -28,6 +28,7 @@ use alloc::format;
 
 use crate::discipline::red::{self, Red, RedCore};
 use crate::error::check;
+use crate::queue::fifo::Place;
 use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
 };
@@ -288,19 +289,25 @@ impl<P: Packet> Choke<P> {
         average > min && (average < max || self.compare_above_max)
     }
 
-    /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
-    #[inline(always)]
-    fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
-        if !self.is_single {
-            return self.drop_any_matches(now, flow, sink);
-        }
-        let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
-        self.drawn.drop_or_add(&mut self.red.buffer, now, candidate, flow, sink)
+    /// Drops an arrival and its candidate `place`, which is of the same flow.
+    #[inline(never)]
+    fn drop_both(&mut self, now: Time, packet: P, place: Place, sink: &mut dyn DropSink<P>) {
+        self.red.buffer.evict(now, place, Reason::MatchVictim, sink);
+        self.red.buffer.fifo.settle();
+        self.drop_matched(now, packet, sink);
     }
 
-    /// Does the same with any number of candidates, and with drop bits.
+    /// Drops an arrival whose candidates have been dropped.
+    fn drop_matched(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        if self.count_matches {
+            self.red.core.count_since_signal(packet.bytes());
+        }
+        self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
+    }
+
+    /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
     #[inline(never)]
-    fn drop_any_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
+    fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         if self.drop_bits.is_some() {
             return self.mark_matches(now, flow, sink);
         }
@@ -367,12 +374,18 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         self.drawn.clear();
         // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
         // flow, both are dropped.
-        if self.compares() && self.drop_matches(now, packet.flow(), sink) {
-            if self.count_matches {
-                self.red.core.count_since_signal(packet.bytes());
+        if self.compares() {
+            let flow = packet.flow();
+            if !self.is_single {
+                if self.drop_matches(now, flow, sink) {
+                    return self.drop_matched(now, packet, sink);
+                }
+            } else if let Some(candidate) = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws) {
+                if self.red.buffer.fifo.is_of(candidate, flow) {
+                    return self.drop_both(now, packet, candidate, sink);
+                }
+                self.drawn.add(&self.red.buffer.fifo, Some(candidate));
             }
-            self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
-            return;
         }
         // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes the two
         // cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival is dropped.

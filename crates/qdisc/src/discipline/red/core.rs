@@ -31,6 +31,8 @@ pub(crate) struct RedCore {
     /// The thresholds, in packets or bytes.
     min: f64,
     max: f64,
+    /// The average from which the curve is 1: `max`, or twice that if it is gentle.
+    top: f64,
     in_bytes: bool,
     /// max_p, which some disciplines adapt.
     probability: f64,
@@ -62,6 +64,7 @@ impl RedCore {
         let mut core = Self {
             min,
             max,
+            top: max,
             probability: parameters.probability,
             in_bytes: matches!(parameters.max, Size::Bytes(_)),
             average: 0.0,
@@ -105,6 +108,7 @@ impl RedCore {
     pub(crate) fn set_probability(&mut self, probability: f64) {
         let Self { min, max, .. } = *self;
         self.probability = probability;
+        self.top = if self.parameters.gentle { 2.0 * max } else { max };
         // Where the thresholds are one the curve is a step and no average lies on the slope.
         self.slope = if max > min { probability / (max - min) } else { 0.0 };
         self.gentle_slope = if max > 0.0 { (1.0 - probability) / max } else { 0.0 };
@@ -188,7 +192,7 @@ impl RedCore {
 
     /// Tells whether the average is so high that the curve is 1.
     fn is_above(&self) -> bool {
-        self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max }
+        self.average >= self.top
     }
 
     /// Returns the base probability `p_b`, filtered if there is a filter.

@@ -14,7 +14,7 @@ use alloc::format;
 
 use crate::error::check;
 use crate::queue::buffer::Buffer;
-use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Seed, Size, Status, Time};
+use crate::{Bytes, Counters, DropSink, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Time};
 
 mod core;
 
@@ -175,6 +175,16 @@ impl<P: Packet> Red<P> {
     #[inline(always)]
     pub(super) fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) -> Decision {
         let signal = self.core.test(self.buffer.fifo.packets(), packet.bytes());
+        if signal.is_none() && !self.buffer.overflows(packet.bytes()) {
+            self.buffer.fifo.push(packet);
+            return Decision { signalled: false, queued: true };
+        }
+        self.signal(now, packet, signal, sink)
+    }
+
+    /// Marks or drops `packet` if RED gives a `signal`, and drops it if it does not fit.
+    #[inline(never)]
+    fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Decision {
         let mark = match self.core.verdict(signal, packet.ecn_capable()) {
             Verdict::Pass => None,
             Verdict::Mark(reason) => Some(reason),

@@ -86,6 +86,7 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Draws a slot uniformly from the span; it may be a hole.
+    #[inline(always)]
     fn draw_slot(&self, stream: &mut Stream) -> Place {
         // The span stays far below 2^32: at most twice `MAX_PACKETS` and the slack.
         Place(self.head.wrapping_add(stream.below(self.span() as u32) as usize))

@@ -26,7 +26,7 @@ const SLACK: usize = 8;
 /// The number of slots of the first ring.
 const FIRST: usize = 16;
 
-/// A hash of the flow of a slot's packet, or [`HOLE`].
+/// A hash of the flow of a slot's packet, or [`HOLE`]. In front of the head and from the tail on it means nothing.
 type FlowHint = u8;
 
 /// The hint of a slot without a packet; no flow has it.
@@ -129,14 +129,28 @@ impl<P: Packet> Fifo<P> {
     #[inline(always)]
     pub(crate) fn push(&mut self, packet: P) {
         if self.span() == self.slots.len() {
-            self.make_room();
+            return self.push_into_full(packet);
         }
-        let slot = self.tail & self.mask;
+        self.push_into_free_slot(packet);
+    }
+
+    /// Appends `packet` to a ring without a free slot. Apart, so that nothing is kept across a call where there is one.
+    #[cold]
+    #[inline(never)]
+    fn push_into_full(&mut self, packet: P) {
+        self.make_room();
+        self.push_into_free_slot(packet);
+    }
+
+    #[inline(always)]
+    fn push_into_free_slot(&mut self, packet: P) {
+        let (bytes, hint) = (packet.bytes(), hint(packet.flow()));
+        let at = self.tail & self.mask;
         self.tail = self.tail.wrapping_add(1);
         self.packets += 1;
-        self.bytes += u64::from(packet.bytes());
-        self.hints[slot] = hint(packet.flow());
-        self.slots[slot] = Some(packet);
+        self.bytes += u64::from(bytes);
+        self.hints[at] = hint;
+        self.slots[at] = Some(packet);
     }
 
     /// Removes and returns the oldest packet.
@@ -148,15 +162,12 @@ impl<P: Packet> Fifo<P> {
     /// Removes and returns the oldest packet, after `look` has seen it: a packet that is moved last is copied only once.
     #[inline(always)]
     pub(crate) fn pop_after(&mut self, look: impl FnOnce(&P)) -> Option<P> {
-        if self.is_empty() {
-            return None;
-        }
         let slot = self.head & self.mask;
-        let packet = self.slots[slot].as_ref()?;
+        // There is a packet in it unless the queue is empty.
+        let packet = self.slots.get(slot)?.as_ref()?;
         self.packets -= 1;
         self.bytes -= u64::from(packet.bytes());
         look(packet);
-        self.hints[slot] = HOLE;
         self.head = self.head.wrapping_add(1);
         // Where there are holes the slot before the tail still holds a packet.
         if self.holes() > 0 && (self.is_hole(self.head) || self.has_too_many_holes()) {
