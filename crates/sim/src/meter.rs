@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn the_measurement_begins_with_what_is_queued() {
         let at = Time::from_nanos;
-        let mut meter = Meter::new([0..3]);
+        let mut meter = Meter::new([0..1, 1..3]);
         for _ in 0..4 {
             meter.arrived(at(0), 1);
         }
