@@ -118,8 +118,8 @@ def fq_codel(buffer: int, _rate: int) -> dict[str, object]:
         "DropBatchSize": 64,
         "UseEcn": "false",
     }
-    # The quantum is the device's largest packet, and the queues are CoDel's.
-    queues = {"ns3::PointToPointNetDevice::Mtu": 1514, "ns3::CoDelQueueDisc::MinBytes": 1514}
+    # The quantum is the device's largest packet, counted without the header of the link, and the queues are CoDel's.
+    queues = {"ns3::PointToPointNetDevice::Mtu": 1514 - HEADERS["ppp"], "ns3::CoDelQueueDisc::MinBytes": 1514}
     return {f"ns3::FqCoDelQueueDisc::{key}": value for key, value in own.items()} | queues
 
 
