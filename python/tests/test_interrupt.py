@@ -102,12 +102,13 @@ def test_it_is_heard_while_jobs_are_made(tmp_path: Path) -> None:
         told.append(done)
         signal.raise_signal(signal.SIGINT)
 
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(fl.Interrupted, match="before anything was measured"):
         scenario().sweep({"seed": range(30_000)}, progress=at_once)
     assert told == [0]
-    # The first look is after a tenth of a second; before it, 30,000 points are checked.
-    assert time.monotonic() - began < 3
+    # The first look is after a tenth of a second; before it, 30,000 points are checked. Processor time does not depend
+    # on what else runs.
+    assert time.process_time() - began < 3
     out = tmp_path / "sweep.parquet"
     with interrupted(0.3, "while the points were checked"):
         scenario().sweep({"seed": range(100_000)}, out=out)
