@@ -1,8 +1,6 @@
 """Tests of the reading of scenario files and results: `python3 -m unittest discover bench/peers`."""
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import json
 import sys
@@ -14,19 +12,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import programs  # noqa: E402
 import workload  # noqa: E402
 
-
-def load_runner():
-    """Imports the program `run`, which has no suffix."""
-    loader = importlib.machinery.SourceFileLoader("run", str(HERE / "run"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
-    sys.modules["run"] = module
-    loader.exec_module(module)
-    return module
-
-
-run = load_runner()
+run = programs.load("run")
 
 FIGURE_3 = """
 name = "One unresponsive flow"

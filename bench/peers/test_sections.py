@@ -1,8 +1,6 @@
 """Tests of the comparison of sections of `fairlane characterize`: `python3 -m unittest discover bench/peers`."""
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import json
 import sys
@@ -15,20 +13,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import process  # noqa: E402
+import programs  # noqa: E402
 import sections  # noqa: E402
 import workload  # noqa: E402
 
-
-def load_runner():
-    """Imports the program `characterize`, which has no suffix."""
-    loader = importlib.machinery.SourceFileLoader("characterize", str(HERE / "characterize"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("characterize", loader))
-    sys.modules["characterize"] = module
-    loader.exec_module(module)
-    return module
-
-
-characterize = load_runner()
+characterize = programs.load("characterize")
 
 SCENARIO = """
 duration = "20s"

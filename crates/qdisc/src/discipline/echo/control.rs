@@ -217,12 +217,12 @@ const MOST_HURRY: i128 = 64 * UNIT;
 const LOG2_E: i128 = 6_196_328_019;
 
 /// The change of ln T in each second in which the delay is twice its target, and that when the delay has grown by its target. The
-/// integral part overtakes at one radian a second, which is below the loop's crossover up to round trips of 300 ms.
+/// two parts of the control are equal at one radian a second, which is below the loop's crossover up to round trips of 300 ms.
 const INTEGRAL: i128 = 3 * LOG2_E / 10;
 const PROPORTIONAL: i128 = 3 * LOG2_E / 10;
 
-/// The change of ln T in each second in which the link stands still, and in each after [`LONG`]. Longer than a round trip nothing arrives
-/// only where the flows have gone.
+/// The change of ln T in each second in which the link stands still, and that in each after [`LONG`], when the flows have probably
+/// ended: a silence of that length is no longer a pause within a round trip on most paths.
 const IDLE: i128 = 4 * LOG2_E / 10;
 const LONG_IDLE: i128 = 40 * LOG2_E;
 const LONG: i64 = 100_000_000;

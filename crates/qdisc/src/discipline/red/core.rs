@@ -104,7 +104,7 @@ impl RedCore {
         self.filter = (weight < 1.0).then_some(Filter { weight, probability: 0.0 });
     }
 
-    /// Sets `max_p`.
+    /// Sets `max_p`, and what follows from it and from the thresholds.
     pub(crate) fn set_probability(&mut self, probability: f64) {
         let Self { min, max, .. } = *self;
         self.probability = probability;

@@ -3,16 +3,16 @@
 //! pipeACK is the most data that was acknowledged within a round trip, of the last three round trips or the last second if that is longer. The
 //! window is validated if pipeACK is half of it at least, or undefined: at the start and after loss recovery. Otherwise
 //!
-//! * it stays, and grows only if it is full (section 4.4.1);
+//! * it stays, and grows only if it is full (section 4.4);
 //! * a loss or a timeout halves what was in use, the larger of pipeACK and the flight; at the end of loss recovery the window is half of
-//!   that without the segments that were retransmitted (section 4.4.2). A mark reduces what was in use as far as congestion control reduces a
+//!   that without the segments that were retransmitted (section 4.4). A mark reduces what was in use as far as congestion control reduces a
 //!   window;
-//! * after five minutes it is halved, down to the initial window, and the threshold is at least three quarters of it (section 4.4.4).
+//! * after five minutes it is halved, down to the initial window, and the threshold is at least three quarters of it (section 4.4).
 //!
 //! A sample of pipeACK begins when the one before ends, and ends when all segments are acknowledged that were outstanding at its first
 //! acknowledgement. None is taken in loss recovery (section 4.2).
 //!
-//! Deviations: after each further five minutes the window is halved again. What the sender bursts after a pause is not limited (section 4.4.3
+//! Deviations: after each further five minutes the window is halved again. What the sender bursts after a pause is not limited (section 4.4
 //! allows pacing for that, which is a matter of its own). LEDBAT has its own limit to a window that is not used (RFC 6817, section 2.4.2), so
 //! its growth does not depend on the phase.
 
@@ -245,7 +245,7 @@ mod tests {
         assert!(!pipe.allows_growth(&mut size, ms(120)));
     }
 
-    /// Section 4.4.4, by hand: validated until 1,110 ms, a window of 40 is 20 after five minutes more, and the threshold 30; after ten minutes it is the initial
+    /// Section 4.4, by hand: validated until 1,110 ms, a window of 40 is 20 after five minutes more, and the threshold 30; after ten minutes it is the initial
     /// window of 10, and stays there. Would catch a period that begins with the last acknowledgement.
     #[test]
     fn halves_after_five_minutes() {
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Section 4.4.2, by hand: with a pipeACK of 8 and a flight of 12 of a window of 40, 12 are in use, and with a pipeACK of 16 it is 16. Three segments are
+    /// Section 4.4, by hand: with a pipeACK of 8 and a flight of 12 of a window of 40, 12 are in use, and with a pipeACK of 16 it is 16. Three segments are
     /// retransmitted, one of them twice: (12 - 3) / 2. Then pipeACK is undefined. Would catch half of the window, and a retransmission that
     /// counts twice.
     #[test]
