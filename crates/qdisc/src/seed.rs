@@ -72,13 +72,26 @@ impl Stream {
     pub fn below(&mut self, bound: u32) -> u32 {
         // Lemire, "Fast random integer generation in an interval" (2019): a multiplication, and a division only
         // when the low half falls in the short zone that would favour some values.
-        let product = (self.bits() >> 32) * u64::from(bound);
-        if (product as u32) < bound {
+        let throw = self.throw(bound);
+        self.number_of(throw, bound)
+    }
+
+    /// Does the first half of [`below`](Self::below): throws once.
+    #[inline(always)]
+    pub(crate) fn throw(&mut self, bound: u32) -> Throw {
+        Throw((self.bits() >> 32) * u64::from(bound))
+    }
+
+    /// Does the second half: returns the number that `throw` gives for `bound`, or that of another one if it does not count.
+    #[inline(always)]
+    pub(crate) fn number_of(&mut self, throw: Throw, bound: u32) -> u32 {
+        let Throw(product) = throw;
+        if throw.may_not_count(bound) {
             let number;
             (*self, number) = Self(self.0.clone()).below_without_bias(product, bound);
             return number;
         }
-        (product >> 32) as u32
+        throw.number()
     }
 
     /// Returns the number that `product` gives for `bound`, or draws anew as long as the product is one of those by which some
@@ -90,6 +103,24 @@ impl Stream {
             product = (self.bits() >> 32) * u64::from(bound);
         }
         (self, (product >> 32) as u32)
+    }
+}
+
+/// A throw of [`Stream::below`], which may have to be repeated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Throw(u64);
+
+impl Throw {
+    /// Tells whether it may be one of those by which some numbers would be more frequent; `false` is certain.
+    #[inline(always)]
+    pub(crate) const fn may_not_count(self, bound: u32) -> bool {
+        (self.0 as u32) < bound
+    }
+
+    /// Returns the number that it gives if it counts.
+    #[inline(always)]
+    pub(crate) const fn number(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 }
 

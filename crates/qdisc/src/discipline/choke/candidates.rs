@@ -10,6 +10,8 @@ use crate::{DropSink, FlowKey, Packet, Reason, Stream, Time};
 /// The candidates of the last arrival, and where they stand.
 #[derive(Debug)]
 pub(super) struct Drawn {
+    /// The only candidate where it was drawn alone.
+    single: Option<Place>,
     /// The vector never grows: it has room for the most that the configuration allows.
     pub(super) places: Vec<Place>,
     /// The FIFO's numbering when they were drawn.
@@ -18,13 +20,21 @@ pub(super) struct Drawn {
 
 impl Drawn {
     pub(super) fn with_room_for(most: u32) -> Self {
-        Self { places: Vec::with_capacity(most as usize), numbering: 0 }
+        Self { single: None, places: Vec::with_capacity(most as usize), numbering: 0 }
     }
 
     /// Forgets the candidates of the arrival before.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
+        self.single = None;
         self.places.clear();
+    }
+
+    /// Notes a candidate that was compared, as the only one of its arrival, and stays in the queue.
+    #[inline(always)]
+    pub(super) fn set<P: Packet>(&mut self, fifo: &Fifo<P>, candidate: Place) {
+        self.single = Some(candidate);
+        self.numbering = fifo.numbering();
     }
 
     /// Adds a candidate that was compared and stays in the queue.
@@ -63,6 +73,9 @@ impl Drawn {
         // A FIFO that has moved its packets since does not know the places any more.
         if self.numbering != fifo.numbering() {
             return;
+        }
+        if let Some(packet) = self.single.and_then(|place| fifo.packet(place)) {
+            each(packet);
         }
         for (index, place) in self.places.iter().enumerate() {
             if let Some(packet) = fifo.packet(*place).filter(|_| !self.places[..index].contains(place)) {

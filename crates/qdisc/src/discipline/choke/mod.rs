@@ -29,6 +29,7 @@ use alloc::format;
 use crate::discipline::red::{self, Red, RedCore};
 use crate::error::check;
 use crate::queue::fifo::Place;
+use crate::seed::Throw;
 use crate::{
     Counters, DropSink, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream, Time,
 };
@@ -267,11 +268,12 @@ impl<P: Packet> Choke<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         let Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit } = config;
+        let is_single = candidates == Candidates::Fixed(1) && !drop_bit;
         Ok(Self {
             red: Red::new(red::Config { limit, red, ..red::Config::default() }, seed)?,
             draw,
             candidates,
-            is_single: candidates == Candidates::Fixed(1) && !drop_bit,
+            is_single,
             compare_above_max,
             count_matches,
             drop_bits: drop_bit.then(DropBits::default),
@@ -367,11 +369,50 @@ impl<P: Packet> Choke<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for Choke<P> {
-    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+impl<P: Packet> Choke<P> {
+    /// Does [`Qdisc::enqueue`] for any configuration and state.
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         // Section II-A, paragraph 2: the average occupancy, an exponential moving average as in RED.
         self.red.arrive(now, &packet);
         self.drawn.clear();
+        self.decide(now, packet, sink);
+    }
+
+    /// Compares an arrival with the packet that `throw` hits, and RED decides on it if they are not of one flow.
+    #[inline(never)]
+    fn compare(&mut self, now: Time, packet: P, throw: Throw, sink: &mut dyn DropSink<P>) {
+        let fifo = &self.red.buffer.fifo;
+        let candidate = fifo.hit(throw, &mut self.draws);
+        if fifo.is_of(candidate, packet.flow()) {
+            return self.drop_both(now, packet, candidate, sink);
+        }
+        self.drawn.set(fifo, candidate);
+        self.red.decide_between(now, packet, sink);
+    }
+
+    /// Does the same where the candidate is not drawn uniformly.
+    #[inline(never)]
+    fn compare_with_given(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let fifo = &self.red.buffer.fifo;
+        if let Some(candidate) = candidates::one(fifo, self.draw, &mut self.draws) {
+            if fifo.is_of(candidate, packet.flow()) {
+                return self.drop_both(now, packet, candidate, sink);
+            }
+            self.drawn.set(fifo, candidate);
+        }
+        self.red.decide_between(now, packet, sink);
+    }
+
+    /// Does [`decide`](Self::decide) apart from the packet path.
+    #[inline(never)]
+    fn decide_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.decide(now, packet, sink);
+    }
+
+    /// Decides on an arrival that is in the average.
+    #[inline(always)]
+    fn decide(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         // Paragraph 3: above min_th the arrival is compared with a drop candidate, a packet drawn at random; if both are of one
         // flow, both are dropped.
         if self.compares() {
@@ -384,12 +425,37 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
                 if self.red.buffer.fifo.is_of(candidate, flow) {
                     return self.drop_both(now, packet, candidate, sink);
                 }
-                self.drawn.add(&self.red.buffer.fifo, Some(candidate));
+                self.drawn.set(&self.red.buffer.fifo, candidate);
             }
         }
         // Otherwise the candidate stays where it is, and the arrival is dropped with RED's probability. That includes the two
         // cases at the begin of the paragraph: below min_th every arrival is queued, above max_th every arrival is dropped.
         self.red.decide(now, packet, sink);
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Choke<P> {
+    /// Does what most arrivals need without a call, and leaves everything else to functions each of which is the last thing that it
+    /// does.
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        if !(self.is_single && self.red.core.is_straight()) {
+            return self.enqueue_any(now, packet, sink);
+        }
+        self.red.arrive_straight(&packet);
+        self.drawn.clear();
+        let Self { red, draw, draws, drawn, .. } = self;
+        if !red.is_between() {
+            return self.decide_any(now, packet, sink);
+        }
+        if *draw != Draw::Random {
+            return self.compare_with_given(now, packet, sink);
+        }
+        let throw = red.buffer.fifo.throw(draws);
+        let Some(candidate) = red.buffer.fifo.hit_of_other(throw, packet.flow()) else {
+            return self.compare(now, packet, throw, sink);
+        };
+        drawn.set(&red.buffer.fifo, candidate);
+        red.decide_between(now, packet, sink);
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut dyn DropSink<P>) -> Option<P> {
@@ -414,71 +480,4 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::SimplePacket;
-
-    fn refused(config: Config) -> Option<alloc::string::String> {
-        Choke::<SimplePacket>::new(config, Seed::new(1)).err().map(|error| error.key().into())
-    }
-
-    /// Would catch later members whose constructors accept values that are refused as text.
-    #[test]
-    fn later_members_refuse_what_cannot_work() {
-        fn key<Q>(built: Result<Q, ParameterError>) -> Option<alloc::string::String> {
-            built.err().map(|error| error.key().into())
-        }
-        type P = SimplePacket;
-        let seed = Seed::new(1);
-        let memory = mloc::Config { memory: 65_537, ..mloc::Config::default() };
-        assert_eq!(key(mloc::MlocChoke::<P>::new(memory, seed)).as_deref(), Some("memory"));
-        let order = chokew::Config { min: Size::packets(176), ..chokew::Config::default() };
-        assert_eq!(key(chokew::Chokew::<P>::new(order, seed)).as_deref(), Some("min"));
-        let unit = choker::Config { band: Size::bytes(1), ..choker::Config::default() };
-        assert_eq!(key(choker::Choker::<P>::new(unit, seed)).as_deref(), Some("band"));
-        let table = xchoke::Config { table_size: 0, ..xchoke::Config::default() };
-        assert_eq!(key(xchoke::Xchoke::<P>::new(table, seed)).as_deref(), Some("table_size"));
-        let most = choked::Config { max_candidates: 65, ..choked::Config::default() };
-        assert_eq!(key(choked::Choked::<P>::new(most, seed)).as_deref(), Some("max_candidates"));
-        let share = sac::Config { share: 1.5, ..sac::Config::default() };
-        assert_eq!(key(sac::Sac::<P>::new(share, seed)).as_deref(), Some("share"));
-        let cap = rechoke::Config { hit_cap: 2, ..rechoke::Config::default() };
-        assert_eq!(key(rechoke::Rechoke::<P>::new(cap, seed)).as_deref(), Some("hits"));
-        let limit = Size::packets(u32::MAX);
-        for refused in [
-            key(mloc::MlocChoke::<P>::new(mloc::Config { limit, ..mloc::Config::default() }, seed)),
-            key(chokew::Chokew::<P>::new(chokew::Config { limit, ..chokew::Config::default() }, seed)),
-            key(xchoke::Xchoke::<P>::new(xchoke::Config { limit, ..xchoke::Config::default() }, seed)),
-            key(choked::Choked::<P>::new(choked::Config { limit, ..choked::Config::default() }, seed)),
-            key(sac::Sac::<P>::new(sac::Config { limit, ..sac::Config::default() }, seed)),
-            key(rechoke::Rechoke::<P>::new(rechoke::Config { limit, ..rechoke::Config::default() }, seed)),
-        ] {
-            assert_eq!(refused.as_deref(), Some("limit"));
-        }
-    }
-
-    /// Would catch hits that are never halved because the link's rate is not used.
-    #[test]
-    fn xchoke_follows_the_links_rate() {
-        let config = xchoke::Config::default();
-        let mbit = Rate::from_bits_per_second(1_000_000);
-        assert_eq!(config.age_at(None), None);
-        // 1250 packets of 1000 bytes take 10 s at 1 Mbit/s.
-        assert_eq!(config.age_at(Some(mbit)), Some(crate::Duration::from_secs(10.0)));
-    }
-
-    /// Would catch a constructor that accepts values that are refused as text.
-    #[test]
-    fn what_cannot_work_is_refused() {
-        let red = red::RedParameters { min: Size::packets(201), ..red::RedParameters::default() };
-        assert_eq!(refused(Config { red, ..Config::default() }).as_deref(), Some("min"));
-        let none = Config { candidates: Candidates::Fixed(0), ..Config::default() };
-        assert_eq!(refused(none).as_deref(), Some("candidates"));
-        let regions =
-            Config { candidates: Candidates::Regions { regions: 33, rule: Rule::Double }, ..Config::default() };
-        assert_eq!(refused(regions).as_deref(), Some("regions"));
-        let limit = Config { limit: Size::packets(u32::MAX), ..Config::default() };
-        assert_eq!(refused(limit).as_deref(), Some("limit"));
-        assert_eq!(refused(Config::default()), None);
-    }
-}
+mod tests;

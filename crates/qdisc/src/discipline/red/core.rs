@@ -24,6 +24,24 @@ struct Filter {
     probability: f64,
 }
 
+/// How signals are spaced: by base / (room - part * base * count), but not before base * count has reached `wait`.
+#[derive(Clone, Copy, Debug)]
+struct Spacing {
+    wait: f64,
+    room: f64,
+    part: f64,
+}
+
+impl Spacing {
+    const fn of(uniformize: Uniformize) -> Self {
+        match uniformize {
+            Uniformize::None => Self { wait: f64::NEG_INFINITY, room: 1.0, part: 0.0 },
+            Uniformize::Count => Self { wait: f64::NEG_INFINITY, room: 1.0, part: 1.0 },
+            Uniformize::Wait => Self { wait: 1.0, room: 2.0, part: 1.0 },
+        }
+    }
+}
+
 /// RED's average, curve and spacing, without a queue: shared by all who build on RED.
 #[derive(Debug)]
 pub(crate) struct RedCore {
@@ -40,8 +58,10 @@ pub(crate) struct RedCore {
     idle_since: Option<Time>,
     /// Packets since the last signal, -1 below `min`; with `byte_drop` mean packets' worth of bytes, 0 below `min`.
     count: f64,
-    /// The first packet that found the average above `min` has passed.
-    old: bool,
+    /// The first packet that found the average above `min` has passed, or none is spared.
+    settled: bool,
+    /// There is no filter, and packets count alike.
+    is_simple: bool,
     slope: f64,
     gentle_slope: f64,
     /// The low-pass filter of the probability, if there is one.
@@ -49,6 +69,7 @@ pub(crate) struct RedCore {
     per_avpkt: f64,
     /// The time that the link takes for a mean packet, in nanoseconds; `None` while its rate is not known.
     slot: Option<u64>,
+    spacing: Spacing,
     rolls: Stream,
 }
 
@@ -70,7 +91,9 @@ impl RedCore {
             average: 0.0,
             idle_since: None,
             count: if parameters.byte_drop { 0.0 } else { -1.0 },
-            old: false,
+            settled: !parameters.spare,
+            is_simple: !parameters.byte_drop,
+            spacing: Spacing::of(parameters.uniformize),
             slope: 0.0,
             gentle_slope: 0.0,
             filter: None,
@@ -102,6 +125,7 @@ impl RedCore {
     /// Filters the probability from now on, with `weight` for a sample; 1 filters nothing.
     pub(crate) fn filter(&mut self, weight: f64) {
         self.filter = (weight < 1.0).then_some(Filter { weight, probability: 0.0 });
+        self.is_simple = self.filter.is_none() && !self.parameters.byte_drop;
     }
 
     /// Sets `max_p`, and what follows from it and from the thresholds.
@@ -142,7 +166,7 @@ impl RedCore {
     }
 
     /// Returns the occupancy in the average's unit.
-    fn occupancy<P: Packet>(&self, buffer: &Buffer<P>) -> f64 {
+    pub(crate) fn occupancy<P: Packet>(&self, buffer: &Buffer<P>) -> f64 {
         // Both are far below 2^63, and a signed number is converted by one instruction.
         let occupancy = if self.in_bytes { buffer.fifo.bytes() as i64 } else { buffer.fifo.packets() as i64 };
         occupancy as f64
@@ -155,15 +179,38 @@ impl RedCore {
 
     /// Updates the average where the queue is not a [`Buffer`]; `occupancy` is in the average's unit.
     pub(crate) fn sample(&mut self, now: Time, occupancy: f64) {
-        let weight = self.parameters.weight;
-        let keep = 1.0 - weight;
         if let Some(since) = self.idle_since {
             self.decay(now, since);
         }
-        self.average = keep * self.average + weight * occupancy;
+        self.average_in(occupancy);
         if self.filter.is_some() {
             self.sample_probability();
         }
+    }
+
+    /// Takes `occupancy` into the average.
+    #[inline(always)]
+    pub(crate) fn average_in(&mut self, occupancy: f64) {
+        let weight = self.parameters.weight;
+        self.average = (1.0 - weight) * self.average + weight * occupancy;
+    }
+
+    /// Tells whether the next arrival takes the short way: the queue was not idle, packets count alike and none is filtered or the first.
+    #[inline(always)]
+    pub(crate) fn is_straight(&self) -> bool {
+        self.is_simple && self.settled && self.idle_since.is_none()
+    }
+
+    /// Does what [`test`](Self::test) does while it is [straight](Self::is_straight) and the average between the thresholds, for an arrival
+    /// that is not spared; tells whether the arrival is signalled.
+    #[inline(always)]
+    pub(crate) fn signals_between(&mut self) -> bool {
+        self.count += 1.0;
+        let is_signalled = self.roll(1.0, self.slope * (self.average - self.min));
+        if is_signalled {
+            self.count = 0.0;
+        }
+        is_signalled
     }
 
     /// Lets the average decay by the packets that the link could have sent since it became idle.
@@ -249,7 +296,7 @@ impl RedCore {
 
     /// Begins anew: the next packet that is not spared is the first.
     fn pass(&mut self) -> Option<Reason> {
-        self.old = false;
+        self.settled = !self.parameters.spare;
         self.count = if self.parameters.byte_drop { 0.0 } else { -1.0 };
         None
     }
@@ -258,8 +305,8 @@ impl RedCore {
     #[inline(always)]
     fn space(&mut self, bytes: u32, base: f64) -> Option<Reason> {
         let step = self.step(bytes);
-        if self.parameters.spare && !self.old {
-            self.old = true;
+        if !self.settled {
+            self.settled = true;
             self.count = step;
             return None;
         }
@@ -285,13 +332,12 @@ impl RedCore {
     fn roll(&mut self, step: f64, base: f64) -> bool {
         let roll = self.rolls.unit();
         let spaced = base * self.count;
+        let Spacing { wait, room, part } = self.spacing;
+        if spaced < wait {
+            return false;
+        }
         // p_a = base / room. It is compared multiplied by the room, which saves the division.
-        let room = match self.parameters.uniformize {
-            Uniformize::None => 1.0,
-            Uniformize::Count => 1.0 - spaced,
-            Uniformize::Wait if spaced < 1.0 => return false,
-            Uniformize::Wait => 2.0 - spaced,
-        };
+        let room = room - part * spaced;
         if base >= room {
             return true;
         }

@@ -182,6 +182,46 @@ impl<P: Packet> Red<P> {
         self.signal(now, packet, signal, sink)
     }
 
+    /// Does [`Qdisc::enqueue`] in any state.
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.arrive(now, &packet);
+        self.decide(now, packet, sink);
+    }
+
+    /// Does [`decide`](Self::decide) apart from the packet path.
+    #[inline(never)]
+    fn decide_any(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        self.decide(now, packet, sink);
+    }
+
+    /// Does what [`arrive`](Self::arrive) does while the core is [straight](RedCore::is_straight).
+    #[inline(always)]
+    pub(super) fn arrive_straight(&mut self, packet: &P) {
+        self.buffer.arrive(packet);
+        self.core.average_in(self.core.occupancy(&self.buffer));
+    }
+
+    /// Tells whether the average is between the thresholds and the arrival is not one that RED spares.
+    #[inline(always)]
+    pub(super) fn is_between(&self) -> bool {
+        let (min, max) = self.core.thresholds();
+        let average = self.core.average();
+        average > min && average < max && self.buffer.fifo.packets() > 1
+    }
+
+    /// Does what [`decide`](Self::decide) does while the core is [straight](RedCore::is_straight) and the average
+    /// [between](Self::is_between) the thresholds.
+    #[inline(always)]
+    pub(super) fn decide_between(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let is_signalled = self.core.signals_between();
+        if is_signalled || self.buffer.overflows(packet.bytes()) {
+            self.signal(now, packet, is_signalled.then_some(Reason::Early), sink);
+            return;
+        }
+        self.buffer.fifo.push(packet);
+    }
+
     /// Marks or drops `packet` if RED gives a `signal`, and drops it if it does not fit.
     #[inline(never)]
     fn signal(&mut self, now: Time, packet: P, signal: Option<Reason>, sink: &mut dyn DropSink<P>) -> Decision {
@@ -199,8 +239,14 @@ impl<P: Packet> Red<P> {
 
 impl<P: Packet> Qdisc<P> for Red<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        self.arrive(now, &packet);
-        self.decide(now, packet, sink);
+        if !self.core.is_straight() {
+            return self.enqueue_any(now, packet, sink);
+        }
+        self.arrive_straight(&packet);
+        if !self.is_between() {
+            return self.decide_any(now, packet, sink);
+        }
+        self.decide_between(now, packet, sink);
     }
 
     #[inline]

@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use super::{Fifo, Place};
-use crate::{Packet, Stream};
+use super::{HOLE, hint};
+use crate::seed::Throw;
+use crate::{FlowKey, Packet, Stream};
 
 /// Places that were drawn, of which it tells quickly that most others were not: a search of a list is needed for few.
 #[derive(Debug, Default)]
@@ -28,6 +30,28 @@ impl<P: Packet> Fifo<P> {
         }
         let place = self.draw_slot(stream);
         Some(if self.is_hole(place.0) { self.draw_again(stream) } else { place })
+    }
+
+    /// Throws for a draw from the queue, which must not be empty. [`hit_of_other`](Self::hit_of_other) or [`hit`](Self::hit) tells what it
+    /// hits, before the queue changes.
+    #[inline(always)]
+    pub(crate) fn throw(&self, stream: &mut Stream) -> Throw {
+        stream.throw(self.span() as u32)
+    }
+
+    /// Returns the packet that `throw` hits if it is certain that it counts, and that the packet is not one of `flow`: so it mostly is.
+    #[inline(always)]
+    pub(crate) fn hit_of_other(&self, throw: Throw, flow: FlowKey) -> Option<Place> {
+        let place = self.head.wrapping_add(throw.number() as usize);
+        let found = self.hints[place & self.mask];
+        let is_other = !throw.may_not_count(self.span() as u32) && found != HOLE && found != hint(flow);
+        is_other.then_some(Place(place))
+    }
+
+    /// Returns the packet that `throw` hits. If it does not count, or hits a hole, the draw is repeated.
+    pub(crate) fn hit(&self, throw: Throw, stream: &mut Stream) -> Place {
+        let place = Place(self.head.wrapping_add(stream.number_of(throw, self.span() as u32) as usize));
+        if self.is_hole(place.0) { self.draw_again(stream) } else { place }
     }
 
     /// Draws until the draw hits a packet; there must be one.

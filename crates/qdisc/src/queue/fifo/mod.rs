@@ -169,9 +169,13 @@ impl<P: Packet> Fifo<P> {
         self.bytes -= u64::from(packet.bytes());
         look(packet);
         self.head = self.head.wrapping_add(1);
-        // Where there are holes the slot before the tail still holds a packet.
-        if self.holes() > 0 && (self.is_hole(self.head) || self.has_too_many_holes()) {
-            self.settle();
+        // Where there are holes the slot before the tail still holds a packet, so the head may move over one. A sum takes no branch, which
+        // would often be mispredicted.
+        if self.holes() > 0 {
+            self.head = self.head.wrapping_add(usize::from(self.is_hole(self.head)));
+            if self.is_hole(self.head) || self.has_too_many_holes() {
+                self.settle_ends();
+            }
         }
         // Settling touches the packets from the head on only.
         self.slots[slot].take()
@@ -189,8 +193,17 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Removes the holes at both ends, and all holes when there are too many.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn settle(&mut self) {
+        let ends_live = self.packets > 0 && !self.is_hole(self.head) && !self.is_hole(self.tail.wrapping_sub(1));
+        if !ends_live || self.has_too_many_holes() {
+            self.settle_ends();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_ends(&mut self) {
         while self.head != self.tail && self.is_hole(self.head) {
             self.head = self.head.wrapping_add(1);
         }

@@ -120,7 +120,7 @@ fn frequency(parameters: RedParameters, count: f64, bytes: u32) -> f64 {
     let mut signals = 0;
     for _ in 0..rolls {
         red.count = count - if parameters.byte_drop { f64::from(bytes) / 1000.0 } else { 1.0 };
-        red.old = true;
+        red.settled = true;
         signals += i32::from(red.test(40, bytes).is_some());
     }
     f64::from(signals) / f64::from(rolls)
