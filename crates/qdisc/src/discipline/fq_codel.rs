@@ -11,9 +11,8 @@
 //! instead of a search, and of several a random one, where Linux takes the one with the lowest number. A packet larger than the limit is dropped alone. The hash is keyed by the seed and covers the flow's
 //! key.
 //!
-//! **Cost.** A hash, a push and a pop, CoDel's; to find the longest queue, O(log n) for each queue that has changed since it was last sought.
+//! **Cost.** State of the queues that have packets or whose CoDel remembers signals. A hash, a push and a pop, CoDel's; to find the longest queue, O(log n) for each queue that has changed since it was last sought.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::discipline::codel::{self, Backlog, CodelCore, CodelVerdict};
@@ -22,6 +21,7 @@ use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::longest::Longest;
 use crate::queue::new_old_lists::NewOldLists;
+use crate::queue::queue_numbers::QueueNumbers;
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
 use crate::queue::tagged::Stamped;
@@ -101,6 +101,8 @@ pub struct FqCodel<P> {
     drop_batch: u32,
     codel: codel::CodelParameters,
     hash: FlowHash,
+    /// The queues of which there is state. Everything below is indexed by their numbers.
+    numbers: QueueNumbers,
     queues: FlowQueues<Stamped<P>>,
     /// CoDel's state for each queue.
     cores: Vec<CodelCore>,
@@ -123,12 +125,33 @@ impl<P: Packet> FqCodel<P> {
             drop_batch,
             codel,
             hash: FlowHash::new(seed),
-            queues: FlowQueues::new(),
-            cores: vec![CodelCore::new(); flows as usize],
+            numbers: QueueNumbers::new(flows),
+            queues: FlowQueues::with_room(flows),
+            cores: Vec::with_capacity(flows as usize),
             lists: NewOldLists::new(flows, quantum.get()),
-            longest: Longest::new(seed),
+            longest: Longest::with_room(seed, flows),
             counters: Counters::default(),
         })
+    }
+
+    /// Returns the number of the queue of `packet`, of which there is state from now on.
+    #[inline]
+    fn number(&mut self, packet: &P) -> usize {
+        let (number, new) = self.numbers.insert(self.hash.bin(packet.flow().get(), self.flows));
+        if new {
+            match self.cores.get_mut(number) {
+                Some(core) => *core = CodelCore::new(),
+                None => self.cores.push(CodelCore::new()),
+            }
+        }
+        number
+    }
+
+    /// Notes that `queue`, whose turn it is, has no packet to send.
+    fn exhausted(&mut self, now: Time, queue: usize) {
+        if !self.lists.exhausted(queue) && self.cores[queue].is_at_rest(&self.codel, now) {
+            self.numbers.remove(queue);
+        }
     }
 
     /// Updates the length of `queue`.
@@ -161,9 +184,8 @@ impl<P: Packet> FqCodel<P> {
     /// Removes and returns the head of `queue`, which leaves as it is.
     #[inline(always)]
     fn send_head(&mut self, queue: usize) -> Option<P> {
-        let place = self.queues.front_place(queue);
+        let place = self.queues.unlink_front(queue);
         let bytes = self.queues.packet(place)?.bytes();
-        self.queues.unlink(queue, place);
         self.update_longest(queue);
         self.lists.charge(queue, bytes);
         self.counters.departed.add(bytes);
@@ -199,7 +221,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
             discard(now, packet, Reason::Limit, &mut self.counters, sink);
             return;
         }
-        let queue = self.hash.bin(packet.flow().get(), self.flows) as usize;
+        let queue = self.number(&packet);
         self.queues.push_back(queue, Stamped::new(packet, now));
         self.update_longest(queue);
         self.lists.activate(queue);
@@ -220,7 +242,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
             } else if self.queues.packets_in(queue) > 0 {
                 return self.send_head(queue);
             }
-            self.lists.exhausted(queue);
+            self.exhausted(now, queue);
         }
     }
 

@@ -10,7 +10,6 @@
 //!
 //! **Cost.** A hash, a push and a pop, PIE's, and the updates for the periods that have ended.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::discipline::pie::{self, Periods, PieCore, PieSettings};
@@ -18,6 +17,7 @@ use crate::error::check;
 use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::new_old_lists::NewOldLists;
+use crate::queue::queue_numbers::QueueNumbers;
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
@@ -81,8 +81,12 @@ pub struct FqPie<P> {
     flows: u32,
     settings: PieSettings,
     hash: FlowHash,
+    /// The queues of which there is state. Everything below is indexed by their numbers.
+    numbers: QueueNumbers,
     queues: FlowQueues<Stamped<P>>,
     pies: Vec<QueuePie>,
+    /// The state of a PIE at the start. The updates of an empty queue do not change it, so it need not be kept.
+    at_rest: PieCore,
     lists: NewOldLists,
     timer: Periods,
     /// The number of periods that have ended.
@@ -104,8 +108,10 @@ impl<P: Packet> FqPie<P> {
             room: Room::new(limit, memory_limit.get()),
             flows,
             hash: FlowHash::new(seed),
-            queues: FlowQueues::new(),
-            pies: vec![QueuePie { core: PieCore::new(&settings), periods: 0 }; flows as usize],
+            numbers: QueueNumbers::new(flows),
+            queues: FlowQueues::with_room(flows),
+            pies: Vec::with_capacity(flows as usize),
+            at_rest: PieCore::new(&settings),
             lists: NewOldLists::new(flows, quantum.get()),
             timer: Periods::new(settings.tupdate()),
             periods: 0,
@@ -117,6 +123,26 @@ impl<P: Packet> FqPie<P> {
 
     fn run_timer(&mut self, now: Time) {
         self.periods += self.timer.ended(now).0;
+    }
+
+    /// Returns the number of the queue of `packet`, of which there is state from now on.
+    fn number(&mut self, packet: &P) -> usize {
+        let (number, new) = self.numbers.insert(self.hash.bin(packet.flow().get(), self.flows));
+        if new {
+            let pie = QueuePie { core: self.at_rest, periods: self.periods };
+            match self.pies.get_mut(number) {
+                Some(known) => *known = pie,
+                None => self.pies.push(pie),
+            }
+        }
+        number
+    }
+
+    /// Forgets the state of `queue` if it need not be kept.
+    fn forget_at_rest(&mut self, queue: usize) {
+        if !self.lists.is_active(queue) && self.pies[queue].core == self.at_rest {
+            self.numbers.remove(queue);
+        }
     }
 
     /// Makes the missing updates of the PIE of `queue`. It must be called before the queue changes.
@@ -134,7 +160,7 @@ impl<P: Packet> Qdisc<P> for FqPie<P> {
         self.run_timer(now);
         let bytes = packet.bytes();
         self.counters.arrived.add(bytes);
-        let queue = self.hash.bin(packet.flow().get(), self.flows) as usize;
+        let queue = self.number(&packet);
         let backlog = self.queues.bytes_in(queue);
         self.catch_up(queue);
         let Self { room, settings, pies, rolls, counters, .. } = self;
@@ -143,12 +169,12 @@ impl<P: Packet> Qdisc<P> for FqPie<P> {
         if room.is_exceeded(self.queues.packets() + 1, total) {
             core.overflow();
             discard(now, packet, Reason::Limit, counters, sink);
-            return;
+            return self.forget_at_rest(queue);
         }
         if core.test(settings, bytes, backlog, rolls) {
             if !settings.marks(packet.ecn_capable(), core.control()) {
                 discard(now, packet, Reason::Early, counters, sink);
-                return;
+                return self.forget_at_rest(queue);
             }
             mark(now, &mut packet, Reason::Early, counters, sink);
         }
@@ -162,7 +188,9 @@ impl<P: Packet> Qdisc<P> for FqPie<P> {
             let queue = self.lists.next()?;
             self.catch_up(queue);
             let Some(stamped) = self.queues.pop_front(queue) else {
-                self.lists.exhausted(queue);
+                if !self.lists.exhausted(queue) {
+                    self.forget_at_rest(queue);
+                }
                 continue;
             };
             let (waited, packet) = (stamped.sojourn(now), stamped.packet);

@@ -103,8 +103,7 @@ impl<P: Packet> FlowBuffer<P> {
     /// [`FlowQueues::take`].
     #[inline(always)]
     pub(crate) fn unlink_front(&mut self, flow: usize) -> u32 {
-        let place = self.queues.front_place(flow);
-        self.queues.unlink(flow, place);
+        let place = self.queues.unlink_front(flow);
         self.update_longest(flow);
         place
     }

@@ -12,7 +12,8 @@ use crate::Packet;
 /// No node.
 const NIL: u32 = u32::MAX;
 
-/// A packet with its neighbours in its queue; free nodes are linked by `next`.
+/// A packet with its neighbours in its queue; free nodes are linked by `next`. `previous` means nothing at the head of a queue, and
+/// `next` is [`NIL`] at the tail.
 #[derive(Debug)]
 struct Node<P> {
     packet: Option<P>,
@@ -20,7 +21,7 @@ struct Node<P> {
     previous: u32,
 }
 
-/// The ends and the length of one queue.
+/// The ends and the length of one queue. In an empty one `head` is [`NIL`], and `tail` means nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PacketList {
     head: u32,
@@ -45,6 +46,11 @@ impl<P: Packet> FlowQueues<P> {
     /// Creates queues that are all empty and allocate memory as they fill.
     pub(crate) const fn new() -> Self {
         Self { nodes: Vec::new(), free: NIL, queues: Vec::new(), packets: 0, bytes: 0 }
+    }
+
+    /// Makes `queues` queues, which are allocated now and not as they fill.
+    pub(crate) fn with_room(queues: u32) -> Self {
+        Self { queues: Vec::with_capacity(queues as usize), ..Self::new() }
     }
 
     /// Returns the number of packets in all queues.
@@ -80,7 +86,7 @@ impl<P: Packet> FlowQueues<P> {
 
     /// Returns the newest packet of `queue`.
     pub(crate) fn back(&self, queue: usize) -> Option<&P> {
-        self.packet(self.queue(queue).tail)
+        self.packet(self.back_place(queue))
     }
 
     /// Returns the packets of `queue`, the oldest first, each with its place, by which it can be [removed](Self::remove).
@@ -105,21 +111,23 @@ impl<P: Packet> FlowQueues<P> {
         // The number of nodes is far below 2^32: no discipline holds more than `MAX_PACKETS` packets.
         let node = if self.free == NIL { self.nodes.len() as u32 } else { self.free };
         let list = &mut self.queues[queue];
+        // The first packet of a queue is put behind itself: that takes no branch, which would often be mispredicted.
+        let is_first = list.packets == 0;
+        let previous = if is_first { node } else { list.tail };
+        list.head = if is_first { node } else { list.head };
+        list.tail = node;
         list.packets += 1;
         list.bytes += bytes;
-        let previous = mem::replace(&mut list.tail, node);
-        match self.nodes.get_mut(previous as usize) {
-            Some(last) => last.next = node,
-            None => list.head = node,
-        }
         match self.nodes.get_mut(node as usize) {
             Some(slot) => {
-                self.free = mem::replace(&mut slot.next, NIL);
+                self.free = slot.next;
                 slot.previous = previous;
                 slot.packet = Some(packet);
             }
             None => self.nodes.push(Node { packet: Some(packet), next: NIL, previous }),
         }
+        self.nodes[previous as usize].next = node;
+        self.nodes[node as usize].next = NIL;
     }
 
     /// Adds the queues up to `queue`.
@@ -131,7 +139,27 @@ impl<P: Packet> FlowQueues<P> {
     /// Removes and returns the oldest packet of `queue`.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self, queue: usize) -> Option<P> {
-        self.remove(queue, self.front_place(queue))
+        let node = self.unlink_front(queue);
+        self.take(node)
+    }
+
+    /// Does what [`unlink`](Self::unlink) does with the oldest packet of `queue`, and returns its place; no place of a packet if there is
+    /// none.
+    #[inline(always)]
+    pub(crate) fn unlink_front(&mut self, queue: usize) -> u32 {
+        let node = self.front_place(queue);
+        let Some(slot) = self.nodes.get_mut(node as usize) else { return NIL };
+        let Some(packet) = &slot.packet else { return NIL };
+        let bytes = u64::from(packet.bytes());
+        let next = mem::replace(&mut slot.next, self.free);
+        self.free = node;
+        self.packets -= 1;
+        self.bytes -= bytes;
+        let list = &mut self.queues[queue];
+        list.packets -= 1;
+        list.bytes -= bytes;
+        list.head = next;
+        node
     }
 
     /// Removes and returns the newest packet of `queue`.
@@ -176,13 +204,15 @@ impl<P: Packet> FlowQueues<P> {
         let list = &mut self.queues[queue];
         list.packets -= 1;
         list.bytes -= bytes;
-        match self.nodes.get_mut(previous as usize) {
-            Some(slot) => slot.next = next,
-            None => list.head = next,
+        if list.head == node {
+            list.head = next;
+        } else if let Some(slot) = self.nodes.get_mut(previous as usize) {
+            slot.next = next;
         }
-        match self.nodes.get_mut(next as usize) {
-            Some(slot) => slot.previous = previous,
-            None => list.tail = previous,
+        if list.tail == node {
+            list.tail = previous;
+        } else if let Some(slot) = self.nodes.get_mut(next as usize) {
+            slot.previous = previous;
         }
     }
 
@@ -199,7 +229,8 @@ impl<P: Packet> FlowQueues<P> {
 
     /// Returns the place of the newest packet of `queue`; no place of a packet if there is none.
     pub(crate) fn back_place(&self, queue: usize) -> u32 {
-        self.queue(queue).tail
+        let list = self.queue(queue);
+        if list.packets == 0 { NIL } else { list.tail }
     }
 }
 

@@ -44,6 +44,14 @@ impl Longest {
         Self { lengths: Vec::new(), changed: Vec::new(), order: Schedule::new(), backlogged: 0, draws }
     }
 
+    /// Does the same with room for `queues` queues.
+    pub(crate) fn with_room(seed: Seed, queues: u32) -> Self {
+        let mut longest = Self::new(seed);
+        longest.lengths.reserve(queues as usize);
+        longest.changed.reserve(queues as usize);
+        longest
+    }
+
     /// Returns the longest queue, or `None` if all queues are empty.
     pub(crate) fn get(&mut self) -> Option<usize> {
         while let Some(queue) = self.changed.pop() {

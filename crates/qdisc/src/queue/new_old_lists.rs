@@ -33,7 +33,7 @@ struct ListedQueue {
 
 const INACTIVE: ListedQueue = ListedQueue { credit: 0, next: NIL, list: Membership::Inactive };
 
-/// The ends and the length of a list.
+/// The ends and the length of a list. In an empty one `head` is [`NIL`], and `tail` means nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct QueueList {
     head: u32,
@@ -69,11 +69,24 @@ impl NewOldLists {
     }
 
     /// Returns the queue whose turn it is.
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
+        let head = self.head();
+        if self.queues.get(head)?.credit > 0 { Some(head) } else { self.next_in_credit() }
+    }
+
+    /// Returns the first of the new queues, or else of the old ones; no queue if there is none.
+    #[inline]
+    const fn head(&self) -> usize {
+        (if self.new.head == NIL { self.old.head } else { self.new.head }) as usize
+    }
+
+    /// Does the same where the first queue has used its credit.
+    #[inline(never)]
+    fn next_in_credit(&mut self) -> Option<usize> {
         let mut visited = 0;
         loop {
-            let list = if self.new.len > 0 { self.new } else { self.old };
-            let head = list.head as usize;
+            let head = self.head();
             let queue = self.queues.get_mut(head)?;
             if queue.credit > 0 {
                 return Some(head);
@@ -112,13 +125,19 @@ impl NewOldLists {
     }
 
     /// Notes that `queue`, whose turn it is, has no packet to send. An old queue becomes inactive. A new one becomes old
-    /// first: otherwise it could become new again at once and starve the old ones.
-    pub(crate) fn exhausted(&mut self, queue: usize) {
-        let list = self.queues[queue].list;
+    /// first: otherwise it could become new again at once and starve the old ones. Tells whether it is still active.
+    pub(crate) fn exhausted(&mut self, queue: usize) -> bool {
+        let was_new = self.queues[queue].list == Membership::New;
         self.leave(queue);
-        if list == Membership::New {
+        if was_new {
             self.join(queue, Membership::Old);
         }
+        was_new
+    }
+
+    /// Tells whether `queue` is in one of the lists.
+    pub(crate) fn is_active(&self, queue: usize) -> bool {
+        self.queues[queue].list != Membership::Inactive
     }
 
     fn list(&mut self, list: Membership) -> &mut QueueList {
@@ -130,24 +149,22 @@ impl NewOldLists {
         let ListedQueue { next, list, .. } = self.queues[queue];
         let list = self.list(list);
         list.head = next;
-        if next == NIL {
-            list.tail = NIL;
-        }
         list.len -= 1;
         self.queues[queue].list = Membership::Inactive;
     }
 
     /// Appends `queue`, which is in neither list, to `list`.
     fn join(&mut self, queue: usize, list: Membership) {
-        self.queues[queue].next = NIL;
         self.queues[queue].list = list;
         let ends = self.list(list);
-        let tail = core::mem::replace(&mut ends.tail, queue as u32);
+        // The first of a list is put behind itself: that takes no branch, which would often be mispredicted.
+        let is_first = ends.len == 0;
+        let last = if is_first { queue } else { ends.tail as usize };
+        ends.head = if is_first { queue as u32 } else { ends.head };
+        ends.tail = queue as u32;
         ends.len += 1;
-        match self.queues.get_mut(tail as usize) {
-            Some(last) => last.next = queue as u32,
-            None => self.list(list).head = queue as u32,
-        }
+        self.queues[last].next = queue as u32;
+        self.queues[queue].next = NIL;
     }
 }
 

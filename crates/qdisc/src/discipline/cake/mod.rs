@@ -212,7 +212,7 @@ impl<P: Packet> Cake<P> {
             tin.packets -= 1;
             let (core, settings) = tin.cobalt(queue);
             let verdict = core.test(&settings, now, waited, ecn_capable, &mut self.rolls);
-            self.queues.unlink(place, head);
+            self.queues.unlink_front(place);
             // A flow's last packet may be marked, but is not dropped.
             if matches!(verdict, CobaltVerdict::Codel | CobaltVerdict::Blue) && self.queues.packets_in(place) > 0 {
                 let reason = if verdict == CobaltVerdict::Codel { Reason::AqmDequeue } else { Reason::Early };

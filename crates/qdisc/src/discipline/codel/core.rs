@@ -183,9 +183,21 @@ impl CodelCore {
         self.count = self.count.saturating_add(packets);
     }
 
+    /// Tells whether the state of a queue that is empty at `now` need not be kept: one that begins anew decides alike.
+    ///
+    /// What a queue outside of the dropping state remembers is the rate of its signals, and that for [`MEMORY`] intervals.
+    pub(crate) fn is_at_rest(&self, parameters: &CodelParameters, now: Time) -> bool {
+        !self.dropping && self.first_above == Time::MAX && (self.count == 0 || !self.is_recent(parameters, now))
+    }
+
+    /// Tells whether the dropping state was left so recently that its rate of signals counts.
+    fn is_recent(&self, parameters: &CodelParameters, now: Time) -> bool {
+        now < self.drop_next + Duration::from_nanos(parameters.interval.as_nanos().saturating_mul(MEMORY))
+    }
+
     /// Enters the dropping state, with the last rate of signals if the state was left not long ago.
     fn enter(&mut self, parameters: &CodelParameters, now: Time) {
-        let recent = now < self.drop_next + Duration::from_nanos(parameters.interval.as_nanos().saturating_mul(MEMORY));
+        let recent = self.is_recent(parameters, now);
         let since_entry = self.count - self.last_count;
         self.dropping = true;
         self.count = if since_entry > 1 && recent { since_entry } else { 1 };

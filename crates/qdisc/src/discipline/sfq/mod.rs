@@ -24,6 +24,7 @@ use crate::error::check;
 use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::longest::Longest;
+use crate::queue::queue_numbers::QueueNumbers;
 use crate::queue::ring::Ring;
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
@@ -100,9 +101,11 @@ impl Config {
 /// Stochastic Fairness Queueing.
 #[derive(Debug)]
 pub struct Sfq<P> {
-    /// Flows are hashed to all queues but the last, which holds packets while the hash function changes.
+    /// The queues that are not empty. Everything below is indexed by their numbers.
+    numbers: QueueNumbers,
+    /// One more than flows are hashed to: the last holds packets while the hash function changes.
     queues: FlowQueues<P>,
-    /// The queues that are not empty.
+    /// The order of their turns.
     ring: Ring,
     /// The rest of each queue's allotment, in the unit of `quantum`.
     allotments: Vec<i64>,
@@ -129,10 +132,11 @@ impl<P: Packet> Sfq<P> {
         config.validate()?;
         let room = Room::of(config.limit);
         Ok(Self {
-            queues: FlowQueues::new(),
+            numbers: QueueNumbers::new(config.flows),
+            queues: FlowQueues::with_room(config.flows),
             ring: Ring::new(),
             allotments: vec![0; config.flows as usize],
-            longest: Longest::new(seed),
+            longest: Longest::with_room(seed, config.flows),
             counters: Counters::default(),
             config,
             room,
@@ -166,24 +170,32 @@ impl<P: Packet> Sfq<P> {
     }
 
     /// Returns the queue of the flow of `packet`.
-    fn queue_of(&self, packet: &P) -> usize {
-        self.hash.bin(packet.flow().get(), self.config.flows) as usize
+    fn queue_of(&self, packet: &P) -> u32 {
+        self.hash.bin(packet.flow().get(), self.config.flows)
     }
 
-    /// Appends `packet` to `queue`.
-    fn push(&mut self, queue: usize, packet: P) {
-        if self.queues.packets_in(queue) == 0 {
+    /// Returns the number of packets in `queue`.
+    fn packets_in(&self, queue: u32) -> usize {
+        self.numbers.get(queue).map_or(0, |queue| self.queues.packets_in(queue))
+    }
+
+    /// Appends `packet` to the queue of its flow, and returns that queue's number.
+    fn push(&mut self, packet: P) -> usize {
+        let (queue, new) = self.numbers.insert(self.queue_of(&packet));
+        if new {
             self.ring.join(queue);
             self.allotments[queue] = self.quantum;
         }
         self.queues.push_back(queue, packet);
         self.update_longest(queue);
+        queue
     }
 
     /// Notes that a packet has left `queue`.
     fn shrink(&mut self, queue: usize) {
         if self.queues.packets_in(queue) == 0 {
             self.ring.leave(queue);
+            self.numbers.remove(queue);
         }
         self.update_longest(queue);
     }
@@ -205,7 +217,7 @@ impl<P: Packet> Sfq<P> {
             self.shrink(queue);
         }
         while let Some(packet) = self.queues.pop_front(spare) {
-            self.push(self.queue_of(&packet), packet);
+            self.push(packet);
         }
     }
 
@@ -243,9 +255,9 @@ impl<P: Packet> Sfq<P> {
     }
 
     /// Tells whether ns-2's rule refuses an arrival for `queue`.
-    fn is_refused(&self, queue: usize) -> bool {
+    fn is_refused(&self, queue: u32) -> bool {
         let free = self.room.packets().saturating_sub(self.queues.packets());
-        let used = self.queues.packets_in(queue);
+        let used = self.packets_in(queue);
         used >= free / 2 || (free < self.config.flows as usize && used > self.share)
     }
 
@@ -270,13 +282,12 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
         self.counters.arrived.add(packet.bytes());
         self.perturb(now);
-        let queue = self.queue_of(&packet);
-        let is_refused = self.config.admission == Admission::Ns2 && self.is_refused(queue);
+        let is_refused = self.config.admission == Admission::Ns2 && self.is_refused(self.queue_of(&packet));
         if self.room.never_fits(packet.bytes()) || is_refused {
             discard(now, packet, Reason::Limit, &mut self.counters, sink);
             return;
         }
-        self.push(queue, packet);
+        let queue = self.push(packet);
         self.make_room(now, queue, sink);
     }
 

@@ -114,7 +114,7 @@ fn a_quantum_in_bytes_gives_equal_bytes() {
                 queue.enqueue(Time::ZERO, SimplePacket::new(flows[1], 100), &mut ());
             }
             // The small packets must not run out either.
-            while queue.queues.packets_in(queue.queue_of(&SimplePacket::new(flows[1], 1))) < 40 {
+            while queue.packets_in(queue.queue_of(&SimplePacket::new(flows[1], 1))) < 40 {
                 queue.enqueue(Time::ZERO, SimplePacket::new(flows[1], 100), &mut ());
             }
             if let Some(packet) = queue.dequeue(Time::ZERO, &mut ()) {
