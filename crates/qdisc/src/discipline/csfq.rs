@@ -16,7 +16,8 @@
 //! alpha stays open even if more arrives than the link can carry, as in the authors' code. Where the paper's listing
 //! would stay at an alpha of 0 in congestion, the next label opens it.
 //!
-//! **Cost.** Two exponentials and two divisions for the core; for the edge a lookup of the flow and one more of each.
+//! **Cost.** Two exponentials and two divisions for the core, unless packets come at equal intervals; for the edge a lookup of the flow
+//! and two more of each.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -24,7 +25,7 @@ use alloc::vec::Vec;
 use crate::error::check;
 use crate::flow::lru::LruFlows;
 use crate::queue::buffer::Buffer;
-use crate::rate::estimate::RateEstimate;
+use crate::rate::estimate::{LastWeights, RateEstimate};
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -129,6 +130,7 @@ struct FairRate {
     fair: f64,
     arrived: RateEstimate,
     accepted: RateEstimate,
+    weights: LastWeights,
     congested: bool,
     /// When the present window began.
     start: Time,
@@ -147,6 +149,7 @@ impl FairRate {
             fair: 0.0,
             arrived: RateEstimate::new(config.k_alpha, Time::ZERO),
             accepted: RateEstimate::new(config.k_alpha, Time::ZERO),
+            weights: LastWeights::default(),
             congested: false,
             start: Time::ZERO,
             largest: 0.0,
@@ -164,9 +167,9 @@ impl FairRate {
     /// the queue is at its threshold or above.
     fn estimate(&mut self, now: Time, bytes: u32, label: f64, accepted: bool, long: bool) {
         let arrived = if accepted {
-            self.arrived.add_to_both(&mut self.accepted, now, bytes)
+            self.arrived.add_to_both_with(&mut self.weights, &mut self.accepted, now, bytes)
         } else {
-            self.arrived.add(now, bytes)
+            self.arrived.add_with(&mut self.weights, now, bytes)
         };
         if arrived >= self.rate {
             self.follow_congestion(now, label, long);

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::flow::hash::FlowHash;
+use crate::flow::hash::SlotHash;
 use crate::{FlowKey, Seed};
 
 /// The number of slots of the first table.
@@ -28,13 +28,13 @@ pub(crate) struct FlowTable {
     flows: usize,
     /// The numbers of removed flows; the last one is reused first.
     free: Vec<u32>,
-    hash: FlowHash,
+    hash: SlotHash,
 }
 
 impl FlowTable {
     /// Creates an empty table, hashed with a key from `seed`.
     pub(crate) fn new(seed: Seed) -> Self {
-        Self { slots: Vec::new(), flows: 0, free: Vec::new(), hash: FlowHash::new(seed.named("flow table")) }
+        Self { slots: Vec::new(), flows: 0, free: Vec::new(), hash: SlotHash::new(seed.named("flow table")) }
     }
 
     /// Creates an empty table with room for `flows` flows.

@@ -28,6 +28,10 @@ struct Weights {
     new: f64,
 }
 
+/// The last weights that were calculated with one time constant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LastWeights(Option<Weights>);
+
 impl RateEstimate {
     /// Creates an estimate of 0 with time constant `constant`; the first interval begins at `start`.
     pub(crate) fn new(constant: Duration, start: Time) -> Self {
@@ -41,10 +45,17 @@ impl RateEstimate {
         self.add_weighted(now, bytes, weights)
     }
 
+    /// Does the same with the weights of the packet before in `last`, which are kept there: packets often follow each other at equal
+    /// intervals, as behind a link.
+    pub(crate) fn add_with(&mut self, last: &mut LastWeights, now: Time, bytes: u32) -> f64 {
+        let weights = self.weights_with(last, now);
+        self.add_weighted(now, bytes, weights)
+    }
+
     /// Adds a packet of `bytes` bytes that arrives at `now` to both estimates, whose time constants are equal, and returns
     /// the rate of `self`. Mostly their last packets were the same, and then so are the weights.
-    pub(crate) fn add_to_both(&mut self, other: &mut Self, now: Time, bytes: u32) -> f64 {
-        let weights = self.weights(now);
+    pub(crate) fn add_to_both_with(&mut self, last: &mut LastWeights, other: &mut Self, now: Time, bytes: u32) -> f64 {
+        let weights = self.weights_with(last, now);
         let others = if other.last == self.last { weights } else { other.weights(now) };
         other.add_weighted(now, bytes, others);
         self.add_weighted(now, bytes, weights)
@@ -59,6 +70,19 @@ impl RateEstimate {
         let time = time as f64;
         // expm1 keeps its precision where the gap is much shorter than the time constant.
         Some(Weights { time, keep: libm::exp(-time / self.constant), new: -libm::expm1(-time / self.constant) })
+    }
+
+    /// Does the same, and calculates nothing if the packet comes as long after the previous one as that in `last`.
+    fn weights_with(&self, last: &mut LastWeights, now: Time) -> Option<Weights> {
+        let time = now.since(self.last).as_nanos();
+        match last.0 {
+            Some(known) if time as f64 == known.time => last.0,
+            _ => {
+                let weights = self.weights(now);
+                last.0 = weights.or(last.0);
+                weights
+            }
+        }
     }
 
     fn add_weighted(&mut self, now: Time, bytes: u32, weights: Option<Weights>) -> f64 {

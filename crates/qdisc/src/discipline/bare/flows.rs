@@ -116,8 +116,8 @@ impl ActiveFlows {
 
     /// Returns the key of the packet's address pair.
     fn pair(&self, packet: &impl Packet) -> FlowKey {
-        let source = self.hash.bits(packet.source_host());
-        FlowKey::new(self.hash.bits(source.wrapping_add(packet.destination_host())))
+        // A sum with a secret function of the source; the table hashes it.
+        FlowKey::new(self.hash.bits(packet.source_host()).wrapping_add(packet.destination_host()))
     }
 
     /// Returns the number of the packet's flow, or `None` if it has no state.

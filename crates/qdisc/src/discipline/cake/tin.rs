@@ -49,8 +49,6 @@ struct TinFlow {
     core: CobaltCore,
     /// In parts of a byte.
     deficit: i64,
-    /// The hash of the flow that the queue is reserved for.
-    tag: u64,
     source: u64,
     destination: u64,
     /// The numbers of its hosts among the tin's; [`NOBODY`] while no flow has been in the queue.
@@ -58,7 +56,6 @@ struct TinFlow {
     destination_number: u32,
     before: u32,
     after: u32,
-    set: Set,
     list: ListKind,
 }
 
@@ -103,6 +100,10 @@ pub(super) struct Tin {
     /// The packets in the tin.
     pub(super) packets: usize,
     flows: Vec<TinFlow>,
+    /// The hash of the flow that each queue is reserved for. Those of a set of queues share a cache line.
+    tags: Vec<u64>,
+    /// The state of each queue's flow.
+    sets: Vec<Set>,
     lists: [FlowList; 3],
     /// The number of flows that are sparse or bulk.
     active: u32,
@@ -118,14 +119,12 @@ impl Tin {
         let flow = TinFlow {
             core: CobaltCore::new(),
             deficit: 0,
-            tag: 0,
             source: 0,
             destination: 0,
             source_number: NOBODY,
             destination_number: NOBODY,
             before: NIL,
             after: NIL,
-            set: Set::None,
             list: ListKind::New,
         };
         let flows = vec![flow; QUEUES];
@@ -135,6 +134,8 @@ impl Tin {
             deficit: 0,
             packets: 0,
             flows,
+            tags: vec![0; QUEUES],
+            sets: vec![Set::None; QUEUES],
             lists: [EMPTY; 3],
             active: 0,
             bulk: 0,
@@ -182,21 +183,21 @@ impl Tin {
     /// that its hash names, which it then shares.
     pub(super) fn find(&mut self, tag: u64, source: u64, destination: u64) -> usize {
         let home = tag as usize % QUEUES;
-        if self.flows[home].tag == tag && self.flows[home].set != Set::None {
+        if self.tags[home] == tag && self.sets[home] != Set::None {
             return home;
         }
         let ways = || (0..WAYS).map(|way| home / WAYS * WAYS + (home + way) % WAYS);
-        let reserved = ways().find(|&queue| self.flows[queue].tag == tag);
-        let queue = match reserved.or_else(|| ways().find(|&queue| self.flows[queue].set == Set::None)) {
+        let reserved = ways().find(|&queue| self.tags[queue] == tag);
+        let queue = match reserved.or_else(|| ways().find(|&queue| self.sets[queue] == Set::None)) {
             Some(queue) => queue,
             None => home,
         };
-        if reserved.is_none() || self.flows[queue].set == Set::None {
-            let bulk = self.flows[queue].set == Set::Bulk;
+        if reserved.is_none() || self.sets[queue] == Set::None {
+            let bulk = self.sets[queue] == Set::Bulk;
             if bulk {
                 self.leave_hosts(queue);
             }
-            self.flows[queue].tag = tag;
+            self.tags[queue] = tag;
             self.set_hosts(queue, source, destination);
             if bulk {
                 self.enter_hosts(queue);
@@ -220,7 +221,7 @@ impl Tin {
     /// Returns the number of queues in use.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
-        self.flows.iter().filter(|flow| flow.set != Set::None).count()
+        self.sets.iter().filter(|set| **set != Set::None).count()
     }
 
     fn enter_hosts(&mut self, queue: usize) {
@@ -258,7 +259,7 @@ impl Tin {
 
     /// Notes that a packet was put into `queue`.
     pub(super) fn arrived(&mut self, queue: usize) {
-        match self.flows[queue].set {
+        match self.sets[queue] {
             Set::None => self.start(queue),
             Set::Decaying => {
                 self.take_out(queue);
@@ -270,14 +271,14 @@ impl Tin {
     }
 
     fn start(&mut self, queue: usize) {
-        self.flows[queue].set = Set::Sparse;
+        self.sets[queue] = Set::Sparse;
         self.flows[queue].deficit = self.quantum(queue);
         self.active += 1;
         self.join(queue, ListKind::New);
     }
 
     fn become_bulk(&mut self, queue: usize) {
-        self.flows[queue].set = Set::Bulk;
+        self.sets[queue] = Set::Bulk;
         self.bulk += 1;
         self.enter_hosts(queue);
     }
@@ -296,11 +297,11 @@ impl Tin {
                 return Some(queue);
             }
             // A flow that has used up its quantum is no longer sparse.
-            if self.flows[queue].set == Set::Sparse {
+            if self.sets[queue] == Set::Sparse {
                 if has_packets(queue) {
                     self.become_bulk(queue);
                 } else {
-                    self.flows[queue].set = Set::SparseWait;
+                    self.sets[queue] = Set::SparseWait;
                 }
             }
             self.flows[queue].deficit += self.quantum(queue);
@@ -340,9 +341,9 @@ impl Tin {
 
     /// Notes that `queue`, whose turn it is, is empty.
     pub(super) fn retire(&mut self, queue: usize, now: Time) {
-        let TinFlow { core, set, .. } = &mut self.flows[queue];
+        let (core, set) = (&mut self.flows[queue].core, self.sets[queue]);
         core.empty(&self.settings.cobalt, now);
-        let (rest, set) = (core.is_at_rest(now), *set);
+        let rest = core.is_at_rest(now);
         if set == Set::Bulk {
             self.bulk -= 1;
             self.leave_hosts(queue);
@@ -351,7 +352,7 @@ impl Tin {
             self.active -= 1;
         }
         self.take_out(queue);
-        self.flows[queue].set = if rest { Set::None } else { Set::Decaying };
+        self.sets[queue] = if rest { Set::None } else { Set::Decaying };
         if !rest {
             self.join(queue, ListKind::Decaying);
         }
