@@ -288,6 +288,34 @@ mod tests {
         Ok(())
     }
 
+    /// RFC 8289, section 5.4: a dropping state that begins within 16 intervals of the last one takes up its rate of signals. Would catch state
+    /// that is forgotten before, and state that is never forgotten.
+    #[test]
+    fn state_is_kept_while_signals_are_remembered() -> Result<(), ParameterError> {
+        let mut queue = FqCodel::new(Config::default(), Seed::new(1))?;
+        let keeps =
+            |queue: &FqCodel<SimplePacket>, flow| queue.numbers.get(queue.hash.bin(flow, queue.flows)).is_some();
+        let at = Time::from_nanos;
+        for _ in 0..3000 {
+            queue.enqueue(Time::ZERO, SimplePacket::new(1, 1000), &mut ());
+        }
+        queue.enqueue(Time::ZERO, SimplePacket::new(2, 1000), &mut ());
+        let mut tick = 1;
+        while queue.dequeue(at(tick * 100_000), &mut ()).is_some() {
+            tick += 1;
+        }
+        assert!(queue.counters().dropped(Reason::AqmDequeue).packets > 0);
+        // The queue became empty after 0.3 s, and 16 intervals are 1.6 s.
+        assert_eq!((keeps(&queue, 1), keeps(&queue, 2)), (true, false));
+        for (millis, kept) in [(1700, true), (2200, false)] {
+            let now = at(millis * 1_000_000);
+            queue.enqueue(now, SimplePacket::new(1, 1000), &mut ());
+            assert!(queue.dequeue(now, &mut ()).is_some() && queue.dequeue(now, &mut ()).is_none());
+            assert_eq!(keeps(&queue, 1), kept, "{millis} ms");
+        }
+        Ok(())
+    }
+
     /// Would catch a value that is let in out of its range, or refused under the key of another parameter.
     #[test]
     fn impossible_configurations_are_refused() {
