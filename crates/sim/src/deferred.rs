@@ -146,7 +146,9 @@ impl<O: Observer> Network<O> {
             self.depart((now, sent + sending.delay), packet, meter.as_deref_mut());
         }
         self.packet_hops += arrived;
-        self.depart_together(meter);
+        if self.reads_ahead() {
+            self.depart_together(meter);
+        }
         self.topology.links[link as usize].carry = sending.carry;
         handled
     }

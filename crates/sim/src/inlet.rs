@@ -28,7 +28,7 @@ pub(crate) struct Inlet {
     pub(crate) lookahead: Duration,
     /// The numbers of the delay lines that lead here, in rising order.
     pub(crate) numbers: Vec<u32>,
-    /// These lines, while the link is being looked at.
+    /// These lines, while the link is being looked at; else as many empty ones.
     pub(crate) lines: Vec<DelayLine>,
     pub(crate) waited: WaitedPackets,
     /// When the transmission ends; [`Time::MAX`] without one.
@@ -45,11 +45,11 @@ const WAITED: u32 = u32::MAX;
 impl Inlet {
     /// Returns the inlet of `link`, to which those of `lines` lead that are to it.
     pub(crate) fn new(link: u32, lookahead: Duration, lines: &[Option<u32>]) -> Self {
-        let numbers = (0..).zip(lines).filter(|(_, to)| **to == Some(link));
+        let numbers: Vec<u32> = (0..).zip(lines).filter(|(_, to)| **to == Some(link)).map(|(line, _)| line).collect();
         Self {
             lookahead,
-            numbers: numbers.map(|(line, _)| line).collect(),
-            lines: Vec::new(),
+            lines: numbers.iter().map(|_| DelayLine::default()).collect(),
+            numbers,
             waited: WaitedPackets::default(),
             free: Time::MAX,
             release: Time::MAX,

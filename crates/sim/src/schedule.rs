@@ -216,19 +216,23 @@ impl Schedule {
     /// there meanwhile: what the link sends does not come back to it at once.
     pub(crate) fn take_out(&mut self, link: u32) -> Option<Box<Inlet>> {
         let mut inlet = self.inlets[link as usize].take()?;
-        let lines = &mut self.lines;
-        let taken = inlet.numbers.iter().map(|line| std::mem::take(&mut lines[*line as usize]));
-        inlet.lines.extend(taken);
+        self.swap_lines(&mut inlet);
         Some(inlet)
     }
 
     /// Puts back what is still to happen at `link`.
     pub(crate) fn put_back(&mut self, link: u32, mut inlet: Box<Inlet>) {
-        for (line, number) in inlet.lines.drain(..).zip(&inlet.numbers) {
-            self.lines[*number as usize] = line;
-        }
+        self.swap_lines(&mut inlet);
         self.inlets[link as usize] = Some(inlet);
         self.defer(link);
+    }
+
+    /// Exchanges the lines that lead to an inlet for those that it has, of which one side is empty.
+    #[inline(always)]
+    fn swap_lines(&mut self, Inlet { lines, numbers, .. }: &mut Inlet) {
+        for (line, number) in lines.iter_mut().zip(numbers) {
+            std::mem::swap(line, &mut self.lines[*number as usize]);
+        }
     }
 
     /// Lets what is still to happen at `link` wait until it is needed.
