@@ -252,8 +252,8 @@ FAKE_RESULT = {
 class Comparing(unittest.TestCase):
     """Would catch runs that do not alternate, and a failure of a side that is hidden."""
 
-    def compare(self, fails_at):
-        """Runs two seeds of a scenario with two programs that only print their names."""
+    def compare(self, fails_at, fairlanes=1):
+        """Runs two seeds of a scenario with programs that only print their names."""
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder, "log")
             for name, result in (("fairlane", FAKE_OUTCOME), ("peer", FAKE_RESULT)):
@@ -266,7 +266,7 @@ class Comparing(unittest.TestCase):
             options = run.read_options(["--peer", "ns2", "--runs", "2"])
             shown = io.StringIO()
             with contextlib.redirect_stdout(shown):
-                programs = f"{folder}/fairlane", [f"{folder}/peer"]
+                programs = [f"{folder}/fairlane"] * fairlanes, [f"{folder}/peer"]
                 good = run.compare("100mbit", {}, options, *programs, lambda name, value: [f"{name}={value}"])
             return good, log.read_text().splitlines(), shown.getvalue()
 
@@ -276,6 +276,14 @@ class Comparing(unittest.TestCase):
         self.assertEqual(order, [f"{name} seed={seed}" for seed in (1, 2) for name in ("fairlane", "peer", "peer")])
         for number in ("123.4", "456.7", "222.2", "333.3", "7.00", "10 shared host pairs", "rate=100000000"):
             self.assertIn(number, shown)
+
+    def test_several_programs_of_fairlane_have_a_column_of_ratios_each(self):
+        _, order, shown = self.compare("never", fairlanes=2)
+        turns = ("fairlane", "fairlane", "peer", "peer")
+        self.assertEqual(order, [f"{name} seed={seed}" for seed in (1, 2) for name in turns])
+        head = next(line for line in shown.splitlines() if "CPU s" in line)
+        self.assertIn("x fairlane 1 (range)  x fairlane 2 (range)", head)
+        self.assertEqual(sum(line.strip().startswith(("fairlane 1 ", "fairlane 2 ")) for line in shown.splitlines()), 2)
 
     def test_a_side_that_fails_is_named_and_not_tried_again(self):
         good, order, shown = self.compare("seed=1")

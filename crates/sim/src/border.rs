@@ -25,8 +25,8 @@ pub(crate) struct Border {
 /// Packets from one part to another, in the order in which they were sent.
 #[derive(Debug)]
 pub(crate) struct Mail {
-    /// Each packet with its line, and the number of those before it at its link; see [`Schedule::send`].
-    pub(crate) packets: Vec<(u32, Packet, u8)>,
+    /// Each packet with its line, and true if it waited for its link.
+    pub(crate) packets: Vec<(u32, Packet, bool)>,
     /// The options of those that have some.
     options: Vec<AckOptions>,
     /// The time of the first arrival.
@@ -48,21 +48,21 @@ impl Border {
     /// Schedules the arrival of a packet at `step` of its route, or passes it to the part where it arrives.
     pub(crate) fn send(
         &mut self,
-        (line, packet, ahead): (u32, Packet, u8),
+        (line, packet, waited): (u32, Packet, bool),
         step: Step,
         events: &mut Schedule,
         sacks: &mut SackTable,
     ) {
         let to = self.division.part_of(step, packet.flow);
         if to == self.part {
-            return events.send(self.line_of(line, to), &packet, (packet.at, packet.route), ahead);
+            return events.send(self.line_of(line, to), &packet, (packet.at, packet.route), waited);
         }
         let mail = &mut self.outgoing[to];
         mail.first = mail.first.min(packet.at);
         if packet.sack != NO_SACK {
             mail.options.push(sacks.take(packet.sack));
         }
-        mail.packets.push((line, packet, ahead));
+        mail.packets.push((line, packet, waited));
     }
 
     /// Schedules the arrivals of the packets that have come.
@@ -71,12 +71,12 @@ impl Border {
             let Mail { packets, options, first } = &mut self.incoming[from];
             *first = Time::MAX;
             let (packets, mut options) = (std::mem::take(packets), std::mem::take(options).into_iter());
-            for (line, packet, ahead) in &packets {
+            for (line, packet, waited) in &packets {
                 let mut packet = *packet;
                 if packet.sack != NO_SACK {
                     packet.sack = sacks.keep(options.next().unwrap_or_default());
                 }
-                events.send(self.line_of(*line, from), &packet, (packet.at, packet.route), *ahead);
+                events.send(self.line_of(*line, from), &packet, (packet.at, packet.route), *waited);
             }
             // Keeps the memory.
             self.incoming[from].packets = packets;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::mem;
 
-use fairlane_qdisc::{Duration, Qdisc, Time};
+use fairlane_qdisc::{DropSink, Duration, Qdisc, Reason, Time};
 use fairlane_traffic::TransmissionTime;
 
 use crate::accounting::QueueAccounting;
@@ -11,7 +11,7 @@ use crate::inlet::{AtLink, Inlet};
 use crate::line::DelayLine;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::meter::Meter;
-use crate::network::{Network, retry_at};
+use crate::network::{Network, Passage, retry_at};
 use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
@@ -71,16 +71,24 @@ impl<O: Observer> Network<O> {
         inlet: &mut Inlet,
         mut before_arrival: impl FnMut(&Topology, &mut DelayLine),
     ) -> u64 {
+        // They are taken out, so that they need not be read and written for each packet.
+        let number = self.topology.links[link as usize].medium;
+        let idle = Link::new(number, LinkQueue::Plain(PlainLink::default()));
+        let mut taken = mem::replace(&mut self.topology.links[link as usize], idle);
+        let mut medium = self.topology.media[number as usize].clone();
         let mut handled = 0;
         while let Some((now, AtLink::Arrival(place))) = inlet.next_before(until, inlet.first()) {
-            if let Some(line) = inlet.lines.get_mut(place as usize) {
-                before_arrival(&self.topology, line);
-            }
-            let Some(packet) = inlet.front(place) else { break };
-            self.cross_plain_link(now, link, packet);
-            inlet.remove_first(place);
+            let Some(packet) = inlet.take_first(place, |line| before_arrival(&self.topology, line)) else { break };
             handled += 1;
+            match taken.take(&mut medium, now, packet.bytes) {
+                Some((begin, end)) => {
+                    self.go_on(now, &Passage { begin, arrival: end + medium.delay }, &packet);
+                }
+                None => self.drop_at_plain_link(now, link, packet),
+            }
         }
+        self.topology.media[number as usize] = medium;
+        self.topology.links[link as usize] = taken;
         self.packet_hops += handled;
         handled
     }
@@ -102,19 +110,17 @@ impl<O: Observer> Network<O> {
             handled += 1;
             match what {
                 AtLink::Arrival(place) => {
-                    if let Some(line) = inlet.lines.get_mut(place as usize) {
-                        before_arrival(&self.topology, line);
-                    }
-                    let Some(packet) = inlet.front(place) else { break };
+                    let taken = inlet.take_first(place, |line| before_arrival(&self.topology, line));
+                    let Some(packet) = taken else { break };
+                    first = inlet.first();
                     arrived += 1;
-                    let mut accounting = self.accounting(link, meter.as_deref_mut());
-                    accounting.arrived(now, packet);
-                    discipline.enqueue(now, *packet, &mut accounting);
+                    if let Some(meter) = &mut meter {
+                        meter.arrived(now, packet.flow);
+                    }
+                    discipline.enqueue(now, packet, &mut Losses { network: self, link, meter: meter.as_deref_mut() });
                     if let Some(meter) = &mut meter {
                         meter.averaged(discipline.average());
                     }
-                    inlet.remove_first(place);
-                    first = inlet.first();
                 }
                 AtLink::Free => *busy = false,
                 AtLink::Release if release.fires(now) => {}
@@ -123,8 +129,8 @@ impl<O: Observer> Network<O> {
             if *busy {
                 continue;
             }
-            let mut accounting = self.accounting(link, meter.as_deref_mut());
-            let dequeued = discipline.dequeue(now, &mut accounting);
+            let mut losses = Losses { network: self, link, meter: meter.as_deref_mut() };
+            let dequeued = discipline.dequeue(now, &mut losses);
             let Some(packet) = &dequeued else {
                 if let Some(at) = retry_at(now, &discipline.status()).and_then(|at| release.brought_forward(at)) {
                     inlet.release = at;
@@ -140,7 +146,9 @@ impl<O: Observer> Network<O> {
             self.depart((now, sent + sending.delay), packet, meter.as_deref_mut());
         }
         self.packet_hops += arrived;
-        self.depart_together(meter);
+        if self.reads_ahead() {
+            self.depart_together(meter);
+        }
         self.topology.links[link as usize].carry = sending.carry;
         handled
     }
@@ -196,18 +204,36 @@ impl<O: Observer> Network<O> {
     const fn reads_ahead(&self) -> bool {
         self.topology.flows >= MIN_FLOWS
     }
+}
 
-    /// Returns what counts the packets at the queue of `link`, which nobody observes.
-    #[inline(always)]
-    fn accounting<'a>(&'a mut self, link: u32, meter: Option<&'a mut Meter>) -> QueueAccounting<'a, O> {
+/// Takes what the discipline of `link` drops and marks. It is made for each packet, and most packets need no more of it.
+struct Losses<'a, O> {
+    network: &'a mut Network<O>,
+    link: u32,
+    meter: Option<&'a mut Meter>,
+}
+
+impl<O: Observer> Losses<'_, O> {
+    /// Returns what counts the packets at the queue, which nobody observes.
+    fn accounting(&mut self) -> QueueAccounting<'_, O> {
         QueueAccounting {
-            link,
-            meter,
-            sacks: &mut self.sacks,
-            dropped: &mut self.dropped,
-            observer: &mut self.observer,
+            link: self.link,
+            meter: self.meter.as_deref_mut(),
+            sacks: &mut self.network.sacks,
+            dropped: &mut self.network.dropped,
+            observer: &mut self.network.observer,
             backlog: 0,
             average: None,
         }
+    }
+}
+
+impl<O: Observer> DropSink<Packet> for Losses<'_, O> {
+    fn dropped(&mut self, now: Time, packet: Packet, reason: Reason) {
+        self.accounting().dropped(now, packet, reason);
+    }
+
+    fn marked(&mut self, now: Time, packet: &Packet, reason: Reason) {
+        self.accounting().marked(now, packet, reason);
     }
 }

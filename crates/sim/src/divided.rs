@@ -183,7 +183,7 @@ impl Network<()> {
         }
         for packet in part.events.into_packets() {
             let packet = Packet { sack: NO_SACK, ..packet };
-            self.events.send(0, &packet, (packet.at, packet.route), u8::MAX);
+            self.events.send(0, &packet, (packet.at, packet.route), true);
         }
     }
 }

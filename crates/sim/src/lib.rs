@@ -76,6 +76,7 @@ pub mod tfrc;
 mod timer;
 mod topology;
 mod tournament;
+mod waited;
 
 pub use changes::ChangeError;
 pub use control::Control;

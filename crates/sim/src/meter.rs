@@ -61,6 +61,8 @@ pub(crate) struct Meter {
     /// The flows that can reach the queue, in rising ranges that do not touch, each with the index of its first flow in
     /// `flows`.
     ranges: Vec<(Range<u32>, u32)>,
+    /// The first flow, if there is one range.
+    only: Option<u32>,
     flows: Vec<FlowMeter>,
     /// What there was of each flow when the measurement began; empty if there had been no packets.
     before: Vec<Before>,
@@ -117,6 +119,7 @@ impl Meter {
 
     fn with_ranges(ranges: Vec<(Range<u32>, u32)>, flows: usize) -> Self {
         Self {
+            only: if let [(range, 0)] = &ranges[..] { Some(range.start) } else { None },
             ranges,
             flows: vec![FlowMeter::default(); flows],
             before: Vec::new(),
@@ -133,10 +136,10 @@ impl Meter {
     /// Returns the index of `flow`, which is in one of the ranges, in `flows`. Mostly there is one range.
     #[inline(always)]
     fn index(&self, flow: u32) -> usize {
-        if let [(range, first)] = &self.ranges[..] {
-            return first.wrapping_add(flow.wrapping_sub(range.start)) as usize;
+        match self.only {
+            Some(first) => flow.wrapping_sub(first) as usize,
+            None => self.index_in_ranges(flow),
         }
-        self.index_in_ranges(flow)
     }
 
     #[inline(never)]

@@ -84,7 +84,7 @@ impl<O: Observer> Network<O> {
         if line == NO_LINE {
             return self.cross_second_host_link(passage.arrival, packet);
         }
-        self.send(line, packet, (passage.arrival, packet.route + 1), passage.ahead(now));
+        self.send(line, packet, (passage.arrival, packet.route + 1), passage.waits(now));
     }
 
     /// Puts a packet on the first link of its route, which is not the plain link of a host.
@@ -273,25 +273,25 @@ impl<O: Observer> Network<O> {
     pub(crate) fn travel(&mut self, arrival: Time, packet: &Packet) {
         let step = self.topology.table[packet.route as usize];
         if step.line != NO_LINE {
-            return self.send(step.line, packet, (arrival, packet.route + 1), 0);
+            return self.send(step.line, packet, (arrival, packet.route + 1), false);
         }
         self.cross_host_link(arrival, packet);
     }
 
     /// Schedules the arrival of a packet as [`Schedule::send`] does, or passes it to the part of the run where it arrives.
     #[inline(always)]
-    fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
+    fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), waited: bool) {
         if self.border.is_some() {
-            return self.send_over_border(line, Packet { at, route, ..*packet }, ahead);
+            return self.send_over_border(line, Packet { at, route, ..*packet }, waited);
         }
-        self.events.send(line, packet, (at, route), ahead);
+        self.events.send(line, packet, (at, route), waited);
     }
 
     #[inline(never)]
-    fn send_over_border(&mut self, line: u32, packet: Packet, ahead: u8) {
+    fn send_over_border(&mut self, line: u32, packet: Packet, waited: bool) {
         let step = self.topology.table[packet.route as usize];
         if let Some(border) = &mut self.border {
-            border.send((line, packet, ahead), step, &mut self.events, &mut self.sacks);
+            border.send((line, packet, waited), step, &mut self.events, &mut self.sacks);
         }
     }
 
@@ -301,12 +301,19 @@ impl<O: Observer> Network<O> {
     /// packet's passage. The packet is moved over such links at once, as of its arrival there, which saves events.
     #[inline(always)]
     pub(crate) fn cross_plain_link(&mut self, now: Time, link: u32, packet: &Packet) {
-        let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
-        let step = self.topology.table[packet.route as usize];
+        if let Some(passage) = self.pass_plain_link(now, link, packet) {
+            self.go_on(now, &passage, packet);
+        }
+    }
+
+    /// Moves `packet`, which came to the plain link of its route at `now`, on from there.
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self, now: Time, passage: &Passage, packet: &Packet) {
+        let step = &self.topology.table[packet.route as usize];
         if step.line == NO_LINE {
             return self.cross_host_link(passage.arrival, packet);
         }
-        self.send(step.line, packet, (passage.arrival, packet.route + 1), passage.ahead(now));
+        self.send(step.line, packet, (passage.arrival, packet.route + 1), passage.waits(now));
     }
 
     /// Moves `packet`, which has crossed a link at `now`, over the plain link of a host behind it. No other link of a host follows.
@@ -316,7 +323,7 @@ impl<O: Observer> Network<O> {
         let Some(link) = step.plain_host_link(packet.flow) else { return };
         self.packet_hops += 1;
         let Some(passage) = self.pass_plain_link(now, link, packet) else { return };
-        self.send(step.line, packet, (passage.arrival, packet.route + 2), passage.ahead(now));
+        self.send(step.line, packet, (passage.arrival, packet.route + 2), passage.waits(now));
     }
 
     /// As [`cross_host_link`](Self::cross_host_link), between two hosts.
@@ -339,11 +346,11 @@ impl<O: Observer> Network<O> {
             let departed = QueueEvent::Departed { sojourn: begin - now };
             self.observer.passed(&accounting::event(begin, link, packet, departed, &self.sacks));
         }
-        Some(Passage { begin, end, arrival })
+        Some(Passage { begin, arrival })
     }
 
     #[inline(never)]
-    fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {
+    pub(crate) fn drop_at_plain_link(&mut self, now: Time, link: u32, packet: Packet) {
         self.dropped_at_plain_links += 1;
         let backlog = self.topology.media[self.topology.links[link as usize].medium as usize].limit;
         let mut accounting = QueueAccounting {
@@ -359,27 +366,19 @@ impl<O: Observer> Network<O> {
     }
 }
 
-/// How a packet crosses a plain link: it is sent from `begin` to `end`.
+/// How a packet crosses a plain link: its transmission begins at `begin`.
 #[derive(Clone, Copy, Debug)]
-struct Passage {
-    begin: Time,
-    end: Time,
-    arrival: Time,
+pub(crate) struct Passage {
+    pub(crate) begin: Time,
+    pub(crate) arrival: Time,
 }
 
 impl Passage {
-    /// Returns about how many packets were before the one that came at `now`, at most 255.
+    /// Returns true if a packet that came at `now` waits for its link.
     #[inline(always)]
-    fn ahead(&self, now: Time) -> u8 {
-        if self.begin > now { packets_ahead(now, self.begin, self.end) } else { 0 }
+    fn waits(&self, now: Time) -> bool {
+        self.begin > now
     }
-}
-
-/// Returns about how many packets were before one that came at `now` and is sent from `begin` to `end`, at most 255.
-#[inline(never)]
-fn packets_ahead(now: Time, begin: Time, end: Time) -> u8 {
-    let ahead = begin.since(now).as_nanos().div_ceil(end.since(begin).as_nanos().max(1));
-    u8::try_from(ahead).unwrap_or(u8::MAX)
 }
 
 /// Returns the backlog and the average that an observer is shown; the discipline is not asked if nobody observes.

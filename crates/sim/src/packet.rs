@@ -1,5 +1,7 @@
 //! The simulator's packet.
 
+use std::num::NonZeroU16;
+
 use fairlane_qdisc::{Bytes, FlowKey, Sack, TcpHeader, Time};
 
 use crate::arrival::FirstArrival;
@@ -53,42 +55,69 @@ pub struct Packet {
 /// No SACK blocks.
 pub(crate) const NO_SACK: u32 = u32::MAX;
 
-/// The flags of a packet's header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u16);
+/// The flags of a packet's header. They are never 0, so that an `Option<Packet>` takes no more than a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags(NonZeroU16);
+
+/// The bit that all flags have.
+const ANY: NonZeroU16 = NonZeroU16::new(1 << 15).expect("it is not 0");
+
+impl Default for Flags {
+    fn default() -> Self {
+        Self(ANY)
+    }
+}
 
 impl Flags {
     /// The packet is an acknowledgement or a report.
-    pub(crate) const ACK: Self = Self(1);
+    pub(crate) const ACK: Self = Self::of(1);
     /// ECN-Capable Transport.
-    pub(crate) const ECT: Self = Self(2);
+    pub(crate) const ECT: Self = Self::of(2);
     /// Congestion Experienced.
-    pub(crate) const CE: Self = Self(4);
+    pub(crate) const CE: Self = Self::of(4);
     /// ECN-Echo.
-    pub(crate) const ECE: Self = Self(8);
+    pub(crate) const ECE: Self = Self::of(8);
     /// Congestion Window Reduced.
-    pub(crate) const CWR: Self = Self(16);
+    pub(crate) const CWR: Self = Self::of(16);
     /// The packet is a UDP datagram, whose sender does not react to losses.
-    pub(crate) const DATAGRAM: Self = Self(32);
+    pub(crate) const DATAGRAM: Self = Self::of(32);
     /// The packet is a report of TFRC.
-    pub(crate) const REPORT: Self = Self(64);
+    pub(crate) const REPORT: Self = Self::of(64);
     /// ECT(1) in place of ECT(0): the packet is of the L4S service (RFC 9331).
-    pub(crate) const ECT_1: Self = Self(128);
+    pub(crate) const ECT_1: Self = Self::of(128);
     /// The packet is a SYN or, with [`ACK`](Self::ACK), a SYN-ACK.
-    pub(crate) const SYN: Self = Self(256);
+    pub(crate) const SYN: Self = Self::of(256);
     /// The packet is the sender's acknowledgement of a SYN-ACK.
-    pub(crate) const OPENING_ACK: Self = Self(512);
+    pub(crate) const OPENING_ACK: Self = Self::of(512);
     /// The third bit of accurate ECN (RFC 9768); the lower ones are [`CWR`](Self::CWR) and [`ECE`](Self::ECE).
-    pub(crate) const AE: Self = Self(1024);
+    pub(crate) const AE: Self = Self::of(1024);
+
+    /// Returns the flags of these bits.
+    const fn of(bits: u16) -> Self {
+        match NonZeroU16::new(bits | ANY.get()) {
+            Some(flags) => Self(flags),
+            None => Self(ANY),
+        }
+    }
 
     /// Returns these flags, with those of `other` added if `on` is true.
     pub(crate) const fn with(self, other: Self, on: bool) -> Self {
-        if on { Self(self.0 | other.0) } else { self }
+        if on { Self::of(self.0.get() | other.0.get()) } else { self }
     }
 
     /// Returns true if all flags of `other` are set.
     pub(crate) const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+        self.0.get() & other.bits() == other.bits()
+    }
+
+    /// Returns true if any of these flags is set.
+    const fn has_any_of(self, others: Self) -> bool {
+        self.0.get() & others.bits() != 0
+    }
+
+    /// Returns the bits without that which all flags have.
+    const fn bits(self) -> u16 {
+        self.0.get() & !ANY.get()
     }
 
     /// Returns these flags with the counter of accurate ECN, of which the lower three bits are in the packet (ACE of RFC 9768, section
@@ -104,12 +133,12 @@ impl Flags {
 
     /// Returns true if the packet carries data.
     pub(crate) const fn is_data(self) -> bool {
-        self.0 & (Self::ACK.0 | Self::SYN.0 | Self::OPENING_ACK.0) == 0
+        !self.has_any_of(Self::ACK.with(Self::SYN, true).with(Self::OPENING_ACK, true))
     }
 
     /// Returns true if the packet goes from the sender of data to their receiver and carries none.
     pub(crate) const fn opens(self) -> bool {
-        self.0 & (Self::SYN.0 | Self::OPENING_ACK.0) != 0 && !self.has(Self::ACK)
+        self.has_any_of(Self::SYN.with(Self::OPENING_ACK, true)) && !self.has(Self::ACK)
     }
 }
 
@@ -274,6 +303,6 @@ mod tests {
     /// Would catch a packet that outgrows two thirds of a cache line.
     #[test]
     fn a_packet_stays_small() {
-        assert_eq!(size_of::<Packet>(), 40);
+        assert_eq!((size_of::<Packet>(), size_of::<Option<Packet>>()), (40, 40));
     }
 }

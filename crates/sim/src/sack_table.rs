@@ -23,10 +23,13 @@ pub(crate) struct AckOptions {
 
 impl SackTable {
     /// Stores `options` and returns their index, or [`NO_SACK`] if there are none.
+    #[inline]
     pub(crate) fn keep(&mut self, options: AckOptions) -> u32 {
-        if options.sack.is_empty() && options.delay.is_none() {
-            return NO_SACK;
-        }
+        if options.sack.is_empty() && options.delay.is_none() { NO_SACK } else { self.store(options) }
+    }
+
+    #[inline(never)]
+    fn store(&mut self, options: AckOptions) -> u32 {
         if let Some(index) = self.free.pop() {
             self.options[index as usize] = options;
             return index;

@@ -4,11 +4,12 @@ use fairlane_qdisc::{Duration, Time};
 
 use crate::arrival::FirstArrival;
 use crate::event::EventQueue;
-use crate::inlet::{Inlet, WaitedPackets};
+use crate::inlet::Inlet;
 use crate::line::{DelayLine, Pushed};
 use crate::packet::Packet;
 use crate::target::{Target, arrival_key, event_key, start_key, time_of};
 use crate::tournament::{NEVER, Tournament};
+use crate::waited::WaitedPackets;
 
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
@@ -121,30 +122,31 @@ impl Schedule {
         }
     }
 
-    /// Schedules the arrival of `packet`, which comes on this line, at `at` at this step of its route. It waited for about as many
-    /// packets as were `ahead` of it.
+    /// Schedules the arrival of `packet`, which comes on this line, at `at` at this step of its route. It does not come in
+    /// order if it `waited` for its link.
     #[inline(always)]
-    pub(crate) fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), ahead: u8) {
-        let pushed = if ahead > 0 { Pushed::Refused } else { self.lines[line as usize].push(packet, at, route) };
+    pub(crate) fn send(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), waited: bool) {
+        let pushed = if waited { Pushed::Refused } else { self.lines[line as usize].push(packet, at, route) };
         if pushed != Pushed::Behind {
-            self.send_with_care(line, packet, (at, route), (pushed, ahead));
+            self.send_with_care(line, packet, (at, route), pushed);
         }
     }
 
     /// Goes on with a packet that has become the first on its line, or comes out of order.
     #[inline(never)]
-    fn send_with_care(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), (pushed, ahead): (Pushed, u8)) {
+    fn send_with_care(&mut self, line: u32, packet: &Packet, (at, route): (Time, u32), pushed: Pushed) {
         let refused = pushed == Pushed::Refused;
         match self.ends[line as usize] {
             LineEnd::Leaf(_) if refused => {
-                self.waited.push(packet, (at, route), ahead);
-                self.tournament.set(WAITED, self.first_that_waited());
+                if self.waited.push(packet, (at, route)) {
+                    self.tournament.set(WAITED, self.first_that_waited());
+                }
             }
             LineEnd::Leaf(place) => self.arrivals.set(place as usize, FirstArrival { at, flow: packet.flow, place }),
             LineEnd::Link(link) => {
                 let Some(inlet) = &mut self.inlets[link as usize] else { return };
                 if refused {
-                    inlet.waited.push(packet, (at, route), ahead);
+                    inlet.waited.push(packet, (at, route));
                 }
                 if at < inlet.next {
                     inlet.next = at;
@@ -205,8 +207,7 @@ impl Schedule {
 
     #[inline(never)]
     fn pop_waited(&mut self) -> Option<Packet> {
-        let packet = self.waited.front().copied();
-        self.waited.remove_first();
+        let packet = self.waited.take_first();
         self.tournament.set(WAITED, self.first_that_waited());
         packet
     }
@@ -215,19 +216,23 @@ impl Schedule {
     /// there meanwhile: what the link sends does not come back to it at once.
     pub(crate) fn take_out(&mut self, link: u32) -> Option<Box<Inlet>> {
         let mut inlet = self.inlets[link as usize].take()?;
-        let lines = &mut self.lines;
-        let taken = inlet.numbers.iter().map(|line| std::mem::take(&mut lines[*line as usize]));
-        inlet.lines.extend(taken);
+        self.swap_lines(&mut inlet);
         Some(inlet)
     }
 
     /// Puts back what is still to happen at `link`.
     pub(crate) fn put_back(&mut self, link: u32, mut inlet: Box<Inlet>) {
-        for (line, number) in inlet.lines.drain(..).zip(&inlet.numbers) {
-            self.lines[*number as usize] = line;
-        }
+        self.swap_lines(&mut inlet);
         self.inlets[link as usize] = Some(inlet);
         self.defer(link);
+    }
+
+    /// Exchanges the lines that lead to an inlet for those that it has, of which one side is empty.
+    #[inline(always)]
+    fn swap_lines(&mut self, Inlet { lines, numbers, .. }: &mut Inlet) {
+        for (line, number) in lines.iter_mut().zip(numbers) {
+            std::mem::swap(line, &mut self.lines[*number as usize]);
+        }
     }
 
     /// Lets what is still to happen at `link` wait until it is needed.

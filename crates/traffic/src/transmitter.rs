@@ -26,6 +26,10 @@ impl TransmissionTime {
         if bytes != self.bytes {
             self.divide(bytes);
         }
+        // Without a fraction nothing is added to what is carried, which is less than the rate.
+        if self.remainder == 0 {
+            return Duration::from_nanos(self.nanos);
+        }
         *carry += self.remainder;
         if *carry >= self.rate {
             *carry -= self.rate;

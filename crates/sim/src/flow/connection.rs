@@ -250,11 +250,13 @@ impl Connection {
         }
         let due =
             [self.peers.sender.deadline(), self.peers.sender.release()].into_iter().flatten().any(|time| time <= now);
+        let timeouts = self.peers.sender.timeouts();
         self.with_sender(now, common, network, |sender, output| {
             if due {
                 sender.on_timer(now, output);
             }
         });
+        common.totals.timeouts += self.peers.sender.timeouts() - timeouts;
     }
 
     /// Handles a timer event of the receiver.
@@ -264,7 +266,7 @@ impl Connection {
         }
         let due = self.peers.receiver.deadline().is_some_and(|deadline| deadline <= now);
         let ack = if due { self.peers.receiver.on_timer(now) } else { None };
-        self.answer(now, (ack.as_ref(), 0), common, network);
+        self.answer_apart(now, (ack.as_ref(), 0), common, network);
     }
 
     /// Handles an acknowledgement at the sender.
@@ -386,15 +388,26 @@ impl Connection {
         network: &mut Network<O>,
         act: impl FnOnce(&mut TcpSender, &mut SegmentInjector<'_, O>),
     ) {
-        let timeouts = self.peers.sender.timeouts();
         let (opening_bytes, first, flags) = (self.ack_bytes, self.peers.first, self.data);
         act(&mut self.peers.sender, &mut SegmentInjector { now, flags, opening_bytes, first, common, network });
-        common.totals.timeouts += self.peers.sender.timeouts() - timeouts;
         self.sender_timer.set(self.peers.sender.deadline(), Target::SenderTimer(common.id), &mut network.events);
         self.pacing_timer.set(self.peers.sender.release(), Target::SenderTimer(common.id), &mut network.events);
     }
 
+    /// Does what [`answer`](Self::answer) does, where that is not to be compiled once more.
+    #[inline(never)]
+    fn answer_apart<O: Observer>(
+        &mut self,
+        now: Time,
+        (ack, request): (Option<&Ack>, u32),
+        common: &Common,
+        network: &mut Network<O>,
+    ) {
+        self.answer(now, (ack, request), common, network);
+    }
+
     /// Sends the acknowledgement, if there is one, with the bytes of a request, and sets the receiver's timer.
+    #[inline(always)]
     fn answer<O: Observer>(
         &mut self,
         now: Time,

@@ -11,6 +11,12 @@ impl Ranges {
         if start >= end {
             return false;
         }
+        // Mostly it comes last.
+        if let Some(last) = self.0.last_mut().filter(|last| last.0 <= start && start <= last.1) {
+            let longer = end > last.1;
+            last.1 = last.1.max(end);
+            return longer;
+        }
         // Ranges `from..to` overlap or touch the new one.
         let from = self.0.partition_point(|range| range.1 < start);
         let to = from + self.0[from..].partition_point(|range| range.0 <= end);
@@ -59,8 +65,9 @@ impl Ranges {
 
     /// Returns the range that holds `segment`.
     pub(super) fn holding(&self, segment: u32) -> Option<(u32, u32)> {
-        let range = *self.0.get(self.0.partition_point(|range| range.1 <= segment))?;
-        (range.0 <= segment).then_some(range)
+        let last = *self.0.last()?;
+        let range = if last.0 <= segment { last } else { self.0[self.0.partition_point(|range| range.1 <= segment)] };
+        (range.0 <= segment && segment < range.1).then_some(range)
     }
 
     /// Returns the first segment from `from` on that is not in the set.

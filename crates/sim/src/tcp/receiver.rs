@@ -95,6 +95,7 @@ impl TcpReceiver {
 
     /// Handles segment `seq`, sent at `sent`. `ce` is true if the network has marked it, `cwr` if the sender says that
     /// it has reduced its window.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, seq: u32, sent: Time, ce: bool, cwr: bool) -> Received {
         // Echoes from the mark on until the sender says that it has reacted (RFC 3168, section 6.1.3).
         let continues = !self.accurate && self.ece && !cwr;
@@ -165,6 +166,7 @@ impl TcpReceiver {
     }
 
     /// Stores segment `seq`; returns true if it is new.
+    #[inline]
     fn accept(&mut self, seq: u32) -> bool {
         let Some(ahead) = seq.checked_sub(self.next).filter(|ahead| *ahead < self.window && seq < u32::MAX) else {
             return false;
@@ -196,6 +198,7 @@ impl TcpReceiver {
         self.recent = [Some(seq), others.next(), others.next()];
     }
 
+    #[inline]
     fn acknowledge_later(&mut self, now: Time) -> Option<Ack> {
         match self.ack_delay {
             // At least every second segment is acknowledged (RFC 1122, section 4.2.3.2).
@@ -207,6 +210,7 @@ impl TcpReceiver {
         }
     }
 
+    #[inline]
     fn acknowledge(&mut self) -> Ack {
         self.deadline = Time::MAX;
         self.acknowledged = self.next;
@@ -224,6 +228,7 @@ impl TcpReceiver {
 
     /// Returns the SACK blocks: the most recently changed first, then those reported before it (RFC 2018, section 4).
     /// If merges have left fewer of these, the highest other blocks follow.
+    #[inline]
     fn blocks(&self) -> SackBlocks {
         if self.sack && !self.early.is_empty() { self.early_blocks() } else { SackBlocks::default() }
     }

@@ -59,6 +59,7 @@ impl Rtt {
 
     /// Adds a sample: a segment sent at `sent` has been acknowledged at `now`. It must not have been retransmitted
     /// (Karn's algorithm) unless it carried a timestamp. Ends the backoff unless `keeps_backoff`.
+    #[inline]
     pub(super) fn sample(&mut self, sent: Time, now: Time, keeps_backoff: bool) {
         let reading = |at: Time| at.as_nanos().saturating_add(self.offset) / self.unit;
         let units = reading(now).saturating_sub(reading(sent));

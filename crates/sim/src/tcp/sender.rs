@@ -98,7 +98,7 @@ impl TcpSender {
     /// ignored.
     pub fn supply(&mut self, now: Time, segments: u32, output: &mut impl SegmentSink) {
         self.state.supplied = self.state.supplied.max(segments);
-        self.fill(now, output);
+        self.fill_apart(now, output);
     }
 
     /// Stops sending new data. Losses of outstanding segments are still repaired.
@@ -124,7 +124,7 @@ impl TcpSender {
             self.state.window.set(1.0);
         }
         output.open(Opening::Ack);
-        self.fill(now, output);
+        self.fill_apart(now, output);
     }
 
     /// Handles an acknowledgement. It is ignored if it is older than another one or acknowledges segments that were
@@ -189,7 +189,7 @@ impl TcpSender {
         } else if !due(self.release()) {
             return;
         }
-        self.fill(now, output);
+        self.fill_apart(now, output);
     }
 
     /// Handles the timer of loss recovery.
@@ -199,7 +199,7 @@ impl TcpSender {
             Alarm::Recovery => self.begin_repair(now),
             Alarm::Probe(seq) => {
                 self.restart_timer(now);
-                self.transmit(now, seq, output);
+                self.transmit_apart(now, seq, output);
             }
             Alarm::None => {}
         }
@@ -320,6 +320,7 @@ impl TcpSender {
         }
     }
 
+    #[inline]
     fn measure(&mut self, now: Time, ack: &Ack, marked: bool) {
         // With waits at a window of one segment, a mark means that congestion continues, so the backoff stays.
         let keeps_backoff = marked && self.state.ecn_timeout;
@@ -345,7 +346,14 @@ impl TcpSender {
         }
     }
 
+    /// Does what [`fill`](Self::fill) does, where that is not to be compiled once more.
+    #[inline(never)]
+    fn fill_apart(&mut self, now: Time, output: &mut impl SegmentSink) {
+        self.fill(now, output);
+    }
+
     /// Sends the segments that the window, the data and pacing allow.
+    #[inline(always)]
     fn fill(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.window.forget_release();
         if !self.is_open(now, output) || self.state.waits {
@@ -391,11 +399,13 @@ impl TcpSender {
         self.restart_timer(now);
     }
 
+    #[inline(never)]
     fn resend_first(&mut self, now: Time, output: &mut impl SegmentSink) {
         self.state.next = self.state.next.max(self.state.una + 1);
-        self.transmit(now, self.state.una, output);
+        self.transmit_apart(now, self.state.una, output);
     }
 
+    #[inline(always)]
     fn transmit(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
         let in_flight = if self.state.window.has_model() { self.recovery.in_flight(&self.state) + 1 } else { 0 };
         self.state.window.on_send(now, seq, self.state.una == self.state.max, in_flight);
@@ -419,6 +429,12 @@ impl TcpSender {
         }
         self.recovery.on_send(&self.state, seq, || Clock::new(now, &self.rtt, self.deadline));
         output.send(Segment { seq, retransmission, cwr });
+    }
+
+    /// Does what [`transmit`](Self::transmit) does, where that is not to be compiled once more.
+    #[inline(never)]
+    fn transmit_apart(&mut self, now: Time, seq: u32, output: &mut impl SegmentSink) {
+        self.transmit(now, seq, output);
     }
 
     fn restart_timer(&mut self, now: Time) {

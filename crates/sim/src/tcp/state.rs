@@ -125,11 +125,13 @@ impl SenderState {
     }
 
     /// Returns the number of segments that the window has room for.
+    #[inline]
     pub(super) fn room(&self) -> u32 {
         self.allowance().saturating_sub(self.flight())
     }
 
     /// Returns the number of segments that may be outstanding.
+    #[inline]
     pub(super) fn allowance(&self) -> u32 {
         self.window.usable(self.inflation.saturating_add(self.limited_transmit()))
     }

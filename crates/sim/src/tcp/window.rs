@@ -28,6 +28,7 @@ impl Window {
     }
 
     /// Grows the window after an acknowledgement of new segments outside recovery: slow start or congestion avoidance.
+    #[inline]
     pub(super) fn grow(&mut self, sample: &AckSample) {
         match &mut self.control {
             None if self.size.in_slow_start() => reno::start(&mut self.size, sample),

@@ -5,6 +5,7 @@ use super::super::congestion::AckSample;
 use super::super::state::{DUPTHRESH, SenderState};
 use super::Advance;
 
+#[inline]
 pub(super) fn on_advance(state: &mut SenderState, sample: &AckSample, grow: bool) -> Advance {
     if state.recovering {
         state.recovering = false;

@@ -1,0 +1,339 @@
+//! Packets on links that come out of order, because they waited for their link.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use fairlane_qdisc::Time;
+
+use crate::arrival::FirstArrival;
+use crate::line::order;
+use crate::packet::Packet;
+
+/// A calendar queue (Brown, CACM 31(10), 1988): each day has its packets in their order, and there are so many days that most packets arrive
+/// on one of them, and so short ones that a day has few packets. Packets beyond the last day are in a heap; where these are many, days become
+/// twice as long. The length of a day affects the speed and nothing else.
+#[derive(Debug)]
+pub(crate) struct WaitedPackets {
+    /// A day is 2^shift nanoseconds long.
+    shift: u32,
+    /// The first day of the calendar, counted from time zero: no packet in it arrives earlier.
+    today: u64,
+    /// The first packet of each day, an index into `nodes` or [`NIL`]; empty until a packet has waited.
+    days: Vec<u32>,
+    /// A bit for each day that has packets.
+    occupied: [u64; WORDS],
+    nodes: Vec<Node>,
+    /// The first free node.
+    free: u32,
+    /// The packets that arrive on no day of the calendar.
+    distant: BinaryHeap<Reverse<Distant>>,
+    /// The number of packets that have come to these.
+    numbered: u64,
+    /// The packets in the calendar.
+    in_calendar: usize,
+    /// The packets that have come to the calendar, and beyond its end, since the days have had their length.
+    counted: [u32; 2],
+    /// The first packet of all.
+    first: FirstArrival,
+}
+
+/// A packet in the calendar, and the next one of its day or the next free node.
+#[derive(Debug)]
+struct Node {
+    packet: Packet,
+    next: u32,
+}
+
+/// A packet beyond the calendar. Of two packets of a flow that arrive at the same time the first one sent comes first.
+#[derive(Debug)]
+struct Distant {
+    packet: Packet,
+    number: u64,
+}
+
+/// No node.
+const NIL: u32 = u32::MAX;
+
+/// The days of the calendar: a power of two.
+const DAYS: u64 = 256;
+
+/// The words of a bit for each day.
+const WORDS: usize = DAYS as usize / 64;
+
+/// The length of the first days: 2^10 ns.
+const FIRST_SHIFT: u32 = 10;
+
+/// The packets beyond the calendar that are tolerated before days become longer.
+const TOLERATED: u32 = 64;
+
+/// The places of [`WaitedPackets::first`].
+const IN_CALENDAR: u32 = 0;
+const IN_HEAP: u32 = 1;
+
+impl Default for WaitedPackets {
+    fn default() -> Self {
+        Self {
+            shift: FIRST_SHIFT,
+            today: 0,
+            days: Vec::new(),
+            occupied: [0; WORDS],
+            nodes: Vec::new(),
+            free: NIL,
+            distant: BinaryHeap::new(),
+            numbered: 0,
+            in_calendar: 0,
+            counted: [0; 2],
+            first: FirstArrival::NONE,
+        }
+    }
+}
+
+impl WaitedPackets {
+    /// Adds `packet`, which arrives at `at` at this step of its route. Returns true if it is the first one.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: &Packet, (at, route): (Time, u32)) -> bool {
+        let packet = Packet { at, route, ..*packet };
+        let place = if self.day_of(at).wrapping_sub(self.today) < DAYS && !self.days.is_empty() {
+            self.counted[0] += 1;
+            self.enter(packet);
+            IN_CALENDAR
+        } else {
+            self.push_beyond(packet)
+        };
+        let new = packet.as_first(place);
+        let is_first = new.comes_before(&self.first);
+        if is_first {
+            self.first = new;
+        }
+        is_first
+    }
+
+    /// Adds a packet that is not on a day of the calendar as it is, and returns its place.
+    #[inline(never)]
+    fn push_beyond(&mut self, packet: Packet) -> u32 {
+        if self.in_calendar == 0 {
+            self.days.resize(DAYS as usize, NIL);
+            self.today = self.today.max(self.day_of(packet.at).saturating_sub(DAYS / 4));
+        }
+        if self.day_of(packet.at).wrapping_sub(self.today) < DAYS {
+            self.enter(packet);
+            return IN_CALENDAR;
+        }
+        let [inside, beyond] = &mut self.counted;
+        *beyond += u32::from(packet.at.as_nanos() >> self.shift > self.today);
+        if *beyond > TOLERATED + *inside / 16 {
+            self.lengthen_days();
+        }
+        self.distant.push(Reverse(Distant { packet, number: self.numbered }));
+        self.numbered += 1;
+        IN_HEAP
+    }
+
+    /// Adds a packet that arrives on a day of the calendar.
+    #[inline]
+    fn enter(&mut self, packet: Packet) {
+        let day = (self.day_of(packet.at) % DAYS) as usize;
+        let (mut before, mut next) = (NIL, self.days[day]);
+        while next != NIL && order(&self.nodes[next as usize].packet, &packet).is_le() {
+            (before, next) = (next, self.nodes[next as usize].next);
+        }
+        let node = self.node(packet, next);
+        match self.nodes.get_mut(before as usize) {
+            Some(before) => before.next = node,
+            None => {
+                self.days[day] = node;
+                self.occupied[day / 64] |= 1 << (day % 64);
+            }
+        }
+        self.in_calendar += 1;
+    }
+
+    /// Returns the number of a node with `packet` before `next`.
+    #[inline]
+    fn node(&mut self, packet: Packet, next: u32) -> u32 {
+        let number = self.free;
+        if let Some(node) = self.nodes.get_mut(number as usize) {
+            self.free = node.next;
+            *node = Node { packet, next };
+            return number;
+        }
+        self.nodes.push(Node { packet, next });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Makes days twice as long.
+    #[cold]
+    fn lengthen_days(&mut self) {
+        let mut packets = Vec::with_capacity(self.in_calendar);
+        while let Some(day) = self.first_day() {
+            packets.extend(self.take_from(day));
+        }
+        self.shift += 1;
+        self.today /= 2;
+        self.counted = [0; 2];
+        packets.into_iter().for_each(|packet| self.enter(packet));
+        self.find_first();
+    }
+
+    /// Returns the first packet.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        if self.first.place == IN_HEAP {
+            return self.distant.peek().map(|Reverse(distant)| &distant.packet);
+        }
+        self.first_of(self.first_day()?)
+    }
+
+    /// Removes and returns the first packet; `None` if there is none.
+    #[inline(never)]
+    pub(crate) fn take_first(&mut self) -> Option<Packet> {
+        let taken = if self.first.place == IN_HEAP {
+            self.distant.pop().map(|Reverse(distant)| distant.packet)
+        } else {
+            self.first_day().and_then(|day| self.take_from(day))
+        };
+        if let Some(packet) = &taken {
+            self.today = self.today.max(self.day_of(packet.at));
+        }
+        self.find_first();
+        taken
+    }
+
+    /// Removes and returns the first packet of a day.
+    #[inline(always)]
+    fn take_from(&mut self, day: usize) -> Option<Packet> {
+        let number = self.days[day];
+        let node = self.nodes.get_mut(number as usize)?;
+        let packet = node.packet;
+        let next = std::mem::replace(&mut node.next, self.free);
+        self.free = number;
+        self.days[day] = next;
+        if next == NIL {
+            self.occupied[day / 64] &= !(1 << (day % 64));
+        }
+        self.in_calendar -= 1;
+        Some(packet)
+    }
+
+    #[inline]
+    fn find_first(&mut self) {
+        let head = self.first_day().and_then(|day| self.first_of(day));
+        let mut first = head.map_or(FirstArrival::NONE, |packet| packet.as_first(IN_CALENDAR));
+        if let Some(Reverse(Distant { packet, .. })) = self.distant.peek() {
+            // It was sent before an equal one in the calendar.
+            let distant = packet.as_first(IN_HEAP);
+            first = if first.comes_before(&distant) { first } else { distant };
+        }
+        self.first = first;
+    }
+
+    /// Returns the first day that has packets, as an index into `days`.
+    #[inline(always)]
+    fn first_day(&self) -> Option<usize> {
+        if self.in_calendar == 0 {
+            return None;
+        }
+        let from = (self.today % DAYS) as usize;
+        let here = self.occupied[from / 64] & (u64::MAX << (from % 64));
+        if here != 0 {
+            return Some(from / 64 * 64 + here.trailing_zeros() as usize);
+        }
+        // After the last word the first one follows, and at last the days of this word before today.
+        let words = (1..=WORDS).map(|step| (from / 64 + step) % WORDS);
+        let word = words.into_iter().find(|word| self.occupied[*word] != 0)?;
+        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
+    }
+
+    /// Returns the first packet of a day.
+    #[inline(always)]
+    fn first_of(&self, day: usize) -> Option<&Packet> {
+        self.nodes.get(self.days[day] as usize).map(|node| &node.packet)
+    }
+
+    /// Returns the arrival of the first packet; [`FirstArrival::NONE`] if there is none.
+    #[inline(always)]
+    pub(crate) const fn first(&self) -> FirstArrival {
+        self.first
+    }
+
+    /// Returns the number of packets.
+    pub(crate) fn len(&self) -> usize {
+        self.in_calendar + self.distant.len()
+    }
+
+    /// Returns all packets.
+    pub(crate) fn into_packets(mut self) -> impl Iterator<Item = Packet> {
+        std::iter::from_fn(move || self.take_first())
+    }
+
+    #[inline(always)]
+    const fn day_of(&self, at: Time) -> u64 {
+        at.as_nanos() >> self.shift
+    }
+}
+
+impl PartialEq for Distant {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Distant {}
+
+impl PartialOrd for Distant {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Distant {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(&self.packet, &other.packet).then(self.number.cmp(&other.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlane_qdisc::Seed;
+
+    use super::*;
+    use crate::packet::{Flags, NO_SACK};
+
+    /// Compares with a sorted list, with packets on the same nanosecond, days and far beyond the calendar. Would catch a packet that is lost or
+    /// out of order, in the calendar, beyond it, and as days become longer.
+    #[test]
+    fn packets_that_waited_come_out_in_order() {
+        for (reach, far) in [(300, 0.0), (30_000, 0.01), (3_000_000, 0.1), (200_000_000, 0.5)] {
+            let mut random = Seed::new(1).stream("waited");
+            let (mut waited, mut list) = (WaitedPackets::default(), Vec::<Packet>::new());
+            let mut now = 5_000_000_000;
+            for seq in 0..20_000 {
+                if random.chance(0.5) {
+                    let wait = if random.chance(far) { 100 * u64::from(reach) } else { u64::from(random.below(reach)) };
+                    let at = Time::from_nanos(now + wait - wait % 7);
+                    let (flow, flags, sent) = (random.below(50), Flags::default(), Time::ZERO);
+                    let packet = Packet { sent, at, flow, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
+                    let place = list.partition_point(|other| order(other, &packet).is_le());
+                    list.insert(place, packet);
+                    let is_first = waited.push(&Packet { at: Time::ZERO, route: 2, ..packet }, (at, 3));
+                    assert_eq!(is_first, place == 0);
+                } else if list.is_empty() {
+                    assert_eq!(waited.front(), None);
+                    assert_eq!(waited.take_first(), None);
+                } else {
+                    assert_eq!(waited.front(), list.first());
+                    let packet = list.remove(0);
+                    assert_eq!(waited.take_first(), Some(packet));
+                    now = packet.at.as_nanos();
+                }
+                assert_eq!(waited.len(), list.len());
+                let (first, least) =
+                    (waited.first(), list.first().map_or((Time::MAX, 0), |packet| (packet.at, packet.flow)));
+                assert_eq!((first.at, first.flow), least);
+            }
+            // A few far ones do not make the days of all others longer.
+            assert_eq!(waited.shift > FIRST_SHIFT, reach > 30_000, "{reach}");
+            assert_eq!(waited.into_packets().collect::<Vec<_>>(), list);
+        }
+    }
+}
