@@ -12,12 +12,19 @@ import gymnasium
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ADVISE = ROOT / "docs/advise.md"
 PAGES = [ROOT / "docs/python.md", ROOT / "docs/python-cluster.md", ROOT / "python/README.md"]
 BLOCK = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", flags=re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 # As on the page, except for the durations.
 SHORTER = {'"120s"': '"3s"', '"20s"': '"1s"', '"30s"': '"1.5s"'}
+# The page on advice searches for minutes.
+QUICKER = {
+    "figure_3()": 'figure_3().with_({"duration": "3s", "warmup": "1s"})',
+    "budget=200": "budget=70",
+    "quick=True": 'quick=True, runs=2, kinds=["droptail", "fq-codel"]',
+}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -43,6 +50,18 @@ def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
                 block = block.replace(long, short)  # noqa: PLW2901 - the same block
             exec(compile(block, page.name, "exec"), known)  # noqa: S102 - it is our own page
     assert len(known["outcomes"].groups) == 6
+
+
+def test_the_examples_of_advice_run() -> None:
+    """Would catch a keyword or an attribute that no longer exists, and a search that is not shortened here."""
+    [block] = [block for kind, block in blocks(ADVISE) if kind == "python"]
+    for long, short in QUICKER.items():
+        assert long in block
+        block = block.replace(long, short)
+    known: dict[str, Any] = {"fl": fl}
+    exec(compile(block, ADVISE.name, "exec"), known)  # noqa: S102 - it is our own page
+    assert known["tuning"].queue.kind == "red"
+    assert {queue.kind for queue in known["advice"].ranking} == {"droptail", "fq-codel"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -202,6 +202,31 @@ fn a_flow_that_stops_sends_nothing() {
     assert!(queue.departed - flow.delivered < 100, "{queue:?}");
 }
 
+/// A TCP flow whose window of 50 packets fills the link, from 0 to 1 s and from 3 to 4 s, and UDP of 100 packets a second from 1.5 to 2 s and from 4.5
+/// to 5 s. TCP sends in each second what the link carries, but for a handshake and slow start, some round trips of 12 to 40 ms. Would catch a
+/// phase that is left out, one that does not end, counts of a connection before that are lost, and a phase of UDP that begins with
+/// the packets of the pause.
+#[test]
+fn each_phase_is_a_connection() {
+    let _turn = turn();
+    let tcp = "name = \"tcp\"\nkind = \"tcp\"\nwindow = 50\nphases = [[\"0s\", \"1s\"], [\"3s\", \"4s\"]]";
+    let udp =
+        "name = \"cbr\"\nkind = \"udp\"\nrate = \"800kbit\"\nphases = [[\"1500ms\", \"2s\"], [\"4500ms\", \"5s\"]]";
+    let text = UDP
+        .replace("12s", "6s")
+        .replace("\"2s\"", "\"0s\"")
+        .replace("name = \"cbr\"\nkind = \"udp\"\nrate = \"20mbit\"", &format!("{tcp}\n[[flows]]\n{udp}"));
+    let Some(lab) = lab(&text) else { return };
+    let Some(Measured { run, .. }) = run(&lab) else { return };
+    let (tcp, queue, udp) = (&run.flows[0], &run.queues[0].flows[0], &run.flows[1]);
+    let seconds = queue.departed_bytes as f64 * 8.0 / 10e6;
+    eprintln!("{seconds:.2} s of sending, {} of {} packets arrived, {} of UDP", tcp.delivered, tcp.sent, udp.sent);
+    assert!((1.6..=2.0 + 0.16).contains(&seconds), "{seconds}");
+    assert_eq!(tcp.sent, tcp.delivered, "{tcp:?}");
+    assert!((99..=102).contains(&udp.sent), "{udp:?}");
+    assert_eq!(udp.sent, udp.delivered, "{udp:?}");
+}
+
 /// Would catch hosts with ECN whose packets are dropped instead of marked, and hosts without ECN whose packets are
 /// marked.
 #[test]

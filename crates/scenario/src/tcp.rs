@@ -80,8 +80,8 @@ impl Ledbat {
 pub enum Congestion {
     /// Tahoe: fast retransmit, then slow start (Jacobson 1988).
     Tahoe,
-    /// Reno's window (RFC 5681). The presets differ in its loss recovery: that of RFC 5681 in [`Tcp::ns2_1999`], SACK as
-    /// in Linux in [`Tcp::modern`].
+    /// Reno's window (RFC 5681). The presets differ in its loss recovery: that of RFC 5681 in [`Tcp::ns2_1999`], RACK as in
+    /// Linux in [`Tcp::modern`].
     Reno,
     /// Reno's window, with NewReno's loss recovery (RFC 6582).
     NewReno,
@@ -208,7 +208,22 @@ impl Congestion {
         }
     }
 
-    /// Returns SACK where that is possible.
+    /// Returns RACK where that is possible, else its usual one.
+    const fn rack_or_own(self) -> LossRecovery {
+        match self {
+            Self::Tahoe | Self::NewReno | Self::Sack => self.sack_or_own(),
+            Self::Reno
+            | Self::Vegas
+            | Self::Cubic
+            | Self::Dctcp
+            | Self::Bbr
+            | Self::Bbr3
+            | Self::Ledbat
+            | Self::Prague => LossRecovery::Rack,
+        }
+    }
+
+    /// Returns SACK where that is possible, else its usual one.
     const fn sack_or_own(self) -> LossRecovery {
         match self {
             Self::Tahoe => LossRecovery::Tahoe,
@@ -325,20 +340,20 @@ impl Tcp {
         }
     }
 
-    /// TCP as hosts run it today: timestamps in milliseconds, RTO of 200 ms and more, an initial window of ten packets
-    /// (RFC 6928), limited transmit, delayed acknowledgements, a window that grows by the acknowledged data (RFC 3465),
-    /// selective acknowledgements, and HyStart for CUBIC, both as in Linux. Prague and BBR have RACK.
+    /// TCP after today's RFCs: timestamps in milliseconds (RFC 7323), RTO of 200 ms and more, an initial window of ten packets
+    /// (RFC 6928), limited transmit (RFC 3042), delayed acknowledgements (RFC 1122), a window that grows by the acknowledged
+    /// data (RFC 3465), RACK-TLP (RFC 8985) with proportional rate reduction (RFC 9937), and HyStart++ (RFC 9406) for CUBIC.
+    /// Tahoe, NewReno and SACK, the names of loss recoveries, keep theirs.
+    ///
+    /// Linux differs: its CUBIC has HyStart ([`SlowStart::HyStart`]), its windows decay while they are idle ([`AfterIdle::Decay`])
+    /// and grow in slow start by all that an acknowledgement covers, and it acknowledges the first segments of a connection
+    /// at once.
     #[must_use]
     pub const fn modern(congestion: Congestion, window: u32) -> Self {
         Self {
             application: Application::Ftp,
             congestion,
-            recovery: match congestion {
-                // RFC 9331, section 4.3, asks Prague for loss detection in units of time; BBR goes on through losses, so that
-                // retransmissions are lost as well.
-                Congestion::Prague | Congestion::Bbr => LossRecovery::Rack,
-                other => other.sack_or_own(),
-            },
+            recovery: congestion.rack_or_own(),
             window,
             initial_window: 10,
             ack: Bytes::new(40),
@@ -357,7 +372,7 @@ impl Tcp {
             burst: 1,
             after_idle: AfterIdle::Keep,
             slow_start: match congestion {
-                Congestion::Cubic => SlowStart::HyStart,
+                Congestion::Cubic => SlowStart::HyStartPlusPlus,
                 _ => SlowStart::Standard,
             },
             ledbat: Ledbat::DEFAULT,
@@ -374,7 +389,7 @@ impl Tcp {
 
 impl fmt::Display for Tcp {
     /// Writes the congestion control, and loss recovery and slow start where its name does not tell them:
-    /// `cubic, recovery sack, slow start hystart`.
+    /// `cubic, recovery rack, slow start hystart++`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.congestion.name())?;
         if self.congestion.name() != self.recovery.name() {

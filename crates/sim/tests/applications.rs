@@ -7,7 +7,7 @@ use fairlane_sim::{Control, Observer, PacketEvent, run};
 
 mod wide;
 
-use wide::observe;
+use wide::{network, observe};
 
 /// A dumbbell of 1 Gbit/s throughout, with 12 ms one way.
 fn wide(duration: &str, flows: &str) -> Run {
@@ -195,14 +195,7 @@ fn a_page_has_its_objects() {
 #[test]
 fn each_phase_is_a_new_connection() {
     let mut seen = Deliveries::default();
-    let text = r#"
-        duration = "3s"
-        [bottleneck]
-        rate = "1gbit"
-        delay = "10ms"
-        [access]
-        rate = "1gbit"
-        delay = "1ms"
+    let groups = r#"
         [[flows]]
         name = "web"
         kind = "tcp"
@@ -213,9 +206,7 @@ fn each_phase_is_a_new_connection() {
         rate = "800kbit"
         phases = [["500ms", "1s"], ["2s", "2100ms"]]
     "#;
-    let scenario = Document::parse("phases.toml", text).and_then(|document| document.scenario());
-    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let result = run(&scenario, 0, &Control::default(), &mut seen).unwrap_or_else(|error| panic!("{error}"));
+    let result = network("duration = \"3s\"", "rate = \"1gbit\"", groups, &mut seen);
     assert_eq!(result.flows[0].sent, 3 * 15);
     assert_eq!(result.flows[0].unique_bytes, 45_000);
     let of =
@@ -239,26 +230,10 @@ impl Observer for Deliveries {
 
 /// A bottleneck of `rate` between hosts of 1 Gbit/s, 12 ms one way, with room for all that waits.
 fn through(rate: &str, duration: &str, flows: &str) -> Run {
-    let text = format!(
-        r#"
-        duration = "{duration}"
-        warmup = "100s"
-        [bottleneck]
-        rate = {rate}
-        delay = "10ms"
-        queue = {{ kind = "droptail", limit = "20000p" }}
-        [access]
-        rate = "1gbit"
-        delay = "1ms"
-        [[flows]]
-        name = "app"
-        start = "0s"
-        {flows}
-        "#
-    );
-    let scenario = Document::parse("through.toml", &text).and_then(|document| document.scenario());
-    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"))
+    let general = format!("duration = \"{duration}\"\nwarmup = \"100s\"");
+    let bottleneck = format!("rate = {rate}\nqueue = {{ kind = \"droptail\", limit = \"20000p\" }}");
+    let group = format!("[[flows]]\nname = \"app\"\nstart = \"0s\"\n{flows}");
+    network(&general, &bottleneck, &group, &mut ())
 }
 
 /// Segments of 4 s at 1, 2, 4 and 8 Mbit/s, of which a buffer of 24 s holds six.
@@ -346,13 +321,10 @@ fn calls_follow_each_other() {
 #[test]
 fn calls_are_played_behind_a_jitter_buffer() {
     let call = |loss: &str| {
-        let text = format!(
-            "duration = \"2100s\"\nwarmup = \"100s\"\n[bottleneck]\nrate = \"1gbit\"\ndelay = \"10ms\"\n{loss}\n[access]\nrate = \"1gbit\"\ndelay = \"1ms\"\n\
-             [[flows]]\nname = \"call\"\nkind = \"udp\"\nrate = \"80kbit\"\npacket = \"200b\"\nscore = \"voip\"\n"
-        );
-        let scenario = Document::parse("call.toml", &text).and_then(|document| document.scenario());
-        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-        let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        let general = "duration = \"2100s\"\nwarmup = \"100s\"";
+        let group =
+            "[[flows]]\nname = \"call\"\nkind = \"udp\"\nrate = \"80kbit\"\npacket = \"200b\"\nscore = \"voip\"";
+        let run = network(general, &format!("rate = \"1gbit\"\n{loss}"), group, &mut ());
         match run.flows[0].score.as_deref() {
             Some(ScoreRun::Voice(voice)) => *voice,
             other => panic!("a call, not {other:?}"),
@@ -371,13 +343,8 @@ fn calls_are_played_behind_a_jitter_buffer() {
 #[test]
 fn scores_are_of_round_trips() {
     let round_trip = |flows: &str| {
-        let text = format!(
-            "duration = \"20s\"\nwarmup = \"1s\"\n[bottleneck]\nrate = \"1gbit\"\ndelay = \"10ms\"\n[access]\nrate = \"1gbit\"\ndelay = \"1ms\"\n\
-             [[flows]]\nname = \"app\"\nscore = \"web\"\n{flows}\n"
-        );
-        let scenario = Document::parse("score.toml", &text).and_then(|document| document.scenario());
-        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-        let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        let group = format!("[[flows]]\nname = \"app\"\nscore = \"web\"\n{flows}");
+        let run = network("duration = \"20s\"\nwarmup = \"1s\"", "rate = \"1gbit\"", &group, &mut ());
         match run.flows[0].score.as_deref() {
             Some(ScoreRun::Path(path)) => path.round_trip_ns.mean(),
             other => panic!("a path, not {other:?}"),

@@ -157,7 +157,7 @@ class Scenario:
                 source.
             access_delay: Its propagation delay, ``1ms`` by default.
             packet: The size of the flows' packets on the wire.
-            cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``; ``reno`` repairs losses by SACK, as
+            cc: TCP's congestion control, such as ``reno``, ``sack`` or ``cubic``; ``reno`` repairs losses by RACK, as
                 in Linux, with the preset ``modern``.
             window: TCP's largest window in packets; the file's default when it is not given.
             start: The range of the flows' starts, drawn uniformly, such as ``0s..1s``.

@@ -44,7 +44,7 @@ pub(super) struct LabPlan {
     pub(super) mtu: u32,
     /// `true` if hosts use selective acknowledgements.
     pub(super) sack: bool,
-    /// A group asks for RACK-TLP by name.
+    /// The loss recovery of a group is RACK-TLP.
     rack: bool,
     pub(super) ip_version: IpVersion,
 }
@@ -300,9 +300,6 @@ fn check_side(side: &LinkSide, before: &str) -> Result<(), Unsupported> {
 
 fn check_group(group: &FlowGroup, ip_version: IpVersion) -> Result<(), Unsupported> {
     let refuse = |key: &str, message: &str, help: &str| Err(cannot(&of_group(group, key), message, help));
-    if !group.later_phases.is_empty() {
-        return refuse("phases", "the lab's flows start and stop once", "give it `start` and `stop`, or simulate it");
-    }
     let simulated = match tcp_of(group).map(|tcp| &tcp.application) {
         Some(Application::Web(_)) => "pages of objects",
         Some(Application::Video(_)) => "adaptive video",

@@ -113,6 +113,8 @@ pub(super) struct Receiver {
     transfers: Vec<Option<Incoming>>,
     /// By flow, the counts, without the packets of the current TCP connection.
     counts: Vec<FlowReceived>,
+    /// By flow, the bytes before the current TCP connection.
+    bytes_before: Vec<u64>,
     /// By flow, the durations in nanoseconds of completed transfers.
     completions: Vec<Vec<u64>>,
     /// By flow, the next sequence number of UDP.
@@ -173,6 +175,7 @@ impl Receiver {
             connections: (0..flows).map(|_| None).collect(),
             transfers: (0..flows as u32).map(|flow| transfers(plan.group(flow))).collect(),
             counts: vec![FlowReceived::default(); flows],
+            bytes_before: vec![0; flows],
             completions: vec![Vec::new(); flows],
             next: vec![0; flows],
             windows: (0..flows as u32)
@@ -231,8 +234,8 @@ impl Receiver {
     }
 
     fn accept(&mut self, place: usize) -> io::Result<()> {
-        let Some(listener) = &self.listeners[place] else { return Ok(()) };
         loop {
+            let Some(listener) = &self.listeners[place] else { return Ok(()) };
             let (connection, from) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -241,6 +244,7 @@ impl Receiver {
                 Err(error) => return Err(error),
             };
             let Some(flow) = flow_at(from).filter(|flow| *flow < self.connections.len()) else { continue };
+            self.end_phase(flow);
             connection.set_nonblocking(true)?;
             clamp_window(connection.as_fd(), self.windows[flow])?;
             self.epoll.add(&connection, EpollEvent::new(EpollFlags::EPOLLIN, flow as u64))?;
@@ -248,10 +252,21 @@ impl Receiver {
         }
     }
 
+    /// Counts the connection of the phase before the one that begins, if there is one. The reset that ended it may be lost.
+    fn end_phase(&mut self, flow: usize) {
+        self.read(flow);
+        if let Some(connection) = self.connections[flow].take() {
+            // One that has ended is no longer registered.
+            let _ = self.epoll.delete(&connection);
+            self.counts[flow].packets += segments(&connection);
+        }
+        self.bytes_before[flow] = self.counts[flow].bytes;
+    }
+
     /// Reads the data of a connection.
     fn read(&mut self, flow: usize) {
         let Some(connection) = &mut self.connections[flow] else { return };
-        let received = self.transfers[flow].map_or(self.counts[flow].bytes, |transfer| transfer.bytes);
+        let received = self.counts[flow].bytes - self.bytes_before[flow];
         if received < SETTLING {
             // If this fails, the window is limited by the buffer, which is larger.
             let _ = clamp_window(connection.as_fd(), self.windows[flow]);

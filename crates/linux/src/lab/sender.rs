@@ -62,7 +62,7 @@ struct Before {
 
 impl Sender {
     /// Opens all sockets in this thread's namespace after the receivers are ready. As in the simulator, TCP connections
-    /// are established before the scenario begins, but for those of transfers. `seed` is that of the scenario and the run.
+    /// are established before the scenario begins, but for those of transfers and of later phases. `seed` is that of the scenario and the run.
     pub(super) fn new(plan: &LabPlan, side: Side, seed: Seed, timeline: &Timeline) -> Result<Self, LabError> {
         let sender = Self::open(plan, side, seed).map_err(setup("the senders"))?;
         sender.connected(timeline)?;
@@ -131,9 +131,17 @@ impl Sender {
 
     /// Notes the flows' starts and stops. Time zero is at `zero`.
     fn schedule(&mut self, zero: Time) {
-        for (place, flow) in self.flows.iter().enumerate() {
+        for (place, flow) in self.flows.iter_mut().enumerate() {
+            flow.zero = zero;
             self.times.push(Reverse((zero + flow.start, Event::Source, place)));
             self.times.extend(flow.stop.map(|stop| Reverse((zero + stop, Event::Stop, place))));
+            for phase in flow.later_phases() {
+                self.times.push(Reverse((zero + phase.to, Event::Stop, place)));
+                // The packet of a UDP flow that no longer belongs to a phase begins the next one.
+                if flow.is_tcp() {
+                    self.times.push(Reverse((zero + phase.from, Event::Source, place)));
+                }
+            }
         }
     }
 

@@ -49,22 +49,23 @@ fn opened(tcp: &Tcp, lost: u32) -> (TcpSender, String, Time) {
 }
 
 /// Would catch data before the answer, an answer that is not acknowledged, and a first measurement that is not that of the SYN: 100 ms,
-/// so a timeout of 100 + 4 · 50 ms (RFC 6298, section 2.2).
+/// so a timeout of 100 + 4 · 50 ms (RFC 6298, section 2.2), and a probe of the tail after two round trips (RFC 8985, section 7.2).
 #[test]
 fn data_follow_the_answer() {
     let (sender, sent, now) = opened(&modern(), 0);
     assert_eq!((sent.as_str(), now), ("ack 0 1 2 3 4 5 6 7 8 9", at(100)));
-    assert_eq!((sender.srtt(), sender.rto(), sender.deadline()), (Some(ms(100)), ms(300), Some(at(400))));
+    assert_eq!((sender.srtt(), sender.rto(), sender.deadline()), (Some(ms(100)), ms(300), Some(at(300))));
     assert_eq!((sender.timeouts(), sender.retransmissions()), (0, 0));
 }
 
 /// RFC 6298, section 5.7: after a SYN whose timer expired the timeout is 3 s. There is no measurement, since the answer may be for
-/// either copy. The window stays as it is after one lost SYN (RFC 6928, section 2).
+/// either copy, so that a probe of the tail waits for a second (RFC 8985, section 7.2). The window stays as it is after one lost SYN
+/// (RFC 6928, section 2).
 #[test]
 fn a_lost_syn_makes_the_timeout_three_seconds() {
     let (sender, sent, now) = opened(&modern(), 1);
     assert_eq!((sent.as_str(), now), ("ack 0 1 2 3 4 5 6 7 8 9", at(1_100)));
-    assert_eq!((sender.srtt(), sender.rto(), sender.deadline()), (None, ms(3_000), Some(at(4_100))));
+    assert_eq!((sender.srtt(), sender.rto(), sender.deadline()), (None, ms(3_000), Some(at(2_100))));
     assert_eq!((sender.timeouts(), sender.retransmissions()), (1, 0));
 }
 

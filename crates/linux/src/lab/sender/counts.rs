@@ -37,7 +37,7 @@ pub(in crate::lab) struct SenderResults {
     pub(in crate::lab) payloads: Vec<u64>,
     /// UDP packets that should have been sent according to the clock.
     pub(in crate::lab) udp_due: u64,
-    /// Connections that were opened for transfers.
+    /// Connections that were opened during the run, for transfers and phases.
     pub(in crate::lab) transfers: u64,
     /// The maximum number of bytes of a connection that had left but still counted against its send buffer.
     pub(in crate::lab) unsent_bytes: u32,

@@ -1,11 +1,12 @@
 //! A flow of the senders.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
 use fairlane_qdisc::{Duration, Seed, Time};
-use fairlane_scenario::{Application, FlowGroup, Tcp, Traffic};
+use fairlane_scenario::{Application, FlowGroup, Phase, Tcp, Traffic};
 use fairlane_traffic::{OnOffPeriods, start};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
@@ -31,8 +32,17 @@ pub(super) struct Flow {
     endpoint: Endpoint,
     /// The time from time zero to the first event.
     pub(super) start: Duration,
+    /// The end of the first phase.
     pub(super) stop: Option<Duration>,
+    /// Time zero of the scenario.
+    pub(super) zero: Time,
     stopped: bool,
+    /// The phases after the present one.
+    later: VecDeque<Phase>,
+    /// Opens the connections of later phases; `None` for UDP.
+    connector: Option<Connector>,
+    /// The number of connections that were opened for later phases.
+    reopened: u64,
 }
 
 #[derive(Debug)]
@@ -46,12 +56,8 @@ enum Endpoint {
     },
     Transfers(Box<Transfers>),
     Udp(Box<Datagrams>),
-    /// A TCP connection that was stopped, with its last counts.
-    Stopped {
-        sent: FlowSent,
-        payload: u64,
-        round_trip: Option<Duration>,
-    },
+    /// A TCP connection that was stopped.
+    Stopped(Past),
 }
 
 /// A connection that lasts.
@@ -59,6 +65,16 @@ enum Endpoint {
 struct Established {
     connection: TcpStream,
     payload: u64,
+    /// The counts of the connections before.
+    past: Past,
+}
+
+/// The last counts of connections that were stopped.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    sent: FlowSent,
+    payload: u64,
+    round_trip: Option<Duration>,
 }
 
 impl Flow {
@@ -71,10 +87,12 @@ impl Flow {
         let to = side.other().host(plan.ip_version, id);
         let mut random = seed.stream("start");
         let mut begin = start(group, &mut random);
+        let mut connector = None;
         let endpoint = match &group.traffic {
             Traffic::Tcp(tcp) => {
                 let ends = [SocketAddr::new(from, 0), SocketAddr::new(to, port(place))];
-                Endpoint::tcp(group, tcp, Connector::new(group, tcp, ends), seed)?
+                let connector = connector.insert(Connector::new(group, tcp, ends));
+                Endpoint::tcp(group, tcp, connector, seed)?
             }
             Traffic::Udp(udp) => {
                 let ends = [SocketAddr::new(from, FROM_PORT), SocketAddr::new(to, PORT)];
@@ -84,14 +102,56 @@ impl Flow {
             }
             Traffic::Tfrc(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
-        Ok(Self { id, endpoint, start: begin, stop: group.stop, stopped: false })
+        Ok(Self {
+            id,
+            endpoint,
+            start: begin,
+            stop: group.stop,
+            zero: Time::ZERO,
+            stopped: false,
+            later: group.later_phases.iter().copied().collect(),
+            connector,
+            reopened: 0,
+        })
+    }
+
+    /// Returns `true` for TCP.
+    pub(super) const fn is_tcp(&self) -> bool {
+        self.connector.is_some()
+    }
+
+    /// Returns the phases after the present one.
+    pub(super) fn later_phases(&self) -> impl Iterator<Item = &Phase> {
+        self.later.iter()
+    }
+
+    /// Goes on to the first phase that ends after `at`. Returns its start, or `at` if that is past; `None` if there is none.
+    fn next_phase(&mut self, at: Time) -> Option<Time> {
+        while let Some(Phase { from, to }) = self.later.pop_front() {
+            if self.zero + to > at {
+                self.stopped = false;
+                return Some(at.max(self.zero + from));
+            }
+        }
+        None
+    }
+
+    /// Begins the phase of a TCP flow that is due at `at`: with a new connection, as the one before was reset.
+    fn reopen(&mut self, at: Time, epoll: &Epoll, place: u64) -> io::Result<()> {
+        let (Endpoint::Stopped(past), Some(connector)) = (&self.endpoint, &self.connector) else { return Ok(()) };
+        let established = Established { past: *past, ..Established::open(connector)? };
+        epoll.add(&established.connection, EpollEvent::new(EpollFlags::EPOLLOUT, place))?;
+        self.endpoint = Endpoint::Ftp(established);
+        self.reopened += 1;
+        self.next_phase(at);
+        Ok(())
     }
 
     /// Returns the connection that must be established before time zero.
     pub(super) const fn first_connection(&self) -> Option<&TcpStream> {
         match &self.endpoint {
             Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => Some(&established.connection),
-            Endpoint::Transfers(_) | Endpoint::Udp(_) | Endpoint::Stopped { .. } => None,
+            Endpoint::Transfers(_) | Endpoint::Udp(_) | Endpoint::Stopped(_) => None,
         }
     }
 
@@ -99,6 +159,10 @@ impl Flow {
     /// that can be written to are registered as `place`. Returns the time of the next event.
     pub(super) fn on_source(&mut self, (at, now): (Time, Time), epoll: &Epoll, place: u64) -> io::Result<Option<Time>> {
         if self.stopped {
+            if !self.is_tcp() {
+                return Ok(self.next_phase(at));
+            }
+            self.reopen(at, epoll, place)?;
             return Ok(None);
         }
         match &mut self.endpoint {
@@ -121,7 +185,7 @@ impl Flow {
                 Ok(None)
             }
             Endpoint::Udp(datagrams) => Ok(Some(at + datagrams.send(now.since(at) > MAX_LATE))),
-            Endpoint::Stopped { .. } => Ok(None),
+            Endpoint::Stopped(_) => Ok(None),
         }
     }
 
@@ -142,7 +206,7 @@ impl Flow {
                 }
                 TransferState::Over => Ok(transfers.next_pause().map(|pause| now + pause)),
             },
-            Endpoint::Udp(_) | Endpoint::Stopped { .. } => Ok(None),
+            Endpoint::Udp(_) | Endpoint::Stopped(_) => Ok(None),
         }
     }
 
@@ -151,11 +215,11 @@ impl Flow {
         self.stopped = true;
         match &mut self.endpoint {
             Endpoint::Ftp(_) | Endpoint::OnOff { .. } => {
-                let (sent, payload, round_trip) = (self.sent(), self.payload(), self.round_trip());
-                self.endpoint = Endpoint::Stopped { sent, payload, round_trip };
+                let past = Past { sent: self.sent(), payload: self.payload(), round_trip: self.round_trip() };
+                self.endpoint = Endpoint::Stopped(past);
             }
             Endpoint::Transfers(transfers) => transfers.stop(),
-            Endpoint::Udp(_) | Endpoint::Stopped { .. } => {}
+            Endpoint::Udp(_) | Endpoint::Stopped(_) => {}
         }
     }
 
@@ -167,10 +231,12 @@ impl Flow {
     /// Returns the counts so far.
     pub(super) fn sent(&self) -> FlowSent {
         match &self.endpoint {
-            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => FlowSent::of(&established.info()),
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => {
+                established.past.sent.plus(&FlowSent::of(&established.info()))
+            }
             Endpoint::Transfers(transfers) => transfers.sent(),
             Endpoint::Udp(udp) => FlowSent { packets: udp.sent(), ..FlowSent::default() },
-            Endpoint::Stopped { sent, .. } => *sent,
+            Endpoint::Stopped(past) => past.sent,
         }
     }
 
@@ -187,21 +253,25 @@ impl Flow {
     /// Returns the shortest round trip; `None` for UDP, and before the first.
     pub(super) fn round_trip(&self) -> Option<Duration> {
         match &self.endpoint {
-            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => established.info().shortest(),
+            Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => {
+                [established.info().shortest(), established.past.round_trip].into_iter().flatten().min()
+            }
             Endpoint::Transfers(transfers) => transfers.round_trip(),
             Endpoint::Udp(_) => None,
-            Endpoint::Stopped { round_trip, .. } => *round_trip,
+            Endpoint::Stopped(past) => past.round_trip,
         }
     }
 
     /// Returns the data in a full TCP packet, in bytes; 0 for UDP.
     pub(super) fn payload(&self) -> u64 {
         match &self.endpoint {
-            Endpoint::Ftp(Established { connection, payload })
-            | Endpoint::OnOff { established: Established { connection, payload }, .. } => segment(connection, *payload),
+            Endpoint::Ftp(Established { connection, payload, .. })
+            | Endpoint::OnOff { established: Established { connection, payload, .. }, .. } => {
+                segment(connection, *payload)
+            }
             Endpoint::Transfers(transfers) => transfers.payload(),
             Endpoint::Udp(_) => 0,
-            Endpoint::Stopped { payload, .. } => *payload,
+            Endpoint::Stopped(past) => past.payload,
         }
     }
 
@@ -210,39 +280,42 @@ impl Flow {
         self.connection().and_then(|connection| unsent_bytes(connection.as_fd()).ok()).unwrap_or(0)
     }
 
-    /// Returns the number of connections that were opened for transfers.
+    /// Returns the number of connections that were opened during the run, for transfers and phases.
     pub(super) const fn transfers(&self) -> u64 {
-        if let Endpoint::Transfers(transfers) = &self.endpoint { transfers.opened() } else { 0 }
+        if let Endpoint::Transfers(transfers) = &self.endpoint { transfers.opened() } else { self.reopened }
     }
 
     fn connection(&self) -> Option<&TcpStream> {
         match &self.endpoint {
             Endpoint::Ftp(established) | Endpoint::OnOff { established, .. } => Some(&established.connection),
             Endpoint::Transfers(transfers) => transfers.connection(),
-            Endpoint::Udp(_) | Endpoint::Stopped { .. } => None,
+            Endpoint::Udp(_) | Endpoint::Stopped(_) => None,
         }
     }
 }
 
 impl Endpoint {
-    fn tcp(group: &FlowGroup, tcp: &Tcp, connector: Connector, seed: Seed) -> io::Result<Self> {
+    fn tcp(group: &FlowGroup, tcp: &Tcp, connector: &Connector, seed: Seed) -> io::Result<Self> {
         let bytes = group.packet.get() as u32;
-        let established =
-            |connector: &Connector| Ok(Established { connection: connector.open()?, payload: connector.payload() });
         match &tcp.application {
             Application::Ftp | Application::Web(_) | Application::Video(_) | Application::Rpc(_) => {
-                established(&connector).map(Self::Ftp)
+                Established::open(connector).map(Self::Ftp)
             }
-            Application::OnOff(config) => established(&connector)
+            Application::OnOff(config) => Established::open(connector)
                 .map(|established| Self::OnOff { established, periods: OnOffPeriods::new(config, seed) }),
             Application::Transfers(config) => {
-                Ok(Self::Transfers(Box::new(Transfers::new(connector, config, bytes, seed))))
+                Ok(Self::Transfers(Box::new(Transfers::new(connector.clone(), config, bytes, seed))))
             }
         }
     }
 }
 
 impl Established {
+    /// Starts to open the first connection of a flow.
+    fn open(connector: &Connector) -> io::Result<Self> {
+        Ok(Self { connection: connector.open()?, payload: connector.payload(), past: Past::default() })
+    }
+
     fn info(&self) -> TcpInfo {
         TcpInfo::of(self.connection.as_fd()).unwrap_or_default()
     }
