@@ -313,10 +313,13 @@ fn claims_go_on_where_they_were() {
     let before = rows();
     assert!(before.ends_with('\n') && before.lines().count() >= 3, "{before}");
 
-    // The next one reuses them: no row is written again.
+    // The next one reuses them: no row is written again. A second one beside it, which is soon finished, leaves them alone.
     let mut child = spawn(&args);
     let count = before.lines().count();
     wait_until(|| rows().lines().count() > count);
+    let other = fairlane(&["paper", "run", "choke-table3", "--state", &state]);
+    let complaint = String::from_utf8_lossy(&other.stderr);
+    assert!(other.status.success() && complaint.contains("another `fairlane paper run` keeps"), "{complaint}");
     interrupt(&child);
     let complaint = text(child.stderr.take().unwrap());
     child.wait().unwrap();

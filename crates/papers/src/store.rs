@@ -1,8 +1,8 @@
 //! Stores finished runs, so that an interrupted execution can be continued.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::table::Row;
 
-/// The measured rows: a line of JSON each, in a file that is appended to.
+/// The measured rows: a line of JSON each, in a file that is appended to. It is locked, since whoever is finished first removes it.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -20,25 +20,28 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file at `path`, or creates it. An incomplete last line is ignored.
+    /// Opens the file at `path`, or creates it; returns `None` if another process has it open. An incomplete last line is ignored.
     ///
     /// # Errors
     /// The file cannot be created or read.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub fn open(path: &Path) -> Result<Option<Self>, Error> {
         let keep = |source| Error::Keep { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(keep)?;
         }
-        let text = match fs::read(path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(keep(error)),
-        };
-        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(keep)?;
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path).map_err(keep)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            // Some file systems have no locks.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(keep)?;
+        let text = String::from_utf8_lossy(&bytes);
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n").map_err(keep)?;
         }
-        Ok(Self { path: path.to_owned(), known: text.lines().filter_map(read).collect(), file: Mutex::new(file) })
+        Ok(Some(Self { path: path.to_owned(), known: text.lines().filter_map(read).collect(), file: Mutex::new(file) }))
     }
 
     /// Number of rows when it was opened.
@@ -60,7 +63,7 @@ impl Store {
         file.write_all(line.as_bytes()).map_err(|source| Error::Keep { path: self.path.clone(), source })
     }
 
-    /// Removes the file after the last run. Another process that uses it may have removed it already.
+    /// Removes the file after the last run. On a file system without locks another process may have removed it already.
     ///
     /// # Errors
     /// The file cannot be removed.
@@ -92,16 +95,29 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("new/rows.jsonl");
         let row = json!({ "x": 1.25, "name": "a" }).as_object().cloned().unwrap_or_default();
-        Store::open(&path)?.put("one", &row)?;
+        let open = || Store::open(&path).map(Option::unwrap);
+        open()?.put("one", &row)?;
         fs::write(&path, fs::read_to_string(&path)? + r#"{"key": "two", "row": {"#)?;
-        let store = Store::open(&path)?;
+        let store = open()?;
         assert_eq!((store.known(), store.get("one"), store.get("two")), (1, Some(row.clone()), None));
         store.put("three", &row)?;
-        let again = Store::open(&path)?;
+        drop(store);
+        let again = open()?;
         assert_eq!((again.known(), again.get("three")), (2, Some(row)));
         again.remove()?;
         assert!(!path.exists());
-        store.remove()?;
+        Ok(())
+    }
+
+    /// Would catch two runs that share a file, which the first that is finished takes from the other.
+    #[test]
+    fn a_file_is_of_one_run() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("rows.jsonl");
+        let first = Store::open(&path)?;
+        assert!(first.is_some() && Store::open(&path)?.is_none());
+        drop(first);
+        assert!(Store::open(&path)?.is_some());
         Ok(())
     }
 }

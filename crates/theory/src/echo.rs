@@ -7,9 +7,11 @@
 //! shares of all flows add up to 1, which gives `f`. `docs/echo.md` derives this.
 //!
 //! With a number of tags the noise of `K` is modelled, too: `K` is a birth-death chain, in which tags of the flow come in proportion to
-//! its rate, thinned, and go in proportion to `K`, as random tags are overwritten. A flow then loses the mean of `d` over the chain. The
-//! model assumes that a flow's rate is constant and each sampled arrival overwrites one tag; it leaves the spared arrivals at an empty
-//! queue and the rarer sampling of unknown flows out.
+//! its rate, thinned, and go in proportion to `K`, as random tags are overwritten. A flow then loses the mean of `d` over the chain. A TCP
+//! that can lose little stays below the fair rate by that noise; so the discipline multiplies `w` by `T / M`, 1 to 3, where `M` is the mean of `K + 1/4`
+//! at sampled arrivals of flows with `K <= 2 T + 1`. Without noise `M` is at least `T`, and nothing is multiplied. The
+//! model assumes that a flow's rate is constant, each sampled arrival overwrites one tag, and `M` is that of the TCP flows; it leaves the
+//! spared arrivals at an empty queue and the rarer sampling of unknown flows out.
 
 use crate::check::{Error, below_one, count, positive};
 use crate::solve::increasing;
@@ -106,6 +108,8 @@ pub(crate) struct Noisy {
     pub(crate) one_tcp: f64,
     pub(crate) births_of_tcp: f64,
     pub(crate) births_of_flood: f64,
+    /// By what an excess is multiplied.
+    pub(crate) times: f64,
 }
 
 impl Noisy {
@@ -123,15 +127,16 @@ impl Noisy {
 
     /// Solves for the rates of births at which TCP's loss is as wanted and all tags are taken.
     fn new(fair: f64, tags: u32, model: &Echo) -> Self {
-        let chain = |births: f64| Chain::new(births, fair, tags);
         let most = 1e4 * f64::from(tags);
-        let births_of_tcp = increasing(|births| chain(births).loss, model.loss, 0.0, most);
+        let births_of_tcp = increasing(|births| Chain::of_tcp(births, fair, tags).loss, model.loss, 0.0, most);
+        let times = times(births_of_tcp, fair, tags);
+        let chain = |births: f64| Chain::new(births, fair, tags, times);
         let left = (f64::from(tags) - model.tcps * chain(births_of_tcp).mean) / model.floods;
         let births_of_flood = increasing(|births| chain(births).mean, left, 0.0, most);
         // Births are in proportion to rates.
         let rate = model.load * births_of_tcp / births_of_flood;
         let share = model.load * (1.0 - chain(births_of_flood).loss);
-        Self { fair, share, one_tcp: rate * (1.0 - model.loss), births_of_tcp, births_of_flood }
+        Self { fair, share, one_tcp: rate * (1.0 - model.loss), births_of_tcp, births_of_flood, times }
     }
 }
 
@@ -145,25 +150,63 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The chain on 0 to `tags` that goes up at the rate `births`, thinned, and down at the rate K.
-    pub(crate) fn new(births: f64, fair: f64, tags: u32) -> Self {
-        // Weights relative to the largest so far, so that none overflows.
-        let (mut weight, mut sum, mut mean, mut loss, mut gain) = (1.0, 0.0, 0.0, 0.0, 0.0);
-        for k in 0..=tags {
-            let (number, excess) = (f64::from(k), excess_of_ratio((f64::from(k) + 0.25) / fair));
-            sum += weight;
-            mean += weight * number;
-            loss += weight * dropped(excess);
-            gain += weight * gain_at(excess);
-            let thinned = if number > fair { fair / number } else { 1.0 };
-            weight *= births * thinned / (number + 1.0);
-            if weight > 1e100 {
-                (sum, mean, loss, gain, weight) = (sum / weight, mean / weight, loss / weight, gain / weight, 1.0);
-            }
+    /// The chain of a TCP flow, whose own number of tags decides by what its excess is multiplied.
+    pub(crate) fn of_tcp(births: f64, fair: f64, tags: u32) -> Self {
+        Self::new(births, fair, tags, times(births, fair, tags))
+    }
+
+    /// The chain on 0 to `tags` that goes up at the rate `births`, thinned, and down at the rate K, where an excess is multiplied by `times`.
+    pub(crate) fn new(births: f64, fair: f64, tags: u32, times: f64) -> Self {
+        let (mut sum, mut mean, mut loss, mut gain) = (0.0, 0.0, 0.0, 0.0);
+        for (number, part) in distribution(births, fair, tags) {
+            let excess = excess_of_ratio((number + 0.25) / fair);
+            sum += part;
+            mean += part * number;
+            loss += part * dropped(times * excess);
+            gain += part * gain_among(excess, times);
         }
         Self { mean: mean / sum, loss: loss / sum, gain: gain / sum }
     }
 }
+
+/// How likely each number of tags is, as a multiple of the likeliest's; none that is below a millionth of a millionth of it.
+fn distribution(births: f64, fair: f64, tags: u32) -> Vec<(f64, f64)> {
+    let mut logarithms = Vec::with_capacity(tags as usize + 1);
+    let (mut logarithm, mut most) = (0.0_f64, 0.0_f64);
+    for k in 0..=tags {
+        let number = f64::from(k);
+        most = most.max(logarithm);
+        // It rises to one most, and falls.
+        if logarithm < most - 28.0 {
+            break;
+        }
+        logarithms.push((number, logarithm));
+        logarithm += libm::log(births * thinned(number, fair) / (number + 1.0));
+    }
+    logarithms.retain(|(_, logarithm)| logarithm - most > -28.0);
+    logarithms.iter().map(|(number, logarithm)| (*number, libm::exp(logarithm - most))).collect()
+}
+
+/// The part of the arrivals that are sampled, of those that would be within the fair share.
+fn thinned(number: f64, fair: f64) -> f64 {
+    if number > fair { fair / number } else { 1.0 }
+}
+
+/// The fair share as a multiple of the mean number of tags, and a quarter, that sampled arrivals of TCP find, 1 to 3.
+fn times(births: f64, fair: f64, tags: u32) -> f64 {
+    let (mut sum, mut mean) = (0.0, 0.0);
+    for (number, part) in distribution(births, fair, tags) {
+        if number <= 2.0 * fair + 1.0 {
+            let sampled = part * thinned(number, fair);
+            sum += sampled;
+            mean += sampled * (number + 0.25);
+        }
+    }
+    (fair * sum / mean).clamp(1.0, MOST_TIMES)
+}
+
+/// The most by which an excess is multiplied.
+const MOST_TIMES: f64 = 3.0;
 
 /// The excess of a flow with `ratio` times the fair share of the tags.
 fn excess_of_ratio(ratio: f64) -> f64 {
@@ -177,8 +220,16 @@ fn dropped(excess: f64) -> f64 {
 
 /// By how much that falls for a relative rise of the fair share in tags: the excess then falls by `2 (1 + w)`.
 pub(crate) fn gain_at(excess: f64) -> f64 {
-    let all = 1.0 + excess + excess * excess;
-    2.0 * (1.0 + excess) * excess * (2.0 + excess) / (all * all)
+    gain_among(excess, 1.0)
+}
+
+/// The same where the excess is multiplied by `times`: between its bounds that rises with the fair share, so that the product falls by `2 + w` times as
+/// much.
+fn gain_among(excess: f64, times: f64) -> f64 {
+    let product = times * excess;
+    let all = 1.0 + product + product * product;
+    let fall = if times > 1.0 && times < MOST_TIMES { 2.0 + excess } else { 2.0 * (1.0 + excess) };
+    times * fall * product * (2.0 + product) / (all * all)
 }
 
 /// What a flow with this excess gets, as a part of the fair rate.
@@ -213,7 +264,20 @@ mod tests {
             let at = |change: f64| dropped(excess_of_ratio(ratio * libm::exp(change)));
             let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
             assert!((gain_at(excess_of_ratio(ratio)) / slope - 1.0).abs() < 1e-6, "{ratio}: {slope}");
+            // With the excess twice as large, and for each rise of the fair share as much larger again.
+            let at = |change: f64| dropped(2.0 * libm::exp(-change) * excess_of_ratio(ratio * libm::exp(change)));
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((gain_among(excess_of_ratio(ratio), 2.0) / slope - 1.0).abs() < 1e-6, "{ratio}: {slope}");
         }
+    }
+
+    /// Poisson's distribution of mean 3, nearly all within a share of 7, which is 7 / 3.25 of the mean with a quarter; a share of 20 is 6 times as much, and
+    /// has the bound. With births of 40 nearly all numbers are above a share of 6, which is then less than the mean.
+    #[test]
+    fn an_excess_is_in_the_rates_of_tcp() {
+        assert!((times(3.0, 20.0, 200) - MOST_TIMES).abs() < 1e-12);
+        assert!((times(3.0, 7.0, 200) / (7.0 / 3.25) - 1.0).abs() < 0.03, "{}", times(3.0, 7.0, 200));
+        assert!((times(40.0, 6.0, 200) - 1.0).abs() < 1e-12);
     }
 
     /// One TCP without a loss and one flow of half of the link or less: both get what is fair. Far above, both have half.
@@ -230,7 +294,7 @@ mod tests {
     /// simulation of the tags themselves.
     #[test]
     fn the_chain_is_that_of_the_tags() {
-        let poisson = Chain::new(3.0, 1000.0, 200);
+        let poisson = Chain::new(3.0, 1000.0, 200, 1.0);
         assert!((poisson.mean - 3.0).abs() < 1e-12);
         // 200 tags, four flows, of which one sends ten times as much; a linear congruential generator.
         let (rates, fair, tags) = ([1.0, 1.0, 1.0, 10.0], 20.0, 200_usize);
@@ -257,13 +321,13 @@ mod tests {
         }
         // Births in the units of the chain: the flows' parts of what fills all tags.
         let births = increasing(
-            |unit| rates.iter().map(|rate| Chain::new(unit * rate, fair, 200).mean).sum(),
+            |unit| rates.iter().map(|rate| Chain::new(unit * rate, fair, 200, 1.0).mean).sum(),
             tags as f64,
             0.0,
             1e6,
         );
         for (flow, rate) in rates.iter().enumerate() {
-            let (model, simulated) = (Chain::new(births * rate, fair, 200).mean, sums[flow] / steps);
+            let (model, simulated) = (Chain::new(births * rate, fair, 200, 1.0).mean, sums[flow] / steps);
             assert!((model / simulated - 1.0).abs() < 0.03, "{flow}: {model} {simulated}");
         }
     }

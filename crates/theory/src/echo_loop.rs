@@ -16,7 +16,7 @@
 //!
 //! where `x` is what is admitted of unresponsive flows. A relative rise of the fair share `T` lowers TCP's loss by the gain
 //! `g = 2 (1 + w) dd/dw`, about `4 p^(1/2)` for small `p`: with the window as `(2/p)^(1/2)` this makes the gain of the loop the same at any window, as
-//! PI2's square does. With a number of tags `g` is its mean over the noise of the count. An unresponsive flow's admitted rate rises by its own
+//! PI2's square does. With a number of tags `g` is its mean over the noise of the count, of `w` as the discipline multiplies it. An unresponsive flow's admitted rate rises by its own
 //! gain at once, and then settles, as the number of its tags follows within half of the sample's memory.
 //!
 //! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model leaves out what the
@@ -132,8 +132,8 @@ impl EchoLoop {
                 let echo = Echo::at_load(path.tcps, self.loss, path.floods, path.load)?;
                 let noisy = Noisy::among(tags, &echo)?;
                 self.part = 1.0 - f64::from(path.floods) * noisy.share;
-                self.gain = Chain::new(noisy.births_of_tcp, noisy.fair, tags).gain;
-                let flood = |fair: f64| Chain::new(noisy.births_of_flood, fair, tags);
+                self.gain = Chain::of_tcp(noisy.births_of_tcp, noisy.fair, tags).gain;
+                let flood = |fair: f64| Chain::new(noisy.births_of_flood, fair, tags, noisy.times);
                 let (here, above) = (flood(noisy.fair), flood(noisy.fair * (1.0 + SMALL)));
                 self.flood = Flood::new(path, path.load * here.gain, path.load * (here.loss - above.loss) / SMALL);
             }
@@ -203,8 +203,9 @@ impl Flood {
 fn of_tcp_alone(tags: u32, tcps: u32, loss: f64) -> Chain {
     let held = f64::from(tags) / f64::from(tcps);
     let most = 1e4 * f64::from(tags);
-    let of =
-        |fair: f64| Chain::new(increasing(|births| Chain::new(births, fair, tags).mean, held, 0.0, most), fair, tags);
+    let of = |fair: f64| {
+        Chain::of_tcp(increasing(|births| Chain::of_tcp(births, fair, tags).mean, held, 0.0, most), fair, tags)
+    };
     of(increasing(|fair| -of(fair).loss, -loss, 0.01 * held, f64::from(tags)))
 }
 

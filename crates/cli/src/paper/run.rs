@@ -28,7 +28,8 @@ pub(crate) struct PaperRun {
     args: PaperRunArgs,
     claims: Library,
     pool: ThreadPool,
-    store: Store,
+    /// `None` while another process keeps its finished runs in the file.
+    store: Option<Store>,
 }
 
 impl PaperRun {
@@ -39,7 +40,7 @@ impl PaperRun {
         let outputs = Outputs::default().file("--html", args.html.as_deref());
         outputs.check(&[])?;
         args.docs.as_deref().map_or(Ok(()), files::folder)?;
-        let store = Store::open(&kept(&args)?).map_err(failure)?;
+        let store = open(&kept(&args)?)?;
         let pool = pool(args.threads.jobs)?;
         Ok(Self { args, claims, pool, store })
     }
@@ -52,12 +53,13 @@ impl PaperRun {
             .select(&self.args.ids)
             .and_then(|claims| Plan::new(&self.claims, claims, options))
             .map_err(failure)?;
-        if self.store.known() > 0 {
-            output::tell(&format!("continuing: {} runs are finished already\n", self.store.known()));
+        let known = self.store.as_ref().map_or(0, Store::known);
+        if known > 0 {
+            output::tell(&format!("continuing: {known} runs are finished already\n"));
         }
         let control = progress::control()?;
         let results = progress::watched(&control, prepared.runs(), || {
-            self.pool.install(|| prepared.execute(Some(&self.store), &control))
+            self.pool.install(|| prepared.execute(self.store.as_ref(), &control))
         })
         .map_err(failure)?;
         let verdicts = prepared.judge(&results).map_err(failure)?;
@@ -76,10 +78,14 @@ impl PaperRun {
             write_documents(folder, &documents, Extent::of(results.partial))?;
         }
         if results.partial {
-            let message = shared::interrupted("some runs are missing; finished ones are kept");
-            return Err(Failure::new(message, "run it again for the rest"));
+            return Err(if self.store.is_some() {
+                let message = shared::interrupted("some runs are missing; finished ones are kept");
+                Failure::new(message, "run it again for the rest")
+            } else {
+                Failure::plain(shared::interrupted("some runs are missing, and none are kept"))
+            });
         }
-        self.store.remove().map_err(failure)?;
+        self.store.map_or(Ok(()), Store::remove).map_err(failure)?;
         let any = |status| verdicts.iter().any(|verdict| verdict.status() == Some(status));
         match (any(Status::Short), any(Status::Undecided)) {
             (true, _) => Err(Failure::FellShort),
@@ -120,6 +126,18 @@ fn kept(args: &PaperRunArgs) -> Result<PathBuf, Failure> {
     let hash = program.iter().fold(0xcbf2_9ce4_8422_2325_u64, fold);
     let form = if args.short { "short" } else { "full" };
     Ok(folder.join(format!("papers-{form}-{hash:016x}.jsonl")))
+}
+
+/// Opens the file of finished runs, or tells that another process has it.
+fn open(path: &Path) -> Result<Option<Store>, Failure> {
+    let store = Store::open(path).map_err(failure)?;
+    if store.is_none() {
+        let path = path.display();
+        output::tell(&format!(
+            "another `fairlane paper run` keeps its finished runs in {path}; those of this one are not kept (--state DIR has another folder)\n"
+        ));
+    }
+    Ok(store)
 }
 
 /// Returns the user's cache folder.

@@ -30,6 +30,9 @@ pub(crate) struct Echo {
     /// T in units of 2^-16, since the last update.
     t: u128,
     copies: u128,
+    /// 256 times the mean of K + 1/4 of flows that are no floods, and T over the mean, both in units of 2^-16.
+    mean: u128,
+    gain: u128,
     /// Bytes per second.
     rate: u128,
     /// The rate and the largest packet at the last update, which the distance of samples follows.
@@ -37,6 +40,7 @@ pub(crate) struct Echo {
     largest: u128,
     window: Option<(Time, u128)>,
     idle: bool,
+    dropped: bool,
     last: Time,
     q_before: i128,
     twice_target: u128,
@@ -84,11 +88,14 @@ impl Echo {
             level: i128::from(size.ilog2()) << 32,
             t: 0,
             copies: ONE,
+            mean: 0,
+            gain: ONE,
             rate: u128::from(s.link.bits_per_second() / 8),
             apart: 0,
             largest: 0,
             window: None,
             idle: false,
+            dropped: false,
             last: Time::ZERO,
             q_before: 0,
             twice_target: u128::MAX,
@@ -104,6 +111,7 @@ impl Echo {
         let rare = self.rare();
         let spread = self.rate * 200_000_000 / SECOND / self.tags.len() as u128;
         self.apart = (spread.max(self.largest) * rare / ONE).max(self.largest).max(1);
+        self.gain = (self.t * ONE / (self.mean / 256).max(1)).clamp(ONE, 3 * ONE);
     }
 
     fn rare(&self) -> u128 {
@@ -136,13 +144,15 @@ impl Echo {
         self.level -= 3 * E / 10 * hurry as i128 * error * dt / (ONE as i128 * second * wanted);
         self.level -= 3 * E / 10 * growth / wanted;
         if self.idle && 2 * q < target {
-            self.level += 4 * E / 10 * dt / second + 40 * E * (dt - 100_000_000).max(0) / second;
+            self.level += if self.dropped { 4 * E * dt / second } else { 4 * E / 10 * dt / second };
+            self.level += 40 * E * (dt - 100_000_000).max(0) / second;
         }
         self.level = self.level.clamp(-4 * E, i128::from(self.tags.len().ilog2()) << 32);
         self.copies = (q * ONE / (2 * target)).clamp(ONE, 4 * ONE);
         self.twice_target = if self.rate == 0 { u128::MAX } else { self.rate * 2 * target / SECOND };
         self.q_before = q as i128;
         self.idle = false;
+        self.dropped = false;
         self.last = now;
         self.set_t();
     }
@@ -168,6 +178,9 @@ impl Echo {
         let chance = bytes * if k == 0 { byte * self.rare() / ONE } else { byte };
         let thinned = k * ONE > self.t;
         if if thinned { draw * ONE * k * ONE < chance * self.t } else { draw * ONE < chance } {
+            if k * ONE <= 2 * self.t + ONE {
+                self.mean = self.mean - self.mean / 256 + k * ONE + ONE / 4;
+            }
             let mut places = self.draws.bits();
             let copies = (self.copies + u128::from(places >> 48)) / ONE;
             for _ in 0..copies {
@@ -190,7 +203,7 @@ impl Slow for Echo {
         let draw = u128::from(self.draws.bits());
         self.sample(tag, k, bytes, draw >> 32);
         let u = (((k * ONE + ONE / 4) * ((1 << 62) / self.t)) >> 46).clamp(ONE, 256 * ONE);
-        let w = u * u / ONE - ONE;
+        let w = ((u * u / ONE - ONE) * self.gain / ONE).min((1 << 32) - 1);
         let (above, whole) = (w * w, ONE * ONE + ONE * w + w * w);
         let near = self.line.queue.is_empty() && 2 * k * ONE <= 3 * self.t;
         let signalled = (draw & 0xffff_ffff) * whole < above << 32 && !near;
@@ -200,6 +213,7 @@ impl Slow for Echo {
         if queued + size > limit {
             self.line.drop(p, Reason::Limit);
         } else if signalled && !markable {
+            self.dropped = true;
             self.line.drop(p, Reason::Label);
         } else {
             self.line.admit(p, signalled.then_some(Reason::Label));

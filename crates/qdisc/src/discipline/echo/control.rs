@@ -35,8 +35,9 @@ pub(super) struct Controller {
     /// The largest packet that has arrived, in bytes.
     pub(super) largest: u32,
     departures: Option<Departures>,
-    /// The link found the queue empty since the last update.
+    /// The link found the queue empty since the last update, and an arrival was dropped by the law.
     stood_still: bool,
+    dropped: bool,
     updated: Time,
     /// The delay at the last update, in nanoseconds.
     before: i64,
@@ -55,6 +56,7 @@ impl Controller {
             largest: 0,
             departures: None,
             stood_still: false,
+            dropped: false,
             updated: Time::ZERO,
             before: 0,
             flood: u64::MAX,
@@ -98,6 +100,11 @@ impl Controller {
         }
     }
 
+    /// Notes that an arrival was dropped since its flow exceeds the fair share.
+    pub(super) fn note_drop(&mut self) {
+        self.dropped = true;
+    }
+
     /// Sets the fair share, in tags.
     #[cfg(test)]
     pub(super) fn set_share(&mut self, share: f64) {
@@ -133,7 +140,8 @@ impl Controller {
         let mut step = -(INTEGRAL * hurry * error * i128::from(passed) / (UNIT * BILLION * whole));
         step -= PROPORTIONAL * growth / whole;
         if self.stood_still && 2 * delay < target {
-            step += IDLE * i128::from(passed) / BILLION;
+            let idle = if self.dropped { STARVED } else { IDLE };
+            step += idle * i128::from(passed) / BILLION;
             step += LONG_IDLE * i128::from((passed - LONG).max(0)) / BILLION;
         }
         let most = i128::from(tags.ilog2()) << 32;
@@ -142,6 +150,7 @@ impl Controller {
         self.flood = if self.rate == 0 { u64::MAX } else { bytes_in(self.rate, 2 * target as u64) };
         self.before = delay;
         self.stood_still = false;
+        self.dropped = false;
         self.updated = now;
     }
 
@@ -221,9 +230,11 @@ const LOG2_E: i128 = 6_196_328_019;
 const INTEGRAL: i128 = 3 * LOG2_E / 10;
 const PROPORTIONAL: i128 = 3 * LOG2_E / 10;
 
-/// The change of ln T in each second in which the link stands still, and that in each after [`LONG`], when the flows have probably
-/// ended: a silence of that length is no longer a pause within a round trip on most paths.
+/// The change of ln T in each second in which the link stands still: where nothing was dropped meanwhile, so that the flows are silent for a
+/// part of a round trip; where something was, so that the law keeps the link from work; and in each after [`LONG`], when the flows have
+/// probably ended: a silence of that length is no longer a pause within a round trip on most paths.
 const IDLE: i128 = 4 * LOG2_E / 10;
+const STARVED: i128 = 4 * LOG2_E;
 const LONG_IDLE: i128 = 40 * LOG2_E;
 const LONG: i64 = 100_000_000;
 

@@ -3,6 +3,7 @@
 //! It does not depend on the type of packets, so that it is compiled once.
 
 use super::control::Controller;
+use super::mean::MeanCount;
 use super::sample::{Sample, Tag, tag};
 use super::tag_share::{Excess, TagShare};
 use crate::flow::hash::FlowHash;
@@ -13,6 +14,7 @@ use crate::{Seed, Stream};
 pub(super) struct FlowMeter {
     sample: Sample,
     fair: TagShare,
+    mean: MeanCount,
     hash: FlowHash,
     draws: Stream,
 }
@@ -20,9 +22,11 @@ pub(super) struct FlowMeter {
 impl FlowMeter {
     /// Creates a meter with `tags` tags.
     pub(super) fn new(controller: &Controller, tags: u32, seed: Seed) -> Self {
+        let mean = MeanCount::default();
         Self {
             sample: Sample::new(tags),
-            fair: TagShare::new(controller, tags),
+            fair: TagShare::new(controller, tags, mean.get()),
+            mean,
             hash: FlowHash::new(seed),
             draws: seed.stream("echo"),
         }
@@ -35,12 +39,13 @@ impl FlowMeter {
 
     /// Changes the number of tags. [`follow`](Self::follow) must be next.
     pub(super) fn resize(&mut self, tags: u32) {
+        self.mean.resize(self.sample.size(), tags);
         self.sample.resize(tags);
     }
 
     /// Takes over the fair share of `controller`.
     pub(super) fn follow(&mut self, controller: &Controller) {
-        self.fair = TagShare::new(controller, self.sample.size());
+        self.fair = TagShare::new(controller, self.sample.size(), self.mean.get());
     }
 
     /// Decides whether it pays to know numbers of tags, by the number of arrivals so far.
@@ -55,7 +60,7 @@ impl FlowMeter {
         let count = self.sample.count(tag);
         let draw = self.draws.bits();
         if self.fair.is_sampled(count, bytes, draw >> 32) {
-            self.remember(tag);
+            self.remember(tag, count);
         }
         let spared = queue_is_empty && self.fair.is_near(count);
         let excess = self.fair.excess(count);
@@ -73,9 +78,12 @@ impl FlowMeter {
         self.fair.is_sparse(self.sample.count(tag))
     }
 
-    /// Puts `tag` into the sample. Apart from [`arrive`](Self::arrive), which then needs fewer registers.
+    /// Puts `tag`, of which there are `count`, into the sample. Apart from [`arrive`](Self::arrive), which then needs fewer registers.
     #[inline(never)]
-    fn remember(&mut self, tag: Tag) {
+    fn remember(&mut self, tag: Tag, count: u32) {
+        if self.fair.is_ordinary(count) {
+            self.mean.add(count);
+        }
         let places = self.draws.bits();
         self.sample.put(tag, self.fair.copies(places >> 48), places);
     }

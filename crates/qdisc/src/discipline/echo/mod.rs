@@ -10,6 +10,10 @@
 //! does not slow down keeps at most 4/3 of the fair rate. A controller moves T so that the queue's delay is at its
 //! target.
 //!
+//! A TCP that can lose little stays below the fair rate by the noise of its K; a flood does not. So M, the mean of K + 1/4
+//! where an arrival is sampled of a flow with K ≤ 2 T + 1, tells what the others have, and w is counted in their rates: it is
+//! multiplied by T/M, 1 to 3.
+//!
 //! **Source.** Fairlane's own; `docs/echo.md` derives it. Its ancestor is AFD (Pan, Breslau, Prabhakar, Shenker, ACM CCR
 //! 33(2), 2003), which has the sampled history, the drop by the rate's excess and the controller on the queue.
 //!
@@ -18,7 +22,7 @@
 //! link's rate starts; without one the sample has 256 tags.
 //!
 //! **Cost.** A random number, a hash, and K, which is known or takes 32 comparisons of 16 bytes for 256 tags. Two products of
-//! 64 bits decide for a flow within its share, five for others.
+//! 64 bits decide for a flow within its share, six for others.
 //! No division but in the controller, once in 16 ms, or in 1 ms in a flood.
 
 use crate::error::check;
@@ -30,6 +34,7 @@ use crate::{Counters, DropSink, Duration, Packet, ParameterError, Qdisc, Rate, R
 mod control;
 mod fixed;
 mod lane;
+mod mean;
 mod meter;
 mod sample;
 mod tag_share;
@@ -161,6 +166,7 @@ impl<P: Packet> Echo<P> {
     #[inline(never)]
     fn signal(&mut self, now: Time, mut packet: P, severe: bool, sink: &mut dyn DropSink<P>) {
         if !self.config.ecn || severe || !packet.ecn_capable() {
+            self.controller.note_drop();
             discard(now, packet, Reason::Label, &mut self.buffer.counters, sink);
             return;
         }

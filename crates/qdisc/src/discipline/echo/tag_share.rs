@@ -19,11 +19,14 @@ pub(super) struct TagShare {
     odds: u64,
     odds_unknown: u64,
     /// The number of tags that a sampled arrival overwrites.
-    copies: u64,
+    copies: u32,
+    /// The fair share as a multiple of the mean number of tags of flows that are no floods, 1 at least and [`MOST_GAIN`] at most.
+    gain: u32,
 }
 
 impl TagShare {
-    pub(super) fn new(controller: &Controller, tags: u32) -> Self {
+    /// `mean` is that of [`is_ordinary`](Self::is_ordinary) flows, with 16 binary digits behind the point.
+    pub(super) fn new(controller: &Controller, tags: u32, mean: u64) -> Self {
         let share = controller.share().max(1);
         let rare = (share / RARE_BELOW).clamp(LEAST_RARE, ONE);
         let apart = ((controller.apart(tags) * rare) >> 16).max(u64::from(controller.largest)).max(1);
@@ -36,7 +39,8 @@ impl TagShare {
             inverse,
             odds,
             odds_unknown: ((u128::from(odds) * u128::from(rare)) >> 16) as u64,
-            copies: controller.copies,
+            copies: controller.copies as u32,
+            gain: ((share << 16) / mean.max(1)).clamp(ONE, MOST_GAIN) as u32,
         }
     }
 
@@ -53,7 +57,12 @@ impl TagShare {
     /// Draws the number of tags that a sampled arrival overwrites, by 16 random bits.
     #[inline]
     pub(super) fn copies(&self, draw: u64) -> u32 {
-        ((self.copies + draw) >> 16) as u32
+        ((u64::from(self.copies) + draw) >> 16) as u32
+    }
+
+    /// Tells whether `count` tags are at most 2 T + 1, which those of a flood of more than four times the fair rate are not.
+    pub(super) fn is_ordinary(&self, count: u32) -> bool {
+        u64::from(count) << 16 <= 2 * self.share + ONE
     }
 
     /// Tells whether `count` tags are at most 1.5 T.
@@ -67,7 +76,7 @@ impl TagShare {
         (u64::from(count) + 1) << 17 <= self.share
     }
 
-    /// Returns the excess of a flow with `count` tags over the fair rate.
+    /// Returns the excess of a flow with `count` tags over the fair rate, in the rates of flows that are no floods.
     #[inline]
     pub(super) fn excess(&self, count: u32) -> Excess {
         let count = (u64::from(count) << 16) + ONE / 4;
@@ -76,8 +85,9 @@ impl TagShare {
         }
         let ratio = ((u128::from(count) * u128::from(self.inverse)) >> 46) as u64;
         let ratio = ratio.min(MOST_RATIO);
+        let excess = ((ratio * ratio) >> 16) - ONE;
         // Below 2^32, so that its square is below 2^64.
-        Excess(((ratio * ratio) >> 16) - ONE)
+        Excess(((excess * u64::from(self.gain)) >> 16).min(u32::MAX.into()))
     }
 }
 
@@ -105,6 +115,9 @@ const RARE_BELOW: u64 = 4;
 
 /// The least part of them that is sampled: with less, heavy flows fall below their share.
 const LEAST_RARE: u64 = ONE / 2;
+
+/// The most by which an excess is multiplied.
+const MOST_GAIN: u64 = 3 * ONE;
 
 /// The largest ratio of a flow's tags to the fair share that counts, 2^8: 2^16 times the fair rate.
 const MOST_RATIO: u64 = ONE << 8;

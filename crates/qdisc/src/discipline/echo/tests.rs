@@ -3,17 +3,24 @@
 use std::vec::Vec;
 
 use super::fixed::ONE;
+use super::mean::MeanCount;
 use super::tag_share::TagShare;
 use super::*;
 use crate::SimplePacket;
 
-/// Returns the fair share of a controller at `share` tags of 256, on a link of 10 Mbit/s with packets of 1500 bytes.
+/// Returns the fair share of a controller at `share` tags of 256, on a link of 10 Mbit/s with packets of 1500 bytes, where the others have as
+/// many.
 fn fair(share: f64) -> TagShare {
+    fair_among(share, share)
+}
+
+/// The same where the others have `mean` tags.
+fn fair_among(share: f64, mean: f64) -> TagShare {
     let mut controller = Controller::new(Duration::from_millis(10), 256);
     controller.set_rate(Rate::from_bits_per_second(10_000_000));
     controller.largest = 1500;
     controller.set_share(share);
-    TagShare::new(&controller, 256)
+    TagShare::new(&controller, 256, (mean * 65_536.0) as u64)
 }
 
 /// Returns the part of a million draws, evenly spread, for which `drawn` holds.
@@ -37,6 +44,34 @@ fn the_excess_is_signalled_by_the_formula() {
             assert!(close || excess.is_small() == (expected < 0.2), "{count} of {share}");
         }
     }
+}
+
+/// A flow of 40 tags where T is 20 has w = (40.25 / 20)^2 - 1, 3.05, and 2.5 times that where the others have 8 tags in the mean; at most 3 times,
+/// where they have 2; and no less, where they have 30. Would catch an excess that is not counted in the others' rates, or without a bound.
+#[test]
+fn the_excess_is_in_the_rates_of_the_others() {
+    for (mean, times) in [(8.0, 2.5), (2.0, 3.0), (0.0, 3.0), (20.0, 1.0), (30.0, 1.0)] {
+        let w = times * (libm::pow(40.25 / 20.0, 2.0) - 1.0);
+        let expected = w * w / (1.0 + w + w * w);
+        let excess = fair_among(20.0, mean).excess(40);
+        let signalled = part(|draw| excess.is_signalled(draw));
+        assert!((signalled - expected).abs() < 2e-4, "{mean}: {signalled} {expected}");
+    }
+    // The largest that there are: their square fits.
+    let excess = fair_among(0.02, 0.0).excess(4096);
+    assert!(part(|draw| excess.is_signalled(draw)) > 0.999);
+}
+
+/// Would catch a mean of other numbers, a flood that belongs to it, and one that remains where the size of the sample changes.
+#[test]
+fn the_mean_is_that_of_flows_within_twice_their_share() {
+    let mut mean = MeanCount::default();
+    (0..4000).for_each(|n| mean.add(2 + n % 2));
+    assert!((mean.get() as f64 / 65_536.0 - 2.75).abs() < 0.01, "2.5 and a quarter");
+    mean.resize(256, 1024);
+    assert!((mean.get() as f64 / 65_536.0 - 11.0).abs() < 0.04);
+    assert!(fair(20.0).is_ordinary(40) && !fair(20.0).is_ordinary(42));
+    assert!(fair(0.1).is_ordinary(1) && !fair(0.1).is_ordinary(2));
 }
 
 /// Packets of 1500 bytes at 10 Mbit/s: the sample spans 200 ms, so that one of 256 tags is due each 976 bytes, less than
@@ -63,7 +98,7 @@ fn arrivals_are_sampled_by_the_formula() {
 fn a_fraction_of_a_copy_is_drawn() {
     let mut controller = Controller::new(Duration::from_millis(10), 256);
     controller.copies = 9 * ONE / 4;
-    let fair = TagShare::new(&controller, 256);
+    let fair = TagShare::new(&controller, 256, 0);
     let copies: Vec<u32> = (0..4096).map(|draw| fair.copies(draw * 16)).collect();
     assert_eq!(copies.iter().filter(|&&copies| copies == 3).count(), 1024);
     assert!(copies.iter().all(|copies| (2..=3).contains(copies)));
@@ -118,7 +153,12 @@ fn the_share_recovers_while_the_link_stands_still() {
     // 0.4 a second for 50 ms, and 0.3 a second for a delay that is a whole target below its target.
     assert!((ln_share(&queue) - (-4.0 + 0.7 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
     assert_eq!(queue.dequeue(millis(51), &mut ()), None);
-    queue.control(millis(450));
+    queue.controller.note_drop();
+    queue.control(millis(100));
+    // 4 a second for 50 ms more, since an arrival was dropped.
+    assert!((ln_share(&queue) - (-4.0 + 0.7 * 0.05 + 4.3 * 0.05)).abs() < 1e-3, "{}", ln_share(&queue));
+    assert_eq!(queue.dequeue(millis(101), &mut ()), None);
+    queue.control(millis(500));
     assert!((ln_share(&queue) - libm::log(256.0)).abs() < 1e-3, "{}", ln_share(&queue));
 }
 
