@@ -49,6 +49,7 @@ check: debug release
 
 debug:
 	$(CARGO) test --workspace --all-features --locked
+	for example in shaper vpn_egress own_packet own_discipline; do target/debug/examples/$$example || exit; done
 
 # Together, so that the simulator is compiled once for both.
 DEFAULT = -p fairlane-sim -p fairlane
@@ -58,10 +59,9 @@ release:
 	$(CARGO) test --release --locked $(DEFAULT) --test shares deciles
 	target/release/fairlane compare --runs 1
 	bench/budgets --quick
-	$(CARGO) run --release --locked --manifest-path examples/own-discipline/Cargo.toml --target-dir target/examples
-	$(CARGO) run --release --locked --manifest-path examples/embed-choke/Cargo.toml --target-dir target/examples
-	for example in shaper vpn_egress own_packet own_discipline; do \
-	  $(CARGO) run --quiet --locked --all-features -p fairlane-qdisc --example $$example || exit; \
+	for example in own-discipline embed-choke; do \
+	  CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) run --release --locked --manifest-path examples/$$example/Cargo.toml \
+	    --target-dir target/examples || exit; \
 	done
 	$(MAKE) --no-print-directory build PROFILE=release
 	tests/chaos/run $(CURDIR)/target/release/fairlane

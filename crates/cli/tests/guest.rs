@@ -40,7 +40,7 @@ fn flood(outcome: &Value) -> f64 {
 fn a_seed_names_a_run() {
     let Some(kernel) = kernel() else { return };
     let [first, second, other] = thread::scope(|scope| {
-        let brief = ["--set", "duration=3s"];
+        let brief = ["--set", "duration=2s", "--set", "flows.ftp.count=4"];
         let runs =
             ["1", "1", "2"].map(|seed| scope.spawn(move || lab(kernel, &[&brief[..], &["--seed", seed]].concat())));
         runs.map(|run| outcomes(&run.join().expect("it ends")))
@@ -200,7 +200,7 @@ fn all_kinds_of_traffic_run_on_linux_too() {
 #[test]
 fn our_choke_in_the_kernel_withstands_a_flood() {
     let Some(kernel) = kernel() else { return };
-    let flood = ["--set", "bottleneck.rate=1mbit", "--set", "flows.cbr.rate=40mbit", "--set", "duration=10s"];
+    let flood = ["--set", "bottleneck.rate=1mbit", "--set", "flows.cbr.rate=40mbit", "--set", "duration=5s"];
     let output = lab(kernel, &[&flood[..], &["--against-bpf"]].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
     if stderr.contains("this build has no BPF programs") {
