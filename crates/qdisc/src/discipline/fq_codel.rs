@@ -21,7 +21,7 @@ use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::longest::Longest;
 use crate::queue::new_old_lists::NewOldLists;
-use crate::queue::queue_numbers::QueueNumbers;
+use crate::queue::queue_numbers::{QueueNumbers, put};
 use crate::queue::room::Room;
 use crate::queue::signal::discard;
 use crate::queue::tagged::Stamped;
@@ -139,10 +139,7 @@ impl<P: Packet> FqCodel<P> {
     fn number(&mut self, packet: &P) -> usize {
         let (number, new) = self.numbers.insert(self.hash.bin(packet.flow().get(), self.flows));
         if new {
-            match self.cores.get_mut(number) {
-                Some(core) => *core = CodelCore::new(),
-                None => self.cores.push(CodelCore::new()),
-            }
+            put(&mut self.cores, number, CodelCore::new());
         }
         number
     }

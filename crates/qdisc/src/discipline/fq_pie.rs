@@ -17,7 +17,7 @@ use crate::error::check;
 use crate::flow::hash::FlowHash;
 use crate::queue::flow_queues::FlowQueues;
 use crate::queue::new_old_lists::NewOldLists;
-use crate::queue::queue_numbers::QueueNumbers;
+use crate::queue::queue_numbers::{QueueNumbers, put};
 use crate::queue::room::Room;
 use crate::queue::signal::{discard, mark};
 use crate::queue::tagged::Stamped;
@@ -129,11 +129,7 @@ impl<P: Packet> FqPie<P> {
     fn number(&mut self, packet: &P) -> usize {
         let (number, new) = self.numbers.insert(self.hash.bin(packet.flow().get(), self.flows));
         if new {
-            let pie = QueuePie { core: self.at_rest, periods: self.periods };
-            match self.pies.get_mut(number) {
-                Some(known) => *known = pie,
-                None => self.pies.push(pie),
-            }
+            put(&mut self.pies, number, QueuePie { core: self.at_rest, periods: self.periods });
         }
         number
     }

@@ -152,14 +152,20 @@ impl<P: Packet> FlowQueues<P> {
         let Some(packet) = &slot.packet else { return NIL };
         let bytes = u64::from(packet.bytes());
         let next = mem::replace(&mut slot.next, self.free);
+        self.release(queue, node, bytes);
+        self.queues[queue].head = next;
+        node
+    }
+
+    /// Counts a packet of `bytes` bytes out of `queue`; its place `node`, which links to the free ones, is the first of them.
+    #[inline(always)]
+    fn release(&mut self, queue: usize, node: u32, bytes: u64) {
         self.free = node;
         self.packets -= 1;
         self.bytes -= bytes;
         let list = &mut self.queues[queue];
         list.packets -= 1;
         list.bytes -= bytes;
-        list.head = next;
-        node
     }
 
     /// Removes and returns the newest packet of `queue`.
@@ -198,12 +204,8 @@ impl<P: Packet> FlowQueues<P> {
         let bytes = u64::from(packet.bytes());
         let (previous, next) = (slot.previous, slot.next);
         slot.next = self.free;
-        self.free = node;
-        self.packets -= 1;
-        self.bytes -= bytes;
+        self.release(queue, node, bytes);
         let list = &mut self.queues[queue];
-        list.packets -= 1;
-        list.bytes -= bytes;
         if list.head == node {
             list.head = next;
         } else if let Some(slot) = self.nodes.get_mut(previous as usize) {

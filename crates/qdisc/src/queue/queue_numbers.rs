@@ -64,6 +64,15 @@ impl QueueNumbers {
     }
 }
 
+/// Puts `state` under `number`, which is new: at most the number of `states`.
+#[inline]
+pub(crate) fn put<T>(states: &mut Vec<T>, number: usize, state: T) {
+    match states.get_mut(number) {
+        Some(known) => *known = state,
+        None => states.push(state),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -382,20 +382,22 @@ impl<P: Packet> Choke<P> {
     /// Compares an arrival with the packet that `throw` hits, and RED decides on it if they are not of one flow.
     #[inline(never)]
     fn compare(&mut self, now: Time, packet: P, throw: Throw, sink: &mut dyn DropSink<P>) {
-        let fifo = &self.red.buffer.fifo;
-        let candidate = fifo.hit(throw, &mut self.draws);
-        if fifo.is_of(candidate, packet.flow()) {
-            return self.drop_both(now, packet, candidate, sink);
-        }
-        self.drawn.set(fifo, candidate);
-        self.red.decide_between(now, packet, sink);
+        let candidate = self.red.buffer.fifo.hit(throw, &mut self.draws);
+        self.decide_beside(now, packet, Some(candidate), sink);
     }
 
     /// Does the same where the candidate is not drawn uniformly.
     #[inline(never)]
     fn compare_with_given(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let candidate = candidates::one(&self.red.buffer.fifo, self.draw, &mut self.draws);
+        self.decide_beside(now, packet, candidate, sink);
+    }
+
+    /// Drops an arrival with its `candidate` if they are of one flow; otherwise RED decides on it.
+    #[inline(always)]
+    fn decide_beside(&mut self, now: Time, packet: P, candidate: Option<Place>, sink: &mut dyn DropSink<P>) {
         let fifo = &self.red.buffer.fifo;
-        if let Some(candidate) = candidates::one(fifo, self.draw, &mut self.draws) {
+        if let Some(candidate) = candidate {
             if fifo.is_of(candidate, packet.flow()) {
                 return self.drop_both(now, packet, candidate, sink);
             }

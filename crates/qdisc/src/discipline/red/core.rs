@@ -205,12 +205,7 @@ impl RedCore {
     /// that is not spared; tells whether the arrival is signalled.
     #[inline(always)]
     pub(crate) fn signals_between(&mut self) -> bool {
-        self.count += 1.0;
-        let is_signalled = self.roll(1.0, self.slope * (self.average - self.min));
-        if is_signalled {
-            self.count = 0.0;
-        }
-        is_signalled
+        self.count_and_roll(1.0, self.slope * (self.average - self.min))
     }
 
     /// Lets the average decay by the packets that the link could have sent since it became idle.
@@ -310,12 +305,18 @@ impl RedCore {
             self.count = step;
             return None;
         }
+        self.count_and_roll(step, base).then_some(Reason::Early)
+    }
+
+    /// Counts an arrival as `step` packets and tells whether it is signalled, with which the count begins anew.
+    #[inline(always)]
+    fn count_and_roll(&mut self, step: f64, base: f64) -> bool {
         self.count += step;
-        if !self.roll(step, base) {
-            return None;
+        let is_signalled = self.roll(step, base);
+        if is_signalled {
+            self.count = 0.0;
         }
-        self.count = 0.0;
-        Some(Reason::Early)
+        is_signalled
     }
 
     /// Counts a packet of `bytes` bytes among those since the last signal.
