@@ -111,6 +111,12 @@ impl Stream {
 pub(crate) struct Throw(u64);
 
 impl Throw {
+    /// Returns the throw of a product of 32 random bits and the bound.
+    #[cfg(test)]
+    pub(crate) const fn of(product: u64) -> Self {
+        Self(product)
+    }
+
     /// Tells whether it may be one of those by which some numbers would be more frequent; `false` is certain.
     #[inline(always)]
     pub(crate) const fn may_not_count(self, bound: u32) -> bool {

@@ -2,8 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Fifo, Place};
-use super::{HOLE, hint};
+use super::{Fifo, HOLE, Place, hint};
 use crate::seed::Throw;
 use crate::{FlowKey, Packet, Stream};
 
@@ -121,6 +120,22 @@ impl<P: Packet> Fifo<P> {
 mod tests {
     use super::*;
     use crate::{Seed, SimplePacket};
+
+    /// The high half of a product is the number of a slot, and a low half below the bound, 4, may be one of those by which some slots would be
+    /// drawn more often (Lemire 2019). Would catch a short way that takes such a throw, a hole, or a packet of the same flow.
+    #[test]
+    fn the_short_way_is_for_packets_of_others_that_certainly_count() {
+        let mut fifo = Fifo::new();
+        (0..4).for_each(|flow| fifo.push(SimplePacket::new(flow, 1)));
+        let second = fifo.front().and_then(|place| fifo.after(place)).unwrap();
+        fifo.remove(second);
+        let hit = |slot: u64, low: u64, flow| {
+            let place = fifo.hit_of_other(Throw::of((slot << 32) + low), FlowKey::new(flow));
+            place.map(|place| fifo.flow(place).get())
+        };
+        assert_eq!([hit(2, 4, 9), hit(2, 3, 9), hit(2, 0, 9)], [Some(2), None, None]);
+        assert_eq!([hit(3, 4, 9), hit(3, 4, 3), hit(1, 4, 9)], [Some(3), None, None]);
+    }
 
     /// Would catch a draw that favours a position, such as the head or the one behind a hole.
     #[test]
