@@ -336,4 +336,25 @@ mod tests {
             assert_eq!(waited.into_packets().collect::<Vec<_>>(), list);
         }
     }
+    /// Two packets of a flow arrive on the same nanosecond, and the calendar reaches it only when the second one is sent. Would catch that the
+    /// second one comes first.
+    #[test]
+    fn the_first_one_sent_is_the_first_of_equal_ones() {
+        fn push(waited: &mut WaitedPackets, seq: u32, nanos: u64) {
+            let (sent, at, flags) = (Time::ZERO, Time::from_nanos(nanos), Flags::default());
+            let packet = Packet { sent, at, flow: 1, seq, bytes: 1, route: 3, sack: NO_SACK, flags, class: 0 };
+            waited.push(&packet, (at, 3));
+        }
+        let taken = |waited: &mut WaitedPackets| waited.take_first().map(|packet| packet.seq);
+        let mut waited = WaitedPackets::default();
+        // The calendar has 262 microseconds.
+        push(&mut waited, 0, 10_000);
+        push(&mut waited, 1, 300_000);
+        push(&mut waited, 2, 200_000);
+        assert_eq!([taken(&mut waited), taken(&mut waited)], [Some(0), Some(2)]);
+        push(&mut waited, 3, 300_000);
+        push(&mut waited, 4, 250_000);
+        assert_eq!((waited.in_calendar, waited.distant.len()), (2, 1));
+        assert_eq!([(); 4].map(|()| taken(&mut waited)), [Some(4), Some(1), Some(3), None]);
+    }
 }
