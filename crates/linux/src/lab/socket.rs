@@ -13,11 +13,22 @@ use crate::option::{get, set};
 const WMEM_ALLOC: usize = 2;
 /// `SO_MEMINFO` of `asm-generic/socket.h`.
 const SO_MEMINFO: libc::c_int = 55;
+/// `TCP_SEND_QUEUE` of `linux/tcp.h`.
+const TCP_SEND_QUEUE: libc::c_int = 2;
 
 /// Sets `TCP_WINDOW_CLAMP`: the largest window that a receiver announces, in bytes.
 pub(super) fn clamp_window(socket: BorrowedFd<'_>, bytes: u32) -> nix::Result<()> {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
+}
+
+/// Keeps a connection from sending new data, so that its counts are final before it is closed. In repair mode (`TCP_REPAIR`, for processes with
+/// `CAP_NET_ADMIN`) the kernel puts data of the send queue beside what has been sent, without a packet; a connection that
+/// is closed then sends no reset, but answers what still arrives for it with one.
+pub(super) fn stop_sending(socket: BorrowedFd<'_>) -> nix::Result<()> {
+    let on: libc::c_int = 1;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_REPAIR, &on.to_ne_bytes())?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_REPAIR_QUEUE, &TCP_SEND_QUEUE.to_ne_bytes())
 }
 
 /// Sets the TOS or traffic class byte of a socket's packets.

@@ -16,7 +16,7 @@ use super::datagrams::Datagrams;
 use super::transfers::{TransferState, Transfers};
 use crate::lab::plan::LabPlan;
 use crate::lab::receiver::{PORT, port};
-use crate::lab::socket::unsent_bytes;
+use crate::lab::socket::{stop_sending, unsent_bytes};
 use crate::lab::tcp_info::TcpInfo;
 
 /// The longest delay that a UDP sender makes up for.
@@ -213,6 +213,10 @@ impl Flow {
     /// Ends the flow. Data in the buffers of its connections are discarded: they may be enough for seconds.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
+        if let Some(connection) = self.connection() {
+            // If this fails, what is sent between the count and the reset is not counted.
+            let _ = stop_sending(connection.as_fd());
+        }
         match &mut self.endpoint {
             Endpoint::Ftp(_) | Endpoint::OnOff { .. } => {
                 let past = Past { sent: self.sent(), payload: self.payload(), round_trip: self.round_trip() };
