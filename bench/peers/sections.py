@@ -26,8 +26,8 @@ WINDOW = 10_000
 HEADERS = {"ppp": 2, "ip": 20, "tcp": 20}
 NEVER_GIVE_UP = 1_000_000
 
-# Congestion controls that grow by the acknowledged data, by two segments at most, as in the preset `modern`. Those of
-# ns-3 have no such limit; the program takes their names, too.
+# Congestion controls that grow by the acknowledged data, by two segments at most, as in the preset `modern`, and CUBIC's
+# Reno-friendly region. Those of ns-3 have neither; the program takes their names, too.
 CONTROLS = {"sack": "fairlane::TcpLinuxReno", "cubic": "fairlane::TcpCubic"}
 
 # The preset `modern`. ns-3 restarts the retransmission timer with new acknowledgements only, Fairlane (as Linux) with
@@ -214,6 +214,16 @@ def arguments(document, discipline):
     every = network | TCP | sizes | discipline.attributes(buffer, rate)
     groups = [("group", group_argument(group, access)) for group in flows]
     return [(name, as_text(value)) for name, value in every.items()] + groups
+
+
+def unloaded_s(document, name):
+    """The one-way delay in seconds of a group's packets where nothing waits."""
+    bottleneck, access = document["bottleneck"], document["access"]
+    group = next(group for group in document["flows"] if group["name"] == name)
+    delay = quantity((access | group.get("access", {}))["delay"], "time", "access.delay")
+    rates = [quantity(link["rate"], "rate", "rate") for link in (access, bottleneck, access)]
+    bits = 8 * whole(group["packet"], "bytes", "packet")
+    return 2 * delay + quantity(bottleneck["delay"], "time", "bottleneck.delay") + sum(bits / rate for rate in rates)
 
 
 def group_argument(group, access):

@@ -191,6 +191,13 @@ class Results(unittest.TestCase):
         runs = [json.dumps({"groups": {"a": {"goodput_bps": rate, "queueing_s": 0.01}}}) for rate in (1e6, 3e6)]
         self.assertEqual(characterize.of_ns3(runs), {"a": (2e6, 0.01)})
 
+    def test_an_outcome_has_the_delay_above_that_of_the_path(self):
+        # Two links of 5 ms, where 12,000 bits take 0.12 ms, and the bottleneck, where they take 1.2 ms.
+        groups = [{"name": "tcp", "throughput_bps": 9e6, "delay_s": 0.010 + 0.00144 + 0.003}]
+        ((goodput, delay),) = characterize.of_run({"groups": groups}, tomllib.loads(SCENARIO)).values()
+        self.assertEqual(goodput, 9e6)
+        self.assertAlmostEqual(delay, 0.003)
+
     def test_a_run_from_end_to_end(self):
         report = {
             "sections": [

@@ -111,6 +111,61 @@ class Limited : public Control
     }
 };
 
+// CUBIC with the Reno-friendly region of RFC 9438, section 4.3, which ns-3 does not have, and the limit above.
+class FriendlyCubic : public Limited<TcpCubic>
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId type =
+            TypeId("fairlane::TcpCubic").SetParent<TcpCubic>().AddConstructor<FriendlyCubic>();
+        return type;
+    }
+
+    TypeId GetInstanceTypeId() const override
+    {
+        return GetTypeId();
+    }
+
+    void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t acknowledged) override
+    {
+        const bool avoidance = state->m_cWnd >= state->m_ssThresh;
+        if (avoidance)
+        {
+            Estimate(double(state->m_cWnd) / state->m_segmentSize, *state, std::min<uint32_t>(acknowledged, 2));
+        }
+        Limited<TcpCubic>::IncreaseWindow(state, acknowledged);
+        if (avoidance)
+        {
+            // ns-3's CUBIC counts whole segments.
+            state->m_cWnd = std::max<uint32_t>(state->m_cWnd, uint32_t(m_estimate) * state->m_segmentSize);
+        }
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<FriendlyCubic>(this);
+    }
+
+  private:
+    // Grows the window that Reno would have. A new threshold begins a congestion avoidance stage.
+    void Estimate(double window, const TcpSocketState& state, uint32_t acknowledged)
+    {
+        if (state.m_ssThresh != m_threshold)
+        {
+            m_threshold = state.m_ssThresh;
+            m_estimate = window;
+            m_former = m_threshold / BETA / state.m_segmentSize;
+        }
+        m_estimate += (m_estimate < m_former ? 3 * (1 - BETA) / (1 + BETA) : 1.0) * acknowledged / window;
+    }
+
+    static constexpr double BETA = 0.7;
+    uint32_t m_threshold = 0;
+    double m_estimate = 0;
+    double m_former = 0;
+};
+
 // The moment at which a packet left its host's IP layer.
 class Departure : public Tag
 {
@@ -267,7 +322,7 @@ int
 main(int argc, char** argv)
 {
     Limited<TcpLinuxReno>::GetTypeId();
-    Limited<TcpCubic>::GetTypeId();
+    FriendlyCubic::GetTypeId();
     const Options options = ReadOptions(argc, argv);
     RngSeedManager::SetSeed(options.seed);
     TrafficControlHelper discipline;
