@@ -11,17 +11,19 @@ use crate::packet::Packet;
 
 /// A calendar queue (Brown, CACM 31(10), 1988): each day has its packets in their order, and there are so many days that most packets arrive
 /// on one of them, and so short ones that a day has few packets. Packets beyond the last day are in a heap; where these are many, days become
-/// twice as long. The length of a day affects the speed and nothing else.
+/// twice as long. Where a day has more than [`A_DAY`] packets in the mean, there are twice as many days of half the length. The number and the
+/// length of days affect the speed and nothing else.
 #[derive(Debug)]
 pub(crate) struct WaitedPackets {
     /// A day is 2^shift nanoseconds long.
     shift: u32,
     /// The first day of the calendar, counted from time zero: no packet in it arrives earlier.
     today: u64,
-    /// The first packet of each day, an index into `nodes` or [`NIL`]; empty until a packet has waited.
+    /// The first packet of each day, an index into `nodes` or [`NIL`]; empty until a packet has waited. Their number is a power of two.
     days: Vec<u32>,
-    /// A bit for each day that has packets.
-    occupied: [u64; WORDS],
+    /// A bit for each day that has packets, and one for each word of these that is not zero.
+    occupied: Vec<u64>,
+    words: u64,
     nodes: Vec<Node>,
     /// The first free node.
     free: u32,
@@ -54,11 +56,12 @@ struct Distant {
 /// No node.
 const NIL: u32 = u32::MAX;
 
-/// The days of the calendar: a power of two.
-const DAYS: u64 = 256;
+/// The days of a new calendar, and the most that it may have: as many as `words` can tell.
+const DAYS: usize = 256;
+const MOST_DAYS: usize = 64 * 64;
 
-/// The words of a bit for each day.
-const WORDS: usize = DAYS as usize / 64;
+/// The packets of a day, in the mean, from which there are more days.
+const A_DAY: usize = 2;
 
 /// The length of the first days: 2^10 ns.
 const FIRST_SHIFT: u32 = 10;
@@ -76,7 +79,8 @@ impl Default for WaitedPackets {
             shift: FIRST_SHIFT,
             today: 0,
             days: Vec::new(),
-            occupied: [0; WORDS],
+            occupied: Vec::new(),
+            words: 0,
             nodes: Vec::new(),
             free: NIL,
             distant: BinaryHeap::new(),
@@ -93,9 +97,12 @@ impl WaitedPackets {
     #[inline]
     pub(crate) fn push(&mut self, packet: &Packet, (at, route): (Time, u32)) -> bool {
         let packet = Packet { at, route, ..*packet };
-        let place = if self.day_of(at).wrapping_sub(self.today) < DAYS && !self.days.is_empty() {
+        let place = if self.is_within(at) {
             self.counted[0] += 1;
             self.enter(packet);
+            if self.in_calendar > A_DAY * self.days.len() && self.days.len() < MOST_DAYS {
+                self.divide_days();
+            }
             IN_CALENDAR
         } else {
             self.push_beyond(packet)
@@ -112,10 +119,12 @@ impl WaitedPackets {
     #[inline(never)]
     fn push_beyond(&mut self, packet: Packet) -> u32 {
         if self.in_calendar == 0 {
-            self.days.resize(DAYS as usize, NIL);
-            self.today = self.today.max(self.day_of(packet.at).saturating_sub(DAYS / 4));
+            if self.days.is_empty() {
+                self.set_days(DAYS);
+            }
+            self.today = self.today.max(self.day_of(packet.at).saturating_sub(self.days.len() as u64 / 4));
         }
-        if self.day_of(packet.at).wrapping_sub(self.today) < DAYS {
+        if self.is_within(packet.at) {
             self.enter(packet);
             return IN_CALENDAR;
         }
@@ -132,7 +141,7 @@ impl WaitedPackets {
     /// Adds a packet that arrives on a day of the calendar.
     #[inline]
     fn enter(&mut self, packet: Packet) {
-        let day = (self.day_of(packet.at) % DAYS) as usize;
+        let day = self.place_of(self.day_of(packet.at));
         let (mut before, mut next) = (NIL, self.days[day]);
         while next != NIL && order(&self.nodes[next as usize].packet, &packet).is_le() {
             (before, next) = (next, self.nodes[next as usize].next);
@@ -143,6 +152,7 @@ impl WaitedPackets {
             None => {
                 self.days[day] = node;
                 self.occupied[day / 64] |= 1 << (day % 64);
+                self.words |= 1 << (day / 64);
             }
         }
         self.in_calendar += 1;
@@ -164,12 +174,41 @@ impl WaitedPackets {
     /// Makes days twice as long.
     #[cold]
     fn lengthen_days(&mut self) {
+        let packets = self.take_calendar();
+        self.shift += 1;
+        self.today /= 2;
+        self.fill_calendar(packets);
+    }
+
+    /// Makes twice as many days of half the length, or of the same if it is a nanosecond.
+    #[cold]
+    fn divide_days(&mut self) {
+        let packets = self.take_calendar();
+        self.set_days(2 * self.days.len());
+        if self.shift > 0 {
+            self.shift -= 1;
+            self.today *= 2;
+        }
+        self.fill_calendar(packets);
+    }
+
+    /// Sets the number of days of an empty calendar.
+    fn set_days(&mut self, number: usize) {
+        self.days.resize(number, NIL);
+        self.occupied.resize(number / 64, 0);
+    }
+
+    /// Removes and returns the packets in the calendar, in their order.
+    fn take_calendar(&mut self) -> Vec<Packet> {
         let mut packets = Vec::with_capacity(self.in_calendar);
         while let Some(day) = self.first_day() {
             packets.extend(self.take_from(day));
         }
-        self.shift += 1;
-        self.today /= 2;
+        packets
+    }
+
+    /// Enters packets into the calendar, whose days have changed.
+    fn fill_calendar(&mut self, packets: Vec<Packet>) {
         self.counted = [0; 2];
         packets.into_iter().for_each(|packet| self.enter(packet));
         self.find_first();
@@ -209,7 +248,9 @@ impl WaitedPackets {
         self.free = number;
         self.days[day] = next;
         if next == NIL {
-            self.occupied[day / 64] &= !(1 << (day % 64));
+            let word = &mut self.occupied[day / 64];
+            *word &= !(1 << (day % 64));
+            self.words &= !(u64::from(*word == 0) << (day / 64));
         }
         self.in_calendar -= 1;
         Some(packet)
@@ -233,14 +274,15 @@ impl WaitedPackets {
         if self.in_calendar == 0 {
             return None;
         }
-        let from = (self.today % DAYS) as usize;
-        let here = self.occupied[from / 64] & (u64::MAX << (from % 64));
+        let today = self.place_of(self.today);
+        let from = today / 64;
+        let here = self.occupied[from] & (u64::MAX << (today % 64));
         if here != 0 {
-            return Some(from / 64 * 64 + here.trailing_zeros() as usize);
+            return Some(from * 64 + here.trailing_zeros() as usize);
         }
         // After the last word the first one follows, and at last the days of this word before today.
-        let words = (1..=WORDS).map(|step| (from / 64 + step) % WORDS);
-        let word = words.into_iter().find(|word| self.occupied[*word] != 0)?;
+        let later = self.words & (u64::MAX - 1) << from;
+        let word = if later == 0 { self.words } else { later }.trailing_zeros() as usize;
         Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
     }
 
@@ -269,6 +311,18 @@ impl WaitedPackets {
     #[inline(always)]
     const fn day_of(&self, at: Time) -> u64 {
         at.as_nanos() >> self.shift
+    }
+
+    /// Tells whether a time is on a day of the calendar.
+    #[inline(always)]
+    const fn is_within(&self, at: Time) -> bool {
+        self.day_of(at).wrapping_sub(self.today) < self.days.len() as u64
+    }
+
+    /// Returns the index of a day into `days`.
+    #[inline(always)]
+    const fn place_of(&self, day: u64) -> usize {
+        day as usize & (self.days.len() - 1)
     }
 }
 
@@ -299,16 +353,24 @@ mod tests {
     use super::*;
     use crate::packet::{Flags, NO_SACK};
 
-    /// Compares with a sorted list, with packets on the same nanosecond, days and far beyond the calendar. Would catch a packet that is lost or
-    /// out of order, in the calendar, beyond it, and as days become longer.
+    /// Compares with a sorted list, with packets on the same nanosecond, days and far beyond the calendar, few and thousands. Would catch a packet
+    /// that is lost or out of order, in the calendar, beyond it, and as days become longer, or more and shorter.
     #[test]
     fn packets_that_waited_come_out_in_order() {
-        for (reach, far) in [(300, 0.0), (30_000, 0.01), (3_000_000, 0.1), (200_000_000, 0.5)] {
+        for (reach, far, pushed) in [
+            (300, 0.0, 0.5),
+            (30_000, 0.01, 0.5),
+            (3_000_000, 0.1, 0.5),
+            (200_000_000, 0.5, 0.5),
+            (300, 0.0, 0.6),
+            (30_000, 0.0, 0.6),
+            (3_000_000, 0.1, 0.8),
+        ] {
             let mut random = Seed::new(1).stream("waited");
             let (mut waited, mut list) = (WaitedPackets::default(), Vec::<Packet>::new());
             let mut now = 5_000_000_000;
             for seq in 0..20_000 {
-                if random.chance(0.5) {
+                if random.chance(pushed) {
                     let wait = if random.chance(far) { 100 * u64::from(reach) } else { u64::from(random.below(reach)) };
                     let at = Time::from_nanos(now + wait - wait % 7);
                     let (flow, flags, sent) = (random.below(50), Flags::default(), Time::ZERO);
@@ -331,8 +393,16 @@ mod tests {
                     (waited.first(), list.first().map_or((Time::MAX, 0), |packet| (packet.at, packet.flow)));
                 assert_eq!((first.at, first.flow), least);
             }
+            let days = if pushed > 0.7 {
+                MOST_DAYS
+            } else if pushed > 0.5 {
+                2048
+            } else {
+                DAYS
+            };
+            assert_eq!(waited.days.len(), days, "{reach}, {pushed}");
             // A few far ones do not make the days of all others longer.
-            assert_eq!(waited.shift > FIRST_SHIFT, reach > 30_000, "{reach}");
+            assert!(days > DAYS || (waited.shift > FIRST_SHIFT) == (reach > 30_000), "{reach}");
             assert_eq!(waited.into_packets().collect::<Vec<_>>(), list);
         }
     }
