@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use fairlane_advise::{Advice, AdvisePlan, AdviseSettings, Error, Link, TunePlan, TuneSettings, page};
 use fairlane_qdisc::{Duration, Kind, Rate};
 use fairlane_sim::Control;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::document::Document;
@@ -50,7 +50,7 @@ pub(crate) fn tune(py: Python<'_>, document: &Bound<'_, Document>, asked: TuneAs
     let settings = TuneSettings { kind: kind(py, &asked.kind)?, goal, runs, budget: asked.budget };
     let plan = TunePlan::new(&document, settings, asked.threads).map_err(|error| refused(py, &error))?;
     let control = Control::default();
-    let done = watched(py, &control, asked.progress.as_ref(), plan.runs(), || plan.execute(asked.threads, &control))?;
+    let done = watched(py, &control, asked.progress.as_ref(), plan.runs(), || plan.execute(asked.threads, &control));
     finished(py, &control, done)
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn advise(py: Python<'_>, asked: AdviceAsked) -> PyResult<Option<Stri
     };
     let plan = AdvisePlan::new(settings, asked.threads).map_err(|error| refused(py, &error))?;
     let control = Control::default();
-    let done = watched(py, &control, asked.progress.as_ref(), plan.runs(), || plan.execute(asked.threads, &control))?;
+    let done = watched(py, &control, asked.progress.as_ref(), plan.runs(), || plan.execute(asked.threads, &control));
     finished(py, &control, done)
 }
 
@@ -90,10 +90,17 @@ fn kind(py: Python<'_>, name: &str) -> PyResult<Kind> {
     name.parse().map_err(|error| errors::refused(py, error))
 }
 
-fn finished(py: Python<'_>, control: &Control, done: Result<impl serde::Serialize, Error>) -> PyResult<Option<String>> {
-    if done.is_err() && control.stopped() {
-        return Ok(None);
-    }
+/// Returns the JSON of what a search has found; nothing after Ctrl-C, which may also come in the last call of the progress.
+fn finished(
+    py: Python<'_>,
+    control: &Control,
+    done: PyResult<Result<impl serde::Serialize, Error>>,
+) -> PyResult<Option<String>> {
+    let done = match done {
+        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => return Ok(None),
+        Ok(Err(_)) if control.stopped() => return Ok(None),
+        done => done?,
+    };
     let done = done.map_err(|error| refused(py, &error))?;
     serde_json::to_string(&done).map(Some).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

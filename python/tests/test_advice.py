@@ -75,8 +75,10 @@ def test_mistakes_are_pointed_at() -> None:
         FLOOD.tune("red", "minimise delay.mean", budget=10)
 
 
-def test_ctrl_c_ends_it() -> None:
-    """Would catch a search that cannot be stopped."""
+@pytest.mark.parametrize("duration", ["100s", "2000s"])
+def test_ctrl_c_ends_it(duration: str) -> None:
+    """In a search that may end before it is heard, and in a long one. Would catch a search that cannot be stopped, and a Ctrl-C in the last
+    call of the progress that comes out as it is."""
     stopped = False
 
     def stop(_done: int, _every: int) -> None:
@@ -87,7 +89,7 @@ def test_ctrl_c_ends_it() -> None:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(fl.Interrupted, match="no part of an answer"):
-        fl.Scenario.figure_3().tune("red", "minimise delay.mean", progress=stop)
+        fl.Scenario.figure_3().with_({"duration": duration}).tune("red", "minimise delay.mean", progress=stop)
 
 
 def test_the_recipe_for_optuna() -> None:
