@@ -77,8 +77,10 @@ def test_mistakes_are_pointed_at() -> None:
 
 @pytest.mark.parametrize("duration", ["100s", "2000s"])
 def test_ctrl_c_ends_it(duration: str) -> None:
-    """In a search that may end before it is heard, and in a long one. Would catch a search that cannot be stopped, and a Ctrl-C in the last
-    call of the progress that comes out as it is."""
+    """In a short search, which may end before it is heard, and in a long one.
+
+    Would catch a search that cannot be stopped, and a Ctrl-C in the last call of the progress that comes out as it is.
+    """
     stopped = False
 
     def stop(_done: int, _every: int) -> None:
