@@ -141,7 +141,8 @@ def test_presets_run_without_a_message(playground: Playground, preset: str) -> N
         seen.page.keyboard.press("]")
     seen.page.wait_for_function("() => window.playground.now > 10")
     check_quiet(seen, playground.base)
-    assert seen.page.evaluate(PAINTED) > LEAST_PAINTED
+    # Pages leave the queue empty at times.
+    seen.page.wait_for_function(f"() => ({PAINTED})() > {LEAST_PAINTED}", polling=100)
     assert seen.page.locator(".shares .value").first.text_content()
 
 
