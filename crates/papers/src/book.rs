@@ -152,9 +152,6 @@ pub struct FigureText {
     /// Bars side by side instead of lines.
     #[serde(default)]
     pub bars: bool,
-    /// Points that no line joins, for rows in no order along the horizontal axis.
-    #[serde(default)]
-    pub points: bool,
     /// The lines of the figure.
     #[serde(default)]
     pub lines: Vec<LineText>,

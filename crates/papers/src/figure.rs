@@ -54,11 +54,7 @@ impl FigureText {
     fn as_lines(&self, lines: Vec<Vec<PlottedPoint>>) -> Vec<Line> {
         let ours = self.lines.iter().zip(lines).map(|(line, points)| {
             let measured = points.iter().any(|point| point.y.count() > 1);
-            let style = match self.points {
-                true => LineStyle::Points,
-                false if points.len() >= MANY || !measured => LineStyle::Plain,
-                false => LineStyle::Marked,
-            };
+            let style = if points.len() >= MANY || !measured { LineStyle::Plain } else { LineStyle::Marked };
             let place = |point: &PlottedPoint| Some((point.x.as_f64()?, point.estimate()));
             let mut points: Vec<(f64, Estimate)> = points.iter().filter_map(place).collect();
             points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
