@@ -193,8 +193,11 @@ class Results(unittest.TestCase):
 
     def test_an_outcome_has_the_delay_above_that_of_the_path(self):
         # Two links of 5 ms, where 12,000 bits take 0.12 ms, and the bottleneck, where they take 1.2 ms.
-        groups = [{"name": "tcp", "throughput_bps": 9e6, "delay_s": 0.010 + 0.00144 + 0.003}]
-        ((goodput, delay),) = characterize.of_run({"groups": groups}, tomllib.loads(SCENARIO)).values()
+        outcome = {
+            "groups": [{"name": "tcp", "throughput_bps": 9.5e6, "delay_s": 0.010 + 0.00144 + 0.003}],
+            "flows": [{"group": "tcp", "goodput_bps": rate} for rate in (5e6, 4e6)],
+        }
+        ((goodput, delay),) = characterize.of_run(outcome, tomllib.loads(SCENARIO)).values()
         self.assertEqual(goodput, 9e6)
         self.assertAlmostEqual(delay, 0.003)
 

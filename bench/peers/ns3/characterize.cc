@@ -132,7 +132,7 @@ class FriendlyCubic : public Limited<TcpCubic>
         const bool avoidance = state->m_cWnd >= state->m_ssThresh;
         if (avoidance)
         {
-            Estimate(double(state->m_cWnd) / state->m_segmentSize, *state, std::min<uint32_t>(acknowledged, 2));
+            Estimate(double(state->m_cWnd) / state->m_segmentSize, std::min<uint32_t>(acknowledged, 2));
         }
         Limited<TcpCubic>::IncreaseWindow(state, acknowledged);
         if (avoidance)
@@ -142,26 +142,31 @@ class FriendlyCubic : public Limited<TcpCubic>
         }
     }
 
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t inFlight) override
+    {
+        m_former = double(state->m_cWnd) / state->m_segmentSize;
+        m_estimate = 0;
+        return Limited<TcpCubic>::GetSsThresh(state, inFlight);
+    }
+
     Ptr<TcpCongestionOps> Fork() override
     {
         return CopyObject<FriendlyCubic>(this);
     }
 
   private:
-    // Grows the window that Reno would have. A new threshold begins a congestion avoidance stage.
-    void Estimate(double window, const TcpSocketState& state, uint32_t acknowledged)
+    // Grows the window that Reno would have, from the window at the begin of congestion avoidance on.
+    void Estimate(double window, uint32_t acknowledged)
     {
-        if (state.m_ssThresh != m_threshold)
+        if (m_estimate == 0)
         {
-            m_threshold = state.m_ssThresh;
             m_estimate = window;
-            m_former = m_threshold / BETA / state.m_segmentSize;
         }
         m_estimate += (m_estimate < m_former ? 3 * (1 - BETA) / (1 + BETA) : 1.0) * acknowledged / window;
     }
 
     static constexpr double BETA = 0.7;
-    uint32_t m_threshold = 0;
+    // The windows of the estimate, 0 before congestion avoidance, and at the last congestion, in segments.
     double m_estimate = 0;
     double m_former = 0;
 };
