@@ -119,7 +119,7 @@ pub(crate) fn watch(
     let run = run.map_err(|error| errors::refused(py, error))?;
     let interrupted = run.partial;
     let measured = !run.partial || run.to_s > run.from_s;
-    let Some(inner) = measured.then(|| Measured::from_runs(&[run])).flatten() else {
+    let Some(inner) = measured.then(|| Measured::from_runs([run])).flatten() else {
         return Ok((Vec::new(), interrupted));
     };
     let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());

@@ -105,7 +105,7 @@ pub(crate) fn run_custom(
         }
         progress.as_ref().map(|progress| progress.call1(py, (number + 1, runs))).transpose()?;
     }
-    let Some(mut inner) = Measured::from_runs(&done) else { return Ok((Vec::new(), interrupted)) };
+    let Some(mut inner) = Measured::from_runs(done) else { return Ok((Vec::new(), interrupted)) };
     inner.partial |= interrupted;
     meter.measure(&mut inner.cost);
     let mistake = |error: fairlane_outcome::tables::TableError| PyRuntimeError::new_err(error.to_string());

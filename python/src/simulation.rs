@@ -211,7 +211,7 @@ impl Simulation {
             }
         }
         let Stage::Ended(_, run) = &self.stage else { return Err(failed()) };
-        let inner = Measured::from_runs(&[(**run).clone()]);
+        let inner = Measured::from_runs([(**run).clone()]);
         inner.map(|inner| Outcome::new(inner, None)).ok_or_else(failed)
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Arena<'a> {
         let refused = |error: fairlane_sim::Error| Error::new(error.to_string(), "change the scenario");
         let run = run(scenario, number, self.control, &mut ()).map_err(refused)?;
         self.control.finish_one();
-        let outcome = Outcome::from_runs(std::slice::from_ref(&run));
+        let outcome = Outcome::from_runs([run]);
         Ok(self.metrics.iter().map(|metric| metric.of(outcome.as_ref()?)).collect())
     }
 

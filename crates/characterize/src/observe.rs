@@ -152,7 +152,7 @@ impl PathObserver {
     }
 
     /// Returns the measurements, with those of `run`.
-    pub(crate) fn finish(self, run: &Run) -> RunMeasures {
+    pub(crate) fn finish(self, run: Run) -> RunMeasures {
         let seconds = (run.to_s - run.from_s).max(1e-9);
         let period = self.phase_ends.last().copied().unwrap_or(1) as f64;
         let mut before = 0;
@@ -162,20 +162,14 @@ impl PathObserver {
             PhaseMeasures { queueing_s: sums.queueing_s(), throughput_bps }
         });
         let phases = phases.collect();
-        let outcome = Outcome::from_runs(std::slice::from_ref(run));
         let mut groups: Vec<GroupMeasures> =
-            (0..self.groups.len()).map(|group| self.group(group, run, seconds)).collect();
+            (0..self.groups.len()).map(|group| self.group(group, &run, seconds)).collect();
+        let partial = run.partial;
+        let outcome = Outcome::from_runs([run]);
         for group in &mut groups {
             group.outcome = outcome.as_ref().and_then(|outcome| outcome.group(&group.name)).cloned();
         }
-        RunMeasures {
-            partial: run.partial,
-            groups,
-            phases,
-            loss_shares: self.losses.finish(),
-            outcome,
-            series: self.series,
-        }
+        RunMeasures { partial, groups, phases, loss_shares: self.losses.finish(), outcome, series: self.series }
     }
 
     fn group(&self, group: usize, run: &Run, seconds: f64) -> GroupMeasures {

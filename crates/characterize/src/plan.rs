@@ -188,7 +188,7 @@ impl Plan {
         let finished: Run = run(scenario, number, control, &mut observer)
             .map_err(|error| Error::Refused { message: error.to_string(), help: None })?;
         control.finish_one();
-        let mut measures = observer.finish(&finished);
+        let mut measures = observer.finish(finished);
         if number > 0 {
             measures.series.clear();
         }

@@ -296,8 +296,9 @@ impl LabCommand {
                 break;
             }
         }
-        let outcome = Outcome::from_runs(&runs).map(|mut outcome| {
-            outcome.partial |= runs.len() < self.runs.get() as usize;
+        let missing = runs.len() < self.runs.get() as usize;
+        let outcome = Outcome::from_runs(runs).map(|mut outcome| {
+            outcome.partial |= missing;
             if self.guests.is_none() {
                 outcome.cost.peak_rss_bytes = machine::peak_rss_bytes();
             }
@@ -427,7 +428,7 @@ mod tests {
         }
         let scenario = with_kind(&document.scenario().unwrap(), kind).unwrap();
         let run = fairlane_sim::run(&scenario, 0, &Control::default(), &mut ()).unwrap();
-        (Outcome { engine: engine.to_owned(), ..Outcome::from_runs(&[run]).unwrap() }, None)
+        (Outcome { engine: engine.to_owned(), ..Outcome::from_runs([run]).unwrap() }, None)
     }
 
     /// Three labs, only the last of which was simulated before an interruption. Would catch a lab that is shown beside the simulation of

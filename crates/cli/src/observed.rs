@@ -90,7 +90,7 @@ impl ObservedRun {
         meter.measure(&mut run.cost);
         let interrupted = run.partial;
         let measured = !run.partial || run.to_s > run.from_s;
-        let outcomes = if measured { Outcome::from_runs(&[run]).into_iter().collect() } else { Vec::new() };
+        let outcomes = if measured { Outcome::from_runs([run]).into_iter().collect() } else { Vec::new() };
         let jobs = (0..outcomes.len()).collect();
         Ok(BatchResult { jobs, outcomes, timelines: vec![timeline], interrupted })
     }

@@ -242,7 +242,9 @@ fn the_end_does_not_wait_for_new_frames() {
         let begun = Instant::now();
         let report = bridge.stop(10.0);
         let took = begun.elapsed();
-        assert!(report.released == 0 && took < Duration::from_millis(1500), "{took:?}: {report:?}");
+        // What the machine kept the bridge from running for comes on top.
+        let late = Duration::from_nanos(report.lateness.max().as_nanos());
+        assert!(report.released == 0 && took < Duration::from_millis(1500) + late, "{took:?}: {report:?}");
         assert!(report.counters.dropped_total().packets > 10, "{report:?}");
         sent.recv().unwrap();
     });

@@ -63,7 +63,9 @@ fn a_reload_keeps_queued_packets() {
         // At most 125 packets were sent, and the old limit has room for all.
         assert_eq!((report.reloads, report.counters.dropped_total().packets), (1, 0), "{report:?}");
         assert!(received > 60 && received == report.counters.departed.packets, "{received}: {report:?}");
-        assert!(report.sojourn.max() < fairlane_qdisc::Duration::from_millis(500), "{report:?}");
+        // What the machine kept the router from running for comes on top.
+        let late = report.lateness.max();
+        assert!(report.sojourn.max() < fairlane_qdisc::Duration::from_millis(500) + late, "{report:?}");
     });
 }
 

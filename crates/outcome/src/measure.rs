@@ -20,50 +20,77 @@ impl Outcome {
     /// windows, because some were interrupted, only those with the longest one are averaged: the complete ones when
     /// there are any. The cost is that of all of them.
     #[must_use]
-    pub fn from_runs(runs: &[Run]) -> Option<Self> {
+    pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Option<Self> {
+        let mut runs: Vec<Run> = runs.into_iter().collect();
         let longest = runs.iter().reduce(|longest, run| if window(run) > window(longest) { run } else { longest })?;
-        let averaged: Vec<&Run> =
-            runs.iter().filter(|run| run.from_s == longest.from_s && run.to_s == longest.to_s).collect();
-        let over = Averager::over(averaged.len());
-        Some(Self {
-            scenario: longest.scenario.clone(),
-            engine: longest.engine.to_string(),
-            seed: longest.seed,
-            runs: averaged.len() as u64,
-            from_s: finite(longest.from_s),
-            to_s: finite(longest.to_s),
-            partial: runs.iter().any(|run| run.partial),
+        let (from_s, to_s) = (longest.from_s, longest.to_s);
+        let partial = runs.iter().any(|run| run.partial);
+        let cost = runs.iter().fold(Cost::default(), |sum, run| add(sum, &run.cost));
+        runs.retain(|run| run.from_s == from_s && run.to_s == to_s);
+        let first = runs.first()?;
+        let mut outcome = Self {
+            scenario: first.scenario.clone(),
+            engine: first.engine.to_string(),
+            seed: first.seed,
+            runs: runs.len() as u64,
+            from_s: finite(from_s),
+            to_s: finite(to_s),
+            partial,
             label: None,
             point: None,
             at: None,
-            notes: longest.expected.notes.clone(),
-            queues: by_flow_number(combined(&averaged, queues, &over)),
-            flows: combined(&averaged, flows, &over),
-            groups: combined(&averaged, groups, &over),
-            each_run: each_run(&averaged),
-            cost: runs.iter().fold(Cost::default(), |sum, run| add(sum, &run.cost)),
-        })
+            notes: first.expected.notes.clone(),
+            queues: Vec::new(),
+            flows: Vec::new(),
+            groups: Vec::new(),
+            each_run: Vec::new(),
+            cost,
+        };
+        let parts: Vec<Parts> = runs.into_iter().map(Parts::of).collect();
+        if parts.len() > 1 {
+            outcome.each_run = parts.iter().map(|of| RunValues::of(of.run, &of.groups, &of.queues)).collect();
+        }
+        (outcome.queues, outcome.flows, outcome.groups) = Parts::mean(parts);
+        Some(outcome)
     }
 }
 
-/// The values of each run; none for a single one, whose values are the outcome's.
-fn each_run(runs: &[&Run]) -> Vec<RunValues> {
-    if runs.len() < 2 {
-        return Vec::new();
-    }
-    runs.iter().map(|run| RunValues::of(run.run, &groups(run), &queues(run))).collect()
+/// What one run contributes.
+struct Parts {
+    run: u32,
+    queues: Vec<QueueOutcome>,
+    flows: Vec<FlowOutcome>,
+    groups: Vec<GroupOutcome>,
 }
 
-fn combined<T>(runs: &[&Run], part: fn(&Run) -> Vec<T>, over: &Averager) -> Vec<T>
+impl Parts {
+    /// Of a million flows the counts need as much memory as the parts, so they end as soon as they are not needed.
+    fn of(run: Run) -> Self {
+        let (number, window_s) = (run.run, window(&run));
+        let (groups, queues) = (groups(&run), queues(&run));
+        let Run { flows, queues: counts, .. } = run;
+        drop(counts);
+        let flows = flow_outcomes(flows, &queues, window_s);
+        Self { run: number, queues, flows, groups }
+    }
+
+    /// The means over some runs.
+    fn mean(mut parts: Vec<Self>) -> (Vec<QueueOutcome>, Vec<FlowOutcome>, Vec<GroupOutcome>) {
+        if parts.len() > 1 {
+            let over = Averager::over(parts.len());
+            let queues = by_flow_number(combined(&parts, |of| &of.queues, &over));
+            return (queues, combined(&parts, |of| &of.flows, &over), combined(&parts, |of| &of.groups, &over));
+        }
+        parts.pop().map(|of| (of.queues, of.flows, of.groups)).unwrap_or_default()
+    }
+}
+
+fn combined<T>(runs: &[Parts], part: fn(&Parts) -> &Vec<T>, over: &Averager) -> Vec<T>
 where
     Vec<T>: Combine,
 {
-    if let [run] = runs {
-        return part(run);
-    }
-    let lists: Vec<Vec<T>> = runs.iter().map(|run| part(run)).collect();
-    let parts: Vec<Option<&Vec<T>>> = lists.iter().map(Some).collect();
-    lists.first().map_or_else(Vec::new, |first| Vec::combine(first, &parts, over))
+    let lists: Vec<Option<&Vec<T>>> = runs.iter().map(|run| Some(part(run))).collect();
+    runs.first().map_or_else(Vec::new, |first| Vec::combine(part(first), &lists, over))
 }
 
 /// A flow that did not come here in the first run would otherwise be last.
@@ -101,7 +128,7 @@ fn queue_outcome(index: usize, queue: &QueueRun, window_s: f64, scenario_flows: 
         }
     }
     // In the scenario's order: taking a group out leaves nothing for its other flows.
-    let in_order = scenario_flows.iter().filter_map(|flow| by_group.remove_entry(flow.group.as_str()));
+    let in_order = scenario_flows.iter().filter_map(|flow| by_group.remove_entry(&*flow.group));
     QueueOutcome {
         name: queue.name.clone(),
         kind: queue.kind.to_string(),
@@ -229,34 +256,53 @@ impl<'a> Exit<'a> {
     }
 }
 
-/// One run's flows.
-fn flows(run: &Run) -> Vec<FlowOutcome> {
-    run.flows.iter().map(|flow| flow_outcome(&Exit::of(flow, run), window(run))).collect()
+/// The flows with their results at the last of `queues` on their paths.
+///
+/// The memory of the counts ends block by block, from the last flow to the first.
+fn flow_outcomes(mut flows: Vec<FlowRun>, queues: &[QueueOutcome], window_s: f64) -> Vec<FlowOutcome> {
+    const BLOCK: usize = 1 << 16;
+    let mut outcomes = Vec::with_capacity(flows.len());
+    while let Some(flow) = flows.pop() {
+        outcomes.push(flow_outcome(flow, queues, window_s));
+        if flows.len().is_multiple_of(BLOCK) {
+            flows.shrink_to_fit();
+        }
+    }
+    outcomes.reverse();
+    outcomes
 }
 
-fn flow_outcome(exit: &Exit<'_>, window_s: f64) -> FlowOutcome {
-    let flow = exit.flow;
-    let path = Path::of([flow].into_iter());
+/// One flow with its results at the last of `queues` on its path.
+fn flow_outcome(flow: FlowRun, queues: &[QueueOutcome], window_s: f64) -> FlowOutcome {
+    let path = Path::of([&flow].into_iter());
+    let goodput_bps = real(ratio(bits(flow.unique_bytes), window_s));
+    let exit = flow.exit.and_then(|index| queues.get(index));
+    let at_exit = exit.and_then(|queue| {
+        let place = queue.flows.binary_search_by_key(&flow.id, |part| part.id).ok()?;
+        queue.flows.get(place)
+    });
+    // A flow that has come to no queue on its path has no throughput.
+    let elsewhere = if exit.is_some() { Estimate::default() } else { goodput_bps };
     FlowOutcome {
         id: flow.id,
-        name: flow.name.clone(),
-        group: flow.group.clone(),
-        kind: flow.kind.to_string(),
         sent: count(flow.sent),
         delivered: count(flow.delivered),
         dropped: count(flow.dropped),
         lost: count(flow.lost),
-        throughput_bps: real(exit.throughput_bps),
-        goodput_bps: real(ratio(bits(flow.unique_bytes), window_s)),
+        throughput_bps: at_exit.map_or(elsewhere, |part| part.throughput_bps),
+        goodput_bps,
         drop_ratio: real(drop_ratio(flow.dropped, flow.sent)),
-        queue_share: real(ratio(exit.mean_packets, exit.queue_packets)),
+        queue_share: at_exit.map_or_else(Estimate::default, |part| part.queue_share),
         retransmitted: count(flow.retransmitted),
         timeouts: count(flow.timeouts),
         delay_s: path.delay_s(),
         jitter_s: path.jitter_s(),
         rtt_s: path.rtt_s(),
-        transfers: transfers([flow].into_iter()).map(|(transfers, _)| transfers),
-        video: applications::video([flow].into_iter()),
+        transfers: transfers([&flow].into_iter()).map(|(transfers, _)| transfers),
+        video: applications::video([&flow].into_iter()),
+        name: flow.name,
+        group: flow.group,
+        kind: flow.kind,
     }
 }
 
@@ -272,7 +318,7 @@ fn groups(run: &Run) -> Vec<GroupOutcome> {
     for exit in &exits {
         by_group.entry(&exit.flow.group).or_default().push(exit);
     }
-    let in_order = run.flows.iter().filter_map(|flow| by_group.remove_entry(flow.group.as_str()));
+    let in_order = run.flows.iter().filter_map(|flow| by_group.remove_entry(&*flow.group));
     in_order.map(|(name, members)| group_outcome(name, &members, &whole)).collect()
 }
 

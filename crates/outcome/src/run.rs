@@ -98,9 +98,9 @@ pub struct FlowRun {
     /// The flow's number in the scenario, from 0.
     pub id: u32,
     /// The flow's name, such as `ftp/0`.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its group's name, such as `ftp`.
-    pub group: String,
+    pub group: Arc<str>,
     /// `tcp`, `udp` or `tfrc`.
     pub kind: Cow<'static, str>,
     /// The kind, and for TCP its congestion control, loss recovery and slow start, such as `tcp reno, recovery sack`; the

@@ -1,5 +1,8 @@
 //! The schema of outcomes, which are printed, compared and plotted.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::drops::Drops;
@@ -163,11 +166,11 @@ record! {
         /// The flow's number in the scenario, from 0.
         pub id: u32 => Plain,
         /// The flow's name, such as `ftp/0`.
-        pub name: String => Plain,
+        pub name: Arc<str> => Plain,
         /// Its group's name, such as `ftp`.
-        pub group: String => Plain,
+        pub group: Arc<str> => Plain,
         /// `tcp`, `udp` or `tfrc`.
-        pub kind: String => Plain,
+        pub kind: Cow<'static, str> => Plain,
         /// Data packets sent, retransmissions included.
         pub sent: Estimate => Count,
         /// Data packets that reached the receiver.
@@ -334,12 +337,12 @@ impl Outcome {
     /// The flow called `name`, such as `ftp/0`.
     #[must_use]
     pub fn flow(&self, name: &str) -> Option<&FlowOutcome> {
-        self.flows.iter().find(|flow| flow.name == name)
+        self.flows.iter().find(|flow| &*flow.name == name)
     }
 
     /// The flows of the group called `name`, in the scenario's order.
     pub fn flows_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FlowOutcome> {
-        self.flows.iter().filter(move |flow| flow.group == name)
+        self.flows.iter().filter(move |flow| &*flow.group == name)
     }
 
     /// The queues that a summary shows: the one that was asked for ([`at`](Self::at)), else the one called `bottleneck`, else all.

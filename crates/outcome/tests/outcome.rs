@@ -12,13 +12,13 @@ use fairlane_outcome::{
 /// Would catch any change of a key, of their order, of a unit or of a formula.
 #[test]
 fn single_run_is_the_golden_json() {
-    let outcome = Outcome::from_runs(&[run()]).unwrap();
+    let outcome = Outcome::from_runs([run()]).unwrap();
     assert_eq!(outcome.to_json() + "\n", include_str!("by_hand.json"));
 }
 
 #[test]
 fn json_reads_back() {
-    let mut outcome = Outcome::from_runs(&[run(), doubled()]).unwrap();
+    let mut outcome = Outcome::from_runs([run(), doubled()]).unwrap();
     outcome.point = Some(Point::new().with("z", "2mbit").with("a", 3_i64).with("m", 0.02).with("b", true));
     let read = Outcome::from_json(&outcome.to_json()).unwrap();
     assert_eq!(read.to_json(), outcome.to_json());
@@ -67,7 +67,7 @@ fn doubled() -> Run {
 /// The half width of two values is t(1)·|a − b|/2, with t(1) = tan(0.475π) = 12.7062047.
 #[test]
 fn two_runs_have_a_mean_and_an_interval() {
-    let outcome = Outcome::from_runs(&[run(), doubled()]).unwrap();
+    let outcome = Outcome::from_runs([run(), doubled()]).unwrap();
     let near = |estimate: Estimate, mean: f64, apart: f64| {
         let half = 12.706_204_736_174_7 * apart / 2.0;
         assert!((estimate.mean - mean).abs() <= 1e-12 * mean, "{estimate:?}, expected {mean}");
@@ -98,7 +98,7 @@ fn two_runs_have_a_mean_and_an_interval() {
 fn same_runs_give_the_same_bytes_but_for_the_cost() {
     let mut slower = run();
     slower.cost.wall_s = 99.0;
-    let (first, second) = (Outcome::from_runs(&[run()]).unwrap(), Outcome::from_runs(&[slower]).unwrap());
+    let (first, second) = (Outcome::from_runs([run()]).unwrap(), Outcome::from_runs([slower]).unwrap());
     assert_ne!(first.to_json(), second.to_json());
     assert_eq!(first.to_json_without_cost(), second.to_json_without_cost());
     assert!(!first.to_json_without_cost().contains("cost"));
@@ -112,17 +112,17 @@ fn interrupted_runs_do_not_mix_windows() {
     let mut short = doubled();
     short.to_s = 12.5;
     short.partial = true;
-    let outcome = Outcome::from_runs(&[short.clone(), run()]).unwrap();
+    let outcome = Outcome::from_runs([short.clone(), run()]).unwrap();
     assert_eq!((outcome.runs, outcome.partial, outcome.to_s), (1, true, 20.0));
     assert_eq!(outcome.group("cbr").unwrap().throughput_bps, Estimate::single(324_000.0));
     assert_eq!(outcome.cost.events, 8000);
 
     // Alone, it is what there is: 2 · 405 packets in a quarter of the time.
-    let alone = Outcome::from_runs(&[short]).unwrap();
+    let alone = Outcome::from_runs([short]).unwrap();
     assert_eq!((alone.runs, alone.partial, alone.to_s), (1, true, 12.5));
     assert_eq!(alone.group("cbr").unwrap().throughput_bps, Estimate::single(8.0 * 324_000.0));
     assert!(alone.to_json().contains("\"partial\": true"));
-    assert!(!outcome.queues.is_empty() && !Outcome::from_runs(&[run()]).unwrap().to_json().contains("partial"));
+    assert!(!outcome.queues.is_empty() && !Outcome::from_runs([run()]).unwrap().to_json().contains("partial"));
 }
 
 /// A flow that one run never saw at the queue counts as 0 there, not as missing.
@@ -130,7 +130,7 @@ fn interrupted_runs_do_not_mix_windows() {
 fn a_flow_missing_in_one_run_counts_as_nothing() {
     let mut without = run();
     without.queues[0].flows.remove(0);
-    let outcome = Outcome::from_runs(&[without, run()]).unwrap();
+    let outcome = Outcome::from_runs([without, run()]).unwrap();
     let queue = outcome.queue("bottleneck").unwrap();
     assert_eq!(queue.flow(0).unwrap().arrived.mean, 50.0);
     assert_eq!(queue.flows.iter().map(|flow| flow.id).collect::<Vec<_>>(), [0, 1, 2]);
@@ -142,10 +142,10 @@ fn a_flow_missing_in_one_run_counts_as_nothing() {
 fn averages_that_a_run_lacks_are_left_out() {
     let mut without = run();
     without.queues[0].mean_avg = None;
-    let none = Outcome::from_runs(&[without.clone()]).unwrap();
+    let none = Outcome::from_runs([without.clone()]).unwrap();
     assert!(none.to_json().contains("\"mean_avg\": null"));
     assert_eq!(Outcome::from_json(&none.to_json()).unwrap().queues[0].mean_avg, None);
-    let some = Outcome::from_runs(&[without, run()]).unwrap();
+    let some = Outcome::from_runs([without, run()]).unwrap();
     assert_eq!(some.queues[0].mean_avg, Some(Estimate::single(7.5)));
 }
 
@@ -164,7 +164,7 @@ fn throughput_is_measured_at_the_exit() {
     run.flows[0].exit = Some(1);
     run.flows[1].exit = None;
     run.flows[2].exit = Some(99);
-    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let outcome = Outcome::from_runs([run]).unwrap();
     let throughput = |name| outcome.flow(name).unwrap().throughput_bps.mean;
     assert_eq!(throughput("ftp/0"), 40_000.0);
     assert_eq!(outcome.flow("ftp/0").unwrap().queue_share.mean, 1.0);
@@ -185,7 +185,7 @@ fn parts_of_queues_add_up_to_one_at_most() {
     second.flows = vec![QueueFlowRun { flow: 0, mean_packets: 2.0, ..QueueFlowRun::default() }];
     run.queues.push(second);
     run.flows[0].exit = Some(1);
-    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let outcome = Outcome::from_runs([run]).unwrap();
     let share = |name| outcome.group(name).unwrap().queue_share.mean;
     assert!(
         (share("cbr") - 0.6).abs() < 1e-12 && (share("ftp") - 0.25).abs() < 1e-12,
@@ -209,7 +209,7 @@ fn delays_are_means_over_packets() {
         Some(PathRun { delay_ns: 60_000_000, variation_ns: 4_000_000, round_trip_ns: 120_000_000, round_trips: 3 });
     run.flows[1].delivered = 6;
     run.flows[1].path = Some(PathRun { delay_ns: 60_000_000, ..PathRun::default() });
-    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let outcome = Outcome::from_runs([run]).unwrap();
     let near =
         |value: Option<Estimate>, expected: f64| value.is_some_and(|value| (value.mean - expected).abs() < 1e-12);
     let (group, flow) = (outcome.group("ftp").unwrap(), outcome.flow("ftp/0").unwrap());
@@ -226,7 +226,7 @@ fn delays_are_means_over_packets() {
 #[test]
 fn differences_are_taken_run_by_run() {
     let outcome = |delays: [f64; 3], order: [u32; 3]| {
-        let mut outcome = Outcome::from_runs(&[run()]).unwrap();
+        let mut outcome = Outcome::from_runs([run()]).unwrap();
         let values = |run: u32, delay_mean_s| RunValues {
             run,
             queues: [("bottleneck".to_owned(), QueueValues { delay_mean_s, utilisation: 1.0 })].into(),
@@ -245,7 +245,7 @@ fn differences_are_taken_run_by_run() {
     // An outcome of several runs has the values of each.
     let mut other = run();
     other.run = 1;
-    let both = Outcome::from_runs(&[run(), other]).unwrap();
+    let both = Outcome::from_runs([run(), other]).unwrap();
     assert_eq!(both.each_run.iter().map(|values| values.run).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(
         (both.each_run[1].groups["ftp"].throughput_bps, both.each_run[1].groups["ftp"].share),
@@ -263,7 +263,7 @@ fn the_queues_of_a_summary_do_not_depend_on_the_numbers() {
         for ((queue, rate), name) in run.queues.iter_mut().zip(rates).zip(names) {
             (queue.rate_bps, queue.name) = (rate, name.to_owned());
         }
-        Outcome::from_runs(&[run]).unwrap()
+        Outcome::from_runs([run]).unwrap()
     };
     let shown = |outcome: &Outcome| outcome.shown_queues().map(|queue| queue.name.clone()).collect::<Vec<_>>();
     for rates in [[1e6, 2e6], [2e6, 1e6]] {
@@ -293,19 +293,19 @@ fn without_histograms(outcome: &Outcome) -> Vec<fairlane_outcome::QueueOutcome> 
 fn packets_across_an_end_count_with_their_part() {
     let mut run = run();
     run.queues[0].edge_bytes = 1000.0 * (0.5 - 0.25);
-    let used = Outcome::from_runs(&[run]).unwrap().queues[0].utilisation.mean;
+    let used = Outcome::from_runs([run]).unwrap().queues[0].utilisation.mean;
     assert!((used - 0.4322).abs() < 1e-12, "{used}");
 }
 
 /// The engine's fair rates and notes are the outcome's; an engine without any has no such keys.
 #[test]
 fn fair_rates_and_notes_come_with_the_run() {
-    let plain = Outcome::from_runs(&[run()]).unwrap();
+    let plain = Outcome::from_runs([run()]).unwrap();
     assert!(!plain.to_json().contains("fair") && !plain.to_json().contains("notes"));
     let mut known = run();
     known.expected.fair_bps = vec![("ftp".to_owned(), 750e3), ("cbr".to_owned(), 250e3)];
     known.expected.notes = vec!["a note".to_owned()];
-    let outcome = Outcome::from_runs(&[known.clone(), known]).unwrap();
+    let outcome = Outcome::from_runs([known.clone(), known]).unwrap();
     let ftp = outcome.group("ftp").unwrap();
     assert_eq!((ftp.fair_bps, ftp.fair_share, &outcome.notes), (Some(750e3), Some(0.75), &vec!["a note".to_owned()]));
     assert_eq!(Outcome::from_json(&outcome.to_json()).unwrap().groups, outcome.groups);
@@ -316,7 +316,7 @@ fn fair_rates_and_notes_come_with_the_run() {
 fn further_reasons_are_printed_when_they_occur() {
     let mut run = run();
     run.queues[0].flows[0].dropped[Reason::Table.index()] = 4;
-    let json = Outcome::from_runs(&[run]).unwrap().to_json();
+    let json = Outcome::from_runs([run]).unwrap().to_json();
     assert!(json.contains("\"table\": 4"));
     assert!(!json.contains("expired"));
     assert_eq!(Outcome::from_json(&json).unwrap().queues[0].dropped.get(Reason::Table).mean, 4.0);
@@ -325,12 +325,12 @@ fn further_reasons_are_printed_when_they_occur() {
 /// Losses on wires are counted apart from drops, and appear only if there are any.
 #[test]
 fn losses_on_wires_are_printed_when_they_occur() {
-    let clean = Outcome::from_runs(&[run(), run()]).unwrap();
+    let clean = Outcome::from_runs([run(), run()]).unwrap();
     assert!(!clean.to_json().contains("lost"));
     assert_eq!(Outcome::from_json(&clean.to_json()).unwrap().flows, clean.flows);
     let mut lossy = run();
     (lossy.queues[0].flows[0].lost, lossy.queues[0].flows[1].lost, lossy.flows[0].lost) = (3, 4, 3);
-    let outcome = Outcome::from_runs(&[lossy, run()]).unwrap();
+    let outcome = Outcome::from_runs([lossy, run()]).unwrap();
     let queue = &outcome.queues[0];
     assert_eq!((queue.lost.mean, outcome.flows[0].lost.mean, outcome.flows[1].lost.mean), (3.5, 1.5, 0.0));
     assert_eq!((queue.dropped.total(), queue.departed), (clean.queues[0].dropped.total(), clean.queues[0].departed));
@@ -342,7 +342,7 @@ fn losses_on_wires_are_printed_when_they_occur() {
 /// Nothing to divide by must not become a NaN, which JSON prints as `null`.
 #[test]
 fn nothing_measured_is_nothing_and_not_nan() {
-    assert!(Outcome::from_runs(&[]).is_none());
+    assert!(Outcome::from_runs([]).is_none());
     let mut idle = run();
     idle.to_s = idle.from_s;
     idle.queues[0].delay_ns.clear();
@@ -353,7 +353,7 @@ fn nothing_measured_is_nothing_and_not_nan() {
     empty.queues.clear();
     empty.flows.clear();
     for runs in [vec![idle.clone()], vec![empty.clone()], vec![idle, empty]] {
-        let json = Outcome::from_runs(&runs).unwrap().to_json();
+        let json = Outcome::from_runs(runs).unwrap().to_json();
         assert!(!json.contains("null"), "{json}");
     }
 }
@@ -368,7 +368,7 @@ fn completed_transfers_are_summed_up() {
     // Start-up times of 1, 3 and 5 ms.
     run.flows[0].startups_ns = Some(vec![1_000_000, 3_000_000]);
     run.flows[1].startups_ns = Some(vec![5_000_000]);
-    let outcome = Outcome::from_runs(&[run.clone()]).unwrap();
+    let outcome = Outcome::from_runs([run.clone()]).unwrap();
     let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).unwrap();
     let expected = serde_json::json!({"completed": 40, "startup_s": 0.003, "completion_s": {"mean": 0.0205, "p50": 0.02, "p95": 0.038, "p99": 0.04}});
     assert_eq!(json["groups"][0]["transfers"], expected);
@@ -381,7 +381,7 @@ fn completed_transfers_are_summed_up() {
     let mut none = run.clone();
     none.flows[0].completions_ns = Some(Vec::new());
     none.flows[1].completions_ns = Some(Vec::new());
-    let both = Outcome::from_runs(&[run, none]).unwrap();
+    let both = Outcome::from_runs([run, none]).unwrap();
     let transfers = both.group("ftp").and_then(|group| group.transfers.as_ref()).unwrap();
     assert_eq!((transfers.completed.mean, transfers.completion_s.p50.mean), (20.0, 0.01));
     assert!(transfers.completed.ci95().is_some());
@@ -404,7 +404,7 @@ fn viewers_are_summed_up() {
     let stalled = VideoRun { stalls: 2, stalled_ns: 1_500_000_000, switches: 1, ..VideoRun::default() };
     run.flows[0].video = Some(Box::new(first));
     run.flows[1].video = Some(Box::new(VideoRun { segments: 1, bit_rates_bps: 4_000_000, ..stalled }));
-    let outcome = Outcome::from_runs(&[run]).unwrap();
+    let outcome = Outcome::from_runs([run]).unwrap();
     let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).unwrap();
     let expected = serde_json::json!({
         "segments": 4, "bit_rate_bps": 1_750_000.0, "stalls": 2, "stalled_s": 1.5, "switches": 1, "startup_s": 0.5
@@ -422,7 +422,7 @@ fn calls_are_rated() {
     let mut run = run();
     let call = VoiceRun { played: 96, missing: 4, bursts: 2, delay_ns: 150_000_000 };
     run.flows[0].score = Some(Box::new(ScoreRun::Voice(call)));
-    let outcome = Outcome::from_runs(&[run.clone()]).unwrap();
+    let outcome = Outcome::from_runs([run.clone()]).unwrap();
     let score = outcome.groups[0].score.as_deref().unwrap();
     assert_eq!((&*score.application, score.missing.map(|it| it.mean), score.qoo), ("voip", Some(0.04), None));
     assert!((score.rating.unwrap().mean - 75.56).abs() < 0.02, "{score:?}");
@@ -446,7 +446,7 @@ fn paths_are_scored_for_an_application() {
     run.flows[0].score = score(&[40; 19]);
     run.flows[1].score = score(&[100]);
     let qoo = |run: &Run| {
-        let outcome = Outcome::from_runs(std::slice::from_ref(run)).unwrap();
+        let outcome = Outcome::from_runs([run.clone()]).unwrap();
         let score = outcome.groups[0].score.clone().unwrap();
         assert_eq!((&*score.application, score.mos), ("video-conference", None));
         score.qoo.unwrap().mean

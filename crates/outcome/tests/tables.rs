@@ -14,12 +14,12 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Two points of a sweep, the second of two runs.
 fn outcomes() -> Vec<Outcome> {
-    let mut one = Outcome::from_runs(&[common::run()]).unwrap();
+    let mut one = Outcome::from_runs([common::run()]).unwrap();
     one.point =
         Some(Point::new().with("flows.cbr.rate", "100kbit").with("bottleneck.queue.min", 0.5).with("seed", 1_i64));
     let mut slower = common::run();
     slower.queues[0].flows[0].departed_bytes = 30_001;
-    let mut two = Outcome::from_runs(&[common::run(), slower]).unwrap();
+    let mut two = Outcome::from_runs([common::run(), slower]).unwrap();
     two.point =
         Some(Point::new().with("flows.cbr.rate", "2mbit").with("bottleneck.queue.min", 3_i64).with("seed", 2_i64));
     vec![one, two]
@@ -108,7 +108,7 @@ fn values_with_a_unit_are_numbers_too() {
         let outcome = |point: &[(&str, &str); 2]| Outcome {
             label: label.map(str::to_owned),
             point: Some(point.iter().fold(Point::new(), |point, (key, value)| point.with(*key, *value))),
-            ..Outcome::from_runs(&[common::run()]).unwrap()
+            ..Outcome::from_runs([common::run()]).unwrap()
         };
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("sweep.csv");
@@ -144,7 +144,7 @@ fn each_run_is_a_row() {
 /// The table exists when nothing was measured, and has the same columns.
 #[test]
 fn empty_tables_have_their_columns() {
-    let full = tables::queues(&[Outcome::from_runs(&[common::run()]).unwrap()]).batch().unwrap();
+    let full = tables::queues(&[Outcome::from_runs([common::run()]).unwrap()]).batch().unwrap();
     let empty = tables::queues(&[]).batch().unwrap();
     assert_eq!((empty.num_rows(), empty.schema()), (0, full.schema()));
     let place = tempfile::tempdir().unwrap();
@@ -319,7 +319,7 @@ fn series_read_back_in_both_formats() {
 #[test]
 fn documentation_names_every_column_and_key() {
     let page = include_str!("../../../docs/outcome.md");
-    let outcomes = [Outcome::from_runs(&[common::run()]).unwrap()];
+    let outcomes = [Outcome::from_runs([common::run()]).unwrap()];
     let tables = [
         tables::queues(&outcomes).batch().unwrap(),
         tables::flows(&outcomes).batch().unwrap(),

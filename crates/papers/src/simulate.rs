@@ -35,7 +35,7 @@ pub(crate) fn simulate(
     if run.partial {
         return Ok(None);
     }
-    let Some(outcome) = Outcome::from_runs(&[run]) else { return Ok(None) };
+    let Some(outcome) = Outcome::from_runs([run]) else { return Ok(None) };
     let mut value = serde_json::to_value(&outcome).map_err(|error| error.to_string())?;
     if let Some(keys) = value.as_object_mut() {
         keys.remove("cost");

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut document = Document::builtin();
         document.set("bottleneck.queue.kind", kind)?;
         let runs = run_all(&[document.scenario()?], 5, &Control::default())?;
-        outcomes.extend(Outcome::from_runs(&runs[0]));
+        outcomes.extend(runs.into_iter().filter_map(Outcome::from_runs));
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/figures");
     fs::create_dir_all(&folder)?;

@@ -213,14 +213,14 @@ fn flows(outcome: &Outcome) -> Option<TextTable> {
     let fastest = flows.iter().fold(0.0_f64, |fastest, flow| fastest.max(flow.throughput_bps.mean));
     let bar = |flow: &FlowOutcome| {
         let part = if fastest > 0.0 { flow.throughput_bps.mean / fastest } else { 0.0 };
-        (part, outcome.groups.iter().position(|group| group.name == flow.group).unwrap_or(0))
+        (part, outcome.groups.iter().position(|group| group.name == *flow.group).unwrap_or(0))
     };
     let number = |field: fn(&FlowOutcome) -> Estimate, scale| {
         column(&flows.iter().map(|flow| Some(field(flow))).collect::<Vec<_>>(), scale)
     };
     let counted = |field: fn(&FlowOutcome) -> Estimate| flows.iter().map(|flow| count(field(flow).mean)).collect();
     let table = TextTable::new()
-        .key("flow", flows.iter().map(|flow| flow.name.clone()).collect())
+        .key("flow", flows.iter().map(|flow| flow.name.to_string()).collect())
         .right("throughput", number(|flow| flow.throughput_bps, Scale::rate))
         .bar("", flows.iter().map(bar).collect())
         .right("goodput", number(|flow| flow.goodput_bps, Scale::rate))

@@ -203,8 +203,9 @@ impl Batch {
         let runs = runs.map_err(Error::plain)?;
         let (observer, recorder) = observers;
         end(observer, runs.first().is_none_or(|run| run.run > 0 || run.partial))?;
-        let Some(mut outcome) = Outcome::from_runs(&runs) else { return Ok(None) };
-        outcome.partial |= runs.len() < self.runs.get() as usize;
+        let missing = runs.len() < self.runs.get() as usize;
+        let Some(mut outcome) = Outcome::from_runs(runs) else { return Ok(None) };
+        outcome.partial |= missing;
         outcome.point.clone_from(&job.point);
         outcome.at.clone_from(&self.at);
         meter.measure_outside(&mut outcome.cost);

@@ -127,7 +127,7 @@ pub fn pass_through<D: Departures>(
     partial = partial || replay.drain(control, &mut |at, packet| departures.departed(at, &packet));
     let mut run = replay.run(&name(file), seed, &names(&flows), partial);
     meter.measure(&mut run.cost);
-    Ok((Outcome::from_runs(&[run]), capture.late()))
+    Ok((Outcome::from_runs([run]), capture.late()))
 }
 
 /// Returns the name of the replay in outcomes: the file's name.

@@ -436,6 +436,7 @@ fn flow_runs(
     let mut flows = ends.into_iter();
     for (group, exit) in scenario.flows.iter().zip(exits) {
         let transport: Arc<str> = group.traffic.to_string().into();
+        let name: Arc<str> = group.name.as_str().into();
         for (index, end) in (0..group.count).zip(flows.by_ref()) {
             let id = runs.len();
             let before = before.get(id).copied().unwrap_or_default();
@@ -444,8 +445,8 @@ fn flow_runs(
             let application = end.application.map(|application| *application).unwrap_or_default();
             runs.push(FlowRun {
                 id: id as u32,
-                name: format!("{}/{index}", group.name),
-                group: group.name.clone(),
+                name: format!("{name}/{index}").into(),
+                group: Arc::clone(&name),
                 kind: group.traffic.kind().into(),
                 transport: Arc::clone(&transport),
                 exit: *exit,

@@ -145,8 +145,8 @@ impl<P: Packet + Send + Sync + 'static> Replay<P> {
             let flow = flows.get(part.flow as usize)?;
             Some(FlowRun {
                 id: part.flow,
-                name: flow.name.clone(),
-                group: flow.group.clone(),
+                name: flow.name.as_str().into(),
+                group: flow.group.as_str().into(),
                 kind: flow.kind.into(),
                 transport: flow.kind.into(),
                 exit: Some(0),

@@ -127,7 +127,7 @@ fn bare_drops_nearly_periodically() {
 fn bare_keeps_the_queue_at_its_target() {
     for (flows, target) in [(20, 80.0), (40, 100.0), (80, 120.0), (200, 120.0)] {
         let (run, _) = paper(40, r#"{ kind = "bare" }"#, flows, 0);
-        let outcome = Outcome::from_runs(&[run]).expect("one run");
+        let outcome = Outcome::from_runs([run]).expect("one run");
         let mean = outcome.queues[0].mean_packets.mean;
         println!("{flows} flows: {mean:.1} packets, target {target}");
         assert!((0.7 * target..=1.3 * target).contains(&mean) && mean < 140.0, "{flows} flows: {mean} of {target} kB");
@@ -168,7 +168,7 @@ fn the_successors_leave_unresponsive_traffic_less_than_choke() {
             start = "0s..1s"
             "#
         ));
-        let outcome = Outcome::from_runs(&[run]).expect("one run");
+        let outcome = Outcome::from_runs([run]).expect("one run");
         assert!(outcome.queues[0].utilisation.mean > 0.95, "{kind}: {}", outcome.queues[0].utilisation.mean);
         let share = rate(&log, 0..1, 20.0, 100.0) / rate(&log, 0..33, 20.0, 100.0);
         println!("{kind}: {share:.3}, a queue of {:.0}", outcome.queues[0].mean_packets.mean);

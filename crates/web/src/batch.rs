@@ -34,6 +34,6 @@ impl Batch {
     /// Returns the outcome of the runs that are done; `None` before the first.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        Outcome::from_runs(&self.runs)
+        Outcome::from_runs(self.runs.clone())
     }
 }

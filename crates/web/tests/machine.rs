@@ -46,7 +46,7 @@ fn a_batch_has_the_outcome_of_the_simulator() {
     }
     let scenario = document.scenario().expect("it is valid");
     let runs = [0, 1].map(|run| fairlane_sim::run(&scenario, run, &Control::default(), &mut ()).expect("it runs"));
-    let expected = Outcome::from_runs(&runs).expect("there are runs");
+    let expected = Outcome::from_runs(runs).expect("there are runs");
     assert_eq!(machine.output(), expected.to_json_without_cost());
 }
 

@@ -225,7 +225,7 @@ mod tests {
         let text = serde_json::to_string(&LabAnswer::from(Ok(measured.clone()))).expect("it is written");
         let read: Result<Measured, LabError> = serde_json::from_str::<LabAnswer>(&text).expect("it is read").into();
         let read = read.expect("it was measured");
-        let json = |run: &Run| Outcome::from_runs(std::slice::from_ref(run)).map(|outcome| outcome.to_json());
+        let json = |run: &Run| Outcome::from_runs([run.clone()]).map(|outcome| outcome.to_json());
         assert_eq!(json(&read.run), json(&measured.run));
         assert_eq!(read.run.queues[0].delay_ns, measured.run.queues[0].delay_ns);
         assert_eq!((read.checks, read.samples), (measured.checks, measured.samples));

@@ -403,8 +403,8 @@ fn outcome(plan: &LabPlan, run: u32, sent: &SenderResults, routed: &RouterResult
         let at_queue = &way.queue.flows[id];
         FlowRun {
             id: id as u32,
-            name: format!("{}/{index}", group.name),
-            group: group.name.clone(),
+            name: format!("{}/{index}", group.name).into(),
+            group: group.name.as_str().into(),
             kind: group.traffic.kind().into(),
             transport: transports[place].clone(),
             exit: Some(plan.place(id as u32)),

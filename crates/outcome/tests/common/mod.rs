@@ -31,7 +31,7 @@ pub(crate) fn run() -> Run {
             FlowRun { delivered: 91, unique_bytes: 85_000, retransmitted: 9, timeouts: 1, ..flow(0, "ftp/0", 100, 10) },
             FlowRun { delivered: 45, unique_bytes: 45_000, ..flow(1, "ftp/1", 60, 6) },
             FlowRun {
-                group: "cbr".to_owned(),
+                group: "cbr".into(),
                 kind: "udp".into(),
                 transport: "udp".into(),
                 delivered: 405,
@@ -65,8 +65,8 @@ fn part(flow: u32, [arrived, departed]: [u64; 2], marked: u64, drops: [u64; 3], 
 pub(crate) fn flow(id: u32, name: &str, sent: u64, dropped: u64) -> FlowRun {
     FlowRun {
         id,
-        name: name.to_owned(),
-        group: "ftp".to_owned(),
+        name: name.into(),
+        group: "ftp".into(),
         kind: "tcp".into(),
         transport: "tcp reno".into(),
         exit: Some(0),

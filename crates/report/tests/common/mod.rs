@@ -49,8 +49,7 @@ pub(crate) const CHOKE: Made = Made {
 
 /// Makes the outcome of `runs` runs that differ a little, with `flows` TCP flows.
 pub(crate) fn outcome(made: &Made, flows: u32, runs: u32) -> Outcome {
-    let runs: Vec<Run> = (0..runs).map(|run| one(made, flows, run)).collect();
-    Outcome::from_runs(&runs).unwrap()
+    Outcome::from_runs((0..runs).map(|run| one(made, flows, run))).unwrap()
 }
 
 fn one(made: &Made, flows: u32, run: u32) -> Run {
@@ -108,8 +107,8 @@ fn flow(part: &QueueFlowRun, cbr: u32) -> FlowRun {
     let tcp = part.flow != cbr;
     FlowRun {
         id: part.flow,
-        name: if tcp { format!("ftp/{}", part.flow) } else { "cbr/0".to_owned() },
-        group: if tcp { "ftp" } else { "cbr" }.to_owned(),
+        name: if tcp { format!("ftp/{}", part.flow).into() } else { "cbr/0".into() },
+        group: if tcp { "ftp" } else { "cbr" }.into(),
         kind: if tcp { "tcp" } else { "udp" }.into(),
         transport: if tcp { "tcp reno" } else { "udp" }.into(),
         exit: Some(0),

@@ -182,7 +182,7 @@ fn time_stamps_tell_in_which_direction_a_queue_is() {
         document.set("bottleneck.shaper.probe", probe).unwrap_or_else(|error| panic!("{error}"));
         let scenario = document.scenario().unwrap_or_else(|error| panic!("{error}"));
         let run = run(&scenario, 0, &Control::default(), &mut ()).unwrap_or_else(|error| panic!("{error}"));
-        let bytes: u64 = run.flows.iter().filter(|flow| flow.group == "upload").map(|flow| flow.unique_bytes).sum();
+        let bytes: u64 = run.flows.iter().filter(|flow| &*flow.group == "upload").map(|flow| flow.unique_bytes).sum();
         bytes as f64 * 8e-6 / (run.to_s - run.from_s)
     };
     let (echo, one_way) = (used("echo"), used("one-way"));

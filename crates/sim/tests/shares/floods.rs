@@ -35,7 +35,7 @@ fn mean_queue(kind: &str, rate: &str) -> f64 {
         start = "0s..1s"
         "#
     )));
-    Outcome::from_runs(&[run]).expect("one run").queues[0].mean_packets.mean
+    Outcome::from_runs([run]).expect("one run").queues[0].mean_packets.mean
 }
 
 /// Linux 6.1.192 in a virtual machine, behind tbf with the same rate, times and limit, eight Reno flows: the mean queue of

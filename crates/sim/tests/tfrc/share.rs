@@ -55,7 +55,7 @@ fn tfrc_and_newreno_share_a_red_bottleneck() {
     let mut losses = Vec::new();
     for each in [2, 4, 8, 12] {
         for keys in ["", "damping = true"] {
-            let outcome = Outcome::from_runs(&[shared(each, keys)]).expect("one run");
+            let outcome = Outcome::from_runs([shared(each, keys)]).expect("one run");
             let group = |name| outcome.group(name).unwrap_or_else(|| panic!("{name} is there"));
             let (tcp, tfrc) = (group("tcp"), group("tfrc"));
             let ratio = tfrc.throughput_bps.mean / tcp.throughput_bps.mean;
@@ -104,7 +104,7 @@ fn tfrc_is_smoother_than_tcp() {
 #[test]
 fn marks_slow_it_down() {
     let run = observe(&text(4, "ecn = true").replace("gentle = true", "gentle = true, ecn = true"), &mut ());
-    let outcome = Outcome::from_runs(&[run]).expect("one run");
+    let outcome = Outcome::from_runs([run]).expect("one run");
     let tfrc = outcome.group("tfrc").expect("tfrc is there");
     assert!(tfrc.drop_ratio.mean < 0.001, "{:?}", tfrc.drop_ratio);
     assert!((0.35..0.7).contains(&tfrc.share.mean), "{:?}", tfrc.share);
@@ -135,7 +135,7 @@ fn periods_and_stop_are_kept() {
 #[test]
 fn an_application_has_its_rate() {
     let keys = "rate = \"100kbit\"";
-    let outcome = Outcome::from_runs(&[shared(2, keys)]).expect("one run");
+    let outcome = Outcome::from_runs([shared(2, keys)]).expect("one run");
     let tfrc = outcome.group("tfrc").expect("tfrc is there");
     assert!((195_000.0..200_100.0).contains(&tfrc.throughput_bps.mean), "{:?}", tfrc.throughput_bps);
 }
