@@ -297,11 +297,11 @@ impl<'s, O: Observer> Engine<'s, O> {
         let (scenario, from) = (&*scenario, from.unwrap_or(now));
         let packet_hops = network.packet_hops;
         // Frees unneeded parts first: for a million flows the result is as large as the network.
-        let tallies = tallies(flows.iter(), &network.dropped, &network.lost);
+        let (topology, dropped, lost) = network.close();
+        let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
+        let tallies = tallies(flows.iter(), &dropped, &lost);
         let ends = flows.iter().zip(tallies).map(|(flow, tally)| FlowEnd::new(flow, tally, now)).collect();
         drop(flows);
-        let topology = network.close();
-        let metered: Vec<MeteredQueue> = topology.metered(scenario, (from, now)).collect();
         let queues = metered.into_iter().map(|metered| metered.result(now)).collect();
         Run {
             scenario: scenario.name.clone(),

@@ -68,9 +68,9 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Returns the topology, and frees everything else.
-    pub(crate) fn close(self) -> Topology {
-        self.topology
+    /// Returns the topology and each flow's packets that were dropped and that were lost, and frees everything else.
+    pub(crate) fn close(self) -> (Topology, Vec<u64>, Vec<u64>) {
+        (self.topology, self.dropped, self.lost)
     }
 
     /// Puts a packet on the first link of its route. The engine refuses scenarios with a route without links.
