@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use fairlane_qdisc::Time;
 
+use crate::occupied::Occupied;
 use crate::target::{Target, event_key, start_key, time_of};
 use crate::tournament::NEVER;
 
@@ -43,59 +44,6 @@ const SLOTS: u64 = 1 << 15;
 /// Rotations that the coarse wheel holds: a power of two.
 const ROTATIONS: u64 = 1 << 12;
 
-/// The positions of a wheel that hold events.
-#[derive(Debug)]
-struct Occupied {
-    /// A bit for each position.
-    words: Vec<u64>,
-    /// A bit for each word that is not 0, so that a search passes over 64 empty words at once.
-    summary: Vec<u64>,
-}
-
-impl Occupied {
-    fn new(positions: u64) -> Self {
-        let words = positions as usize / 64;
-        Self { words: vec![0; words], summary: vec![0; words.div_ceil(64)] }
-    }
-
-    fn set(&mut self, position: usize) {
-        let word = position / 64;
-        self.words[word] |= 1 << (position % 64);
-        self.summary[word / 64] |= 1 << (word % 64);
-    }
-
-    fn clear(&mut self, position: usize) {
-        let word = position / 64;
-        self.words[word] &= !(1 << (position % 64));
-        if self.words[word] == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
-        }
-    }
-
-    /// Returns the first occupied position at or after `from`.
-    fn next(&self, from: u64) -> Option<u64> {
-        let word = from as usize / 64;
-        // In the first word, the positions before `from` do not count.
-        let here = self.words.get(word)? & (u64::MAX << (from % 64));
-        if here != 0 {
-            return Some(word as u64 * 64 + u64::from(here.trailing_zeros()));
-        }
-        let next = first_bit(&self.summary, word + 1)?;
-        Some(next as u64 * 64 + u64::from(self.words[next].trailing_zeros()))
-    }
-}
-
-/// Returns the first bit of `words` at or after `from` that is set.
-fn first_bit(words: &[u64], from: usize) -> Option<usize> {
-    let mut word = from / 64;
-    let mut bits = words.get(word)? & (u64::MAX << (from % 64));
-    while bits == 0 {
-        word += 1;
-        bits = *words.get(word)?;
-    }
-    Some(word * 64 + bits.trailing_zeros() as usize)
-}
-
 /// The slots of a rotation, each a chain of events.
 #[derive(Debug)]
 struct FineWheel {
@@ -106,7 +54,7 @@ struct FineWheel {
 
 impl FineWheel {
     fn new() -> Self {
-        Self { heads: vec![NIL; SLOTS as usize], occupied: Occupied::new(SLOTS) }
+        Self { heads: vec![NIL; SLOTS as usize], occupied: Occupied::new(SLOTS as usize) }
     }
 
     fn add(&mut self, slot: u64, entry: u128, chains: &mut EntryChains) {
@@ -149,7 +97,7 @@ const CHUNK: usize = 32;
 impl CoarseWheel {
     fn new() -> Self {
         let heads = vec![NIL; ROTATIONS as usize];
-        Self { heads, occupied: Occupied::new(ROTATIONS), chunks: Vec::new(), free: NIL }
+        Self { heads, occupied: Occupied::new(ROTATIONS as usize), chunks: Vec::new(), free: NIL }
     }
 
     fn add(&mut self, rotation: u64, entry: u128) {

@@ -53,6 +53,7 @@ mod meter;
 mod network;
 mod numbered;
 mod observer;
+mod occupied;
 mod opportunities;
 mod packet;
 mod part;

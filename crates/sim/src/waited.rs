@@ -7,6 +7,7 @@ use fairlane_qdisc::Time;
 
 use crate::arrival::FirstArrival;
 use crate::line::order;
+use crate::occupied::Occupied;
 use crate::packet::Packet;
 
 /// A calendar queue (Brown, CACM 31(10), 1988): each day has its packets in their order, and there are so many days that most packets arrive
@@ -21,9 +22,8 @@ pub(crate) struct WaitedPackets {
     today: u64,
     /// The first packet of each day, an index into `nodes` or [`NIL`]; empty until a packet has waited. Their number is a power of two.
     days: Vec<u32>,
-    /// A bit for each day that has packets, and one for each word of these that is not zero.
-    occupied: Vec<u64>,
-    words: u64,
+    /// The days that have packets.
+    occupied: Occupied,
     nodes: Vec<Node>,
     /// The first free node.
     free: u32,
@@ -56,9 +56,9 @@ struct Distant {
 /// No node.
 const NIL: u32 = u32::MAX;
 
-/// The days of a new calendar, and the most that it may have: as many as `words` can tell.
+/// The days of a new calendar, and the most that it may have: a megabyte.
 const DAYS: usize = 256;
-const MOST_DAYS: usize = 64 * 64;
+const MOST_DAYS: usize = 1 << 18;
 
 /// The packets of a day, in the mean, from which there are more days.
 const A_DAY: usize = 2;
@@ -79,8 +79,7 @@ impl Default for WaitedPackets {
             shift: FIRST_SHIFT,
             today: 0,
             days: Vec::new(),
-            occupied: Vec::new(),
-            words: 0,
+            occupied: Occupied::default(),
             nodes: Vec::new(),
             free: NIL,
             distant: BinaryHeap::new(),
@@ -151,8 +150,7 @@ impl WaitedPackets {
             Some(before) => before.next = node,
             None => {
                 self.days[day] = node;
-                self.occupied[day / 64] |= 1 << (day % 64);
-                self.words |= 1 << (day / 64);
+                self.occupied.set(day);
             }
         }
         self.in_calendar += 1;
@@ -195,7 +193,7 @@ impl WaitedPackets {
     /// Sets the number of days of an empty calendar.
     fn set_days(&mut self, number: usize) {
         self.days.resize(number, NIL);
-        self.occupied.resize(number / 64, 0);
+        self.occupied = Occupied::new(number);
     }
 
     /// Removes and returns the packets in the calendar, in their order.
@@ -248,9 +246,7 @@ impl WaitedPackets {
         self.free = number;
         self.days[day] = next;
         if next == NIL {
-            let word = &mut self.occupied[day / 64];
-            *word &= !(1 << (day % 64));
-            self.words &= !(u64::from(*word == 0) << (day / 64));
+            self.occupied.clear(day);
         }
         self.in_calendar -= 1;
         Some(packet)
@@ -274,16 +270,9 @@ impl WaitedPackets {
         if self.in_calendar == 0 {
             return None;
         }
-        let today = self.place_of(self.today);
-        let from = today / 64;
-        let here = self.occupied[from] & (u64::MAX << (today % 64));
-        if here != 0 {
-            return Some(from * 64 + here.trailing_zeros() as usize);
-        }
-        // After the last word the first one follows, and at last the days of this word before today.
-        let later = self.words & (u64::MAX - 1) << from;
-        let word = if later == 0 { self.words } else { later }.trailing_zeros() as usize;
-        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
+        // After the last day in `days` the first one follows.
+        let next = self.occupied.next(self.place_of(self.today) as u64).or_else(|| self.occupied.next(0));
+        next.map(|day| day as usize)
     }
 
     /// Returns the first packet of a day.
@@ -394,7 +383,7 @@ mod tests {
                 assert_eq!((first.at, first.flow), least);
             }
             let days = if pushed > 0.7 {
-                MOST_DAYS
+                8192
             } else if pushed > 0.5 {
                 2048
             } else {
