@@ -8,14 +8,14 @@ use fairlane_traffic::TransmissionTime;
 
 use crate::accounting::QueueAccounting;
 use crate::inlet::{AtLink, Inlet};
-use crate::line::DelayLine;
 use crate::link::{Link, LinkQueue, Managed, Medium};
 use crate::meter::Meter;
 use crate::network::{Network, Passage, retry_at};
 use crate::observer::Observer;
 use crate::packet::Packet;
 use crate::plain::PlainLink;
-use crate::prefetch::{BATCH, MIN_FLOWS};
+use crate::prefetch::{BATCH, MIN_FLOWS, ReadAhead};
+use crate::sack_table::SackTable;
 use crate::topology::Topology;
 
 /// A packet that a link has begun to send.
@@ -37,13 +37,13 @@ struct Sending {
 }
 
 impl<O: Observer> Network<O> {
-    /// Handles what happens at `link` before `until`, and returns the number of events. `before_arrival` is called before each arrival on a
-    /// line, with that.
+    /// Handles what happens at `link` before `until`, and returns the number of events. `before_arrival` is called before each
+    /// arrival, with the packets that wait at its place.
     pub(crate) fn run_link(
         &mut self,
         until: Time,
         link: u32,
-        before_arrival: impl FnMut(&Topology, &mut DelayLine),
+        before_arrival: impl FnMut((&Topology, &SackTable), &mut dyn ReadAhead),
     ) -> u64 {
         let Some(mut inlet) = self.events.take_out(link) else { return 0 };
         let queue = &mut self.topology.links[link as usize].queue;
@@ -69,7 +69,7 @@ impl<O: Observer> Network<O> {
         until: Time,
         link: u32,
         inlet: &mut Inlet,
-        mut before_arrival: impl FnMut(&Topology, &mut DelayLine),
+        mut before_arrival: impl FnMut((&Topology, &SackTable), &mut dyn ReadAhead),
     ) -> u64 {
         // They are taken out, so that they need not be read and written for each packet.
         let number = self.topology.links[link as usize].medium;
@@ -78,7 +78,11 @@ impl<O: Observer> Network<O> {
         let mut medium = self.topology.media[number as usize].clone();
         let mut handled = 0;
         while let Some((now, AtLink::Arrival(place))) = inlet.next_before(until, inlet.first()) {
-            let Some(packet) = inlet.take_first(place, |line| before_arrival(&self.topology, line)) else { break };
+            let Some(packet) =
+                inlet.take_first(place, |waiting| before_arrival((&self.topology, &self.sacks), waiting))
+            else {
+                break;
+            };
             handled += 1;
             match taken.take(&mut medium, now, packet.bytes) {
                 Some((begin, end)) => {
@@ -98,7 +102,7 @@ impl<O: Observer> Network<O> {
         until: Time,
         (link, managed): (u32, &mut Managed),
         inlet: &mut Inlet,
-        mut before_arrival: impl FnMut(&Topology, &mut DelayLine),
+        mut before_arrival: impl FnMut((&Topology, &SackTable), &mut dyn ReadAhead),
     ) -> u64 {
         let Managed { discipline, meter, busy, release, .. } = managed;
         let mut meter = meter.as_mut();
@@ -110,7 +114,8 @@ impl<O: Observer> Network<O> {
             handled += 1;
             match what {
                 AtLink::Arrival(place) => {
-                    let taken = inlet.take_first(place, |line| before_arrival(&self.topology, line));
+                    let taken =
+                        inlet.take_first(place, |waiting| before_arrival((&self.topology, &self.sacks), waiting));
                     let Some(packet) = taken else { break };
                     first = inlet.first();
                     arrived += 1;

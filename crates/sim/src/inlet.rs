@@ -8,6 +8,7 @@ use fairlane_qdisc::{Duration, Time};
 
 use crate::line::DelayLine;
 use crate::packet::Packet;
+use crate::prefetch::ReadAhead;
 use crate::waited::WaitedPackets;
 
 /// What happens at a link between nodes.
@@ -114,11 +115,14 @@ impl Inlet {
         }
     }
 
-    /// Removes and returns the first packet of a place, where there is one. `before_arrival` is called before that with its line, if it is
-    /// on one.
+    /// Removes and returns the first packet of a place, where there is one. `before_arrival` is called before that with the packets that
+    /// wait there.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, place: u32, before_arrival: impl FnOnce(&mut DelayLine)) -> Option<Packet> {
-        let Some(line) = self.lines.get_mut(place as usize) else { return self.waited.take_first() };
+    pub(crate) fn take_first(&mut self, place: u32, before_arrival: impl FnOnce(&mut dyn ReadAhead)) -> Option<Packet> {
+        let Some(line) = self.lines.get_mut(place as usize) else {
+            before_arrival(&mut self.waited);
+            return self.waited.take_first();
+        };
         before_arrival(line);
         let packet = line.front().copied();
         line.remove_first();

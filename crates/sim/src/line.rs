@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use fairlane_qdisc::Time;
 
 use crate::packet::Packet;
+use crate::prefetch::ReadAhead;
 use crate::target::turn;
 
 /// The packets on all links of one [medium](crate::link::Medium) that arrive a constant time after they were sent: they come out in the
@@ -159,13 +160,13 @@ impl DelayLine {
     pub(crate) fn into_packets(self) -> impl Iterator<Item = Packet> {
         (0..self.len()).map(move |place| self.at(place))
     }
+}
 
-    /// Returns the next `count` packets, of which no flow has been read, and notes that they are being read; none if there are such
-    /// packets.
-    pub(crate) fn read_next(&mut self, count: usize) -> impl Iterator<Item = Packet> {
+impl ReadAhead for DelayLine {
+    fn read_next(&mut self, count: usize, each: &mut dyn FnMut(&Packet)) {
         let next = if self.read <= self.head { count.min(self.len()) } else { 0 };
         self.read = self.read.max(self.head + next);
-        (0..next).map(|place| self.at(place))
+        (0..next).for_each(|place| each(&self.at(place)));
     }
 }
 

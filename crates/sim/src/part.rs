@@ -69,10 +69,9 @@ impl<O: Observer> Part<O> {
                 Next::Arrival(arriving) => {
                     let popped = self.network.events.pop(arriving);
                     let Some(packet) = &popped else { continue };
-                    if self.prefetcher.is_enabled()
-                        && let Some(line) = self.network.events.last_line()
-                    {
-                        self.prefetcher.advance(line, &self.network.topology, &self.flows);
+                    if self.prefetcher.is_enabled() {
+                        let Network { events, topology, sacks, .. } = &mut self.network;
+                        self.prefetcher.advance(events.last_place(arriving), (topology, sacks), &self.flows);
                     }
                     self.arrive(at, packet);
                 }
@@ -92,7 +91,7 @@ impl<O: Observer> Part<O> {
     /// Handles what happens at `link`, which is looked at later, before `until`.
     fn run_link(&mut self, until: Time, link: u32) {
         let Self { network, prefetcher, flows, .. } = self;
-        self.events += network.run_link(until, link, |topology, line| prefetcher.advance(line, topology, flows));
+        self.events += network.run_link(until, link, |of, waiting| prefetcher.advance(waiting, of, flows));
     }
 
     #[inline(never)]

@@ -8,10 +8,10 @@
 use std::hint::black_box;
 
 use crate::flow::Flow;
-use crate::line::DelayLine;
 use crate::link::LinkQueue;
 use crate::numbered::Numbered;
-use crate::packet::Flags;
+use crate::packet::{Flags, Packet};
+use crate::sack_table::SackTable;
 use crate::topology::Topology;
 
 /// The number of flows from which prefetching pays: fewer fit the caches.
@@ -19,6 +19,13 @@ pub(crate) const MIN_FLOWS: usize = 20_000;
 
 /// Packets in a batch: their data must fit the smallest cache.
 pub(crate) const BATCH: usize = 32;
+
+/// Packets that wait for their arrival.
+pub(crate) trait ReadAhead {
+    /// Calls `each` with the next `count` packets, or with those there are, and notes that they are being read; with none if packets that
+    /// were read before are still to arrive.
+    fn read_next(&mut self, count: usize, each: &mut dyn FnMut(&Packet));
+}
 
 /// Reads the host's link that a packet of `flow` crosses together with the plain link `next` of its `route`.
 fn behind(topology: &Topology, next: u32, route: u32, flow: u32) -> u64 {
@@ -33,12 +40,14 @@ pub(crate) struct Prefetcher {
     enabled: bool,
     /// The flow and the route of each packet, and true for an acknowledgement.
     arriving: Vec<(u32, u32, bool)>,
+    /// The indices of their SACK blocks.
+    sacks: Vec<u32>,
 }
 
 impl Prefetcher {
     /// Returns a prefetcher for a scenario of `flows` flows; it does nothing if there are few.
     pub(crate) fn new(flows: usize) -> Self {
-        Self { enabled: flows >= MIN_FLOWS, arriving: Vec::with_capacity(BATCH) }
+        Self { enabled: flows >= MIN_FLOWS, arriving: Vec::with_capacity(BATCH), sacks: Vec::with_capacity(BATCH) }
     }
 
     /// Returns true if there are so many flows that reading ahead pays.
@@ -47,23 +56,36 @@ impl Prefetcher {
         self.enabled
     }
 
-    /// Reads what the next packets on `line` will need, once those of the last batch have arrived.
+    /// Reads what the next packets of `waiting` will need, once those of the last batch have arrived.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, line: &mut DelayLine, topology: &Topology, flows: &Numbered<Flow>) {
+    pub(crate) fn advance(
+        &mut self,
+        waiting: &mut dyn ReadAhead,
+        (topology, sacks): (&Topology, &SackTable),
+        flows: &Numbered<Flow>,
+    ) {
         if self.enabled {
-            self.read(line, topology, flows);
+            self.read(waiting, (topology, sacks), flows);
         }
     }
 
     #[inline(never)]
-    fn read(&mut self, line: &mut DelayLine, topology: &Topology, flows: &Numbered<Flow>) {
+    fn read(
+        &mut self,
+        waiting: &mut dyn ReadAhead,
+        (topology, sacks): (&Topology, &SackTable),
+        flows: &Numbered<Flow>,
+    ) {
         self.arriving.clear();
-        let next = line.read_next(BATCH);
-        self.arriving.extend(next.map(|packet| (packet.flow, packet.route, packet.flags.has(Flags::ACK))));
+        self.sacks.clear();
+        waiting.read_next(BATCH, &mut |packet| {
+            self.arriving.push((packet.flow, packet.route, packet.flags.has(Flags::ACK)));
+            self.sacks.push(packet.sack);
+        });
         if self.arriving.is_empty() {
             return;
         }
-        let mut read = 0;
+        let mut read = self.sacks.iter().fold(0, |read, sack| read ^ sacks.prefetch(*sack));
         for &(flow, route, ack) in &self.arriving {
             read ^= match topology.table[route as usize].link(flow) {
                 None => flows.get(flow).map_or(0, |flow| flow.prefetch(ack)),

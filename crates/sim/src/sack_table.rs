@@ -38,6 +38,11 @@ impl SackTable {
         self.options.len() as u32 - 1
     }
 
+    /// Reads the options at `index`, if there are any; see [`Prefetcher`](crate::prefetch::Prefetcher).
+    pub(crate) fn prefetch(&self, index: u32) -> u64 {
+        self.options.get(index as usize).and_then(|options| options.delay).map_or(0, Duration::as_nanos)
+    }
+
     /// Returns the SACK blocks at `index`.
     pub(crate) fn get(&self, index: u32) -> SackBlocks {
         self.options.get(index as usize).map(|options| options.sack).unwrap_or_default()

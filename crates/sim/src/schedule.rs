@@ -7,6 +7,7 @@ use crate::event::EventQueue;
 use crate::inlet::Inlet;
 use crate::line::{DelayLine, Pushed};
 use crate::packet::Packet;
+use crate::prefetch::ReadAhead;
 use crate::target::{Target, arrival_key, event_key, start_key, time_of};
 use crate::tournament::{NEVER, Tournament};
 use crate::waited::WaitedPackets;
@@ -52,8 +53,6 @@ pub(crate) struct Schedule {
     line_of: Vec<u32>,
     /// The leaves are the event queue, the packets that waited and the links between nodes.
     tournament: Tournament<u128>,
-    /// The line of the last arrival.
-    line: usize,
 }
 
 /// Where a line leads.
@@ -93,7 +92,6 @@ impl Schedule {
             arrivals: Tournament::new(line_of.len()),
             tournament: Tournament::new(LINKS + links.len()),
             line_of,
-            line: 0,
         }
     }
 
@@ -197,8 +195,7 @@ impl Schedule {
     #[inline(always)]
     pub(crate) fn pop(&mut self, arriving: Arriving) -> Option<Packet> {
         let Arriving::OnLine(leaf) = arriving else { return self.pop_waited() };
-        self.line = self.line_of[leaf as usize] as usize;
-        let line = &mut self.lines[self.line];
+        let line = &mut self.lines[self.line_of[leaf as usize] as usize];
         let packet = line.front().copied();
         let next = line.remove_first();
         self.arrivals.replace_winner(next.map_or(FirstArrival::NONE, |next| next.as_first(leaf)));
@@ -273,10 +270,13 @@ impl Schedule {
         waited.chain(self.waited.into_packets()).chain(self.lines.into_iter().flat_map(DelayLine::into_packets))
     }
 
-    /// Returns the line of the last arrival that came on one.
+    /// Returns the packets that wait where the last arrival came from.
     #[inline(always)]
-    pub(crate) fn last_line(&mut self) -> Option<&mut DelayLine> {
-        self.lines.get_mut(self.line)
+    pub(crate) fn last_place(&mut self, arrived: Arriving) -> &mut dyn ReadAhead {
+        match arrived {
+            Arriving::OnLine(leaf) => &mut self.lines[self.line_of[leaf as usize] as usize],
+            Arriving::Waited => &mut self.waited,
+        }
     }
 
     fn first_that_waited(&self) -> u128 {

@@ -9,6 +9,7 @@ use crate::arrival::FirstArrival;
 use crate::line::order;
 use crate::occupied::Occupied;
 use crate::packet::Packet;
+use crate::prefetch::ReadAhead;
 
 /// A calendar queue (Brown, CACM 31(10), 1988): each day has its packets in their order, and there are so many days that most packets arrive
 /// on one of them, and so short ones that a day has few packets. Packets beyond the last day are in a heap; where these are many, days become
@@ -37,6 +38,8 @@ pub(crate) struct WaitedPackets {
     counted: [u32; 2],
     /// The first packet of all.
     first: FirstArrival,
+    /// The packets that have been read and are still to arrive, as far as no other one comes before them.
+    read: usize,
 }
 
 /// A packet in the calendar, and the next one of its day or the next free node.
@@ -87,6 +90,7 @@ impl Default for WaitedPackets {
             in_calendar: 0,
             counted: [0; 2],
             first: FirstArrival::NONE,
+            read: 0,
         }
     }
 }
@@ -267,12 +271,13 @@ impl WaitedPackets {
     /// Returns the first day that has packets, as an index into `days`.
     #[inline(always)]
     fn first_day(&self) -> Option<usize> {
-        if self.in_calendar == 0 {
-            return None;
-        }
-        // After the last day in `days` the first one follows.
-        let next = self.occupied.next(self.place_of(self.today) as u64).or_else(|| self.occupied.next(0));
-        next.map(|day| day as usize)
+        if self.in_calendar == 0 { None } else { self.occupied_from(self.place_of(self.today)) }
+    }
+
+    /// Returns the first day that has packets from `day` on; after the last one in `days` the first one follows.
+    #[inline(always)]
+    fn occupied_from(&self, day: usize) -> Option<usize> {
+        self.occupied.next(day as u64).or_else(|| self.occupied.next(0)).map(|day| day as usize)
     }
 
     /// Returns the first packet of a day.
@@ -312,6 +317,27 @@ impl WaitedPackets {
     #[inline(always)]
     const fn place_of(&self, day: u64) -> usize {
         day as usize & (self.days.len() - 1)
+    }
+}
+
+impl ReadAhead for WaitedPackets {
+    /// It passes over the packets beyond the calendar.
+    fn read_next(&mut self, count: usize, each: &mut dyn FnMut(&Packet)) {
+        self.read = self.read.saturating_sub(1);
+        if self.read > 0 {
+            return;
+        }
+        let first = self.first_day();
+        let mut day = first;
+        while let Some(here) = day {
+            let mut number = self.days[here];
+            while let Some(node) = self.nodes.get(number as usize).filter(|_| self.read < count) {
+                each(&node.packet);
+                self.read += 1;
+                number = node.next;
+            }
+            day = self.occupied_from(here + 1).filter(|next| self.read < count && Some(*next) != first);
+        }
     }
 }
 
