@@ -329,8 +329,8 @@ impl<P: Packet> Choke<P> {
             }
             Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
                 let drawn = drawn.from(&buffer.fifo);
-                candidates::several(&buffer.fifo, *draw, count, draws, drawn);
-                candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
+                candidates::several(&buffer.fifo, *draw, count, flow, draws, drawn)
+                    && candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ())
             }
         }
     }
@@ -349,8 +349,8 @@ impl<P: Packet> Choke<P> {
             }
             Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
                 let drawn = drawn.from(&buffer.fifo);
-                candidates::several(&buffer.fifo, *draw, count, draws, drawn);
-                bits.set_matches(&buffer.fifo, drawn, flow)
+                candidates::several(&buffer.fifo, *draw, count, flow, draws, drawn)
+                    && bits.set_matches(&buffer.fifo, drawn, flow)
             }
         };
         bits.drop_head(now, buffer, sink);
