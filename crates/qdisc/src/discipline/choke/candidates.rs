@@ -44,23 +44,6 @@ impl Drawn {
         self.numbering = fifo.numbering();
     }
 
-    /// Drops `candidate` if it is of `flow`, and adds it otherwise; tells whether it was dropped.
-    #[inline(always)]
-    pub(super) fn drop_or_add<P: Packet>(
-        &mut self,
-        buffer: &mut Buffer<P>,
-        now: Time,
-        candidate: Option<Place>,
-        flow: FlowKey,
-        sink: &mut dyn DropSink<P>,
-    ) -> bool {
-        let matched = drop_if_match(buffer, now, candidate, flow, sink);
-        if !matched {
-            self.add(&buffer.fifo, candidate);
-        }
-        matched
-    }
-
     /// Returns the vector for candidates that are drawn at once from `fifo`.
     #[inline(always)]
     pub(super) fn from<P: Packet>(&mut self, fifo: &Fifo<P>) -> &mut Vec<Place> {
