@@ -257,11 +257,13 @@ impl<P: Packet> Cbq<P> {
 
     /// Returns the classes that may send at `now`: those within their limits, or else those that may borrow.
     fn entitled(&self, now: Time) -> u8 {
-        let within = filter(self.backlogged, |class| self.classes[class].ready_at(self.extra_nanos) <= now);
-        if within != 0 {
-            return within;
+        let may_borrow = |class: usize| self.classes[class].limits.may_borrow;
+        // A class without rivals that may borrow need not be within its limit.
+        if self.backlogged.is_power_of_two() && may_borrow(self.backlogged.trailing_zeros() as usize) {
+            return self.backlogged;
         }
-        filter(self.backlogged, |class| self.classes[class].limits.may_borrow)
+        let within = filter(self.backlogged, |class| self.classes[class].ready_at(self.extra_nanos) <= now);
+        if within != 0 { within } else { filter(self.backlogged, may_borrow) }
     }
 
     /// Returns the classes of `set` with the first priority.

@@ -63,6 +63,7 @@ impl HitTable {
     }
 
     /// Returns the hits of `flow` after halving, if it is in the table, and makes it the newest.
+    #[inline]
     pub(crate) fn touch(&mut self, now: Time, flow: FlowKey) -> Option<u32> {
         let index = self.look_up(now, flow)?;
         Some(self.hits[index].hits)
@@ -85,6 +86,7 @@ impl HitTable {
     }
 
     /// Returns the index of `flow` if it still has hits, and makes it the newest; removes it if it has none left.
+    #[inline]
     fn look_up(&mut self, now: Time, flow: FlowKey) -> Option<usize> {
         let index = self.flows.touch(flow)?;
         if self.age.is_some_and(|age| self.hits[index].halve(now, age) == 0) {

@@ -4,21 +4,23 @@
 //! Each flow has an index under which the user of the table keeps the flow's data. Indices are dense: a new flow gets
 //! the index that was freed last, or else the number of flows in the table.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::flow::table::FlowTable;
 use crate::{FlowKey, Seed};
 
-/// No flow.
-const NIL: u32 = u32::MAX;
+/// The link that closes the order of use to a ring: it is newer than the newest flow and older than the oldest. So no link is without
+/// a neighbour, and a move takes no branch, which would often be mispredicted.
+const ENDS: usize = 0;
 
 /// A flow and its neighbours in the order of use.
 #[derive(Clone, Copy, Debug)]
 struct LruLink {
     flow: FlowKey,
-    /// The index of the flow used next after this one.
+    /// The link of the flow used next after this one.
     newer: u32,
-    /// The index of the flow used last before this one.
+    /// The link of the flow used last before this one.
     older: u32,
 }
 
@@ -26,17 +28,17 @@ struct LruLink {
 #[derive(Debug)]
 pub(crate) struct LruFlows {
     indices: FlowTable,
+    /// [`ENDS`], then a link for each index.
     links: Vec<LruLink>,
     capacity: usize,
-    newest: u32,
-    oldest: u32,
 }
 
 impl LruFlows {
     /// Creates an empty table for at most `capacity` flows, but at least one.
     pub(crate) fn new(capacity: u32, seed: Seed) -> Self {
         let capacity = capacity.max(1) as usize;
-        Self { indices: FlowTable::new(seed), links: Vec::new(), capacity, newest: NIL, oldest: NIL }
+        let ends = LruLink { flow: FlowKey::NONE, newer: ENDS as u32, older: ENDS as u32 };
+        Self { indices: FlowTable::new(seed), links: vec![ends], capacity }
     }
 
     /// Returns the number of flows in the table.
@@ -50,12 +52,11 @@ impl LruFlows {
     }
 
     /// Returns the index of `flow` if it is in the table, and makes it the last used.
+    #[inline]
     pub(crate) fn touch(&mut self, flow: FlowKey) -> Option<usize> {
         let index = self.get(flow)?;
-        if self.newest != index as u32 {
-            self.unlink(index);
-            self.link(index);
-        }
+        self.unlink(index);
+        self.link(index);
         Some(index)
     }
 
@@ -63,16 +64,14 @@ impl LruFlows {
     /// flow unused for longest is removed first, and `flow` gets its index.
     pub(crate) fn insert(&mut self, flow: FlowKey) -> usize {
         if self.flows() == self.capacity {
-            self.remove(self.oldest as usize);
+            self.remove(self.links[ENDS].newer as usize - 1);
         }
         let (index, new) = self.indices.insert(flow);
         debug_assert!(new, "the flow is in the table");
-        let link = LruLink { flow, newer: NIL, older: NIL };
-        if index == self.links.len() {
-            self.links.push(link);
-        } else {
-            self.links[index] = link;
+        if index + 1 == self.links.len() {
+            self.links.push(self.links[ENDS]);
         }
+        self.links[index + 1].flow = flow;
         self.link(index);
         index
     }
@@ -80,34 +79,24 @@ impl LruFlows {
     /// Removes the flow at `index`, which must be in use. Another flow may get the index.
     pub(crate) fn remove(&mut self, index: usize) {
         self.unlink(index);
-        self.indices.remove(self.links[index].flow);
+        self.indices.remove(self.links[index + 1].flow);
     }
 
-    /// Makes the flow at `index`, which is not in the list, the newest.
+    /// Makes the flow at `index`, which is not in the order, the newest.
     fn link(&mut self, index: usize) {
-        self.links[index].newer = NIL;
-        self.links[index].older = self.newest;
-        if self.newest == NIL {
-            self.oldest = index as u32;
-        } else {
-            self.links[self.newest as usize].newer = index as u32;
-        }
-        self.newest = index as u32;
+        let place = index + 1;
+        let newest = self.links[ENDS].older;
+        self.links[place].newer = ENDS as u32;
+        self.links[place].older = newest;
+        self.links[newest as usize].newer = place as u32;
+        self.links[ENDS].older = place as u32;
     }
 
-    /// Takes the flow at `index` out of the list.
+    /// Takes the flow at `index` out of the order.
     fn unlink(&mut self, index: usize) {
-        let LruLink { newer, older, .. } = self.links[index];
-        if newer == NIL {
-            self.newest = older;
-        } else {
-            self.links[newer as usize].older = older;
-        }
-        if older == NIL {
-            self.oldest = newer;
-        } else {
-            self.links[older as usize].newer = newer;
-        }
+        let LruLink { newer, older, .. } = self.links[index + 1];
+        self.links[newer as usize].older = older;
+        self.links[older as usize].newer = newer;
     }
 }
 

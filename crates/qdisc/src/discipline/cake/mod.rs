@@ -116,8 +116,8 @@ impl<P: Packet> Cake<P> {
     fn drop_from_longest(&mut self, now: Time, sink: &mut dyn DropSink<P>) {
         let Some(queue) = self.longest.get() else { return };
         let tin = &mut self.tins[queue / QUEUES];
-        let (core, settings) = tin.cobalt(queue % QUEUES);
-        core.full(&settings, now);
+        let settings = tin.cobalt();
+        tin.core(queue % QUEUES).full(&settings, now);
         if let Some(stamped) = self.queues.pop_front(queue) {
             self.lose(now, queue, stamped.packet, Reason::BufferSteal, sink);
         }
@@ -143,11 +143,8 @@ impl<P: Packet> Cake<P> {
         discard(now, packet, reason, &mut self.counters, sink);
     }
 
-    /// Chooses the tin that may send.
+    /// Chooses the tin that may send. Packets must be queued: then some tin is active.
     fn choose(&mut self, now: Time) -> Option<usize> {
-        if !self.tins.iter().any(Tin::is_active) {
-            return None;
-        }
         if self.shaper.is_some() { self.choose_by_time(now) } else { Some(self.choose_by_turns()) }
     }
 
@@ -210,8 +207,8 @@ impl<P: Packet> Cake<P> {
             };
             let (waited, ecn_capable, bytes) = (stamped.sojourn(now), stamped.ecn_capable(), stamped.bytes());
             tin.packets -= 1;
-            let (core, settings) = tin.cobalt(queue);
-            let verdict = core.test(&settings, now, waited, ecn_capable, &mut self.rolls);
+            let settings = tin.cobalt();
+            let verdict = tin.core(queue).test(&settings, now, waited, ecn_capable, &mut self.rolls);
             self.queues.unlink_front(place);
             // A flow's last packet may be marked, but is not dropped.
             if matches!(verdict, CobaltVerdict::Codel | CobaltVerdict::Blue) && self.queues.packets_in(place) > 0 {

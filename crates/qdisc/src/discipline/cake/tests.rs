@@ -305,7 +305,7 @@ fn ingress_leaves_each_bulk_flow_two_packets() {
                 tin.charge(Time::ZERO, queue, 10_000);
             }
             tin.next(false, |_| true);
-            assert_eq!(tin.cobalt(0).1.floor, Duration::from_nanos(1_211_200 * packets), "{flows} flows");
+            assert_eq!(tin.cobalt().floor, Duration::from_nanos(1_211_200 * packets), "{flows} flows");
         }
     }
 }

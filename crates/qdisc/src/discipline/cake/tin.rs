@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::hosts::{Hosts, NOBODY};
+use super::hosts::Hosts;
 use crate::discipline::cobalt::{CobaltCore, CobaltSettings};
 use crate::rate::link_clock::Pace;
 use crate::{Duration, Seed, Time};
@@ -51,9 +51,6 @@ struct TinFlow {
     deficit: i64,
     source: u64,
     destination: u64,
-    /// The numbers of its hosts among the tin's; [`NOBODY`] while no flow has been in the queue.
-    source_number: u32,
-    destination_number: u32,
     before: u32,
     after: u32,
     list: ListKind,
@@ -121,8 +118,6 @@ impl Tin {
             deficit: 0,
             source: 0,
             destination: 0,
-            source_number: NOBODY,
-            destination_number: NOBODY,
             before: NIL,
             after: NIL,
             list: ListKind::New,
@@ -169,14 +164,19 @@ impl Tin {
         self.next = if self.next < now { self.next + time } else { self.next.max(now + time) };
     }
 
-    /// Returns the COBALT of `queue` and its parameters at present.
-    pub(super) fn cobalt(&mut self, queue: usize) -> (&mut CobaltCore, CobaltSettings) {
+    /// Returns the COBALT of `queue`.
+    pub(super) fn core(&mut self, queue: usize) -> &mut CobaltCore {
+        &mut self.flows[queue].core
+    }
+
+    /// Returns the parameters of COBALT at present.
+    pub(super) fn cobalt(&self) -> CobaltSettings {
         let mut settings = self.settings.cobalt;
         if self.settings.ingress {
             let two_each = self.settings.packet.as_nanos().saturating_mul(2 * u64::from(self.bulk));
             settings.floor = settings.floor.max(Duration::from_nanos(two_each));
         }
-        (&mut self.flows[queue].core, settings)
+        settings
     }
 
     /// Returns the queue of the flow with `tag`: the one reserved for it, else an idle one of its set, else the one
@@ -198,24 +198,12 @@ impl Tin {
                 self.leave_hosts(queue);
             }
             self.tags[queue] = tag;
-            self.set_hosts(queue, source, destination);
+            (self.flows[queue].source, self.flows[queue].destination) = (source, destination);
             if bulk {
                 self.enter_hosts(queue);
             }
         }
         queue
-    }
-
-    /// Makes `source` and `destination` the hosts of the flow in `queue`.
-    fn set_hosts(&mut self, queue: usize, source: u64, destination: u64) {
-        let flow = &mut self.flows[queue];
-        if self.settings.by_source {
-            flow.source_number = self.sources.give(flow.source_number, flow.source, source);
-        }
-        if self.settings.by_destination {
-            flow.destination_number = self.destinations.give(flow.destination_number, flow.destination, destination);
-        }
-        (flow.source, flow.destination) = (source, destination);
     }
 
     /// Returns the number of queues in use.
@@ -225,34 +213,34 @@ impl Tin {
     }
 
     fn enter_hosts(&mut self, queue: usize) {
-        let TinFlow { source_number, destination_number, .. } = self.flows[queue];
+        let TinFlow { source, destination, .. } = self.flows[queue];
         if self.settings.by_source {
-            self.sources.enter(source_number);
+            self.sources.enter(source);
         }
         if self.settings.by_destination {
-            self.destinations.enter(destination_number);
+            self.destinations.enter(destination);
         }
     }
 
     fn leave_hosts(&mut self, queue: usize) {
-        let TinFlow { source_number, destination_number, .. } = self.flows[queue];
+        let TinFlow { source, destination, .. } = self.flows[queue];
         if self.settings.by_source {
-            self.sources.leave(source_number);
+            self.sources.leave(source);
         }
         if self.settings.by_destination {
-            self.destinations.leave(destination_number);
+            self.destinations.leave(destination);
         }
     }
 
     /// Returns what `queue` may send in a turn: a quantum, divided among the bulk flows of the busier of its hosts.
     fn quantum(&self, queue: usize) -> i64 {
-        let TinFlow { source_number, destination_number, .. } = self.flows[queue];
+        let TinFlow { source, destination, .. } = self.flows[queue];
         let mut load = 1;
         if self.settings.by_source {
-            load = load.max(self.sources.load(source_number));
+            load = load.max(self.sources.load(source));
         }
         if self.settings.by_destination {
-            load = load.max(self.destinations.load(destination_number));
+            load = load.max(self.destinations.load(destination));
         }
         self.settings.flow_quantum as i64 * SHARES[(load as usize).min(QUEUES)]
     }

@@ -44,23 +44,6 @@ impl Drawn {
         self.numbering = fifo.numbering();
     }
 
-    /// Drops `candidate` if it is of `flow`, and adds it otherwise; tells whether it was dropped.
-    #[inline(always)]
-    pub(super) fn drop_or_add<P: Packet>(
-        &mut self,
-        buffer: &mut Buffer<P>,
-        now: Time,
-        candidate: Option<Place>,
-        flow: FlowKey,
-        sink: &mut dyn DropSink<P>,
-    ) -> bool {
-        let matched = drop_if_match(buffer, now, candidate, flow, sink);
-        if !matched {
-            self.add(&buffer.fifo, candidate);
-        }
-        matched
-    }
-
     /// Returns the vector for candidates that are drawn at once from `fifo`.
     #[inline(always)]
     pub(super) fn from<P: Packet>(&mut self, fifo: &Fifo<P>) -> &mut Vec<Place> {
@@ -101,11 +84,18 @@ pub(super) fn one<P: Packet>(fifo: &Fifo<P>, draw: Draw, draws: &mut Stream) -> 
 }
 
 /// Fills `drawn` with `wanted` candidates: distinct ones, or all packets of the queue if there are no more; with replacement,
-/// those of `wanted` draws, each once.
-pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws: &mut Stream, drawn: &mut Vec<Place>) {
+/// those of `wanted` draws, each once. Tells whether one of them may be of `flow`; `false` is certain.
+pub(super) fn several<P: Packet>(
+    fifo: &Fifo<P>,
+    draw: Draw,
+    wanted: u32,
+    flow: FlowKey,
+    draws: &mut Stream,
+    drawn: &mut Vec<Place>,
+) -> bool {
     drawn.clear();
     if draw == Draw::Random {
-        return fifo.draw_several((wanted as usize).min(fifo.packets()), draws, drawn);
+        return fifo.draw_several((wanted as usize).min(fifo.packets()), flow, draws, drawn);
     }
     let mut places = DrawnPlaces::default();
     if draw == Draw::WithReplacement {
@@ -114,7 +104,7 @@ pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws:
                 drawn.push(place);
             }
         }
-        return;
+        return true;
     }
     let wanted = (wanted as usize).min(fifo.packets());
     while drawn.len() < wanted {
@@ -123,11 +113,12 @@ pub(super) fn several<P: Packet>(fifo: &Fifo<P>, draw: Draw, wanted: u32, draws:
             (Draw::Back, Some(&last)) => fifo.before(last),
             _ => one(fifo, draw, draws),
         };
-        let Some(place) = next else { return };
+        let Some(place) = next else { break };
         if !(places.add(place) && drawn.contains(&place)) {
             drawn.push(place);
         }
     }
+    true
 }
 
 /// Drops the candidate if it is of `flow`; tells whether it was.
@@ -145,7 +136,7 @@ pub(super) fn drop_if_match<P: Packet>(
     true
 }
 
-/// Drops all of the distinct candidates `drawn` that are of `flow`, and returns their number. `leaving` is told of each before
+/// Drops all of the distinct candidates `drawn` that are of `flow`; tells whether there were any. `leaving` is told of each before
 /// it leaves.
 pub(super) fn drop_all_matches<P: Packet>(
     buffer: &mut Buffer<P>,
@@ -154,19 +145,19 @@ pub(super) fn drop_all_matches<P: Packet>(
     flow: FlowKey,
     sink: &mut dyn DropSink<P>,
     mut leaving: impl FnMut(&Fifo<P>, Place),
-) -> u32 {
-    let mut matches = 0;
+) -> bool {
+    let mut matched = false;
     for &place in drawn {
         if buffer.fifo.is_of(place, flow) {
             leaving(&buffer.fifo, place);
             buffer.evict(now, place, Reason::MatchVictim, sink);
-            matches += 1;
+            matched = true;
         }
     }
-    if matches > 0 {
+    if matched {
         buffer.fifo.settle();
     }
-    matches
+    matched
 }
 
 #[cfg(test)]

@@ -96,12 +96,13 @@ impl<P: Packet> Choked<P> {
         let Self { red: Red { buffer, core }, halves, draws, drawn, .. } = self;
         let wanted = rounded(core.average(), self.per_unit, self.max_candidates);
         let drawn = drawn.from(&buffer.fifo);
-        halves.pick(&buffer.fifo, (wanted as usize).min(buffer.fifo.packets()), draws, drawn);
-        let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, place| halves.removed(place));
-        if matches > 0 {
+        let wanted = (wanted as usize).min(buffer.fifo.packets());
+        let matched = halves.pick(&buffer.fifo, wanted, flow, draws, drawn)
+            && candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, place| halves.removed(place));
+        if matched {
             halves.follow(&buffer.fifo);
         }
-        matches > 0
+        matched
     }
 }
 

@@ -249,8 +249,9 @@ pub struct Choke<P> {
     red: Red<P>,
     draw: Draw,
     candidates: Candidates,
-    /// There is one candidate, which leaves at once if it matches.
-    is_single: bool,
+    /// The most candidates of an arrival that are drawn one by one, each if the one before matched and has left; `None` if they are drawn
+    /// at once, or have drop bits.
+    one_by_one: Option<u32>,
     compare_above_max: bool,
     count_matches: bool,
     /// `None`: packets that match leave the queue at once.
@@ -268,12 +269,16 @@ impl<P: Packet> Choke<P> {
     pub fn new(config: Config, seed: Seed) -> Result<Self, ParameterError> {
         config.validate()?;
         let Config { limit, red, draw, candidates, compare_above_max, count_matches, drop_bit } = config;
-        let is_single = candidates == Candidates::Fixed(1) && !drop_bit;
+        let one_by_one = match candidates {
+            Candidates::Fixed(1) => Some(1),
+            Candidates::WhileMatching(most) => Some(most),
+            Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => None,
+        };
         Ok(Self {
             red: Red::new(red::Config { limit, red, ..red::Config::default() }, seed)?,
             draw,
             candidates,
-            is_single,
+            one_by_one: one_by_one.filter(|_| !drop_bit),
             compare_above_max,
             count_matches,
             drop_bits: drop_bit.then(DropBits::default),
@@ -291,11 +296,28 @@ impl<P: Packet> Choke<P> {
         average > min && (average < max || self.compare_above_max)
     }
 
-    /// Drops an arrival and its candidate `place`, which is of the same flow.
+    /// Drops an arrival and its candidate `place`, which is of the same flow, and as many more as are drawn while they match.
     #[inline(never)]
     fn drop_both(&mut self, now: Time, packet: P, place: Place, sink: &mut dyn DropSink<P>) {
         self.red.buffer.evict(now, place, Reason::MatchVictim, sink);
         self.red.buffer.fifo.settle();
+        if self.one_by_one > Some(1) {
+            return self.drop_with_more(now, packet, sink);
+        }
+        self.drop_matched(now, packet, sink);
+    }
+
+    /// Drops an arrival whose first candidate has been dropped, and those that are drawn after it while they match.
+    #[inline(never)]
+    fn drop_with_more(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
+        let Self { red: Red { buffer, .. }, draw, draws, drawn, one_by_one, .. } = self;
+        for _ in 1..one_by_one.unwrap_or(1) {
+            let candidate = candidates::one(&buffer.fifo, *draw, draws);
+            if !candidates::drop_if_match(buffer, now, candidate, packet.flow(), sink) {
+                drawn.add(&buffer.fifo, candidate);
+                break;
+            }
+        }
         self.drop_matched(now, packet, sink);
     }
 
@@ -307,32 +329,16 @@ impl<P: Packet> Choke<P> {
         self.red.buffer.discard(now, packet, Reason::MatchArrival, sink);
     }
 
-    /// Compares an arrival of `flow` with drop candidates and drops those of the same flow; tells whether there were any.
+    /// Compares an arrival of `flow` with candidates that are drawn at once, and drops those of the same flow; tells whether there were any.
     #[inline(never)]
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         if self.drop_bits.is_some() {
             return self.mark_matches(now, flow, sink);
         }
         let Self { red: Red { buffer, core }, draw, draws, drawn, .. } = self;
-        let count = self.candidates.count(core);
-        match self.candidates {
-            Candidates::WhileMatching(_) => {
-                let mut next_matches = || {
-                    let candidate = candidates::one(&buffer.fifo, *draw, draws);
-                    drawn.drop_or_add(buffer, now, candidate, flow, sink)
-                };
-                let mut matches = 0;
-                while matches < count && next_matches() {
-                    matches += 1;
-                }
-                matches > 0
-            }
-            Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
-                let drawn = drawn.from(&buffer.fifo);
-                candidates::several(&buffer.fifo, *draw, count, draws, drawn);
-                candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ()) > 0
-            }
-        }
+        let drawn = drawn.from(&buffer.fifo);
+        candidates::several(&buffer.fifo, *draw, self.candidates.count(core), flow, draws, drawn)
+            && candidates::drop_all_matches(buffer, now, drawn, flow, sink, |_, _| ())
     }
 
     /// Does the same with drop bits. Few have them, so it stands outside of the packet path.
@@ -349,8 +355,8 @@ impl<P: Packet> Choke<P> {
             }
             Candidates::Fixed(_) | Candidates::Regions { .. } | Candidates::Intermediate { .. } => {
                 let drawn = drawn.from(&buffer.fifo);
-                candidates::several(&buffer.fifo, *draw, count, draws, drawn);
-                bits.set_matches(&buffer.fifo, drawn, flow)
+                candidates::several(&buffer.fifo, *draw, count, flow, draws, drawn)
+                    && bits.set_matches(&buffer.fifo, drawn, flow)
             }
         };
         bits.drop_head(now, buffer, sink);
@@ -419,7 +425,7 @@ impl<P: Packet> Choke<P> {
         // flow, both are dropped.
         if self.compares() {
             let flow = packet.flow();
-            if !self.is_single {
+            if self.one_by_one.is_none() {
                 if self.drop_matches(now, flow, sink) {
                     return self.drop_matched(now, packet, sink);
                 }
@@ -440,7 +446,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
     /// Does what most arrivals need without a call, and leaves everything else to functions each of which is the last thing that it
     /// does.
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn DropSink<P>) {
-        if !(self.is_single && self.red.core.is_straight()) {
+        if !(self.one_by_one.is_some() && self.red.core.is_straight()) {
             return self.enqueue_any(now, packet, sink);
         }
         self.red.arrive_straight(&packet);

@@ -16,6 +16,7 @@ use super::candidates::Drawn;
 use super::{Draw, MAX_CANDIDATES, candidates};
 use crate::discipline::red::{self, Red};
 use crate::error::check;
+use crate::queue::fifo::Fifo;
 use crate::{
     Counters, DropSink, Duration, FlowKey, Packet, ParameterError, Qdisc, Rate, Reason, Seed, Size, Status, Stream,
     Time,
@@ -144,14 +145,15 @@ impl<P: Packet> Sac<P> {
     fn drop_matches(&mut self, now: Time, flow: FlowKey, sink: &mut dyn DropSink<P>) -> bool {
         let Self { red: Red { buffer, .. }, controller, draws, drawn, .. } = self;
         let drawn = drawn.from(&buffer.fifo);
-        candidates::several(&buffer.fifo, Draw::Random, controller.candidates, draws, drawn);
-        let matches = candidates::drop_all_matches(buffer, now, drawn, flow, sink, |fifo, place| {
+        let may_match = candidates::several(&buffer.fifo, Draw::Random, controller.candidates, flow, draws, drawn);
+        let mut leaving = |fifo: &Fifo<P>, place| {
             if let Some(victim) = fifo.packet(place) {
                 controller.left(victim.responsive());
             }
-        });
-        controller.compared(matches > 0);
-        matches > 0
+        };
+        let matched = may_match && candidates::drop_all_matches(buffer, now, drawn, flow, sink, &mut leaving);
+        controller.compared(matched);
+        matched
     }
 }
 

@@ -65,16 +65,18 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the `slots` slots from `from` on, which must hold that many:
-    /// a draw that hits a hole, or a packet that was drawn before, is repeated.
+    /// a draw that hits a hole, or a packet that was drawn before, is repeated. Tells whether one of them may be of `flow`; `false` is
+    /// certain.
     pub(crate) fn draw_distinct(
         &self,
         from: usize,
         slots: usize,
         wanted: usize,
+        flow: FlowKey,
         stream: &mut Stream,
         picks: &mut Vec<Place>,
-    ) {
-        let mut drawn = DrawnPlaces::default();
+    ) -> bool {
+        let (mut drawn, mut may_match, hint) = (DrawnPlaces::default(), false, hint(flow));
         let first = picks.len();
         picks.resize(first + wanted, Place(from));
         let mut found = first;
@@ -82,18 +84,27 @@ impl<P: Packet> Fifo<P> {
         let mut draws = stream.clone();
         while found < picks.len() {
             let place = Place(from.wrapping_add(draws.below(slots as u32) as usize));
-            let is_known = self.is_hole(place.0) || (drawn.add(place) && picks[first..found].contains(&place));
-            if !is_known {
-                picks[found] = place;
-                found += 1;
-            }
+            picks[found] = place;
+            // The next draw takes the place of one that does not count. A sum takes no branch: holes and matches would often be mispredicted.
+            let is_known = drawn.add(place) && picks[first..found].contains(&place);
+            let found_hint = self.hints[place.0 & self.mask];
+            found += usize::from(!is_known & (found_hint != HOLE));
+            may_match |= found_hint == hint;
         }
         *stream = draws;
+        may_match
     }
 
-    /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the queue, which must hold that many.
-    pub(crate) fn draw_several(&self, wanted: usize, stream: &mut Stream, picks: &mut Vec<Place>) {
-        self.draw_distinct(self.head, self.span(), wanted, stream, picks);
+    /// Adds `wanted` distinct packets to `picks`, drawn uniformly from the queue, which must hold that many. Tells whether one of them may
+    /// be of `flow`; `false` is certain.
+    pub(crate) fn draw_several(
+        &self,
+        wanted: usize,
+        flow: FlowKey,
+        stream: &mut Stream,
+        picks: &mut Vec<Place>,
+    ) -> bool {
+        self.draw_distinct(self.head, self.span(), wanted, flow, stream, picks)
     }
 
     /// Draws a packet as Linux `sch_choke` does: the head if three draws hit holes.

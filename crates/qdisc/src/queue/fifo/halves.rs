@@ -1,9 +1,10 @@
 //! The middle of a FIFO, tracked as packets come and go: half of the live packets are in front of it.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{Fifo, Place};
-use crate::{Packet, Stream};
+use crate::{FlowKey, Packet, Stream};
 
 /// The position at which the newer half of the packets begins.
 ///
@@ -64,41 +65,44 @@ impl Halves {
     }
 
     /// Adds `wanted` distinct packets to `picks`: uniformly from the newer half, and from the older half once the newer is
-    /// used up. The queue must hold that many.
+    /// used up. The queue must hold that many. Tells whether one of them may be of `flow`; `false` is certain.
     pub(crate) fn pick<P: Packet>(
         &mut self,
         fifo: &Fifo<P>,
         wanted: usize,
+        flow: FlowKey,
         stream: &mut Stream,
         picks: &mut Vec<Place>,
-    ) {
+    ) -> bool {
         self.find(fifo);
         let rear = fifo.packets() - self.before;
         let from_rear = rear.min(wanted);
-        fifo.pick_between(self.middle, fifo.tail, from_rear, rear, stream, picks);
-        fifo.pick_between(fifo.head, self.middle, wanted - from_rear, self.before, stream, picks);
+        let may_match = fifo.pick_between(self.middle..fifo.tail, from_rear, rear, flow, stream, picks);
+        may_match | fifo.pick_between(fifo.head..self.middle, wanted - from_rear, self.before, flow, stream, picks)
     }
 }
 
 impl<P: Packet> Fifo<P> {
-    /// Adds `wanted` distinct packets to `picks`, uniformly from the `live` packets in `from..to`.
+    /// Adds `wanted` distinct packets to `picks`, uniformly from the `live` packets in `places`. Tells whether one of them may be of
+    /// `flow`; `false` is certain.
     fn pick_between(
         &self,
-        from: usize,
-        to: usize,
+        places: Range<usize>,
         wanted: usize,
         live: usize,
+        flow: FlowKey,
         stream: &mut Stream,
         picks: &mut Vec<Place>,
-    ) {
-        let slots = to.wrapping_sub(from);
+    ) -> bool {
+        let Range { start: from, end } = places;
+        let slots = end.wrapping_sub(from);
         if wanted == live {
             // All of them: no draw is needed.
             let all = (0..slots).map(|i| Place(from.wrapping_add(i)));
             picks.extend(all.filter(|place| !self.is_hole(place.0)));
-            return;
+            return wanted > 0;
         }
-        self.draw_distinct(from, slots, wanted, stream, picks);
+        self.draw_distinct(from, slots, wanted, flow, stream, picks)
     }
 }
 
@@ -121,7 +125,7 @@ mod tests {
     }
 
     /// Would catch a middle that drifts as packets leave at both ends and in between, as holes are removed, and as the
-    /// ring is compacted or grows.
+    /// ring is compacted or grows; and a packet of the flow that is picked and not told.
     #[test]
     fn the_halves_are_halves_under_any_script() {
         let mut script = Seed::new(12).stream("script");
@@ -134,11 +138,13 @@ mod tests {
                 roll if roll < 7 && fifo.packets() > 0 => {
                     let wanted = script.below(fifo.packets().min(12) as u32 + 1) as usize;
                     let mut picks = Vec::new();
-                    halves.pick(&fifo, wanted, &mut script, &mut picks);
                     let live = flows(&fifo);
+                    let flow = live[script.below(live.len() as u32) as usize];
+                    let may_match = halves.pick(&fifo, wanted, FlowKey::new(flow), &mut script, &mut picks);
                     let rear = &live[live.len() / 2..];
                     let picked: Vec<u64> = picks.iter().map(|&place| fifo.flow(place).get()).collect();
                     assert_eq!(picked.len(), wanted);
+                    assert!(may_match || !picked.contains(&flow));
                     assert!(picked.iter().all(|flow| live.contains(flow)));
                     assert!((1..wanted).all(|i| !picked[..i].contains(&picked[i])), "distinct");
                     let from_rear = picked.iter().filter(|flow| rear.contains(flow)).count();
@@ -183,7 +189,7 @@ mod tests {
         let mut picks = Vec::new();
         for _ in 0..50_000 {
             picks.clear();
-            halves.pick(&fifo, 3, &mut stream, &mut picks);
+            halves.pick(&fifo, 3, FlowKey::new(0), &mut stream, &mut picks);
             picks.iter().for_each(|&place| seen[fifo.flow(place).get() as usize] += 1);
         }
         let rear: Vec<u32> = seen[20..].iter().copied().filter(|&count| count > 0).collect();
