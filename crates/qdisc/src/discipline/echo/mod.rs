@@ -155,10 +155,11 @@ impl<P: Packet> Echo<P> {
         let fifo = &self.buffer.fifo;
         let head = fifo.front().and_then(|place| fifo.packet(place));
         let age = head.map_or(Duration::ZERO, |head| head.sojourn(now));
-        let reading = QueueReading { age, bytes: self.bytes::<true>(), fill, limit };
+        let arrived = self.buffer.counters.arrived.packets;
+        let reading = QueueReading { age, bytes: self.bytes::<true>(), fill, limit, arrived: arrived as u32 };
         self.controller.update(now, self.meter.tags(), reading);
         self.meter.follow(&self.controller);
-        self.meter.weigh(self.buffer.counters.arrived.packets);
+        self.meter.weigh(arrived);
     }
 
     /// Admits `packet` with a mark, or drops it if it cannot be marked or `severe`.
