@@ -170,7 +170,8 @@ impl Controller {
         (u64::from(self.late) + if flooded { passed as u64 } else { 0 }).min(MOST_TIME) as u32
     }
 
-    /// Returns by how much the integral part hurries, with 16 binary digits behind the point.
+    /// Returns by how much the integral part hurries, with 16 binary digits behind the point: by the square of a quarter of the delay in targets, and by twice that
+    /// of the seconds for which a flood has lasted. A flood follows T at once, so that this costs no margin; TCP at long round trips would swing.
     fn hurry(&self, delay: i64, target: i64) -> i128 {
         let far = square((delay << 16) / (4 * target)).max(UNIT);
         let long = (2 * square((i64::from(self.late) << 16) / 1_000_000_000)).max(UNIT);
