@@ -412,3 +412,27 @@ fn fred_and_the_reference_round_alike() {
     let agreed = agree(Kind::Fred, &given, 98_904_238_330_747_505, |seed| Box::new(fred::Fred::new(s, seed)), script);
     assert!(agreed.is_ok(), "{agreed:?}");
 }
+
+/// Eight flows send 4, 1.25, 1.4 and 4 times the link's rate for 12 seconds each: floods that last, of which random scripts have none.
+/// Would catch another measure of how long a flood keeps the queue above its target, and of how much the controller hurries.
+#[test]
+fn echo_decides_as_the_reference_in_a_lasting_flood() -> Result<(), TestCaseError> {
+    let arrive = |flow| Step::Arrive { flow, bytes: 1000, ecn: false, packets: 1, gap: 0, label: 0 };
+    let second = move |arrivals: u64, departures: u32| {
+        (0..125 / u64::from(departures)).flat_map(move |round| {
+            let arrivals = (0..arrivals).map(move |n| arrive((round * arrivals + n) % 8));
+            arrivals.chain([Step::Leave(departures)])
+        })
+    };
+    for (number, lane) in [(1, false), (2, true)] {
+        let limit = Size::packets(4000);
+        let s = echo::Settings { limit, target: Duration::from_millis(40), tags: None, ecn: true, link: RATE, lane };
+        let given = [text("limit", limit), text("target", s.target), text("lane", lane)];
+        let script = [(4, 1), (5, 4), (7, 5), (4, 1)]
+            .into_iter()
+            .flat_map(|(arrivals, departures)| (0..12).flat_map(move |_| second(arrivals, departures)))
+            .collect();
+        agree(Kind::Echo, &given, number, |seed| Box::new(echo::Echo::new(s, seed)), script)?;
+    }
+    Ok(())
+}

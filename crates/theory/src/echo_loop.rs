@@ -20,7 +20,7 @@
 //! gain at once, and then settles, as the number of its tags follows within half of the sample's memory.
 //!
 //! The controller is `ln T(s) = -(0.3 / s + 0.3) / target q(s)`, at intervals of 16 ms that hold its value. The model leaves out what the
-//! controller does far from the target or at an empty queue, timeouts, and that TCP flows together change their parts of the sample beside
+//! controller does far from the target, in a flood that lasts, or at an empty queue, timeouts, and that TCP flows together change their parts of the sample beside
 //! unresponsive ones. It does not hold below a window of two packets, where TCP does not halve its window.
 
 use crate::check::{Error, count, positive};

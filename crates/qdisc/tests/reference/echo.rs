@@ -40,7 +40,11 @@ pub(crate) struct Echo {
     largest: u128,
     window: Option<(Time, u128)>,
     idle: bool,
-    dropped: bool,
+    /// Since the last update: all arrivals, and those that the law dropped.
+    arrived: u128,
+    dropped: u128,
+    /// The nanoseconds of the updates with a flood since the queue was last within its target, 4 seconds at most.
+    late: u128,
     last: Time,
     q_before: i128,
     twice_target: u128,
@@ -95,7 +99,9 @@ impl Echo {
             largest: 0,
             window: None,
             idle: false,
-            dropped: false,
+            arrived: 0,
+            dropped: 0,
+            late: 0,
             last: Time::ZERO,
             q_before: 0,
             twice_target: u128::MAX,
@@ -136,15 +142,21 @@ impl Echo {
         let age = self.arrivals.get(self.ahead).map_or(0, |arrival| u128::from(now.since(*arrival).as_nanos()));
         let q = age.max(time(bytes)).max(4 * queued * target / limit.max(1)).min(most);
         let growth = q as i128 - self.q_before;
-        let square = (q * ONE / (4 * target)).pow(2) / ONE;
-        let hurry = if growth * 10 < -dt { ONE } else { square.clamp(ONE, 64 * ONE) };
+        if q <= target {
+            self.late = 0;
+        } else if 5 * self.dropped >= self.arrived {
+            self.late = (self.late + dt as u128).min(most);
+        }
+        let far = ((q * ONE / (4 * target)).pow(2) / ONE).max(ONE);
+        let long = (2 * ((self.late * ONE / SECOND).pow(2) / ONE)).max(ONE);
+        let hurry = if growth * 10 < -dt { ONE } else { (far * long / ONE).min(64 * ONE) };
         let second = SECOND as i128;
         let error = q as i128 - target as i128;
         let wanted = target as i128;
         self.level -= 3 * E / 10 * hurry as i128 * error * dt / (ONE as i128 * second * wanted);
         self.level -= 3 * E / 10 * growth / wanted;
         if self.idle && 2 * q < target {
-            self.level += if self.dropped { 4 * E * dt / second } else { 4 * E / 10 * dt / second };
+            self.level += if self.dropped > 0 { 4 * E * dt / second } else { 4 * E / 10 * dt / second };
             self.level += 40 * E * (dt - 100_000_000).max(0) / second;
         }
         self.level = self.level.clamp(-4 * E, i128::from(self.tags.len().ilog2()) << 32);
@@ -152,7 +164,8 @@ impl Echo {
         self.twice_target = if self.rate == 0 { u128::MAX } else { self.rate * 2 * target / SECOND };
         self.q_before = q as i128;
         self.idle = false;
-        self.dropped = false;
+        self.arrived = 0;
+        self.dropped = 0;
         self.last = now;
         self.set_t();
     }
@@ -196,6 +209,7 @@ impl Slow for Echo {
     fn enqueue(&mut self, now: Time, p: SimplePacket) {
         let bytes = u128::from(p.bytes);
         self.largest = self.largest.max(bytes);
+        self.arrived += 1;
         self.control(now);
         let tag = self.tag(p.flow);
         let k = self.tags.iter().filter(|&&entry| entry == tag).count() as u128;
@@ -213,7 +227,7 @@ impl Slow for Echo {
         if queued + size > limit {
             self.line.drop(p, Reason::Limit);
         } else if signalled && !markable {
-            self.dropped = true;
+            self.dropped += 1;
             self.line.drop(p, Reason::Label);
         } else {
             self.line.admit(p, signalled.then_some(Reason::Label));

@@ -14,6 +14,8 @@ pub(super) struct QueueReading {
     /// The queue and its limit, in the unit of the limit.
     pub(super) fill: u64,
     pub(super) limit: u64,
+    /// The packets that have arrived so far, from 0 again after 2^32 - 1.
+    pub(super) arrived: u32,
 }
 
 /// The departures from a queue that does not run empty, which show the link's rate.
@@ -35,16 +37,20 @@ pub(super) struct Controller {
     /// The largest packet that has arrived, in bytes.
     pub(super) largest: u32,
     departures: Option<Departures>,
-    /// The link found the queue empty since the last update, and an arrival was dropped by the law.
+    /// The link found the queue empty since the last update.
     stood_still: bool,
-    dropped: bool,
+    /// The arrivals since the last update that were dropped by the law, and all those before it.
+    dropped: u32,
+    arrived: u32,
+    /// How long a flood has kept the delay above its target, in nanoseconds: [`MOST_TIME`] at most.
+    late: u32,
     updated: Time,
     /// The delay at the last update, in nanoseconds.
     before: i64,
     /// The queue above which updates are more frequent, in bytes.
     flood: u64,
     /// The number of tags that an arrival overwrites.
-    pub(super) copies: u64,
+    pub(super) copies: u32,
 }
 
 impl Controller {
@@ -56,11 +62,13 @@ impl Controller {
             largest: 0,
             departures: None,
             stood_still: false,
-            dropped: false,
+            dropped: 0,
+            arrived: 0,
+            late: 0,
             updated: Time::ZERO,
             before: 0,
             flood: u64::MAX,
-            copies: ONE,
+            copies: ONE as u32,
         }
     }
 
@@ -102,7 +110,7 @@ impl Controller {
 
     /// Notes that an arrival was dropped since its flow exceeds the fair share.
     pub(super) fn note_drop(&mut self) {
-        self.dropped = true;
+        self.dropped = self.dropped.saturating_add(1);
     }
 
     /// Sets the fair share, in tags.
@@ -132,26 +140,42 @@ impl Controller {
         let target = self.target();
         let delay = self.delay(target, reading);
         let (error, growth) = (i128::from(delay - target), i128::from(delay - self.before));
-        let drains = 10 * growth < -i128::from(passed);
-        let quarters = (delay << 16) / (4 * target);
-        let square = (i128::from(quarters) * i128::from(quarters)) >> 16;
-        let hurry = if drains { UNIT } else { square.clamp(UNIT, MOST_HURRY) };
+        self.late = self.late(passed, delay, target, reading.arrived);
+        let hurry = if 10 * growth < -i128::from(passed) { UNIT } else { self.hurry(delay, target) };
         let whole = i128::from(target);
         let mut step = -(INTEGRAL * hurry * error * i128::from(passed) / (UNIT * BILLION * whole));
         step -= PROPORTIONAL * growth / whole;
         if self.stood_still && 2 * delay < target {
-            let idle = if self.dropped { STARVED } else { IDLE };
+            let idle = if self.dropped > 0 { STARVED } else { IDLE };
             step += idle * i128::from(passed) / BILLION;
             step += LONG_IDLE * i128::from((passed - LONG).max(0)) / BILLION;
         }
         let most = i128::from(tags.ilog2()) << 32;
         self.level = (i128::from(self.level) + step).clamp(LEAST, most) as i64;
-        self.copies = (((delay << 16) / (2 * target)) as u64).clamp(ONE, 4 * ONE);
+        self.copies = (((delay << 16) / (2 * target)) as u64).clamp(ONE, 4 * ONE) as u32;
         self.flood = if self.rate == 0 { u64::MAX } else { bytes_in(self.rate, 2 * target as u64) };
         self.before = delay;
         self.stood_still = false;
-        self.dropped = false;
+        self.dropped = 0;
+        self.arrived = reading.arrived;
         self.updated = now;
+    }
+
+    /// Returns for how long a flood has kept the delay above its target, `passed` after the last update.
+    fn late(&self, passed: i64, delay: i64, target: i64, arrived: u32) -> u32 {
+        if delay <= target {
+            return 0;
+        }
+        let flooded = self.dropped.saturating_mul(LEAST_LOSS) >= arrived.wrapping_sub(self.arrived);
+        (u64::from(self.late) + if flooded { passed as u64 } else { 0 }).min(MOST_TIME) as u32
+    }
+
+    /// Returns by how much the integral part hurries, with 16 binary digits behind the point: by the square of a quarter of the delay in targets, and by twice that
+    /// of the seconds for which a flood has lasted. A flood follows T at once, so that this costs no margin; TCP at long round trips would swing.
+    fn hurry(&self, delay: i64, target: i64) -> i128 {
+        let far = square((delay << 16) / (4 * target)).max(UNIT);
+        let long = (2 * square((i64::from(self.late) << 16) / 1_000_000_000)).max(UNIT);
+        ((far * long) >> 16).min(MOST_HURRY)
     }
 
     /// Returns the bytes that leave in the target, as of the last update; 0 while the rate of the link is not known.
@@ -189,6 +213,11 @@ fn bytes_in(rate: u64, nanos: u64) -> u64 {
     u64::try_from(u128::from(rate) * u128::from(nanos) / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
+/// Returns the square of a number with 16 binary digits behind the point.
+fn square(x: i64) -> i128 {
+    (i128::from(x) * i128::from(x)) >> 16
+}
+
 /// Returns a time in nanoseconds as a signed number, [`MOST_TIME`] at most.
 fn signed(nanos: u64) -> i64 {
     nanos.min(MOST_TIME) as i64
@@ -218,6 +247,9 @@ const MOST_RATE: u64 = 1 << 40;
 /// Nanoseconds in a second.
 const BILLION: i128 = 1_000_000_000;
 const UNIT: i128 = ONE as i128;
+
+/// The part of the arrivals that are dropped in a flood at least, as its reciprocal: TCP does not keep a window of three packets at that loss.
+const LEAST_LOSS: u32 = 5;
 
 /// The most by which the controller hurries.
 const MOST_HURRY: i128 = 64 * UNIT;

@@ -8,7 +8,7 @@
 //! with w = ((K + 1/4) / T)² - 1, the part by which a flow exceeds the fair rate, an arrival is dropped with the
 //! probability w² / (1 + w + w²). A flow that exceeds the fair rate a little loses little, as TCP needs it, and one that
 //! does not slow down keeps at most 4/3 of the fair rate. A controller moves T so that the queue's delay is at its
-//! target.
+//! target, the faster the longer a flood keeps it above.
 //!
 //! A TCP that can lose little stays below the fair rate by the noise of its K; a flood does not. So M, the mean of K + 1/4
 //! where an arrival is sampled of a flow with K ≤ 2 T + 1, tells what the others have, and w is counted in their rates: it is
@@ -155,10 +155,11 @@ impl<P: Packet> Echo<P> {
         let fifo = &self.buffer.fifo;
         let head = fifo.front().and_then(|place| fifo.packet(place));
         let age = head.map_or(Duration::ZERO, |head| head.sojourn(now));
-        let reading = QueueReading { age, bytes: self.bytes::<true>(), fill, limit };
+        let arrived = self.buffer.counters.arrived.packets;
+        let reading = QueueReading { age, bytes: self.bytes::<true>(), fill, limit, arrived: arrived as u32 };
         self.controller.update(now, self.meter.tags(), reading);
         self.meter.follow(&self.controller);
-        self.meter.weigh(self.buffer.counters.arrived.packets);
+        self.meter.weigh(arrived);
     }
 
     /// Admits `packet` with a mark, or drops it if it cannot be marked or `severe`.

@@ -39,7 +39,7 @@ impl TagShare {
             inverse,
             odds,
             odds_unknown: ((u128::from(odds) * u128::from(rare)) >> 16) as u64,
-            copies: controller.copies as u32,
+            copies: controller.copies,
             gain: ((share << 16) / mean.max(1)).clamp(ONE, MOST_GAIN) as u32,
         }
     }

@@ -97,7 +97,7 @@ fn arrivals_are_sampled_by_the_formula() {
 #[test]
 fn a_fraction_of_a_copy_is_drawn() {
     let mut controller = Controller::new(Duration::from_millis(10), 256);
-    controller.copies = 9 * ONE / 4;
+    controller.copies = 9 * ONE as u32 / 4;
     let fair = TagShare::new(&controller, 256, 0);
     let copies: Vec<u32> = (0..4096).map(|draw| fair.copies(draw * 16)).collect();
     assert_eq!(copies.iter().filter(|&&copies| copies == 3).count(), 1024);
@@ -130,6 +130,39 @@ fn the_share_moves_by_the_formula() {
     for (packets, expected) in [(24, 0.3 * 1.4 * 0.016 + 0.3 * 2.4), (60, 2.25 * 0.3 * 5.0 * 0.016 + 0.3 * 6.0)] {
         let queue = filled(Config::default(), packets, millis(16));
         assert!((all - ln_share(&queue) - expected).abs() < 1e-4, "{packets}: {}", ln_share(&queue));
+    }
+}
+
+/// Returns by how much ln T falls where the delay is `millis` ms at each of `updates`, and at the target once, after 1 s, if `pause`. The law drops
+/// `dropped` of each hundred arrivals.
+fn fallen_in_a_flood(dropped: u32, millis: u64, updates: u32, pause: bool) -> f64 {
+    let mut controller = Controller::new(Duration::from_millis(10), 256);
+    controller.set_rate(Rate::from_bits_per_second(8_000_000));
+    for update in 1..=updates {
+        (0..dropped).for_each(|_| controller.note_drop());
+        let bytes = if pause && update == 63 { 10_000 } else { 1000 * millis };
+        let reading = QueueReading { age: Duration::ZERO, bytes, fill: 0, limit: 1, arrived: 100 * update };
+        controller.update(Time::from_nanos(16_000_000 * u64::from(update)), 256, reading);
+    }
+    libm::log(256.0) - libm::log(controller.share() as f64 / 65_536.0)
+}
+
+/// By hand, at twice the target for 2 s: ln T falls by 0.3 · 2 as the delay rises, then by 0.3 a second up to 0.7071 s, and by 0.3 · 2 t² a second at t:
+/// 0.212 + 0.2 (2³ - 0.354). Where 19 of a hundred are dropped, or the delay is at its target after 1 s, it is less. At 1.1 times the target a tenth of that counts, and
+/// from 4 s to 8 s as much as at 4. Would catch a controller that does not hurry the longer a flood lasts, or without bound, one that does without a
+/// flood, and one that goes on when the delay has been at its target.
+#[test]
+fn the_share_moves_faster_the_longer_a_flood_lasts() {
+    let at = |seconds: f64| 0.212 + 0.2 * (libm::pow(seconds, 3.0) - 0.354);
+    for (dropped, millis, updates, pause, expected) in [
+        (20, 20, 125, false, 0.6 + at(2.0)),
+        (100, 20, 125, false, 0.6 + at(2.0)),
+        (19, 20, 125, false, 0.6 + 0.6),
+        (20, 20, 125, true, 0.6 + 2.0 * at(1.0)),
+        (20, 11, 500, false, 0.33 + 0.1 * at(4.0) + 0.03 * 32.0 * 4.0),
+    ] {
+        let fallen = fallen_in_a_flood(dropped, millis, updates, pause);
+        assert!((fallen - expected).abs() < 0.03, "{dropped} {millis} {pause}: {fallen} {expected}");
     }
 }
 
