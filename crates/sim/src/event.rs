@@ -33,6 +33,8 @@ pub(crate) struct EventQueue {
     distant: BinaryHeap<Reverse<u128>>,
     /// See [`EventQueue::bound`].
     bound: u128,
+    /// The slot before which all events have been read; see [`Prefetcher`](crate::prefetch::Prefetcher).
+    read: u64,
 }
 
 /// The end of a chain.
@@ -197,6 +199,7 @@ impl EventQueue {
             coarse: CoarseWheel::new(),
             distant: BinaryHeap::new(),
             bound: NEVER,
+            read: 0,
         }
     }
 
@@ -239,6 +242,27 @@ impl EventQueue {
         }
         self.bound = self.due.last().copied().unwrap_or_else(|| self.next_bound());
         next.map(Target::decode)
+    }
+
+    /// Calls `each` with the events of the next slots of this rotation, about `count` of them, and notes that they are being read; with none
+    /// while such events are still to come.
+    pub(crate) fn read_next(&mut self, count: usize, each: &mut dyn FnMut(Target)) {
+        if self.current < self.read {
+            return;
+        }
+        let (mut left, mut position) = (count, self.current % SLOTS + 1);
+        while left > 0
+            && let Some(next) = self.fine.occupied.next(position)
+        {
+            let mut chained = self.fine.heads[next as usize];
+            while let Some((key, behind)) = self.chains.entries.get(chained as usize) {
+                each(Target::decode(*key));
+                left = left.saturating_sub(1);
+                chained = *behind;
+            }
+            position = next + 1;
+        }
+        self.read = self.current / SLOTS * SLOTS + position;
     }
 
     /// Inserts an event into those of the current slot, which are few.

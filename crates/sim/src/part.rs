@@ -108,7 +108,8 @@ impl<O: Observer> Part<O> {
     }
 
     fn handle(&mut self, now: Time, target: Target) {
-        let Self { network, flows, .. } = self;
+        let Self { network, prefetcher, flows, .. } = self;
+        prefetcher.advance_events(network.events.timers(), flows);
         match target {
             Target::LinkFree(link) => network.link_free(now, link),
             Target::ReorderedArrival(link) => {

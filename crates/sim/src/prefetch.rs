@@ -7,11 +7,13 @@
 
 use std::hint::black_box;
 
+use crate::event::EventQueue;
 use crate::flow::Flow;
 use crate::link::LinkQueue;
 use crate::numbered::Numbered;
 use crate::packet::{Flags, Packet};
 use crate::sack_table::SackTable;
+use crate::target::Target;
 use crate::topology::Topology;
 
 /// The number of flows from which prefetching pays: fewer fit the caches.
@@ -66,6 +68,24 @@ impl Prefetcher {
     ) {
         if self.enabled {
             self.read(waiting, (topology, sacks), flows);
+        }
+    }
+
+    /// Reads the flows of the next events, once those of the last batch have happened.
+    #[inline(always)]
+    pub(crate) fn advance_events(&self, events: &mut EventQueue, flows: &Numbered<Flow>) {
+        if self.enabled {
+            let mut read = 0;
+            events.read_next(BATCH, &mut |target| {
+                read ^= match target {
+                    Target::Source(flow) | Target::SenderTimer(flow) => {
+                        flows.get(flow).map_or(0, |of| of.prefetch(true))
+                    }
+                    Target::ReceiverTimer(flow) => flows.get(flow).map_or(0, |of| of.prefetch(false)),
+                    _ => 0,
+                };
+            });
+            black_box(read);
         }
     }
 

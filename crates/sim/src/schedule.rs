@@ -270,6 +270,12 @@ impl Schedule {
         waited.chain(self.waited.into_packets()).chain(self.lines.into_iter().flat_map(DelayLine::into_packets))
     }
 
+    /// Returns the timers and all else that is no arrival.
+    #[inline(always)]
+    pub(crate) const fn timers(&mut self) -> &mut EventQueue {
+        &mut self.events
+    }
+
     /// Returns the packets that wait where the last arrival came from.
     #[inline(always)]
     pub(crate) fn last_place(&mut self, arrived: Arriving) -> &mut dyn ReadAhead {
