@@ -23,7 +23,10 @@ pub(crate) struct Border {
 }
 
 /// Packets from one part to another, in the order in which they were sent.
+///
+/// It has cache lines of its own, two since processors fetch lines in pairs: threads that write side by side to one line wait for each other.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Mail {
     /// Each packet with its line, and true if it waited for its link.
     pub(crate) packets: Vec<(u32, Packet, bool)>,

@@ -8,13 +8,12 @@
 use std::borrow::Cow;
 use std::mem;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlane_outcome::Run;
 use fairlane_qdisc::{Seed, Time};
 use fairlane_scenario::Scenario;
 use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
 
 use crate::border::Border;
 use crate::control::Control;
@@ -38,7 +37,14 @@ pub(crate) struct Divided {
     now: Time,
     /// The processor time of each part in seconds, if a clock is read.
     cpu_s: Vec<f64>,
+    /// The thread that handles each part.
+    threads: Vec<usize>,
+    /// The windows that have been handled.
+    windows: u64,
 }
+
+/// The parts are dealt to threads again after so many windows, and in the beginning after each power of two.
+const DEAL_EVERY: u64 = 1024;
 
 impl Divided {
     /// Divides `whole`, which has not begun.
@@ -72,7 +78,7 @@ impl Divided {
             };
             parts[part].network.events.push(at, target);
         }
-        Self { division, parts, now: Time::ZERO, cpu_s: vec![0.0; count] }
+        Self { division, parts, now: Time::ZERO, cpu_s: vec![0.0; count], threads: vec![0; count], windows: 0 }
     }
 
     /// Returns the time until which all events have been handled.
@@ -107,17 +113,7 @@ impl Divided {
         loop {
             let next = self.parts.iter_mut().map(next_at).min().unwrap_or(Time::MAX);
             let end = (next.max(self.now) + self.division.lookahead).min(until);
-            self.parts.par_iter_mut().zip(&mut self.cpu_s).with_max_len(1).for_each(|(part, cpu_s)| {
-                let before = control.clock.map(|clock| clock());
-                let Network { border, events, sacks, .. } = &mut part.network;
-                if let Some(border) = border {
-                    border.receive(events, sacks);
-                }
-                part.handle_before(end, &Control::default());
-                if let Some((clock, before)) = control.clock.zip(before) {
-                    *cpu_s += clock() - before;
-                }
-            });
+            self.handle_before(end, control);
             self.now = end;
             self.exchange();
             if end == until {
@@ -126,6 +122,50 @@ impl Divided {
             if control.stopped() {
                 return true;
             }
+        }
+    }
+
+    /// Handles the events of all parts before `end`, each part by its thread.
+    fn handle_before(&mut self, end: Time, control: &Control) {
+        if self.windows.is_power_of_two() || self.windows.is_multiple_of(DEAL_EVERY) {
+            self.deal(control);
+        }
+        self.windows += 1;
+        let mut hands: Vec<Vec<(&mut Part<()>, &mut f64)>> =
+            (0..rayon::current_num_threads()).map(|_| Vec::new()).collect();
+        for ((part, cpu_s), thread) in self.parts.iter_mut().zip(&mut self.cpu_s).zip(&self.threads) {
+            hands[*thread].push((part, cpu_s));
+        }
+        let hands: Vec<Mutex<_>> = hands.into_iter().map(Mutex::new).collect();
+        rayon::broadcast(|thread| {
+            let mut hand = hands[thread.index()].lock().unwrap_or_else(PoisonError::into_inner);
+            for (part, cpu_s) in hand.iter_mut() {
+                let before = control.clock.map(|clock| clock());
+                let Network { border, events, sacks, .. } = &mut part.network;
+                if let Some(border) = border {
+                    border.receive(events, sacks);
+                }
+                part.handle_before(end, &Control::default());
+                if let Some((clock, before)) = control.clock.zip(before) {
+                    **cpu_s += clock() - before;
+                }
+            }
+        });
+    }
+
+    /// Deals the parts to threads: that with the most work so far, by the clock if there is one and else by its events, to the thread with the
+    /// least, and so on. A part that changed its thread for each window would have to come from the other processor's cache each time.
+    fn deal(&mut self, control: &Control) {
+        let by_events = |part: &Part<()>| part.events as f64;
+        let work: Vec<f64> =
+            if control.clock.is_some() { self.cpu_s.clone() } else { self.parts.iter().map(by_events).collect() };
+        let mut loads = vec![0.0; rayon::current_num_threads()];
+        let mut parts: Vec<usize> = (0..self.parts.len()).collect();
+        parts.sort_by(|a, b| work[*b].total_cmp(&work[*a]));
+        for part in parts {
+            let Some(thread) = (0..loads.len()).min_by(|a, b| f64::total_cmp(&loads[*a], &loads[*b])) else { return };
+            self.threads[part] = thread;
+            loads[thread] += work[part];
         }
     }
 

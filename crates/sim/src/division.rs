@@ -68,6 +68,9 @@ impl fmt::Display for Undivided {
 /// The smallest packet of a flow whose sizes differ, and the smallest acknowledgement, in bytes.
 pub(crate) const SMALLEST: u64 = 1;
 
+/// The parts with flows for each thread: with several, threads can have about the same work.
+const FLOW_PARTS: usize = 2;
+
 impl Division {
     /// Divides `topology`, that of `scenario`, among `threads` threads. `browsers` holds the first flow of each browser, whose flows stay
     /// together.
@@ -81,7 +84,7 @@ impl Division {
         let mut division = Self {
             links: vec![0; topology.links.len()],
             cores,
-            first_flows: first_flows(scenario, threads),
+            first_flows: first_flows(scenario, FLOW_PARTS * threads),
             lookahead: Duration::from_nanos(u64::MAX),
         };
         division.give_links(topology);

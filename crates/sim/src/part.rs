@@ -16,6 +16,7 @@ use crate::target::Target;
 
 /// Links and flows, with what is to happen to them: those of the whole run, or those of one of the parts into which a run on several threads
 /// is [divided](crate::division).
+#[repr(align(128))]
 pub(crate) struct Part<O> {
     pub(crate) network: Network<O>,
     pub(crate) flows: Numbered<Flow>,
